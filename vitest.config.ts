@@ -38,20 +38,20 @@ class LongestFirst extends BaseSequencer {
 
 /** What `npm test` runs on PostgreSQL as well: something of each domain that moves money. `npm run test:postgres` runs all there. */
 const onPostgresToo = [
-  "test/autoreload/Unanswered.test.ts",
+  "test/money/autoreload/Unanswered.test.ts",
   "test/conformance/Texts.test.ts",
   "test/conformance/Transfers.test.ts",
-  "test/gate/Unavailable.test.ts",
-  "test/idempotency/*.test.ts",
-  "test/ledger/Audit.test.ts",
-  "test/ledger/Operations.test.ts",
-  "test/operator/Console.test.ts",
-  "test/payments/*.test.ts",
-  "test/pooling/*.test.ts",
-  "test/tenants/Applications.test.ts",
-  "test/tenants/Limits.test.ts",
-  "test/tenants/Organisations.test.ts",
-  "test/transfers/*.test.ts"
+  "test/books/gate/Unavailable.test.ts",
+  "test/http/idempotency/*.test.ts",
+  "test/books/ledger/Audit.test.ts",
+  "test/books/ledger/Operations.test.ts",
+  "test/operations/operator/Console.test.ts",
+  "test/money/payments/*.test.ts",
+  "test/money/pooling/*.test.ts",
+  "test/people/tenants/Applications.test.ts",
+  "test/people/tenants/Limits.test.ts",
+  "test/people/tenants/Organisations.test.ts",
+  "test/money/transfers/*.test.ts"
 ]
 
 /** What takes longest, half a minute or more each: `npm run test:long`. */
@@ -67,8 +67,8 @@ const long = [
   "test/e2e/Operator.test.ts",
   "test/e2e/Package.test.ts",
   "test/e2e/Upgrade.test.ts",
-  "test/ledger/Nodes.test.ts",
-  "test/ledger/NodesStories.test.ts",
+  "test/books/ledger/Nodes.test.ts",
+  "test/books/ledger/NodesStories.test.ts",
   "test/simulation/Stories.test.ts",
   "test/upgrade/Kills.test.ts"
 ]

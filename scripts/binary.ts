@@ -125,7 +125,7 @@ const escaped = (character: string): string => `\\u${character.charCodeAt(0).toS
 
 /** Writes what all architectures have into the folder: what the executable begins with, the bundle's files, the console's page. */
 const bundle = async (assets: string, driver: string): Promise<void> => {
-  copyFileSync(join(root, "src", "catalogue", "catalogue.json"), join(assets, "catalogue.json"))
+  copyFileSync(join(root, "src", "upstream", "catalogue", "catalogue.json"), join(assets, "catalogue.json"))
   await buildConsole(join(assets, "console"))
   await copyGuides(join(assets, "guides"))
   const options = {
@@ -159,12 +159,12 @@ const bundle = async (assets: string, driver: string): Promise<void> => {
     }),
     await build({
       ...files,
-      entryPoints: { WriterThread: "src/ledger/WriterThread.ts" },
+      entryPoints: { WriterThread: "src/books/ledger/WriterThread.ts" },
       plugins: [withoutSchemas, ...files.plugins]
     }),
     await build({
       ...files,
-      entryPoints: { LeaseThread: "src/sql/postgres/LeaseThread.ts" },
+      entryPoints: { LeaseThread: "src/storage/postgres/LeaseThread.ts" },
       plugins: [direct, ...files.plugins]
     })
   ]

@@ -40,18 +40,18 @@ await build({
 // The thread has a copy of what both need: a file that they shared would hold more than it uses.
 await build({
   ...options,
-  entryPoints: { WriterThread: "src/ledger/WriterThread.ts" },
+  entryPoints: { WriterThread: "src/books/ledger/WriterThread.ts" },
   plugins: [withoutSchemas, ...options.plugins]
 })
 await build({
   ...options,
-  entryPoints: { LeaseThread: "src/sql/postgres/LeaseThread.ts" },
+  entryPoints: { LeaseThread: "src/storage/postgres/LeaseThread.ts" },
   plugins: [direct, ...options.plugins]
 })
 
 console.log(described(await buildConsole(join(target, "console"))))
 
-await copyFile(join(root, "src", "catalogue", "catalogue.json"), join(target, "catalogue.json"))
+await copyFile(join(root, "src", "upstream", "catalogue", "catalogue.json"), join(target, "catalogue.json"))
 await copyGuides(join(target, "guides"))
 
 // V8 keeps the text of what it runs, in twice the memory if a single character of it needs two bytes. esbuild writes those of the

@@ -1,5 +1,5 @@
 /**
- * `npm run catalogue`: writes `src/catalogue/catalogue.json`, the models that are known and their prices, from two packages of the registry. What
+ * `npm run catalogue`: writes `src/upstream/catalogue/catalogue.json`, the models that are known and their prices, from two packages of the registry. What
  * came is held against the hashes below before anything is done with it. To bring it up to date, change their versions and hashes here.
  *
  * Neither has all that an entry of the configuration needs. `pi-ai` knows limits, and prices for text; `genai-prices` knows every line of a
@@ -11,7 +11,7 @@ import { createHash } from "node:crypto"
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { basename, join } from "node:path"
-import type { CatalogueDocument, Price, PriceFields, Stored, Vendor } from "../src/catalogue/Document.ts"
+import type { CatalogueDocument, Price, PriceFields, Stored, Vendor } from "../src/upstream/catalogue/Document.ts"
 import { root } from "./bundle.ts"
 
 const packages = {
@@ -387,7 +387,7 @@ const lines = Object.entries(catalogue.vendors).map(([vendor, { host, models }])
 })
 const { sources } = catalogue
 writeFileSync(
-  join(root, "src", "catalogue", "catalogue.json"),
+  join(root, "src", "upstream", "catalogue", "catalogue.json"),
   `{"day":${JSON.stringify(day)},"sources":${JSON.stringify(sources)},"vendors":{\n${lines.join(",\n")}}}\n`
 )
 rmSync(work, { recursive: true, force: true })

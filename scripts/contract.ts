@@ -8,7 +8,7 @@ import { join } from "node:path"
 import openapiTypes, { astToString } from "openapi-typescript"
 import type { OpenAPI3 } from "openapi-typescript"
 import ts from "typescript"
-import { Api } from "../src/Api.ts"
+import { Api } from "../src/app/Api.ts"
 import { root } from "./bundle.ts"
 
 type Documented = Record<string, unknown>

@@ -4,11 +4,11 @@ import { Either } from "effect"
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
-import { Api } from "../src/Api.ts"
-import { decodeFile } from "../src/Config.ts"
+import { Api } from "../src/app/Api.ts"
+import { decodeFile } from "../src/app/Config.ts"
 import { decisions } from "../scripts/decisions.ts"
 import { byTag } from "../scripts/openapi.ts"
-import { version } from "../src/Version.ts"
+import { version } from "../src/kernel/Version.ts"
 
 const root = join(import.meta.dirname, "..")
 const guide = (name: string): string => readFileSync(join(root, "src", "app", "guides", `${name}.md`), "utf8")
@@ -40,8 +40,11 @@ describe("the example configurations", () => {
   })
 
   it("name only commands that there are", () => {
-    const folder = join(root, "src", "commands")
-    const files = [join(root, "src", "Cli.ts"), ...readdirSync(folder).map((file) => join(folder, file))]
+    const folder = join(root, "src", "app", "commands")
+    const files = [
+      join(root, "src", "app", "commands", "Cli.ts"),
+      ...readdirSync(folder).map((file) => join(folder, file))
+    ]
     const cli = files.map((file) => readFileSync(file, "utf8")).join("\n")
     for (const [, line] of guide("operate").matchAll(/^\| `([a-z][^|]*)` \|/gm)) {
       const command = /^[a-z-]+/.exec(line!)![0]

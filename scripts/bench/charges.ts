@@ -1,11 +1,11 @@
 // Charges at the ledger alone, without HTTP, in a process of its own: a raw loop of group commits, or our writer under 64 fibers. A charge
 // is reserve, then settle. `charges raw|ours <folder> <callers>`; each message asks for a round.
-import "../../src/V8.ts"
+import "../../src/app/V8.ts"
 import { Context, Effect, Layer, Scope } from "effect"
 import { join } from "node:path"
-import type { Transaction } from "../../src/ledger/Transaction.ts"
-import { Writer } from "../../src/ledger/Writer.ts"
-import * as Sql from "../../src/sql/Sql.ts"
+import type { Transaction } from "../../src/books/ledger/Transaction.ts"
+import { Writer } from "../../src/books/ledger/Writer.ts"
+import * as Sql from "../../src/storage/sqlite/Sql.ts"
 import { callPrice, callSequence, credit, models, usage } from "./calls.ts"
 import { chargesAt } from "./charging.ts"
 import { endWithParent, report } from "./processes.ts"

@@ -1,13 +1,13 @@
 // Fills books through our writer at full speed, at the times that it is told, in a process of its own: `fill <database> <people.json>`.
 // A third of all calls are made in the first person's tenant, by everyone who has a key there; the others by Zipf's law. Each message asks for a
 // stretch of calls.
-import "../../src/V8.ts"
+import "../../src/app/V8.ts"
 import { Clock, Context, Effect, Exit, Layer, Scope } from "effect"
 import { readFileSync } from "node:fs"
 import * as Ids from "../../src/kernel/Ids.ts"
-import type { CallOutcome } from "../../src/ledger/Transaction.ts"
-import { Writer } from "../../src/ledger/Writer.ts"
-import * as Sql from "../../src/sql/Sql.ts"
+import type { CallOutcome } from "../../src/books/ledger/Transaction.ts"
+import { Writer } from "../../src/books/ledger/Writer.ts"
+import * as Sql from "../../src/storage/sqlite/Sql.ts"
 import { callSequence, models, price } from "./calls.ts"
 import { chargesAt } from "./charging.ts"
 import type { Caller } from "./gateway.ts"

@@ -1,10 +1,10 @@
 // The writer of a node over PostgreSQL, without HTTP, in a process of its own, under many fibers. A charge is reserve, then settle.
 // `writers <url> <place> <accounts>`; a message asks for the accounts to be opened, or for a round.
-import "../../src/V8.ts"
+import "../../src/app/V8.ts"
 import { Context, Effect, Layer, Redacted, Scope } from "effect"
-import * as Database from "../../src/entry/database.ts"
-import { Writer } from "../../src/ledger/Writer.ts"
-import { Runs } from "../../src/sql/Runs.ts"
+import * as Database from "../../src/app/entry/database.ts"
+import { Writer } from "../../src/books/ledger/Writer.ts"
+import { Runs } from "../../src/storage/engine/Runs.ts"
 import { callPrice, credit, models, numbers, usage } from "./calls.ts"
 import { chargesAt } from "./charging.ts"
 import { endWithParent, report } from "./processes.ts"

@@ -28,19 +28,19 @@ export type Compiled = { readonly [Name in keyof Scripts]: Buffer }
 /** What is always changed: the scheduler of pooled fibers is the machine's, and the outside world does what a story says (`Hooks`). */
 const always: ReadonlyArray<Change> = [
   {
-    file: "src/kernel/PoolScheduler.ts",
+    file: "src/kernel/hot/PoolScheduler.ts",
     text: "export const poolScheduler: Scheduler.Scheduler = new PoolScheduler()",
     instead: "export const poolScheduler: Scheduler.Scheduler = simulatedScheduler"
   },
   // Collecting what a start has left behind is nothing that a simulation looks at.
   {
-    file: "src/V8.ts",
+    file: "src/app/V8.ts",
     text: "const atRestAfter = [5_000, 12_000]",
     instead: "const atRestAfter: ReadonlyArray<number> = []"
   },
   // Looking for new rows every two seconds was nine of ten turns of a story, most of which is waiting.
   {
-    file: "src/ledger/Follower.ts",
+    file: "src/books/ledger/Follower.ts",
     text: 'const pauseIdle = "2 seconds"',
     instead: 'const pauseIdle = "20 seconds"'
   },
@@ -117,7 +117,7 @@ const state =
 const remembers = async (file: string): Promise<boolean> =>
   !exempt.has(file) &&
   (always.some((change) => change.file === file) ||
-    /^src\/(sandbox|commands)\//.test(file) ||
+    /^src\/(sandbox|app\/commands)\//.test(file) ||
     state.test(await readFile(join(root, file), "utf8")))
 
 const service = "scripts/simulate/Service.ts"
@@ -193,7 +193,7 @@ const builtOf = async (options: BuildOptions): Promise<Built> => {
 }
 
 const buildThread = (changes: ReadonlyArray<Change>): Promise<Built> =>
-  builtOf({ ...optionsOf(changes), entryPoints: [join(root, "src/ledger/WriterThread.ts")] })
+  builtOf({ ...optionsOf(changes), entryPoints: [join(root, "src/books/ledger/WriterThread.ts")] })
 
 /** With the modules that it asks for, by their paths. */
 interface BuiltService extends Built {

@@ -20,7 +20,7 @@ export const port = 8787
 
 const require = createRequire(join(root, "package.json"))
 /** Files of the project are found from here. */
-const url = pathToFileURL(join(root, "src", "catalogue", "simulated.js")).href
+const url = pathToFileURL(join(root, "src", "upstream", "catalogue", "simulated.js")).href
 
 /** One life of the service. */
 interface Life {

@@ -24,70 +24,78 @@ const mistake = (
 export const mistakes: ReadonlyArray<Mistake> = [
   // ---- the books ----
   mistake("reservation-stays", "a call that ends gives its reservation back", [
-    "ledger/Books.ts",
+    "books/ledger/Books.ts",
     "reserved: account.reserved - amount,\n    granted",
     "reserved: account.reserved,\n    granted"
   ]),
   mistake("call-ends-twice", "a call that has ended has no reservation to end by", [
-    "ledger/Books.ts",
+    "books/ledger/Books.ts",
     "  draft.release(call)\n  if (reservation.released",
     "  if (reservation.released"
   ]),
   mistake("poor-are-admitted", "who cannot pay the least is refused", [
-    "ledger/Books.ts",
+    "books/ledger/Books.ts",
     "if (free < least) {",
     "if (free < 0n) {"
   ]),
   mistake(
     "limit-of-a-key",
     "a key is admitted within its limit",
-    ["ledger/Books.ts", "if (limit !== undefined && left! < least) {", "if (limit !== undefined && left! < 0n) {"],
-    ["ledger/Books.ts", "const amount = left === undefined ? within : smaller(within, left)", "const amount = within"],
     [
-      "ledger/Books.ts",
+      "books/ledger/Books.ts",
+      "if (limit !== undefined && left! < least) {",
+      "if (limit !== undefined && left! < 0n) {"
+    ],
+    [
+      "books/ledger/Books.ts",
+      "const amount = left === undefined ? within : smaller(within, left)",
+      "const amount = within"
+    ],
+    [
+      "books/ledger/Books.ts",
       "const payable = amount + (limit === undefined ? free : smaller(free, leftOf(limit)))",
       "const payable = amount + free"
     ]
   ),
   mistake("limit-forgets-what-is-open", "a limit counts what open calls have set aside", [
-    "ledger/Books.ts",
+    "books/ledger/Books.ts",
     "larger(amount - spent - reserved, 0n)",
     "larger(amount - spent, 0n)"
   ]),
   mistake("reserved-credit-is-sent", "credit that calls have set aside cannot be sent away", [
-    "ledger/Books.ts",
+    "books/ledger/Books.ts",
     "if (amount <= 0n || amount > available)",
     "if (amount <= 0n || amount > balanceOf(account))"
   ]),
   mistake("granted-credit-is-sent", "only giftable credit can be sent", [
-    "ledger/Books.ts",
+    "books/ledger/Books.ts",
     "if (amount > account.giftable) return",
     "if (amount > balanceOf(account)) return"
   ]),
   mistake("giftable-is-spent-first", "a charge spends granted credit first", [
-    "ledger/Books.ts",
+    "books/ledger/Books.ts",
     "const fromGranted = collected < account.granted ? collected : account.granted",
     "const fromGranted = 0n"
   ]),
   mistake("more-is-taken-back-than-there-is", "what is taken back is bounded by what is available", [
-    "ledger/Books.ts",
+    "books/ledger/Books.ts",
     "const taken = larger(smaller(amount, freeOf(account)), 0n)",
     "const taken = amount"
   ]),
   mistake(
     "transfers-stay",
     "a transfer that nobody answers ends",
-    ["transfers/Expiry.ts", "const { failed } = yield* expireDue", "const { failed } = { failed: 0 }"],
-    ["transfers/Expiry.ts", "if (next === null) return pauseMax", "if (next !== undefined) return pauseMax"],
-    ["transfers/Transfers.ts", "yield* Effect.catchAll(expireDue, () => Effect.void)", "yield* Effect.void"]
+    ["money/transfers/Expiry.ts", "const { failed } = yield* expireDue", "const { failed } = { failed: 0 }"],
+    ["money/transfers/Expiry.ts", "if (next === null) return pauseMax", "if (next !== undefined) return pauseMax"],
+    ["money/transfers/Transfers.ts", "yield* Effect.catchAll(expireDue, () => Effect.void)", "yield* Effect.void"]
   ),
   mistake("unreadable-database", "a read that the database cannot answer at the moment is no fault of the service", [
-    "http/Fault.ts",
+    "http/lanes/Fault.ts",
     "if (error instanceof SqlError && isStorageFault(error))",
     "if (error instanceof SqlError && !isStorageFault(error))"
   ]),
   mistake("escrow-ends-twice", "a transfer ends from the state pending alone", [
-    "transfers/Escrow.ts",
+    "money/transfers/Escrow.ts",
     "WHERE id = ${row.id} AND status = 'pending' AND ${inTime} RETURNING id",
     "WHERE id = ${row.id} AND ${inTime} RETURNING id"
   ]),
@@ -95,65 +103,65 @@ export const mistakes: ReadonlyArray<Mistake> = [
   mistake(
     "locked-database",
     "a database that is locked or full is a fault of the moment, and what was to be written is written later",
-    ["ledger/Storage.ts", "^SQLITE_(BUSY|LOCKED|FULL|IOERR|READONLY", "^SQLITE_(READONLY"]
+    ["books/ledger/Storage.ts", "^SQLITE_(BUSY|LOCKED|FULL|IOERR|READONLY", "^SQLITE_(READONLY"]
   ),
   mistake("full-disk", "a full disk is a fault of the moment", [
-    "ledger/Storage.ts",
+    "books/ledger/Storage.ts",
     "BUSY|LOCKED|FULL|IOERR|",
     "BUSY|LOCKED|IOERR|"
   ]),
   mistake("failing-disk", "an I/O error is a fault of the moment", [
-    "ledger/Storage.ts",
+    "books/ledger/Storage.ts",
     "BUSY|LOCKED|FULL|IOERR|",
     "BUSY|LOCKED|FULL|"
   ]),
   mistake("no-rollback", "a transaction that fails is rolled back", [
-    "ledger/WriterThread.ts",
+    "books/ledger/WriterThread.ts",
     'if (db.inTransaction) prepare("ROLLBACK").run()',
     ""
   ]),
   mistake("memory-of-what-failed", "what a failed batch has read and left is forgotten", [
-    "ledger/WriterThread.ts",
+    "books/ledger/WriterThread.ts",
     "memory.forget()\n    if (db.inTransaction)",
     "if (db.inTransaction)"
   ]),
   mistake("demands-are-ignored", "a statement that does not find its rows refuses its transaction", [
-    "ledger/Batch.ts",
+    "books/ledger/Batch.ts",
     "if (rows === undefined || found.length === rows) continue",
     "if (rows === undefined || found.length >= 0) continue"
   ]),
   mistake("answered-before-the-commit", "whoever waits is answered after the commit", [
-    "ledger/WriterThread.ts",
+    "books/ledger/WriterThread.ts",
     "end()\n    return step.value",
     'try { end() } catch { if (db.inTransaction) prepare("ROLLBACK").run() }\n    return step.value'
   ]),
   mistake(
     "no-fsync",
     "a commit is on the disk when it is answered",
-    ["ledger/WriterThread.ts", 'db.pragma("synchronous = FULL")', 'db.pragma("synchronous = NORMAL")'],
+    ["books/ledger/WriterThread.ts", 'db.pragma("synchronous = FULL")', 'db.pragma("synchronous = NORMAL")'],
     [
-      "ledger/WriterThread.ts",
+      "books/ledger/WriterThread.ts",
       'if (db.pragma("synchronous", { simple: true }) !== 2) throw new Error("SQLite did not take synchronous = FULL")',
       ""
     ]
   ),
   mistake("failed-commits-are-none", "a commit that the disk failed in may be done", [
-    "ledger/WriterThread.ts",
+    "books/ledger/WriterThread.ts",
     "const maybe_written = error instanceof CommitFailed",
     "const maybe_written = false"
   ]),
   mistake("thread-stays-dead", "a writer's thread that ended is started again", [
-    "ledger/Writer.ts",
+    "books/ledger/Writer.ts",
     "restart = setTimeout(begin, restartPause)",
     ""
   ]),
   mistake("nobody-is-told", "those who wait for a thread that ended are told", [
-    "ledger/Writer.ts",
+    "books/ledger/Writer.ts",
     "thread = undefined\n    tellAll(new BooksUnavailable({ maybe_written: true }))",
     "thread = undefined"
   ]),
   mistake("surely-not-written", "what a thread that ended had in hand may be written", [
-    "ledger/Writer.ts",
+    "books/ledger/Writer.ts",
     "thread = undefined\n    tellAll(new BooksUnavailable({ maybe_written: true }))",
     "thread = undefined\n    tellAll(new BooksUnavailable())"
   ]),
@@ -164,27 +172,27 @@ export const mistakes: ReadonlyArray<Mistake> = [
   ]),
   // ---- the gate ----
   mistake("settlement-is-given-up", "a settlement that cannot be written is tried again", [
-    "gate/Gate.ts",
+    "books/gate/Gate.ts",
     'if (cause._tag === "Fail" && cause.error._tag === "BooksUnavailable") return books.writeLater(this, ending)',
     ""
   ]),
   mistake("late-reservation-stays", "a reservation that is written after its call was refused is given back", [
-    "gate/Gate.ts",
+    "books/gate/Gate.ts",
     "if (refusal.maybe_written) {",
     "if (refusal.maybe_written && !refusal.maybe_written) {"
   ]),
   mistake("ended-runs-keep-theirs", "what an earlier run left reserved is released", [
-    "gate/Gate.ts",
+    "books/gate/Gate.ts",
     "const left = (yield* Effect.forEach(others, leftBy)).flat()",
     "const left = (yield* Effect.forEach([], leftBy)).flat()"
   ]),
   mistake("who-leaves-does-not-pay", "a call cannot be interrupted between its admission and its end", [
-    "gate/Gate.ts",
+    "books/gate/Gate.ts",
     "Effect.uninterruptible(admit(claim, call))",
     "admit(claim, call)"
   ]),
   mistake("failed-calls-stay-open", "a call that fails is ended too", [
-    "gate/Gate.ts",
+    "books/gate/Gate.ts",
     "return this.ending === undefined ? Effect.ignore(this.settle(failed(cause))) : Effect.void",
     "return Effect.void"
   ]),
@@ -200,43 +208,47 @@ export const mistakes: ReadonlyArray<Mistake> = [
   ]),
   // ---- models ----
   mistake("absurd-figures", "figures are believed within what the request could cause", [
-    "chat/Tokens.ts",
+    "calls/prompts/Tokens.ts",
     "Math.min(completion ?? counted().completion_tokens, most.completion_tokens)",
     "completion ?? counted().completion_tokens"
   ]),
   mistake(
     "no-figures-no-charge",
     "an answer without figures is counted",
-    ["chat/Tokens.ts", "Math.min(counted().prompt_tokens, most.prompt_tokens)", "Math.min(0, most.prompt_tokens)"],
     [
-      "chat/Tokens.ts",
+      "calls/prompts/Tokens.ts",
+      "Math.min(counted().prompt_tokens, most.prompt_tokens)",
+      "Math.min(0, most.prompt_tokens)"
+    ],
+    [
+      "calls/prompts/Tokens.ts",
       "Math.min(completion ?? counted().completion_tokens, most.completion_tokens)",
       "Math.min(completion ?? 0, most.completion_tokens)"
     ]
   ),
   mistake("refusals-are-charged", "what a vendor refuses is no answer", [
-    "chat/Engine.ts",
+    "calls/engine/Engine.ts",
     "if (answer.status < 200 || answer.status > 299) return yield* refused(upstream.name, answer, request_id)\n  if (answer.gist",
     "if (answer.gist"
   ]),
   mistake("broken-streams-are-whole", "a stream that its vendor broke off is not complete", [
-    "chat/EventRelay.ts",
+    "calls/prompts/EventRelay.ts",
     'return reader.isFinished() ? "complete" : "broken"',
     'return "complete"'
   ]),
   mistake("long-events-are-not-read", "an event that is too long to be kept is read for its usage and its end", [
-    "chat/EventRelay.ts",
+    "calls/prompts/EventRelay.ts",
     "if (this.reader.skipped(skipped, stream)) return true",
     'if (this.reader.skipped({ ...skipped, text: "data: {}\\n\\n" }, stream)) return true'
   ]),
   // ---- keys of requests ----
   mistake("key-without-its-call", "an Idempotency-Key is tied to its call", [
-    "idempotency/Keys.ts",
+    "http/idempotency/Keys.ts",
     "SET call = ${call} WHERE ${mine}",
     "SET call = NULL WHERE ${mine}"
   ]),
   mistake("answers-are-not-kept", "the answer of a key is stored", [
-    "idempotency/Idempotency.ts",
+    "http/idempotency/Idempotency.ts",
     "if (Exit.isSuccess(exit) && toStore) {",
     "if (Exit.isSuccess(exit) && !toStore) {"
   ]),
@@ -244,94 +256,94 @@ export const mistakes: ReadonlyArray<Mistake> = [
   mistake(
     "paid-twice",
     "a payment is credited once",
-    ["payments/Booking.ts", "if (known.payment !== undefined || amount <= 0n) {", "if (amount <= 0n) {"],
+    ["money/payments/Booking.ts", "if (known.payment !== undefined || amount <= 0n) {", "if (amount <= 0n) {"],
     [
-      "payments/Facts.ts",
+      "money/payments/Facts.ts",
       "VALUES (${id}, ${tenant_id}, ${kind}, ${amount}, ${due}, ${due}, ${created_at}) ON CONFLICT DO NOTHING RETURNING id`,\n      1",
       "VALUES (${id}, ${tenant_id}, ${kind}, ${amount}, ${due}, ${due}, ${created_at}) ON CONFLICT DO NOTHING RETURNING id`"
     ]
   ),
   mistake("refund-before-its-payment", "a refund that is told before its payment is taken back when that comes", [
-    "payments/Booking.ts",
+    "money/payments/Booking.ts",
     "const due = dueOf(amount, known.movements)",
     "const due = 0n"
   ]),
   mistake("debts-stay", "what is owed is taken from what becomes free or arrives", [
-    "ledger/Books.ts",
+    "books/ledger/Books.ts",
     "const taken = smaller(amount, freeOf(account))",
     "const taken = smaller(amount, 0n)"
   ]),
   mistake("failed-refund-before-its-refund", "what came back stays so, in whichever order it is told", [
-    "payments/Movement.ts",
+    "money/payments/Movement.ts",
     "const returned = before.returned || one.returned",
     "const returned = one.returned"
   ]),
   mistake("totals-count-twice", "a refund and the total that it is part of are one", [
-    "payments/Movement.ts",
+    "money/payments/Movement.ts",
     "(single > total ? single : total)",
     "(single + total)"
   ]),
   mistake("events-that-are-not-written", "an event that cannot be written is not acknowledged", [
-    "payments/Booking.ts",
+    "money/payments/Booking.ts",
     "AccountMissing: Effect.die,\n        BalanceTooLarge: Effect.die\n      })\n    )\n    // Another",
     "BooksUnavailable: () => Effect.succeed(true),\n        AccountMissing: Effect.die,\n        BalanceTooLarge: Effect.die\n      })\n    )\n    // Another"
   ]),
   // ---- auto-reload ----
   mistake("no-cooldown", "a tenant is charged at most once in ten minutes", [
-    "autoreload/Turns.ts",
+    "money/autoreload/Turns.ts",
     "&& !isCooling(settings, now)) {",
     ") {"
   ]),
   mistake("falls-are-forgotten", "a balance that falls while no charge may begin is reloaded when one may", [
-    "autoreload/Turns.ts",
+    "money/autoreload/Turns.ts",
     "else due.set(one, active && settings.attempt === null ? cooledAt(settings) : now + lookEvery)",
     "else due.delete(one)"
   ]),
   mistake("attempts-are-forgotten", "an attempt of an earlier run is pursued", [
-    "autoreload/Attempts.ts",
+    "money/autoreload/Attempts.ts",
     "open.set(attempt.id, { attempt, asked: true, tries: 0, at })",
     ""
   ]),
   // ---- media, mail, people ----
   mistake("jobs-are-forgotten", "the jobs of an earlier run are looked after", [
-    "media/Jobs.ts",
+    "calls/media/Jobs.ts",
     "for (const { id } of yield* rows.running) watchOf(id, now)",
     ""
   ]),
   mistake("half-submitted-jobs", "a submission that broke off is ended", [
-    "media/Jobs.ts",
+    "calls/media/Jobs.ts",
     "const orphans = yield* Effect.filter(yield* rows.submitting, ({ call }) => gate.isOrphan(call))",
     "const orphans = yield* Effect.filter((yield* rows.submitting).slice(0, 0), ({ call }) => gate.isOrphan(call))"
   ]),
   mistake("lost-jobs-stay", "a job that its vendor did not take leaves with its call", [
-    "media/Jobs.ts",
+    "calls/media/Jobs.ts",
     "return Effect.zipRight(Effect.ignore(end), Effect.failCause(cause))",
     "return Effect.zipRight(Effect.void, Effect.failCause(cause))"
   ]),
   mistake(
     "letters-wait",
     "the outbox is woken by a letter, and looks by itself",
-    ["transfers/Sending.ts", "Effect.zipRight(outbox.wake, waker.wake)", "waker.wake"],
-    ["mail/Outbox.ts", "if (next?.due_at == null) return pauseMax", "if (next?.due_at == null) return undefined"]
+    ["money/transfers/Sending.ts", "Effect.zipRight(outbox.wake, waker.wake)", "waker.wake"],
+    ["people/mail/Outbox.ts", "if (next?.due_at == null) return pauseMax", "if (next?.due_at == null) return undefined"]
   ),
   mistake("letters-that-were-taken", "a letter that was taken by a commit without an answer is handed over", [
-    "mail/Delivery.ts",
+    "people/mail/Delivery.ts",
     "if (maybe_written && isAlone) state = taken",
     ""
   ]),
   mistake("letters-of-late-commits", "a letter whose commit was answered too late is found all the same", [
-    "mail/Outbox.ts",
+    "people/mail/Outbox.ts",
     "if (next?.due_at == null) return pauseMax",
     "if (next?.due_at == null) return undefined"
   ]),
   mistake(
     "interrupted-letters",
     "letters that were on their way when the process ended are given up",
-    ["mail/Outbox.ts", "yield* delivery.endInterrupted(Number.MAX_SAFE_INTEGER)", "yield* Effect.void"],
-    ["mail/Outbox.ts", "yield* delivery.endInterrupted(now - handOverMax)", "yield* Effect.void"],
+    ["people/mail/Outbox.ts", "yield* delivery.endInterrupted(Number.MAX_SAFE_INTEGER)", "yield* Effect.void"],
+    ["people/mail/Outbox.ts", "yield* delivery.endInterrupted(now - handOverMax)", "yield* Effect.void"],
     // Nor does it wake for them.
     [
-      "mail/Outbox.ts",
+      "people/mail/Outbox.ts",
       "AS due_at\n        FROM tollgate_mail_outbox WHERE status IN ('waiting', 'sending')",
       "AS due_at\n        FROM tollgate_mail_outbox WHERE status = 'waiting'"
     ]
@@ -340,12 +352,12 @@ export const mistakes: ReadonlyArray<Mistake> = [
     "welcomed-twice",
     "an account is made once, whoever signs in beside it",
     [
-      "tenants/Welcome.ts",
+      "people/tenants/Welcome.ts",
       "VALUES (${provider}, ${subject}, ${account}, ${email}) ON CONFLICT DO NOTHING RETURNING account_id`,\n      1",
       "VALUES (${provider}, ${subject}, ${account}, ${email}) ON CONFLICT DO NOTHING RETURNING account_id`"
     ],
     [
-      "tenants/Welcome.ts",
+      "people/tenants/Welcome.ts",
       "${verified && grant > 0n ? now : null}, ${now}, ${now}) ON CONFLICT DO NOTHING RETURNING id`,\n          1",
       "${verified && grant > 0n ? now : null}, ${now}, ${now}) ON CONFLICT DO NOTHING RETURNING id`"
     ]
@@ -354,10 +366,10 @@ export const mistakes: ReadonlyArray<Mistake> = [
     "transfer-key",
     "one Idempotency-Key makes one transfer",
     [
-      "transfers/Sending.ts",
+      "money/transfers/Sending.ts",
       "const made = yield* before(billing_account_id, key, request_hash)\n    if (made !== undefined) return made",
       ""
     ],
-    ["transfers/Sending.ts", "idempotency_key: key,", "idempotency_key: token,"]
+    ["money/transfers/Sending.ts", "idempotency_key: key,", "idempotency_key: token,"]
   )
 ]

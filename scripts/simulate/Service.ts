@@ -5,15 +5,15 @@
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
 import { Effect, Exit, Fiber, Layer, Logger, LogLevel, Redacted, Scope } from "effect"
 import type { Scheduler } from "effect"
-import { verify } from "../../src/Checks.ts"
-import { service } from "../../src/commands/Process.ts"
-import * as Config from "../../src/Config.ts"
-import type { EnvironmentFacts } from "../../src/Environment.ts"
-import * as NodeServer from "../../src/http/NodeServer.ts"
+import { verify } from "../../src/app/Checks.ts"
+import { service } from "../../src/app/commands/Process.ts"
+import * as Config from "../../src/app/Config.ts"
+import type { EnvironmentFacts } from "../../src/app/Environment.ts"
+import * as NodeServer from "../../src/http/server/NodeServer.ts"
 import * as Levers from "../../src/sandbox/Levers.ts"
 import * as Sandbox from "../../src/sandbox/Sandbox.ts"
-import { CurrentSandbox } from "../../src/sandbox/SandboxInfo.ts"
-import { sqliteFile } from "../../src/sql/Location.ts"
+import { CurrentSandbox } from "../../src/kernel/SandboxInfo.ts"
+import { sqliteFile } from "../../src/storage/database/Location.ts"
 
 export type World = Sandbox.Sandbox
 

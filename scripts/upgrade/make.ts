@@ -13,7 +13,7 @@
  */
 import Sqlite from "better-sqlite3"
 import { execFileSync } from "node:child_process"
-import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
@@ -120,7 +120,8 @@ const ofPostgres = async (folder: string): Promise<void> => {
   const server = await startServer(["fsync=off"])
   const { data, figures } = await live(folder, { DATABASE_URL: server.url, NODE_NAME: "fixture" })
   // The version's own statements.
-  const schema = (await import(pathToFileURL(join(folder, "src", "sql", "postgres", "Schema.ts")).href)) as {
+  const file = ["storage", "sql"].map((wing) => join(folder, "src", wing, "postgres", "Schema.ts")).find(existsSync)!
+  const schema = (await import(pathToFileURL(file).href)) as {
     readonly base: ReadonlyArray<string>
     readonly later?: Readonly<Record<string, ReadonlyArray<string>>>
     readonly indexes?: ReadonlyArray<{ readonly name: string; readonly table: string; readonly definition: string }>

@@ -1,14 +1,14 @@
 /** The session of a person in the console: how its page signs in, and gets the access tokens that it calls every other route with. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { SessionEnded } from "../auth/Problems.ts"
-import { Browsed } from "../http/Documented.ts"
-import { CrossOrigin, RateLimited, RouteNotFound, UnsupportedMediaType } from "../http/Problems.ts"
+import { SessionEnded } from "../people/auth/Problems.ts"
+import { Browsed } from "../http/contract/Documented.ts"
+import { CrossOrigin, RateLimited, RouteNotFound, UnsupportedMediaType } from "../http/contract/Problems.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { Envelope } from "../kernel/Envelope.ts"
 import { AccountId, TenantId } from "../kernel/Ids.ts"
 import { Moment } from "../kernel/Moment.ts"
-import { NotAMember } from "../tenants/Problems.ts"
+import { NotAMember } from "../people/tenants/Problems.ts"
 
 const Provider = Schema.Literal("google", "microsoft")
 

@@ -9,8 +9,8 @@
  */
 import { HttpApiBuilder, HttpRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Effect } from "effect"
-import { RouteNotFound } from "../http/Problems.ts"
-import * as Reply from "../http/Reply.ts"
+import { RouteNotFound } from "../http/contract/Problems.ts"
+import * as Reply from "../http/transport/Reply.ts"
 import { pathTo, ServiceInfo } from "../kernel/ServiceInfo.ts"
 import * as Page from "./Page.ts"
 import type { Encoding, PageFile } from "./Page.ts"

@@ -1,4 +1,4 @@
-/** Who calls: what a credential stands for. An embedder makes one of its own; over HTTP `auth/Credentials` does. */
+/** Who calls: what a credential stands for. An embedder makes one of its own; over HTTP `people/auth/Credentials` does. */
 import type { AccountId, ApplicationId, TenantId } from "./Ids.ts"
 
 export interface Caller {

@@ -1,7 +1,7 @@
 /**
  * Work that a service repeats: letters to send, transfers to expire, jobs to look after. A service describes it as a `Job`; its
  * `layerJobs` runs the job in a loop. A loop survives every failure of a turn, defects included, and reports each turn, so that
- * one that no longer turns can be seen (`ops/Loops`). Of several nodes over one database one turns it (`Leadership`); a turn that
+ * one that no longer turns can be seen (`operations/ops/Loops`). Of several nodes over one database one turns it (`Leadership`); a turn that
  * begins while another node's is not over must do nothing twice, by the conditions of its statements.
  */
 import { Cause, Context, Duration, Effect, Layer, Option, Queue } from "effect"

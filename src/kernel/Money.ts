@@ -4,7 +4,7 @@
  *
  * Where the specification is silent:
  * - Money is shown as a JSON number with all its digits. Where a double has fewer (above 8 million USD), it is a `kernel/Decimal` until
- *   `http/Json` or `http/Reply` writes it, and one that is sent so is read by its literal.
+ *   `http/transport/Json` or `http/transport/Reply` writes it, and one that is sent so is read by its literal.
  */
 import { ParseResult, Schema } from "effect"
 import { Decimal } from "./Decimal.ts"

@@ -1,7 +1,7 @@
 /** The one route that only a sandbox has. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
-import { RouteNotFound } from "../http/Problems.ts"
-import { SandboxInfo } from "./SandboxInfo.ts"
+import { RouteNotFound } from "../http/contract/Problems.ts"
+import { SandboxInfo } from "../kernel/SandboxInfo.ts"
 
 export class SandboxApi extends HttpApiGroup.make("sandbox").add(
   HttpApiEndpoint.get("info", "/v1/sandbox")

@@ -1,9 +1,9 @@
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
-import { contract } from "../http/Contract.ts"
-import { RouteNotFound } from "../http/Problems.ts"
+import { contract } from "../http/contract/Contract.ts"
+import { RouteNotFound } from "../http/contract/Problems.ts"
 import { SandboxApi } from "./Api.ts"
-import { CurrentSandbox } from "./SandboxInfo.ts"
+import { CurrentSandbox } from "../kernel/SandboxInfo.ts"
 
 export const SandboxHttp = HttpApiBuilder.group(
   contract.add(SandboxApi),

@@ -5,7 +5,7 @@
 import { Either, ParseResult, Schema } from "effect"
 import type { Effect, Scope } from "effect"
 import type { IncomingHttpHeaders } from "node:http"
-import { parseExact } from "../http/Json.ts"
+import { parseExact } from "../http/transport/Json.ts"
 import { write } from "../kernel/Decimal.ts"
 import type { Calls } from "./Calls.ts"
 import type { Faults } from "./Faults.ts"

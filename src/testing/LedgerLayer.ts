@@ -1,14 +1,14 @@
 /** A `Ledger` and its `Writer` as layers, for the property suite: ours in memory, or anybody's. */
 import { Effect, Layer, ManagedRuntime, Option, Schema } from "effect"
 import type { BillingAccountId } from "../kernel/Ids.ts"
-import { Ledger } from "../ledger/Ledger.ts"
-import type { LedgerContract } from "../ledger/Ledger.ts"
-import { LedgerRefusal } from "../ledger/Problems.ts"
-import type { BooksUnavailable } from "../ledger/Problems.ts"
-import type { Posting, Result } from "../ledger/Transaction.ts"
-import { Writer } from "../ledger/Writer.ts"
-import type { Submitted } from "../ledger/Writer.ts"
-import * as Sql from "../sql/Sql.ts"
+import { Ledger } from "../books/ledger/Ledger.ts"
+import type { LedgerContract } from "../books/ledger/Ledger.ts"
+import { LedgerRefusal } from "../books/ledger/Problems.ts"
+import type { BooksUnavailable } from "../books/ledger/Problems.ts"
+import type { Posting, Result } from "../books/ledger/Transaction.ts"
+import { Writer } from "../books/ledger/Writer.ts"
+import type { Submitted } from "../books/ledger/Writer.ts"
+import * as Sql from "../storage/sqlite/Sql.ts"
 import type { Answer, LedgerUnderTest } from "./LedgerProperties.ts"
 
 /** The ledger of this package over a fresh database in memory. */

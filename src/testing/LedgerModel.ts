@@ -11,7 +11,7 @@ import type {
   Refusal,
   Result,
   Source
-} from "../ledger/Transaction.ts"
+} from "../books/ledger/Transaction.ts"
 
 /** The largest balance of the ledger of this package: 10^9 USD in nano-USD. It is above 2^53, so that no double holds all amounts below it. */
 export const balanceMax = 1_000_000_000_000_000_000n

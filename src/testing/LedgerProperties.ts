@@ -3,7 +3,7 @@
  * accounts after every step.
  */
 import { Either } from "effect"
-import type { Entry, Limit, Posting, Refusal, Result } from "../ledger/Transaction.ts"
+import type { Entry, Limit, Posting, Refusal, Result } from "../books/ledger/Transaction.ts"
 import { difference, show } from "./Difference.ts"
 import { apply, applicationOf, everyone, standingOf } from "./LedgerModel.ts"
 import type { ExpectedResult, ModelAccount, Notebook } from "./LedgerModel.ts"

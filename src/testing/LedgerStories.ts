@@ -3,7 +3,7 @@
  * model of the rules. A ledger that is wrong fails with the shortest story that shows it.
  */
 import fc from "fast-check"
-import type { CreditSource, Posting, Source } from "../ledger/Transaction.ts"
+import type { CreditSource, Posting, Source } from "../books/ledger/Transaction.ts"
 import {
   applicationOf,
   balanceMax,

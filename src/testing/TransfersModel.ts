@@ -2,7 +2,7 @@
  * The rules of transfers, stated a second time: one operation after the other, over the model of the ledger. It shares no code with the
  * transfers of this package.
  */
-import type { Posting } from "../ledger/Transaction.ts"
+import type { Posting } from "../books/ledger/Transaction.ts"
 import { apply, empty } from "./LedgerModel.ts"
 import type { Notebook as Books } from "./LedgerModel.ts"
 

@@ -53,7 +53,7 @@ describe("money", () => {
     expect(await text("/v1/me/billing-sources", rich.token)).toContain('"balance":999999996.999999812')
 
     // And the typed client decodes them.
-    const { make } = await import("../../src/entry/client.ts")
+    const { make } = await import("../../src/app/entry/client.ts")
     const read = Effect.gen(function* () {
       const client = yield* make(service.url)
       return yield* client.billing.credits({ path: { tenant_id: rich.tenant_id as never } })

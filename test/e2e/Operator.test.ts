@@ -22,7 +22,7 @@ import {
 } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { migrations } from "../../src/sql/Sql.ts"
+import { migrations } from "../../src/storage/sqlite/Sql.ts"
 import { commandHere } from "../support/CommandLine.ts"
 import { describeSqlite, isPostgres } from "../support/database.ts"
 import { command, environmentOf, freePort, freshFolder, root, start } from "../support/Service.ts"

@@ -7,7 +7,7 @@ import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } f
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { newest } from "../../src/sql/postgres/Migrate.ts"
+import { newest } from "../../src/storage/postgres/Migrate.ts"
 import { startServer } from "../support/postgres.ts"
 import type { Server } from "../support/postgres.ts"
 import { command, freshFolder, root, start } from "../support/Service.ts"
@@ -31,7 +31,7 @@ const build = async (name: string, ...migrations: ReadonlyArray<string>): Promis
   for (const part of ["src", "scripts", "package.json", "tsconfig.json"])
     cpSync(join(root, part), join(copy, part), { recursive: true })
   symlinkSync(join(root, "node_modules"), join(copy, "node_modules"))
-  const file = join(copy, "src", "sql", "postgres", "Migrate.ts")
+  const file = join(copy, "src", "storage", "postgres", "Migrate.ts")
   const text = readFileSync(file, "utf8")
   const end = text.indexOf("\n]\n", text.indexOf("export const migrations"))
   writeFileSync(file, `${text.slice(0, end)},\n${migrations.join(",\n")}${text.slice(end)}`)

@@ -2,7 +2,7 @@
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib"
-import { make } from "../../src/http/Bytes.ts"
+import { make } from "../../src/http/transport/Bytes.ts"
 import { head, limit, line, routes, serve } from "./Edge.ts"
 import type { Edge } from "./Edge.ts"
 

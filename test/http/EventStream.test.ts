@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Duration, Effect, Fiber, TestClock } from "effect"
-import { EventStream } from "../../src/http/EventStream.ts"
+import { EventStream } from "../../src/http/transport/EventStream.ts"
 
 const long = "x".repeat(64 * 1024)
 

@@ -6,7 +6,7 @@ import { connect, createServer } from "node:net"
 import type { AddressInfo } from "node:net"
 import { text } from "node:stream/consumers"
 import { afterEach, expect, it, vi } from "vitest"
-import * as Front from "../../src/http/Front.ts"
+import * as Front from "../../src/http/server/Front.ts"
 
 const host = "127.0.0.1"
 const open: Array<{ readonly close: () => unknown }> = []

@@ -2,7 +2,7 @@
 import { Either } from "effect"
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { depthMax, parse, parseExact, partsMax } from "../../src/http/Json.ts"
+import { depthMax, parse, parseExact, partsMax } from "../../src/http/transport/Json.ts"
 
 const refusal = (text: string) => Either.getOrThrow(Either.flip(parse(Buffer.from(text)))).body
 const long = "x".repeat(70_000)

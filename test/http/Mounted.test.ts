@@ -1,14 +1,14 @@
 /** The service beneath `/ai` of a host's own server of node: the fast lane, the metrics, and the pages for a browser. */
-import { sqliteFile } from "../../src/sql/Location.ts"
+import { sqliteFile } from "../../src/storage/database/Location.ts"
 import { HttpApi, HttpApiBuilder, HttpMiddleware, HttpServerRequest } from "@effect/platform"
 import { Effect, Exit, Layer, LogLevel, Redacted, Scope } from "effect"
 import { createServer } from "node:http"
 import { connect } from "node:net"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import * as Database from "../../src/entry/database.ts"
-import * as Tollgate from "../../src/entry/http.ts"
+import * as Database from "../../src/app/entry/database.ts"
+import * as Tollgate from "../../src/app/entry/http.ts"
 import * as Sandbox from "../../src/sandbox/Sandbox.ts"
-import { CurrentSandbox } from "../../src/sandbox/SandboxInfo.ts"
+import { CurrentSandbox } from "../../src/kernel/SandboxInfo.ts"
 import { Browser, fieldsOf, redirect_uri, request, toTheQuestion, verifierOf } from "../support/OAuth.ts"
 import { freePort, Service } from "../support/Service.ts"
 

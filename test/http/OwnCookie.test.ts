@@ -1,5 +1,5 @@
 import { expect, it } from "vitest"
-import { ownCookie } from "../../src/http/OwnCookie.ts"
+import { ownCookie } from "../../src/http/transport/OwnCookie.ts"
 
 it.each([
   ["https://gate.example", "__Host-tollgate_consent", "Path=/; HttpOnly; Secure"],

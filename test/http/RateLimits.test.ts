@@ -2,7 +2,7 @@
 import { HttpServerRequest } from "@effect/platform"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, TestClock } from "effect"
-import { networkOf, RateLimits, RateLimitsConfig } from "../../src/http/RateLimits.ts"
+import { networkOf, RateLimits, RateLimitsConfig } from "../../src/http/transport/RateLimits.ts"
 
 describe("an address", () => {
   it.each([

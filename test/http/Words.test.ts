@@ -1,7 +1,7 @@
 /** What an answer says beside its body: the reason phrase, cross-origin headers; and that the lane and the router say the same. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { phraseOf, reasonOf } from "../../src/http/Reason.ts"
-import { preflight } from "../../src/http/CrossOrigin.ts"
+import { phraseOf, reasonOf } from "../../src/http/transport/Reason.ts"
+import { preflight } from "../../src/http/transport/CrossOrigin.ts"
 import { head, line, serve } from "./Edge.ts"
 import type { Edge } from "./Edge.ts"
 

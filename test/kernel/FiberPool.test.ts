@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Scope } from "effect"
-import * as FiberPool from "../../src/kernel/FiberPool.ts"
+import * as FiberPool from "../../src/kernel/hot/FiberPool.ts"
 
 describe("a pool of fibers", () => {
   it.scopedLive(

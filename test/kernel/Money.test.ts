@@ -2,7 +2,7 @@
 import { Either, Schema } from "effect"
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { parseExact } from "../../src/http/Json.ts"
+import { parseExact } from "../../src/http/transport/Json.ts"
 import { write } from "../../src/kernel/Decimal.ts"
 import { amountMax, divideHalfUp, fromDecimal, fromRow, toDecimal, toJson, Usd } from "../../src/kernel/Money.ts"
 

@@ -1,7 +1,7 @@
 /** What is kept of a JSON object that is too long to be kept whole. */
 import { FastCheck as fc } from "effect"
 import { describe, expect, it } from "vitest"
-import { generated, Gist } from "../../src/protocols/Gist.ts"
+import { generated, Gist } from "../../src/protocols/conversation/Gist.ts"
 
 const gistOf = (json: string, size = json.length): Gist => {
   const gist = new Gist(generated)

@@ -1,10 +1,10 @@
 /** Whatever JSON comes, from a client or a vendor, there is a value or a reason: nothing throws, and no stream loses its form. */
 import { Either, FastCheck as fc } from "effect"
 import { describe, expect, it } from "vitest"
-import type { Protocol } from "../../src/protocols/Conversation.ts"
-import { isDeep } from "../../src/protocols/Json.ts"
+import type { Protocol } from "../../src/protocols/conversation/Conversation.ts"
+import { isDeep } from "../../src/protocols/conversation/Json.ts"
 import { translations } from "../../src/protocols/Protocols.ts"
-import type { RequestOptions, StreamOptions, VendorEvent } from "../../src/protocols/Translation.ts"
+import type { RequestOptions, StreamOptions, VendorEvent } from "../../src/protocols/conversation/Translation.ts"
 import { answers, errors, streams } from "./answers.ts"
 import { expectWellFormed, stepsOf, textOf } from "./sse.ts"
 import { requests } from "./wires.ts"

@@ -1,11 +1,11 @@
-/** What is carried, left out and refused, where the heads of `src/protocols` say it. */
+/** What is carried, left out and refused, where the heads of `src/protocols/conversation` say it. */
 import { Either } from "effect"
 import { describe, expect, it } from "vitest"
-import { answerOf, deltasOf } from "../../src/protocols/Answer.ts"
-import type { Protocol } from "../../src/protocols/Conversation.ts"
+import { answerOf, deltasOf } from "../../src/protocols/conversation/Answer.ts"
+import type { Protocol } from "../../src/protocols/conversation/Conversation.ts"
 import { translations } from "../../src/protocols/Protocols.ts"
-import { isForeign } from "../../src/protocols/Thoughts.ts"
-import type { RequestOptions, StreamOptions } from "../../src/protocols/Translation.ts"
+import { isForeign } from "../../src/protocols/conversation/Thoughts.ts"
+import type { RequestOptions, StreamOptions } from "../../src/protocols/conversation/Translation.ts"
 import { stepsOf, textOf } from "./sse.ts"
 
 type Json = Readonly<Record<string, unknown>>

@@ -1,12 +1,18 @@
 /** There and back: whatever is said in words that both protocols have is the same after a translation, whole and streamed. */
 import { Either, FastCheck as fc } from "effect"
 import { describe, expect, it } from "vitest"
-import { answerOf } from "../../src/protocols/Answer.ts"
-import type { Answer, AnswerPart } from "../../src/protocols/Answer.ts"
-import type { AssistantPart, Conversation, Protocol, Turn, UserPart } from "../../src/protocols/Conversation.ts"
+import { answerOf } from "../../src/protocols/conversation/Answer.ts"
+import type { Answer, AnswerPart } from "../../src/protocols/conversation/Answer.ts"
+import type {
+  AssistantPart,
+  Conversation,
+  Protocol,
+  Turn,
+  UserPart
+} from "../../src/protocols/conversation/Conversation.ts"
 import { translations } from "../../src/protocols/Protocols.ts"
-import type { Delta } from "../../src/protocols/Delta.ts"
-import type { RequestOptions, StreamOptions } from "../../src/protocols/Translation.ts"
+import type { Delta } from "../../src/protocols/conversation/Delta.ts"
+import type { RequestOptions, StreamOptions } from "../../src/protocols/conversation/Translation.ts"
 import { answer, conversation, steps } from "./arbitraries.ts"
 import { eventsIn, expectWellFormed, stepsOf, textOf } from "./sse.ts"
 

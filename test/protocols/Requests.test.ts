@@ -1,9 +1,9 @@
 /** Requests, from each protocol into each other. */
 import { Either } from "effect"
 import { describe, expect, it } from "vitest"
-import type { Protocol } from "../../src/protocols/Conversation.ts"
+import type { Protocol } from "../../src/protocols/conversation/Conversation.ts"
 import { translations } from "../../src/protocols/Protocols.ts"
-import type { RequestOptions } from "../../src/protocols/Translation.ts"
+import type { RequestOptions } from "../../src/protocols/conversation/Translation.ts"
 import { requests } from "./wires.ts"
 
 const protocols = Object.keys(translations) as ReadonlyArray<Protocol>

@@ -1,6 +1,6 @@
 /** Answers of vendors, whole and streamed, each written by hand as every protocol has it; and what clients are to have of them. */
-import type { Protocol } from "../../src/protocols/Conversation.ts"
-import type { VendorEvent } from "../../src/protocols/Translation.ts"
+import type { Protocol } from "../../src/protocols/conversation/Conversation.ts"
+import type { VendorEvent } from "../../src/protocols/conversation/Translation.ts"
 
 type Json = Readonly<Record<string, unknown>>
 

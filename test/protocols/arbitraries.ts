@@ -1,6 +1,6 @@
 /** Conversations and answers at random, made of what every protocol knows, and of more where one is named. */
 import { FastCheck as fc } from "effect"
-import type { Answer, AnswerPart } from "../../src/protocols/Answer.ts"
+import type { Answer, AnswerPart } from "../../src/protocols/conversation/Answer.ts"
 import type {
   AssistantPart,
   Conversation,
@@ -10,11 +10,11 @@ import type {
   Tool,
   Turn,
   UserPart
-} from "../../src/protocols/Conversation.ts"
-import type { Delta } from "../../src/protocols/Delta.ts"
-import { home } from "../../src/protocols/Thoughts.ts"
-import type { Usage } from "../../src/protocols/Usage.ts"
-import { noUsage } from "../../src/protocols/Usage.ts"
+} from "../../src/protocols/conversation/Conversation.ts"
+import type { Delta } from "../../src/protocols/conversation/Delta.ts"
+import { home } from "../../src/protocols/conversation/Thoughts.ts"
+import type { Usage } from "../../src/protocols/conversation/Usage.ts"
+import { noUsage } from "../../src/protocols/conversation/Usage.ts"
 
 /** A text with whatever is hard to write: quotes, line ends, other scripts. */
 const text = fc.string({ unit: "grapheme", minLength: 1, maxLength: 12 })

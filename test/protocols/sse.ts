@@ -1,7 +1,7 @@
 /** Server-sent events as a test reads them, and a stream as the readers and writers of the protocols turn it. */
 import { expect } from "vitest"
-import type { Delta } from "../../src/protocols/Delta.ts"
-import type { StreamReader, StreamWriter, VendorEvent } from "../../src/protocols/Translation.ts"
+import type { Delta } from "../../src/protocols/conversation/Delta.ts"
+import type { StreamReader, StreamWriter, VendorEvent } from "../../src/protocols/conversation/Translation.ts"
 
 /** The events in a text. */
 export const eventsIn = (text: string): ReadonlyArray<VendorEvent> =>

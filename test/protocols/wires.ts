@@ -1,5 +1,5 @@
 /** Conversations and answers, each written by hand as every protocol has it. */
-import type { Protocol } from "../../src/protocols/Conversation.ts"
+import type { Protocol } from "../../src/protocols/conversation/Conversation.ts"
 
 type Json = Readonly<Record<string, unknown>>
 

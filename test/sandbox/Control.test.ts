@@ -2,7 +2,7 @@
 import { Clock, Effect } from "effect"
 import { connect } from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { decodeFile } from "../../src/Config.ts"
+import { decodeFile } from "../../src/app/Config.ts"
 import type { LeversContract } from "../../src/sandbox/Levers.ts"
 import { eventually, freshFolder, open } from "./Scene.ts"
 import type { Scene } from "./Scene.ts"

@@ -3,12 +3,12 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { billingAccountOf } from "../../src/kernel/Ids.ts"
 import { usd } from "../../src/kernel/Money.ts"
-import { Ledger } from "../../src/ledger/Ledger.ts"
-import { Jobs } from "../../src/media/Jobs.ts"
+import { Ledger } from "../../src/books/ledger/Ledger.ts"
+import { Jobs } from "../../src/calls/media/Jobs.ts"
 import * as Levers from "../../src/sandbox/Levers.ts"
-import { verify } from "../../src/Checks.ts"
-import * as Scene from "../usage/Scene.ts"
-import { acme } from "../usage/Scene.ts"
+import { verify } from "../../src/app/Checks.ts"
+import * as Scene from "../money/usage/Scene.ts"
+import { acme } from "../money/usage/Scene.ts"
 
 describe("a sandbox's credit", () => {
   it.effect("is of the source that was asked for, and the invariants hold", () =>

@@ -4,8 +4,8 @@
  */
 import { ConfigProvider, Effect } from "effect"
 import { format } from "node:util"
-import { run } from "../../src/Cli.ts"
-import { exitCode } from "../../src/commands/Report.ts"
+import { run } from "../../src/app/commands/Cli.ts"
+import { exitCode } from "../../src/app/commands/Report.ts"
 import { environmentOf } from "./Service.ts"
 import type { Finished } from "./Service.ts"
 

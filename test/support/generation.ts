@@ -1,6 +1,6 @@
 /** Generation jobs in a program over the sandbox's vendors: moved as a test wants, and the time of their looks. */
 import { Effect } from "effect"
-import { Jobs } from "../../src/media/Jobs.ts"
+import { Jobs } from "../../src/calls/media/Jobs.ts"
 import { Outside } from "./Called.ts"
 
 /** The vendor says this of the job from now on. */

@@ -4,13 +4,13 @@
  */
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
 import { Effect, Layer } from "effect"
-import { Gate } from "../../src/gate/Gate.ts"
-import { Payers } from "../../src/gate/Payers.ts"
-import { Idempotency } from "../../src/idempotency/Idempotency.ts"
+import { Gate } from "../../src/books/gate/Gate.ts"
+import { Payers } from "../../src/books/gate/Payers.ts"
+import { Idempotency } from "../../src/http/idempotency/Idempotency.ts"
 import { billingAccountOf } from "../../src/kernel/Ids.ts"
-import { Writer } from "../../src/ledger/Writer.ts"
-import { layerOver } from "../../src/entry/database.ts"
-import { caller, claim, key } from "../gate/two.ts"
+import { Writer } from "../../src/books/ledger/Writer.ts"
+import { layerOver } from "../../src/app/entry/database.ts"
+import { caller, claim, key } from "../books/gate/two.ts"
 
 const rooms = Layer.mergeAll(Gate.layer, Idempotency.layer).pipe(
   Layer.provide(Payers.layerOwnOnly),

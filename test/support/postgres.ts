@@ -12,7 +12,7 @@ import { basename, join } from "node:path"
 import { promisify } from "node:util"
 import { Effect, Redacted } from "effect"
 import { Client } from "pg"
-import * as Engine from "../../src/sql/Engine.ts"
+import * as Engine from "../../src/storage/engine/Engine.ts"
 
 // The library of the server ends a process that has nothing left to do with 0, however it went: failed tests were a run that ended well.
 process.prependListener("beforeExit", () => process.exit())

@@ -1,7 +1,7 @@
 /** What stands in the database of a service, whichever engine it is, read and changed from beside. */
 import Sqlite from "better-sqlite3"
 import { Client } from "pg"
-import { postgres } from "../../src/sql/postgres/Dialect.ts"
+import { postgres } from "../../src/storage/postgres/Dialect.ts"
 import * as Postgres from "./postgres.ts"
 
 type Row = Record<string, unknown>

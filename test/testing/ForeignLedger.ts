@@ -2,9 +2,9 @@
  * A small ledger as somebody else might write it: no database, every read and write of an account takes a turn of the event loop, and
  * a lock makes transactions wait for each other. It is right, unless it is told to make a mistake.
  */
-import type { AccountStatus } from "../../src/entry/contracts.ts"
-import type { Posting, Refusal, Result, Source } from "../../src/entry/ledger.ts"
-import type { Answer, EntryView, LedgerUnderTest, LimitView } from "../../src/entry/testing.ts"
+import type { AccountStatus } from "../../src/app/entry/contracts.ts"
+import type { Posting, Refusal, Result, Source } from "../../src/app/entry/ledger.ts"
+import type { Answer, EntryView, LedgerUnderTest, LimitView } from "../../src/app/entry/testing.ts"
 
 export const mistakes = [
   "loses one of two updates at once",

@@ -11,7 +11,7 @@ import type {
   TransferState,
   TransfersUnderTest,
   TransferView
-} from "../../src/entry/testing.ts"
+} from "../../src/app/entry/testing.ts"
 
 export const mistakes = [
   "pays again when it is accepted again",

@@ -3,9 +3,9 @@
  * and takes none above a maximum of its own. The property suite accepts it, and finds each mistake that it is told to make.
  */
 import { describe, expect, it } from "vitest"
-import type { Posting, Refusal, Result } from "../../src/entry/ledger.ts"
-import { checkLedger } from "../../src/entry/testing.ts"
-import type { Answer, EntryView, LedgerPart, LedgerUnderTest } from "../../src/entry/testing.ts"
+import type { Posting, Refusal, Result } from "../../src/app/entry/ledger.ts"
+import { checkLedger } from "../../src/app/entry/testing.ts"
+import type { Answer, EntryView, LedgerPart, LedgerUnderTest } from "../../src/app/entry/testing.ts"
 import { foreignLedger } from "./ForeignLedger.ts"
 
 const mistakes = [

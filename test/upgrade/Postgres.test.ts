@@ -5,7 +5,7 @@
 import { spawn } from "node:child_process"
 import { rmSync } from "node:fs"
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
-import { newest } from "../../src/sql/postgres/Migrate.ts"
+import { newest } from "../../src/storage/postgres/Migrate.ts"
 import { isPostgres } from "../support/database.ts"
 import { asked, startServer } from "../support/postgres.ts"
 import type { Server } from "../support/postgres.ts"

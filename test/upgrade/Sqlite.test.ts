@@ -3,7 +3,7 @@
  * were shown then. And an upgrade that is killed at any of its writes is done by the next start.
  */
 import { afterEach, describe, expect, it } from "vitest"
-import { newest } from "../../src/sql/Sql.ts"
+import { newest } from "../../src/storage/sqlite/Sql.ts"
 import { commandHere } from "../support/CommandLine.ts"
 import { isPostgres } from "../support/database.ts"
 import type { Service } from "../support/Service.ts"

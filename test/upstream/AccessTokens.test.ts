@@ -6,9 +6,9 @@ import { createServer } from "node:http"
 import type { Server } from "node:http"
 import type { AddressInfo } from "node:net"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import type { Admission } from "../../src/gate/Gate.ts"
-import type { EntraClient, GoogleAccount } from "../../src/upstream/AccessTokens.ts"
-import { Upstreams } from "../../src/upstream/Upstreams.ts"
+import type { Admission } from "../../src/books/gate/Gate.ts"
+import type { EntraClient, GoogleAccount } from "../../src/upstream/models/AccessTokens.ts"
+import { Upstreams } from "../../src/upstream/models/Upstreams.ts"
 
 /** The endpoint: what it is asked, and what it answers. It gives `token-1`, `token-2`, and so on. */
 let endpoint: Server

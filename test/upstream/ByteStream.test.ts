@@ -2,8 +2,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber } from "effect"
 import { Readable } from "node:stream"
-import { ByteStream, handedOver, ofReadable, whole } from "../../src/upstream/ByteStream.ts"
-import type { Sink, Source } from "../../src/upstream/ByteStream.ts"
+import { ByteStream, handedOver, ofReadable, whole } from "../../src/upstream/wire/ByteStream.ts"
+import type { Sink, Source } from "../../src/upstream/wire/ByteStream.ts"
 
 /** A source that is steered by hand. */
 const byHand = () => {

@@ -5,10 +5,10 @@ import { createServer } from "node:http"
 import type { IncomingHttpHeaders, Server } from "node:http"
 import type { AddressInfo } from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import type { Admission } from "../../src/gate/Gate.ts"
-import type { ProtocolName } from "../../src/upstream/Protocol.ts"
-import { Upstreams } from "../../src/upstream/Upstreams.ts"
-import type { UpstreamSettings } from "../../src/upstream/Upstreams.ts"
+import type { Admission } from "../../src/books/gate/Gate.ts"
+import type { ProtocolName } from "../../src/upstream/models/Protocol.ts"
+import { Upstreams } from "../../src/upstream/models/Upstreams.ts"
+import type { UpstreamSettings } from "../../src/upstream/models/Upstreams.ts"
 
 interface Received {
   readonly method: string

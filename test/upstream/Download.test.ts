@@ -3,8 +3,8 @@ import { Effect, Either } from "effect"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { open } from "../../src/upstream/Download.ts"
-import { isPublic, mayBePublic } from "../../src/upstream/PublicAddress.ts"
+import { open } from "../../src/upstream/wire/Download.ts"
+import { isPublic, mayBePublic } from "../../src/upstream/wire/PublicAddress.ts"
 
 let asked: Array<string> = []
 let onClosed: (value?: unknown) => void = () => {}

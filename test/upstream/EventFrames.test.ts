@@ -2,8 +2,8 @@
 import { EventStreamCodec } from "@smithy/core/event-streams"
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import type { Sink, Source } from "../../src/upstream/ByteStream.ts"
-import { eventsOf, frameMax } from "../../src/upstream/EventFrames.ts"
+import type { Sink, Source } from "../../src/upstream/wire/ByteStream.ts"
+import { eventsOf, frameMax } from "../../src/upstream/wire/EventFrames.ts"
 
 const codec = new EventStreamCodec(
   (bytes) => (typeof bytes === "string" ? bytes : Buffer.from(bytes).toString("utf8")),

@@ -3,7 +3,7 @@ import { Effect, Fiber, Redacted } from "effect"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { describe, expect, it } from "vitest"
-import { Payments } from "../../src/upstream/Payments.ts"
+import { Payments } from "../../src/upstream/payments/Payments.ts"
 
 const settings = {
   processor: "stripe",

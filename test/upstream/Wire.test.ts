@@ -3,7 +3,7 @@ import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { createServer } from "node:net"
 import type { AddressInfo } from "node:net"
-import * as Wire from "../../src/upstream/Wire.ts"
+import * as Wire from "../../src/upstream/wire/Wire.ts"
 
 const informational = "HTTP/1.1 102 Processing\r\n\r\n"
 const final = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"

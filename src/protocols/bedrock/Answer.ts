@@ -6,13 +6,13 @@
  *   (`malformed_model_output`, `malformed_tool_use`) is a failure.
  */
 import { Either } from "effect"
-import type { Answer, AnswerPart } from "../Answer.ts"
-import type { JsonObject } from "../Conversation.ts"
-import type { Failure, FailureKind, StopReason } from "../Delta.ts"
-import { isDeep, isObject, listOf, objectOf, present, text, textOr, wordsOr } from "../Json.ts"
-import { stopWith } from "../Stream.ts"
-import { argumentsOf, callId } from "../ToolCalls.ts"
-import type { AnswerOptions } from "../Translation.ts"
+import type { Answer, AnswerPart } from "../conversation/Answer.ts"
+import type { JsonObject } from "../conversation/Conversation.ts"
+import type { Failure, FailureKind, StopReason } from "../conversation/Delta.ts"
+import { isDeep, isObject, listOf, objectOf, present, text, textOr, wordsOr } from "../conversation/Json.ts"
+import { stopWith } from "../conversation/Stream.ts"
+import { argumentsOf, callId } from "../conversation/ToolCalls.ts"
+import type { AnswerOptions } from "../conversation/Translation.ts"
 import { thoughtOf, writeAssistantPart } from "./Blocks.ts"
 import { usageOf, writeUsage } from "./Usage.ts"
 

@@ -1,5 +1,5 @@
 /** Bedrock's Converse and ConverseStream, whose frames are read and made elsewhere. */
-import type { Translation } from "../Translation.ts"
+import type { Translation } from "../conversation/Translation.ts"
 import { readAnswer, writeAnswer } from "./Answer.ts"
 import { reader, writer } from "./Events.ts"
 import { readRequest, takesCacheMarks, writeRequest } from "./Request.ts"

@@ -15,12 +15,12 @@ import type {
   ToolCallPart,
   ToolResultPart,
   UserPart
-} from "../Conversation.ts"
-import { isObject, listOf, objectOf, present, text, textOr, written } from "../Json.ts"
-import type { Fields } from "../Json.ts"
-import { documentFormat, documentType, imageFormat } from "../Media.ts"
-import { home, signatureIn, signatureOf } from "../Thoughts.ts"
-import { argumentsOf, fittingId, inputOf } from "../ToolCalls.ts"
+} from "../conversation/Conversation.ts"
+import { isObject, listOf, objectOf, present, text, textOr, written } from "../conversation/Json.ts"
+import type { Fields } from "../conversation/Json.ts"
+import { documentFormat, documentType, imageFormat } from "../conversation/Media.ts"
+import { home, signatureIn, signatureOf } from "../conversation/Thoughts.ts"
+import { argumentsOf, fittingId, inputOf } from "../conversation/ToolCalls.ts"
 
 type Content = TextPart | ImagePart | DocumentPart
 

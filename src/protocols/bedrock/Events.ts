@@ -5,14 +5,23 @@
  * - Only tool calls begin with an event; another block begins with its first piece, and is what that piece is.
  * - A stream has no last event: it is whole when `messageStop` came, and its usage follows.
  */
-import type { JsonObject } from "../Conversation.ts"
-import type { Delta } from "../Delta.ts"
-import { isObject, objectOf, textOr } from "../Json.ts"
-import { cutOff, event, failure, inSequence, noDeltas, senseless, stopWith, streamReader } from "../Stream.ts"
-import { home, signatureIn } from "../Thoughts.ts"
-import { callId } from "../ToolCalls.ts"
-import type { StreamOptions, StreamReader, StreamWriter } from "../Translation.ts"
-import type { Usage } from "../Usage.ts"
+import type { JsonObject } from "../conversation/Conversation.ts"
+import type { Delta } from "../conversation/Delta.ts"
+import { isObject, objectOf, textOr } from "../conversation/Json.ts"
+import {
+  cutOff,
+  event,
+  failure,
+  inSequence,
+  noDeltas,
+  senseless,
+  stopWith,
+  streamReader
+} from "../conversation/Stream.ts"
+import { home, signatureIn } from "../conversation/Thoughts.ts"
+import { callId } from "../conversation/ToolCalls.ts"
+import type { StreamOptions, StreamReader, StreamWriter } from "../conversation/Translation.ts"
+import type { Usage } from "../conversation/Usage.ts"
 import { failureOf, isMalformed, readStop, sequenceOf, writeStop } from "./Answer.ts"
 import { usageOf, writeUsage } from "./Usage.ts"
 

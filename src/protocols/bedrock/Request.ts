@@ -17,14 +17,14 @@ import type {
   Tool,
   ToolChoice,
   Turn
-} from "../Conversation.ts"
-import { isDeep, isObject, listOf, objectOf, parsed, present, text } from "../Json.ts"
-import type { Fields } from "../Json.ts"
-import { anthropicThinking, effortOf, isEffort } from "../Reasoning.ts"
-import { reading, writing } from "../Request.ts"
-import { isTakenBy } from "../Thoughts.ts"
-import { alternating, instructionsOf, resultsFirst } from "../Turns.ts"
-import type { Alternating } from "../Turns.ts"
+} from "../conversation/Conversation.ts"
+import { isDeep, isObject, listOf, objectOf, parsed, present, text } from "../conversation/Json.ts"
+import type { Fields } from "../conversation/Json.ts"
+import { anthropicThinking, effortOf, isEffort } from "../conversation/Reasoning.ts"
+import { reading, writing } from "../conversation/Request.ts"
+import { isTakenBy } from "../conversation/Thoughts.ts"
+import { alternating, instructionsOf, resultsFirst } from "../conversation/Turns.ts"
+import type { Alternating } from "../conversation/Turns.ts"
 import { cachePoint, marked, readAssistantParts, readUserParts, writeAssistantPart, writeUserPart } from "./Blocks.ts"
 
 const names: FieldNames = {

@@ -1,8 +1,8 @@
 /** The usage of Bedrock's Converse: `inputTokens` is without what a cache gave or took. */
-import type { JsonObject } from "../Conversation.ts"
-import { isObject, listOf, objectOf, present } from "../Json.ts"
-import { count, noUsage, sum, written } from "../Usage.ts"
-import type { Usage } from "../Usage.ts"
+import type { JsonObject } from "../conversation/Conversation.ts"
+import { isObject, listOf, objectOf, present } from "../conversation/Json.ts"
+import { count, noUsage, sum, written } from "../conversation/Usage.ts"
+import type { Usage } from "../conversation/Usage.ts"
 
 const writtenFor = (details: unknown, ttl: string): number | undefined =>
   count(objectOf(listOf(details).find((one) => objectOf(one).ttl === ttl)).inputTokens)

@@ -1,5 +1,5 @@
 /** OpenAI's chat completions, as it and compatible servers speak them. */
-import type { Translation } from "../Translation.ts"
+import type { Translation } from "../conversation/Translation.ts"
 import { readAnswer, writeAnswer } from "./Answer.ts"
 import { reader, writer } from "./Events.ts"
 import { readRequest, writeRequest } from "./Request.ts"

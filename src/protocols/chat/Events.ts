@@ -8,14 +8,14 @@
  *   usage.
  * - A stream that breaks ends with a chunk `{ "error": ... }` and `[DONE]`, as one that passes untouched.
  */
-import type { JsonObject, Signer } from "../Conversation.ts"
-import type { Delta, Failure } from "../Delta.ts"
-import { isObject, listOf, objectOf, text, textOr } from "../Json.ts"
-import { cutOff, noDeltas, stopWith, streamReader } from "../Stream.ts"
-import { callId } from "../ToolCalls.ts"
-import type { StreamOptions, StreamReader, StreamWriter } from "../Translation.ts"
-import { noUsage } from "../Usage.ts"
-import type { Usage } from "../Usage.ts"
+import type { JsonObject, Signer } from "../conversation/Conversation.ts"
+import type { Delta, Failure } from "../conversation/Delta.ts"
+import { isObject, listOf, objectOf, text, textOr } from "../conversation/Json.ts"
+import { cutOff, noDeltas, stopWith, streamReader } from "../conversation/Stream.ts"
+import { callId } from "../conversation/ToolCalls.ts"
+import type { StreamOptions, StreamReader, StreamWriter } from "../conversation/Translation.ts"
+import { noUsage } from "../conversation/Usage.ts"
+import type { Usage } from "../conversation/Usage.ts"
 import { failureOf, isFailure, readStop, textsIn, writeStop } from "./Answer.ts"
 import { detail, detailsOf, plainThought } from "./Thoughts.ts"
 import type { Thought } from "./Thoughts.ts"

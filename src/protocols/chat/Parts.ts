@@ -9,12 +9,12 @@ import type {
   ToolCallPart,
   ToolResultPart,
   UserPart
-} from "../Conversation.ts"
-import { isObject, objectOf, present, text, textOr } from "../Json.ts"
-import type { Fields } from "../Json.ts"
-import { detailOf, sourceOf, typeByEnding, urlOf } from "../Media.ts"
+} from "../conversation/Conversation.ts"
+import { isObject, objectOf, present, text, textOr } from "../conversation/Json.ts"
+import type { Fields } from "../conversation/Json.ts"
+import { detailOf, sourceOf, typeByEnding, urlOf } from "../conversation/Media.ts"
 import { cacheOf } from "../messages/Blocks.ts"
-import { argumentsText, shortId } from "../ToolCalls.ts"
+import { argumentsText, shortId } from "../conversation/ToolCalls.ts"
 
 interface Placed {
   readonly at: string

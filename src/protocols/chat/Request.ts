@@ -26,13 +26,13 @@ import type {
   ToolResultPart,
   Turn,
   UserPart
-} from "../Conversation.ts"
-import { isObject, listOf, objectOf, present, textOr } from "../Json.ts"
-import type { Fields } from "../Json.ts"
-import { effortOf, isEffort } from "../Reasoning.ts"
-import { reading, writing } from "../Request.ts"
-import { fittingId } from "../ToolCalls.ts"
-import { isPrefilled } from "../Turns.ts"
+} from "../conversation/Conversation.ts"
+import { isObject, listOf, objectOf, present, textOr } from "../conversation/Json.ts"
+import type { Fields } from "../conversation/Json.ts"
+import { effortOf, isEffort } from "../conversation/Reasoning.ts"
+import { reading, writing } from "../conversation/Request.ts"
+import { fittingId } from "../conversation/ToolCalls.ts"
+import { isPrefilled } from "../conversation/Turns.ts"
 import {
   readCall,
   readResultParts,

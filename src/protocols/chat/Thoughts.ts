@@ -7,9 +7,9 @@
  * - Signed thoughts that came from an upstream of chat keep the name of their format in the signature (`xai-responses-v1~...`), since only
  *   an upstream of chat can read them again.
  */
-import type { AnswerPart } from "../Answer.ts"
-import type { JsonObject, Signer, ThinkingPart } from "../Conversation.ts"
-import { isObject, listOf, present, text, textOr } from "../Json.ts"
+import type { AnswerPart } from "../conversation/Answer.ts"
+import type { JsonObject, Signer, ThinkingPart } from "../conversation/Conversation.ts"
+import { isObject, listOf, present, text, textOr } from "../conversation/Json.ts"
 
 const formats: Readonly<Record<Exclude<Signer, "unknown">, string>> = {
   anthropic: "anthropic-claude-v1",

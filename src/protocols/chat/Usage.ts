@@ -6,10 +6,10 @@
  *   they are added: thoughts (xAI), or what came from a cache or went into it.
  * - What was read from a cache has other names at DeepSeek (`prompt_cache_hit_tokens`), Moonshot (`cached_tokens`) and others.
  */
-import type { JsonObject } from "../Conversation.ts"
-import { isObject, objectOf, present } from "../Json.ts"
-import { count, written } from "../Usage.ts"
-import type { Usage } from "../Usage.ts"
+import type { JsonObject } from "../conversation/Conversation.ts"
+import { isObject, objectOf, present } from "../conversation/Json.ts"
+import { count, written } from "../conversation/Usage.ts"
+import type { Usage } from "../conversation/Usage.ts"
 
 /** The names of what came from a cache, and of what went into it: among the details of a prompt, else beside the totals. */
 const cachedNames = [

@@ -1,5 +1,5 @@
 /** Google's Gemini: `generateContent`, and `streamGenerateContent?alt=sse`. */
-import type { Translation } from "../Translation.ts"
+import type { Translation } from "../conversation/Translation.ts"
 import { readAnswer, reader, writeAnswer } from "./Answer.ts"
 import { readRequest, writeRequest } from "./Request.ts"
 import { usageOf, writeUsage } from "./Usage.ts"

@@ -20,12 +20,12 @@ import type {
   ToolCallPart,
   ToolResultPart,
   UserPart
-} from "../Conversation.ts"
-import { isObject, listOf, objectOf, present, text, textOr, written } from "../Json.ts"
-import type { Fields } from "../Json.ts"
-import { typeByEnding } from "../Media.ts"
-import { home, signatureIn, signatureOf } from "../Thoughts.ts"
-import { argumentsOf, inputOf } from "../ToolCalls.ts"
+} from "../conversation/Conversation.ts"
+import { isObject, listOf, objectOf, present, text, textOr, written } from "../conversation/Json.ts"
+import type { Fields } from "../conversation/Json.ts"
+import { typeByEnding } from "../conversation/Media.ts"
+import { home, signatureIn, signatureOf } from "../conversation/Thoughts.ts"
+import { argumentsOf, inputOf } from "../conversation/ToolCalls.ts"
 
 /** Calls of tools while a conversation is read: Gemini may name a result by its tool only. */
 export class Calls {

@@ -16,14 +16,14 @@ import type {
   Tool,
   ToolChoice,
   Turn
-} from "../Conversation.ts"
-import { isObject, listOf, objectOf, present, text } from "../Json.ts"
-import type { Fields } from "../Json.ts"
-import { budgetOf } from "../Reasoning.ts"
-import { reading, writing } from "../Request.ts"
-import { isTakenBy } from "../Thoughts.ts"
-import type { RequestOptions } from "../Translation.ts"
-import { alternating, instructionsOf } from "../Turns.ts"
+} from "../conversation/Conversation.ts"
+import { isObject, listOf, objectOf, present, text } from "../conversation/Json.ts"
+import type { Fields } from "../conversation/Json.ts"
+import { budgetOf } from "../conversation/Reasoning.ts"
+import { reading, writing } from "../conversation/Request.ts"
+import { isTakenBy } from "../conversation/Thoughts.ts"
+import type { RequestOptions } from "../conversation/Translation.ts"
+import { alternating, instructionsOf } from "../conversation/Turns.ts"
 import { Calls, partsOf, readModelParts, readUserParts, roleOf, writeModelParts, writeUserParts } from "./Parts.ts"
 
 const names: FieldNames = {

@@ -1,8 +1,8 @@
 /** The usage of Gemini (`usageMetadata`): its answer is without thoughts, its prompt without the results of its own tools. */
-import type { JsonObject } from "../Conversation.ts"
-import { isObject, listOf, objectOf, present } from "../Json.ts"
-import { count, noUsage, sum } from "../Usage.ts"
-import type { Usage } from "../Usage.ts"
+import type { JsonObject } from "../conversation/Conversation.ts"
+import { isObject, listOf, objectOf, present } from "../conversation/Json.ts"
+import { count, noUsage, sum } from "../conversation/Usage.ts"
+import type { Usage } from "../conversation/Usage.ts"
 
 const ofModality = (details: unknown, modality: string): number | undefined =>
   count(objectOf(listOf(details).find((one) => objectOf(one).modality === modality)).tokenCount)

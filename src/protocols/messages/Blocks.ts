@@ -8,12 +8,12 @@ import type {
   TextPart,
   ToolResultPart,
   UserPart
-} from "../Conversation.ts"
-import { isObject, present, text, textOr } from "../Json.ts"
-import type { Fields } from "../Json.ts"
-import { home, signatureIn, signatureOf } from "../Thoughts.ts"
-import type { Signature } from "../Thoughts.ts"
-import { argumentsOf, fittingId, inputOf } from "../ToolCalls.ts"
+} from "../conversation/Conversation.ts"
+import { isObject, present, text, textOr } from "../conversation/Json.ts"
+import type { Fields } from "../conversation/Json.ts"
+import { home, signatureIn, signatureOf } from "../conversation/Thoughts.ts"
+import type { Signature } from "../conversation/Thoughts.ts"
+import { argumentsOf, fittingId, inputOf } from "../conversation/ToolCalls.ts"
 
 /** A `cache_control`, as a mark. */
 export const cacheOf = (control: unknown): CacheMark | undefined =>

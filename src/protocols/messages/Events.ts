@@ -5,15 +5,24 @@
  * - `message_start` says what the prompt used where the vendor says it that early, else zero; `message_delta` says it in any case.
  * - One block is open at a time. Of tool calls that come by turns the second begins when the first has ended.
  */
-import type { JsonObject, Signer } from "../Conversation.ts"
-import type { Delta } from "../Delta.ts"
-import { objectOf, text, textOr } from "../Json.ts"
-import { cutOff, event, inSequence, nameOf, noDeltas, senseless, stopWith, streamReader } from "../Stream.ts"
-import { home, signatureIn } from "../Thoughts.ts"
-import { argumentsOf, callId } from "../ToolCalls.ts"
-import type { StreamOptions, StreamReader, StreamWriter } from "../Translation.ts"
-import { noUsage } from "../Usage.ts"
-import type { Usage } from "../Usage.ts"
+import type { JsonObject, Signer } from "../conversation/Conversation.ts"
+import type { Delta } from "../conversation/Delta.ts"
+import { objectOf, text, textOr } from "../conversation/Json.ts"
+import {
+  cutOff,
+  event,
+  inSequence,
+  nameOf,
+  noDeltas,
+  senseless,
+  stopWith,
+  streamReader
+} from "../conversation/Stream.ts"
+import { home, signatureIn } from "../conversation/Thoughts.ts"
+import { argumentsOf, callId } from "../conversation/ToolCalls.ts"
+import type { StreamOptions, StreamReader, StreamWriter } from "../conversation/Translation.ts"
+import { noUsage } from "../conversation/Usage.ts"
+import type { Usage } from "../conversation/Usage.ts"
 import { failureOf, readStop, writeFailure, writeStop } from "./Answer.ts"
 import { usageOf, writeUsage } from "./Usage.ts"
 

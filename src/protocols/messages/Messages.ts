@@ -1,5 +1,5 @@
 /** Anthropic's Messages, version 2023-06-01. */
-import type { Translation } from "../Translation.ts"
+import type { Translation } from "../conversation/Translation.ts"
 import { readAnswer, writeAnswer } from "./Answer.ts"
 import { reader, writer } from "./Events.ts"
 import { readRequest, writeRequest } from "./Request.ts"

@@ -20,13 +20,13 @@ import type {
   Tool,
   ToolChoice,
   Turn
-} from "../Conversation.ts"
-import { isObject, objectOf, present } from "../Json.ts"
-import type { Fields } from "../Json.ts"
-import { anthropicThinking, isEffort } from "../Reasoning.ts"
-import { reading, writing } from "../Request.ts"
-import { isTakenBy } from "../Thoughts.ts"
-import { alternating, instructionsOf, resultsFirst } from "../Turns.ts"
+} from "../conversation/Conversation.ts"
+import { isObject, objectOf, present } from "../conversation/Json.ts"
+import type { Fields } from "../conversation/Json.ts"
+import { anthropicThinking, isEffort } from "../conversation/Reasoning.ts"
+import { reading, writing } from "../conversation/Request.ts"
+import { isTakenBy } from "../conversation/Thoughts.ts"
+import { alternating, instructionsOf, resultsFirst } from "../conversation/Turns.ts"
 import {
   cacheControl,
   cacheOf,

@@ -5,10 +5,10 @@
  * - What was written to a cache is said in one figure, and by how long it is kept in others. Where those are less than the one (a stream
  *   says them at its start alone, and some vendors say 0 there), the rest was written for minutes.
  */
-import type { JsonObject } from "../Conversation.ts"
-import { isObject, objectOf } from "../Json.ts"
-import { count, sum } from "../Usage.ts"
-import type { Usage } from "../Usage.ts"
+import type { JsonObject } from "../conversation/Conversation.ts"
+import { isObject, objectOf } from "../conversation/Json.ts"
+import { count, sum } from "../conversation/Usage.ts"
+import type { Usage } from "../conversation/Usage.ts"
 
 export const usageOf = (usage: unknown): Usage | undefined => {
   if (!isObject(usage)) return undefined

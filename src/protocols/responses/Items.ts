@@ -11,13 +11,13 @@ import type {
   ToolResultPart,
   Turn,
   UserPart
-} from "../Conversation.ts"
+} from "../conversation/Conversation.ts"
 import { fileSource } from "../chat/Parts.ts"
-import { isObject, listOf, objectOf, present, text, textOr } from "../Json.ts"
-import type { Fields } from "../Json.ts"
-import { detailOf, sourceOf, urlOf } from "../Media.ts"
-import { home, isTakenBy, signatureOf } from "../Thoughts.ts"
-import { argumentsText, shortId } from "../ToolCalls.ts"
+import { isObject, listOf, objectOf, present, text, textOr } from "../conversation/Json.ts"
+import type { Fields } from "../conversation/Json.ts"
+import { detailOf, sourceOf, urlOf } from "../conversation/Media.ts"
+import { home, isTakenBy, signatureOf } from "../conversation/Thoughts.ts"
+import { argumentsText, shortId } from "../conversation/ToolCalls.ts"
 import { nameOf } from "./Namespaces.ts"
 
 type Content = TextPart | ImagePart | DocumentPart

@@ -1,7 +1,7 @@
 /** Tools in namespaces. Other protocols have none: there the name of a tool begins with its namespace. */
-import type { JsonObject } from "../Conversation.ts"
-import { isObject, listOf, text, textOr } from "../Json.ts"
-import { fittingId } from "../ToolCalls.ts"
+import type { JsonObject } from "../conversation/Conversation.ts"
+import { isObject, listOf, text, textOr } from "../conversation/Json.ts"
+import { fittingId } from "../conversation/ToolCalls.ts"
 
 /** What other vendors take as the name of a tool. */
 const nameLengthMax = 64

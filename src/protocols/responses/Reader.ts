@@ -6,12 +6,12 @@
  *   that ends the item.
  * - Parts of a summary are one thought, with an empty line between them.
  */
-import type { JsonObject } from "../Conversation.ts"
-import type { Delta } from "../Delta.ts"
-import { isObject, listOf, objectOf, text, textOr } from "../Json.ts"
-import { cutOff, nameOf, noDeltas, stopWith, streamReader } from "../Stream.ts"
-import { home } from "../Thoughts.ts"
-import type { StreamReader } from "../Translation.ts"
+import type { JsonObject } from "../conversation/Conversation.ts"
+import type { Delta } from "../conversation/Delta.ts"
+import { isObject, listOf, objectOf, text, textOr } from "../conversation/Json.ts"
+import { cutOff, nameOf, noDeltas, stopWith, streamReader } from "../conversation/Stream.ts"
+import { home } from "../conversation/Thoughts.ts"
+import type { StreamReader } from "../conversation/Translation.ts"
 import { failureOf, readStop } from "./Answer.ts"
 import { thoughtText } from "./Items.ts"
 import { usageOf } from "./Usage.ts"

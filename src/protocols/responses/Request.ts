@@ -17,12 +17,20 @@
  *   none.
  */
 import { effortWord, isCustom, readFormat, schemaOf, userOf } from "../chat/Request.ts"
-import type { Conversation, FieldNames, JsonObject, Reasoning, Tool, ToolChoice, Turn } from "../Conversation.ts"
-import { listOf, objectOf, present, textOr } from "../Json.ts"
-import type { Fields } from "../Json.ts"
-import { isEffort } from "../Reasoning.ts"
-import { reading, writing } from "../Request.ts"
-import { isPrefilled } from "../Turns.ts"
+import type {
+  Conversation,
+  FieldNames,
+  JsonObject,
+  Reasoning,
+  Tool,
+  ToolChoice,
+  Turn
+} from "../conversation/Conversation.ts"
+import { listOf, objectOf, present, textOr } from "../conversation/Json.ts"
+import type { Fields } from "../conversation/Json.ts"
+import { isEffort } from "../conversation/Reasoning.ts"
+import { reading, writing } from "../conversation/Request.ts"
+import { isPrefilled } from "../conversation/Turns.ts"
 import { readInput, writeInput } from "./Items.ts"
 import { nameOf, toolsIn } from "./Namespaces.ts"
 

@@ -1,5 +1,5 @@
 /** OpenAI's Responses. */
-import type { Translation } from "../Translation.ts"
+import type { Translation } from "../conversation/Translation.ts"
 import { readAnswer, writeAnswer } from "./Answer.ts"
 import { reader } from "./Reader.ts"
 import { readRequest, writeRequest } from "./Request.ts"

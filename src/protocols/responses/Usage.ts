@@ -1,8 +1,8 @@
 /** The usage of OpenAI's Responses. */
-import type { JsonObject } from "../Conversation.ts"
-import { isObject, objectOf, present } from "../Json.ts"
-import { count, written } from "../Usage.ts"
-import type { Usage } from "../Usage.ts"
+import type { JsonObject } from "../conversation/Conversation.ts"
+import { isObject, objectOf, present } from "../conversation/Json.ts"
+import { count, written } from "../conversation/Usage.ts"
+import type { Usage } from "../conversation/Usage.ts"
 
 export const usageOf = (usage: unknown): Usage | undefined => {
   if (!isObject(usage)) return undefined

@@ -2,12 +2,12 @@
  * The events of a stream of Responses, written: numbered, each item added and done, its contents in between, and the whole response at
  * the start and at the end.
  */
-import type { JsonObject } from "../Conversation.ts"
-import type { Delta, Failure, StopReason } from "../Delta.ts"
-import { event } from "../Stream.ts"
-import { callId } from "../ToolCalls.ts"
-import type { StreamOptions, StreamWriter } from "../Translation.ts"
-import type { Usage } from "../Usage.ts"
+import type { JsonObject } from "../conversation/Conversation.ts"
+import type { Delta, Failure, StopReason } from "../conversation/Delta.ts"
+import { event } from "../conversation/Stream.ts"
+import { callId } from "../conversation/ToolCalls.ts"
+import type { StreamOptions, StreamWriter } from "../conversation/Translation.ts"
+import type { Usage } from "../conversation/Usage.ts"
 import {
   callItem,
   itemId,

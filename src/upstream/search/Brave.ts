@@ -1,5 +1,5 @@
 /** Brave's web search: `GET /res/v1/web/search`, the key in the header `X-Subscription-Token`. It has no raw pages and no depths. */
-import { isObject } from "../Failures.ts"
+import { isObject } from "../wire/Failures.ts"
 import { resultOf, resultsOf } from "./SearchVendor.ts"
 import type { SearchVendor } from "./SearchVendor.ts"
 

@@ -1,6 +1,6 @@
 /** What is asked of a search vendor, and what it answers. Each vendor's file translates between this and its wire format. */
-import { isObject } from "../Failures.ts"
-import type { WireRequest } from "../Wire.ts"
+import { isObject } from "../wire/Failures.ts"
+import type { WireRequest } from "../wire/Wire.ts"
 
 export interface SearchAsk {
   readonly query: string

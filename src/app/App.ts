@@ -1,0 +1,277 @@
+/**
+ * The service as layers. `domains` is everything but HTTP; it needs a database with its writer, and the settings. `jobs` is what
+ * the rooms repeat by themselves. `face` is the service over HTTP, for node's own server and to be mounted in any server of the platform.
+ */
+import { HttpApiBuilder } from "@effect/platform"
+import type { HttpApi } from "@effect/platform"
+import { Effect, Layer } from "effect"
+import { Api } from "./Api.ts"
+import { Credentials } from "../people/auth/Credentials.ts"
+import { Authorization } from "../people/auth/Authorization.ts"
+import { Browser } from "../people/auth/Browser.ts"
+import { BrowserSessions } from "../people/auth/BrowserSessions.ts"
+import { Clients } from "../people/credentials/Clients.ts"
+import { AuthHttp, BrowserHttp, ConsentHttp, OAuthHttp, UserInfoHttp } from "../people/auth/Http.ts"
+import { SecurityHttp } from "../people/auth/SecurityHttp.ts"
+import { Sessions } from "../people/auth/Sessions.ts"
+import { SigningKeys } from "../people/auth/SigningKeys.ts"
+import { Tokens } from "../people/auth/Tokens.ts"
+import { AutoReloads } from "../money/autoreload/AutoReloads.ts"
+import { AutoReloadHttp } from "../money/autoreload/Http.ts"
+import { BillingAccounts } from "../money/billing/BillingAccounts.ts"
+import { BillingHttp } from "../money/billing/Http.ts"
+import { Chat } from "../calls/chat/Chat.ts"
+import { ChatHttp } from "../calls/chat/Http.ts"
+import { ConsoleHttp } from "../console/Http.ts"
+import { page } from "../console/PageHttp.ts"
+import { Contacts } from "../people/contact/Contacts.ts"
+import { ContactHttp } from "../people/contact/Http.ts"
+import { Decisions } from "../calls/decisions/Decisions.ts"
+import { DecisionsHttp } from "../calls/decisions/Http.ts"
+import { Embeddings } from "../calls/embeddings/Embeddings.ts"
+import { EmbeddingsHttp } from "../calls/embeddings/Http.ts"
+import { Feed } from "../money/events/Feed.ts"
+import { EventsHttp } from "../money/events/Http.ts"
+import { Gate } from "../books/gate/Gate.ts"
+import { Face } from "../http/lanes/Face.ts"
+import { ApiMiddleware } from "../http/lanes/ApiMiddleware.ts"
+import { Observer } from "../http/lanes/Observer.ts"
+import { RateLimits } from "../http/transport/RateLimits.ts"
+import { Idempotency } from "../http/idempotency/Idempotency.ts"
+import { Adder } from "../books/ledger/Adder.ts"
+import { Ledger } from "../books/ledger/Ledger.ts"
+import { Sorter } from "../books/ledger/Sorter.ts"
+import { Tallier } from "../books/ledger/Tallier.ts"
+import { Verifier } from "../books/ledger/Verifier.ts"
+import { Outbox } from "../people/mail/Outbox.ts"
+import { MessagesHttp } from "../calls/messages/Http.ts"
+import { Messages } from "../calls/messages/Messages.ts"
+import { NotificationsHttp } from "../people/notifications/Http.ts"
+import { Notifications } from "../people/notifications/Notifications.ts"
+import { OperatorActs } from "../operations/operator/Acts.ts"
+import { AuditLog } from "../operations/operator/AuditLog.ts"
+import { OperatorDirectory } from "../operations/operator/Directory.ts"
+import { OperatorHttp } from "../operations/operator/Http.ts"
+import { OperatorSessionHttp } from "../operations/operator/SessionHttp.ts"
+import { OperatorSessions } from "../operations/operator/Sessions.ts"
+import { OperatorUpstreams } from "../operations/operator/Upstreams.ts"
+import { OperatorWatch } from "../operations/operator/Watch.ts"
+import { documents } from "../operations/ops/DocumentsHttp.ts"
+import { OpsHttp } from "../operations/ops/Http.ts"
+import { Metrics } from "../operations/ops/Metrics.ts"
+import { UpstreamHealth } from "../operations/ops/UpstreamHealth.ts"
+import { PaymentsHttp, WebhooksHttp } from "../money/payments/Http.ts"
+import { Purchases } from "../money/payments/Purchases.ts"
+import { PoolingHttp } from "../money/pooling/Http.ts"
+import { Pooling } from "../money/pooling/Pooling.ts"
+import { PricesHttp } from "../money/prices/Http.ts"
+import { ResponsesHttp } from "../calls/responses/Http.ts"
+import { Responses } from "../calls/responses/Responses.ts"
+import { RerankHttp } from "../calls/rerank/Http.ts"
+import { Rerank } from "../calls/rerank/Rerank.ts"
+import { Indexes } from "../storage/engine/Indexes.ts"
+import * as Leadership from "../storage/engine/Leadership.ts"
+import { SandboxHttp } from "../sandbox/Http.ts"
+import { Applications } from "../people/tenants/Applications.ts"
+import { Belonging } from "../people/tenants/Belonging.ts"
+import { OrganisationsHttp, TenantInvitesHttp, TenantsHttp } from "../people/tenants/Http.ts"
+import { Organisations } from "../people/tenants/Organisations.ts"
+import { Tenants } from "../people/tenants/Tenants.ts"
+import { TransferInvitesHttp, TransfersHttp } from "../money/transfers/Http.ts"
+import { Transfers } from "../money/transfers/Transfers.ts"
+import { SearchHttp } from "../calls/search/Http.ts"
+import { Search } from "../calls/search/Search.ts"
+import { SpeechHttp, SpeechModelsHttp } from "../calls/speech/Http.ts"
+import { Speech } from "../calls/speech/Speech.ts"
+import { TranscriptionHttp, TranscriptionModelsHttp } from "../calls/transcription/Http.ts"
+import { Transcription } from "../calls/transcription/Transcription.ts"
+import { MailHttp } from "../calls/email/Http.ts"
+import { SelfMail } from "../calls/email/SelfMail.ts"
+import { ImagesHttp } from "../calls/images/Http.ts"
+import { Images } from "../calls/images/Images.ts"
+import { MediaHttp, MediaModelsHttp } from "../calls/media/Http.ts"
+import { Jobs } from "../calls/media/Jobs.ts"
+import { Media } from "../calls/media/Media.ts"
+import { Identity } from "../upstream/identity/Identity.ts"
+import { UpstreamObserver } from "../upstream/models/Upstreams.ts"
+import { Explanations } from "../money/usage/Explanations.ts"
+import { PriceVersions } from "../books/prices/PriceVersions.ts"
+import { Daily } from "../money/usage/Daily.ts"
+import { Records } from "../money/usage/Records.ts"
+import { Series } from "../money/usage/Series.ts"
+import { Sums } from "../money/usage/Sums.ts"
+import { TeamUsage } from "../money/usage/TeamUsage.ts"
+import { UsageHttp } from "../money/usage/Http.ts"
+
+/** What looks at the books is loaded when they are first verified. */
+const verifier = Verifier.layer(
+  Effect.map(
+    Effect.promise(() => import("./Checks.ts")),
+    ({ verifySince }) => verifySince
+  )
+)
+
+/** What the operator asks of the other rooms. */
+const operator = Layer.mergeAll(OperatorSessions.layer, OperatorDirectory.layer, OperatorActs.layer).pipe(
+  Layer.provideMerge(AuditLog.layer)
+)
+
+/** What the operator asks of the process that answers. */
+const watched = Layer.mergeAll(
+  OperatorUpstreams.layer,
+  OperatorWatch.layer(
+    Effect.map(
+      Effect.promise(() => import("./Checks.ts")),
+      ({ short }) => short
+    )
+  )
+)
+
+/** Every room's service, and below it what it is made of. */
+export const domains = Layer.mergeAll(
+  operator,
+  Chat.layer,
+  Messages.layer,
+  Responses.layer,
+  Decisions.layer,
+  Embeddings.layer,
+  Rerank.layer,
+  Images.layer,
+  Media.layer,
+  SelfMail.layer,
+  Transcription.layer,
+  Speech.layer,
+  Search.layer,
+  Explanations.layer,
+  TeamUsage.layer,
+  Credentials.layer,
+  Organisations.layer,
+  Transfers.layer,
+  Browser.layer,
+  Contacts.layer
+).pipe(
+  Layer.provideMerge(Feed.layer),
+  Layer.provideMerge(Layer.mergeAll(Authorization.layer, BrowserSessions.layer, Records.layer, Notifications.layer)),
+  Layer.provideMerge(Jobs.layer),
+  Layer.provideMerge(
+    Layer.mergeAll(
+      Gate.layer,
+      Records.layer,
+      Idempotency.layer,
+      PriceVersions.layer,
+      Sessions.layer,
+      Applications.layer,
+      Clients.layer,
+      RateLimits.layer,
+      Identity.layer
+    )
+  ),
+  Layer.provideMerge(AutoReloads.layer),
+  Layer.provideMerge(Layer.mergeAll(Purchases.layer, Outbox.layer)),
+  Layer.provideMerge(Pooling.layerPayers),
+  Layer.provideMerge(Pooling.layer),
+  Layer.provideMerge(
+    Layer.mergeAll(
+      Sums.layer,
+      Series.layer,
+      Daily.layer,
+      BillingAccounts.layer,
+      Adder.layer,
+      Sorter.layer,
+      Tallier.layer,
+      verifier
+    )
+  ),
+  Layer.provideMerge(Ledger.layer),
+  Layer.provideMerge(Layer.mergeAll(Tenants.layer, Tokens.layer)),
+  Layer.provideMerge(Layer.mergeAll(SigningKeys.layer, Belonging.layer, Indexes.layer))
+)
+
+/** The loops of the rooms of `domains`: what the service does without being asked; of several nodes, one. */
+export const jobs = Layer.mergeAll(
+  Gate.layerJobs,
+  AutoReloads.layerJobs,
+  Jobs.layerJobs,
+  Idempotency.layerJobs,
+  Indexes.layerJobs,
+  Outbox.layerJobs,
+  Purchases.layerJobs,
+  SigningKeys.layerJobs,
+  Sorter.layerJobs,
+  Tallier.layerJobs,
+  Adder.layerJobs,
+  Feed.layerJobs,
+  Verifier.layerJobs,
+  Transfers.layerJobs
+).pipe(Layer.provide(Leadership.layer))
+
+const api = HttpApiBuilder.api(Api).pipe(
+  Layer.provide([
+    AuthHttp,
+    OAuthHttp,
+    ConsentHttp,
+    UserInfoHttp,
+    BrowserHttp,
+    ConsoleHttp,
+    AutoReloadHttp,
+    BillingHttp,
+    ChatHttp,
+    MessagesHttp,
+    ResponsesHttp,
+    ContactHttp,
+    DecisionsHttp,
+    EmbeddingsHttp,
+    EventsHttp,
+    RerankHttp,
+    ImagesHttp,
+    MediaHttp,
+    MediaModelsHttp,
+    MailHttp,
+    TranscriptionHttp,
+    TranscriptionModelsHttp,
+    SpeechHttp,
+    SpeechModelsHttp,
+    SearchHttp,
+    NotificationsHttp,
+    Layer.provide(OperatorHttp, watched),
+    OperatorSessionHttp,
+    OpsHttp,
+    OrganisationsHttp,
+    PaymentsHttp,
+    WebhooksHttp,
+    PoolingHttp,
+    PricesHttp,
+    SandboxHttp,
+    TenantsHttp,
+    TransferInvitesHttp,
+    TenantInvitesHttp,
+    TransfersHttp,
+    UsageHttp
+  ]),
+  Layer.provideMerge(SecurityHttp)
+)
+
+/** The service over HTTP, beneath a prefix of the server that serves it (its documents say where that is); empty on its own server. */
+export const face = (prefix: "" | `/${string}`) =>
+  Face.layer(
+    Layer.mergeAll(
+      ApiMiddleware,
+      documents(Api as unknown as HttpApi.HttpApi.AnyWithProps, prefix, () => import("./guides/GuidePages.ts")),
+      page(prefix)
+    ).pipe(Layer.provideMerge(api))
+  )
+
+/** Tells the metrics of every request that is over, and them and the health of upstreams of every exchange with one. */
+export const observers = Layer.merge(
+  Layer.effect(
+    Observer,
+    Effect.map(Metrics, ({ observe }) => observe)
+  ),
+  Layer.effect(
+    UpstreamObserver,
+    Effect.zipWith(Metrics, UpstreamHealth, (metrics, health) => (upstream, outcome, millis) => {
+      metrics.observeUpstream(upstream, outcome)
+      health.observe(upstream, outcome, millis)
+    })
+  )
+).pipe(Layer.provideMerge(UpstreamHealth.layer))

@@ -1,0 +1,70 @@
+/** Everything that must hold of a database: the audit of the books, and the checks of all rooms. `tollgate verify` and the tests look at them. */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Effect, identity } from "effect"
+import * as Audit from "../books/ledger/Audit.ts"
+import * as BatchEnd from "../books/ledger/BatchEnd.ts"
+import * as Invariants from "../books/ledger/Invariants.ts"
+import { beginning } from "../books/ledger/Mark.ts"
+import type { Mark } from "../books/ledger/Mark.ts"
+import type { VerifySince } from "../books/ledger/Verifications.ts"
+import * as payments from "../money/payments/Checks.ts"
+import * as transfers from "../money/transfers/Checks.ts"
+
+const checks: ReadonlyArray<Invariants.Check> = [...Invariants.checks, ...transfers.checks, ...payments.checks]
+
+/** The names of all checks, in the order in which they run. */
+export const checkNames: ReadonlyArray<string> = [...Object.keys(Audit.sentences), ...checks.map(({ name }) => name)]
+
+const looked = Effect.fnUntraced(function* (
+  mark: Mark | undefined,
+  { pace, progress = () => Effect.void }: Parameters<VerifySince>[1] = {},
+  several?: Audit.SeveralWriters
+) {
+  const found = new Map<string, Array<Invariants.Finding>>()
+  const report: Audit.Report = (check, row) => {
+    const findings = found.get(check) ?? []
+    if (findings.length === 0) found.set(check, findings)
+    if (findings.length < Invariants.findingsMax) findings.push({ check, ...row, message: Audit.sentences[check](row) })
+  }
+  const reached = yield* Audit.audit(mark ?? beginning, report, progress, pace, several)
+  const atOneMoment = several?.atOneMoment ?? identity
+  const looks = checks
+    .filter(({ isShort }) => mark === undefined || isShort === true)
+    .map((check) => Effect.zipRight(pace?.pause ?? Effect.void, atOneMoment(Invariants.lookAt([check]))))
+  const rest = yield* Effect.orDie(Effect.all(looks))
+  const audited = Object.keys(Audit.sentences).flatMap((check) => found.get(check) ?? [])
+  return { findings: [...audited, ...rest.flat()], mark: reached }
+})
+
+/** In slices: nobody waits for it. */
+export const verifySince: VerifySince = (mark, options) =>
+  Effect.flatMap(SqlClient, (sql) =>
+    sql.onDialectOrElse({ pg: () => amongSeveral(sql, mark, options), orElse: () => looked(mark, options) })
+  )
+
+/** Where nobody can say how far slices may go, all of it is read at one moment, and the mark stays. */
+const amongSeveral = (sql: SqlClient, ...[mark, options]: Parameters<VerifySince>): ReturnType<VerifySince> => {
+  const atOneMoment = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+    sql.withTransaction(Effect.zipRight(sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ`, effect))
+  const end = BatchEnd.find(sql)
+  return Effect.flatMap(end, (first) =>
+    first === undefined
+      ? Effect.map(Effect.orDie(atOneMoment(looked(mark, options))), ({ findings }) => ({
+          findings,
+          mark: mark ?? beginning
+        }))
+      : looked(mark, options, { first, end, atOneMoment })
+  )
+}
+
+/** Looks at the checks that cost little however long the history is, one by one. */
+export const short: Effect.Effect<ReadonlyArray<Invariants.Looked>, never, SqlClient> = Effect.forEach(
+  checks.filter(({ isShort }) => isShort === true),
+  (check) => Effect.map(Invariants.lookAt([check]), (findings) => ({ name: check.name, findings }))
+)
+
+/** Looks at everything; gives what is off. */
+export const verify: Effect.Effect<ReadonlyArray<Invariants.Finding>, never, SqlClient> = Effect.map(
+  verifySince(undefined),
+  ({ findings }) => findings
+)

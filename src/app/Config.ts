@@ -1,0 +1,218 @@
+/**
+ * The configuration file: every room's part of it, composed, with what one part must find in another. What is wrong is said in one
+ * message that names the entry.
+ */
+import { Either, Layer, ParseResult, Schema } from "effect"
+import { parse as parseExactly } from "lossless-json"
+import { readFileSync } from "node:fs"
+import * as SignIn from "../people/auth/Settings.ts"
+import { withEntries } from "../upstream/catalogue/Entries.ts"
+import * as Chat from "../calls/engine/Settings.ts"
+import * as Console from "../console/Settings.ts"
+import * as Contact from "../people/contact/Settings.ts"
+import * as Decisions from "../calls/decisions/Settings.ts"
+import * as Embeddings from "../calls/embeddings/Settings.ts"
+import { hostOf } from "./Environment.ts"
+import type { EnvironmentFacts } from "./Environment.ts"
+import * as Http from "../http/server/Settings.ts"
+import * as Idempotency from "../http/idempotency/Settings.ts"
+import * as Images from "../calls/images/Settings.ts"
+import { ConfigProblem } from "../kernel/Setting.ts"
+import * as Service from "../kernel/ServiceInfo.ts"
+import * as Verify from "../books/ledger/Settings.ts"
+import * as Mail from "../people/mail/Settings.ts"
+import * as Media from "../calls/media/Settings.ts"
+import * as Telemetry from "../operations/ops/Telemetry.ts"
+import * as Payments from "../money/payments/Settings.ts"
+import * as Prices from "../books/prices/PriceList.ts"
+import * as Rerank from "../calls/rerank/Settings.ts"
+import * as Search from "../calls/search/Settings.ts"
+import * as Speech from "../calls/speech/Settings.ts"
+import * as Transcription from "../calls/transcription/Settings.ts"
+import * as Upstreams from "../upstream/models/Settings.ts"
+
+const Tools = Schema.Struct({ ...Images.fields, ...Search.fields, ...Speech.fields, ...Transcription.fields })
+
+const entries = Schema.Struct({
+  ...Service.fields,
+  ...Telemetry.fields,
+  ...Verify.fields,
+  ...Payments.fields,
+  ...Mail.fields,
+  ...SignIn.fields,
+  ...Console.fields,
+  ...Contact.fields,
+  ...Http.fields,
+  ...Idempotency.fields,
+  ...Upstreams.fields,
+  ...Chat.fields,
+  /** Providers of each tool; the first of a kind is asked unless a caller picks another. */
+  tools: Schema.optionalWith(Tools, { default: () => ({ images: [], search: [], speech: [], transcription: [] }) }),
+  ...Media.fields,
+  ...Decisions.fields,
+  ...Embeddings.fields,
+  ...Rerank.fields,
+  ...Prices.fields
+}).annotations({ parseOptions: { onExcessProperty: "error" } })
+
+type Named = readonly [path: ReadonlyArray<string | number>, upstream: string]
+
+/** The upstreams that models, providers and the decision model name, each with where it stands. */
+const upstreamsNamed = ({
+  decisions,
+  embeddings,
+  media,
+  models,
+  rerank,
+  tools
+}: typeof entries.Type): ReadonlyArray<Named> => [
+  ...Object.entries({ models, embeddings, rerank }).flatMap(([kind, models]) =>
+    models.flatMap(({ routes }, i) =>
+      routes.map(({ upstream }, j): Named => [[kind, i, "upstreams", j, "upstream"], upstream])
+    )
+  ),
+  ...Object.entries(tools).flatMap(([kind, providers]) =>
+    providers.map(({ upstream }, i): Named => [["tools", kind, i, "upstream"], upstream])
+  ),
+  ...media.map(({ upstream }, i): Named => [["media", i, "upstream"], upstream]),
+  ...(decisions === undefined ? [] : [[["decisions", "upstream"], decisions.upstream] as const])
+]
+
+export const ConfigFile = entries.pipe(
+  Schema.filter((file) => {
+    const { auto, models, upstreams } = file
+    const issues: Array<Schema.FilterIssue> = upstreamsNamed(file)
+      .filter(([, upstream]) => !Object.hasOwn(upstreams, upstream))
+      .map(([path, upstream]) => ({ path, message: `there is no upstream ${upstream}` }))
+    if (auto !== undefined && !models.some(({ id }) => id === auto)) {
+      issues.push({ path: ["auto"], message: `there is no model ${auto}` })
+    }
+    return issues
+  })
+)
+export interface ConfigFile extends Schema.Schema.Type<typeof ConfigFile> {}
+
+/** What every room asks for, from the configuration file and the environment. */
+export const layer = (environment: EnvironmentFacts, file: ConfigFile) =>
+  Layer.mergeAll(
+    Verify.layer(file),
+    Payments.layer(file),
+    Mail.layer(file),
+    SignIn.layer(file),
+    Console.layer(file),
+    Contact.layer(file),
+    Http.layer(file),
+    Idempotency.layer(file),
+    Upstreams.layer(file),
+    Chat.layer(file),
+    Images.layer(file.tools),
+    Search.layer(file.tools),
+    Speech.layer(file.tools),
+    Transcription.layer(file.tools),
+    Media.layer(file),
+    Decisions.layer(file),
+    Embeddings.layer(file),
+    Rerank.layer(file),
+    Prices.layer(file)
+  ).pipe(Layer.provideMerge(serviceInfo(environment, file)))
+
+/** The name of the environment goes before that of the file; without `public_url`, people reach the service where it listens. */
+export const serviceInfo = (
+  { host, key_prefix, port, service_name }: EnvironmentFacts,
+  file: Pick<ConfigFile, "service_name" | "public_url">
+) =>
+  Service.ServiceInfo.layer({
+    service_name: service_name ?? file.service_name ?? "Tollgate",
+    key_prefix,
+    public_url: file.public_url ?? listeningUrl({ host, port })
+  })
+
+/** Where the service listens. */
+export const listeningUrl = ({ host, port }: Pick<EnvironmentFacts, "host" | "port">): string =>
+  `http://${hostOf(host)}:${port}`
+
+/** Reads a configuration document; `where` is how messages call it. They name entries and rules, never what was found there. */
+export const decodeFile = (document: unknown, where: string): Either.Either<ConfigFile, ConfigProblem> => {
+  const whole = withEntries(document)
+  if (whole.issues.length > 0) return Either.left(problemOf(where, whole.issues))
+  return Either.mapLeft(Schema.decodeUnknownEither(ConfigFile, { errors: "all" })(whole.document), (error) =>
+    problemOf(
+      where,
+      ParseResult.ArrayFormatter.formatErrorSync(error).flatMap(({ message, path }) => {
+        const rule = ruleOf(message)
+        return rule === undefined ? [] : [{ path, message: rule }]
+      })
+    )
+  )
+}
+
+interface Issue {
+  readonly path: ReadonlyArray<PropertyKey>
+  readonly message: string
+}
+
+/** A line for each entry. */
+const problemOf = (where: string, issues: ReadonlyArray<Issue>): ConfigProblem => {
+  const rules = new Map<string, Set<string>>()
+  for (const { message, path } of issues) {
+    const entry = path.map(String).join(".") || "(the document)"
+    rules.set(entry, (rules.get(entry) ?? new Set()).add(message))
+  }
+  const lines = [...rules].map(([entry, found]) => `  ${entry}: ${[...found].join(" or ")}`)
+  return new ConfigProblem({ message: `${where} does not fit:\n${lines.join("\n")}` })
+}
+
+/** The rule in a schema's message, without the value that broke it. */
+const ruleOf = (message: string): string | undefined => {
+  const expected = /^Expected (.*?), actual /s.exec(message)?.[1]
+  if (expected === undefined) return message
+  // An entry that may be left out says so beside its own rule.
+  if (expected === "undefined") return undefined
+  if (/^(Struct|Record|\{)/.test(expected)) return "an object"
+  if (/^(ReadonlyArray|readonly|Array|\[)/.test(expected)) return "a list"
+  const plain: Record<string, string> = {
+    string: "a text",
+    number: "a number",
+    JsonNumber: "a number",
+    Int: "a whole number",
+    boolean: "true or false"
+  }
+  return plain[expected] ?? expected
+}
+
+export const readFile = (path: string): Either.Either<ConfigFile, ConfigProblem> => {
+  const unreadable = (why: string) => Either.left(new ConfigProblem({ message: `--config ${path} ${why}` }))
+  let text: string
+  try {
+    text = readFileSync(path, "utf8").replace(/^\uFEFF/, "")
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    const known: Record<string, string> = {
+      ENOENT: "there is no such file",
+      ENOTDIR: "there is no such file",
+      EISDIR: "it is a folder",
+      EACCES: "this user may not read it"
+    }
+    return unreadable(`could not be read: ${known[code ?? ""] ?? message}`)
+  }
+  let document: unknown
+  try {
+    document = JSON.parse(text)
+  } catch {
+    return unreadable(`is not JSON${placeOf(text)}`)
+  }
+  return decodeFile(document, `--config ${path}`)
+}
+
+/** Where a text stops being JSON. The parser's own message would quote it, secrets included. */
+const placeOf = (text: string): string => {
+  try {
+    parseExactly(text)
+    return ""
+  } catch (error) {
+    const position = /at position (\d+)$/.exec(error instanceof Error ? error.message : "")?.[1]
+    if (position === undefined) return ""
+    const before = text.slice(0, Number(position)).split("\n")
+    return `: look at line ${before.length}, column ${before.at(-1)!.length + 1}`
+  }
+}

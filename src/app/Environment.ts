@@ -1,0 +1,177 @@
+/**
+ * What the environment says of a deployment: addresses, folders and the secret. Everything else stands in the configuration file.
+ *
+ * Where the specification is silent:
+ * - A bare word as `DATABASE_URL` is refused: it would make a file of that name wherever the command runs.
+ */
+import { Config, ConfigError, Either, LogLevel } from "effect"
+import type { Redacted } from "effect"
+import { hostname } from "node:os"
+import { hostPreset, portOf, portPreset } from "../http/server/Address.ts"
+import type { Address } from "../http/server/Address.ts"
+import { connectionsPreset, postgresDatabase, sqliteFile, tlsRuleOf } from "../storage/database/Location.ts"
+import type { Location } from "../storage/database/Location.ts"
+
+export interface EnvironmentFacts extends Address {
+  readonly data_dir: string
+  /** Where the books are. */
+  readonly database: Location
+  readonly service_name: string | undefined
+  readonly key_prefix: string
+  readonly log_level: LogLevel.LogLevel
+  /** Parts of the sandbox that are switched off. */
+  readonly sandbox_without: ReadonlyArray<"payments" | "decisions">
+  /** The secret by which keys and tokens are hashed and sealed; a file in `data_dir` holds one if this does not. */
+  readonly secret: Redacted.Redacted | undefined
+}
+
+const optional = <A>(config: Config.Config<A>) =>
+  Config.map(Config.option(config), (value) => (value._tag === "Some" ? value.value : undefined))
+
+/**
+ * A scheme, or the beginning of a path: a bare word would make a file of that name where the command happens to run. The rule, where it
+ * keeps none.
+ */
+export const databaseAt = (url: string): Either.Either<Location, string> => {
+  const wrong = (rule: string) => Either.left(rule)
+  if (/^postgres(ql)?:/i.test(url)) {
+    const database = postgresDatabase(url)
+    if (database === undefined)
+      return wrong(
+        "postgres://user:password@host:port/database (in user and password % # / ? are written %25 %23 %2F %3F)"
+      )
+    const rule = tlsRuleOf(url)
+    return rule === undefined ? Either.right(database) : wrong(rule)
+  }
+  const path = /^(?:sqlite|file):(?:\/\/)?(.+)$/.exec(url)?.[1] ?? /^\.{0,2}\/.+$/.exec(url)?.[0]
+  // SQLite would take such a name for a database in memory, or for options.
+  return path === undefined || path.endsWith("/") || /[:?\0]/.test(path)
+    ? wrong("sqlite:<path of the file>, postgres://user@host/database, or nothing for a file in DATA_DIR")
+    : Either.right(sqliteFile(path))
+}
+
+const locationOf = (url: string | undefined, data_dir: string): Either.Either<Location, ConfigError.ConfigError> =>
+  url === undefined || url === ""
+    ? Either.right(sqliteFile(`${data_dir}/tollgate.db`))
+    : Either.mapLeft(databaseAt(url), (rule) => ConfigError.InvalidData(["DATABASE_URL"], rule))
+
+const seconds = (millis: number): string => String(millis / 1_000)
+
+/** What the environment may say, for the help. */
+export const variables: ReadonlyArray<readonly [name: string, preset: string, meaning: string]> = [
+  ["HOST", hostPreset, "where it listens; a sandbox refuses anything but loopback"],
+  ["PORT", portPreset, "the port that it listens on"],
+  ["DATA_DIR", "./data", "the folder of the database, and of the secret if TOLLGATE_SECRET does not give it"],
+  ["DATABASE_URL", "sqlite:$DATA_DIR/tollgate.db", "the SQLite file, or postgres://user:password@host/database"],
+  ["NODE_NAME", "host:port", "what this node is called among those over one PostgreSQL database"],
+  ["DATABASE_READERS", String(connectionsPreset.readers), "PostgreSQL: the most connections that read at once"],
+  ["DATABASE_WRITERS", String(connectionsPreset.writers), "PostgreSQL: connections that write"],
+  [
+    "DATABASE_CONNECT_TIMEOUT",
+    seconds(connectionsPreset.connectMillis),
+    "PostgreSQL: seconds to wait for a connection that reads"
+  ],
+  [
+    "DATABASE_STATEMENT_TIMEOUT",
+    seconds(connectionsPreset.statementMillis),
+    "PostgreSQL: seconds that a statement that reads may take"
+  ],
+  ["TOLLGATE_SECRET", "made and kept in DATA_DIR/secret", "keys and tokens are hashed and sealed with it"],
+  ["SERVICE_NAME", "Tollgate", "what the service is called in texts"],
+  ["KEY_PREFIX", "svc", "what API keys begin with: letters and digits"],
+  ["LOG_LEVEL", "info", "trace, debug, info, warning, error, fatal or none; logs go to stderr"],
+  ["SANDBOX_PAYMENTS", "on", "off: a sandbox without a payment processor"],
+  ["SANDBOX_DECISIONS", "on", "off: a sandbox without a decision model"],
+  ["NO_COLOR", "", "set to anything: no colors; nor are there any where the output is not a terminal"]
+]
+
+const logLevels = {
+  trace: LogLevel.Trace,
+  debug: LogLevel.Debug,
+  info: LogLevel.Info,
+  warn: LogLevel.Warning,
+  warning: LogLevel.Warning,
+  error: LogLevel.Error,
+  fatal: LogLevel.Fatal,
+  none: LogLevel.None
+} as const
+
+/** An entry that must be read as something; `rule` says what, and the message names the entry. */
+const read = <A>(
+  name: string,
+  preset: string,
+  rule: string,
+  parse: (text: string) => A | undefined
+): Config.Config<A> =>
+  Config.string(name).pipe(
+    Config.withDefault(preset),
+    Config.mapOrFail((text) => {
+      const value = parse(text)
+      return value === undefined ? Either.left(ConfigError.InvalidData([name], rule)) : Either.right(value)
+    })
+  )
+
+const onOrOff = (name: string): Config.Config<boolean> =>
+  read(name, "on", "on or off", (text) =>
+    text === "on" ? { is: true } : text === "off" ? { is: false } : undefined
+  ).pipe(Config.map(({ is }) => is))
+
+const whole = (name: string, preset: string, most: number): Config.Config<number> =>
+  read(name, preset, `a whole number from 1 to ${most}`, (text) => {
+    const number = /^\d{1,9}$/.test(text) ? Number(text) : 0
+    return number >= 1 && number <= most ? number : undefined
+  })
+
+const millisOf = (name: string, preset: number, most: number): Config.Config<number> =>
+  Config.map(whole(name, seconds(preset), most), (found) => found * 1_000)
+
+const connections = Config.all({
+  readers: whole("DATABASE_READERS", String(connectionsPreset.readers), 1_000),
+  writers: whole("DATABASE_WRITERS", String(connectionsPreset.writers), 32),
+  connectMillis: millisOf("DATABASE_CONNECT_TIMEOUT", connectionsPreset.connectMillis, 600),
+  statementMillis: millisOf("DATABASE_STATEMENT_TIMEOUT", connectionsPreset.statementMillis, 86_400)
+})
+
+const logLevelOf = (text: string): LogLevel.LogLevel | undefined =>
+  Object.hasOwn(logLevels, text.toLowerCase()) ? logLevels[text.toLowerCase() as keyof typeof logLevels] : undefined
+
+export const environment: Config.Config<EnvironmentFacts> = Config.all({
+  host: Config.string("HOST").pipe(Config.withDefault(hostPreset)),
+  port: read("PORT", portPreset, "a port from 0 to 65535", portOf),
+  data_dir: read("DATA_DIR", "./data", "the path of a folder", (text) => text || undefined),
+  url: optional(Config.string("DATABASE_URL")),
+  node: optional(Config.nonEmptyString("NODE_NAME")),
+  connections,
+  service_name: optional(Config.nonEmptyString("SERVICE_NAME")),
+  // Keys are told apart by their dashes, so a prefix has none.
+  key_prefix: read("KEY_PREFIX", "svc", "letters and digits", (text) => /^[A-Za-z0-9]+$/.exec(text)?.[0]),
+  log_level: read("LOG_LEVEL", "info", `one of ${Object.keys(logLevels).join(", ")}`, logLevelOf),
+  payments: onOrOff("SANDBOX_PAYMENTS"),
+  decisions: onOrOff("SANDBOX_DECISIONS"),
+  secret: optional(Config.redacted("TOLLGATE_SECRET"))
+}).pipe(
+  Config.mapOrFail(({ connections, decisions, node, payments, url, ...rest }) =>
+    Either.map(locationOf(url, rest.data_dir), (database) => ({
+      ...rest,
+      database:
+        database.engine === "sqlite"
+          ? database
+          : { ...database, connections, node: node ?? `${hostname()}:${rest.port}` },
+      sandbox_without: [...(payments ? [] : ["payments" as const]), ...(decisions ? [] : ["decisions" as const])]
+    }))
+  )
+)
+
+/** The words of a configuration error, entry by entry. */
+export const describe = (error: ConfigError.ConfigError): string => {
+  switch (error._op) {
+    case "And":
+    case "Or":
+      return `${describe(error.left)}\n${describe(error.right)}`
+    default:
+      return `  ${error.path.join(".")}: ${error.message}`
+  }
+}
+
+/** A host as it stands in an address. */
+export const hostOf = (host: string): string => (host.includes(":") ? `[${host}]` : host)

@@ -1,0 +1,104 @@
+/**
+ * The secret of a deployment: from the environment, or from a file in the data folder that the first start makes.
+ *
+ * Where the specification is silent:
+ * - A secret that is not given is made at the first start and kept in `DATA_DIR/secret`. A database that was used with another secret is
+ *   not served, and no new one is made for it. `reseal` deletes API keys, sign-ins, codes and signing keys, revokes open invitations and
+ *   gives up letters that wait; pending transfers stay, without their links. Each room says what becomes of what it protects (`Ending`).
+ */
+import { Effect, Layer, Option, Redacted } from "effect"
+import { randomBytes } from "node:crypto"
+import { existsSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import * as DeploymentSecret from "../storage/secret/DeploymentSecret.ts"
+import { sealedSample } from "../people/auth/SigningKeys.ts"
+import type { EnvironmentFacts } from "./Environment.ts"
+import { ConfigProblem } from "../kernel/Setting.ts"
+import * as Opening from "../storage/sqlite/Opening.ts"
+
+/**
+ * From the environment, or from a file in the data folder that the first start makes. One that does not open what the database holds
+ * is refused, and none is made for a database that was used with another.
+ */
+export const layer = (environment: EnvironmentFacts) =>
+  Layer.unwrapEffect(
+    Effect.gen(function* () {
+      const sealed = yield* sealedSample
+      const found = yield* readSecret(environment)
+      if (sealed === undefined) return DeploymentSecret.layer(found?.[0] ?? (yield* makeSecret(environment)))
+      const fitting = yield* Effect.findFirst(found ?? [], (bytes) => DeploymentSecret.opens(bytes, sealed))
+      if (Option.isSome(fitting)) return DeploymentSecret.layer(fitting.value)
+      const path = secretFile(environment)
+      const why =
+        environment.secret !== undefined
+          ? `TOLLGATE_SECRET is not the secret that ${environment.database.shown} was used with: set the earlier one`
+          : found === undefined
+            ? `the deployment's secret is missing: ${environment.database.shown} was used with one, but there is no ${path}, and ` +
+              "TOLLGATE_SECRET is not set. Put it back from your backup"
+            : `${path} is not the secret that ${environment.database.shown} was used with: put the earlier one back from your backup`
+      return yield* new ConfigProblem({
+        message: `${why}. If it is lost for good, "tollgate reseal" keeps all balances and starts keys and sign-ins over`
+      })
+    })
+  )
+
+const secretFile = ({ data_dir }: EnvironmentFacts): string => join(data_dir, "secret")
+
+/** The secret that there is, in the ways in which its text can be read, the likeliest first; `undefined` where there is none. */
+const readSecret = (
+  environment: EnvironmentFacts
+): Effect.Effect<readonly [Uint8Array, ...Array<Uint8Array>] | undefined, ConfigProblem> =>
+  Effect.gen(function* () {
+    const { secret } = environment
+    const text = secret === undefined ? yield* storedText(environment) : Redacted.value(secret)
+    if (text === undefined) return undefined
+    const plain = Buffer.byteLength(text) >= 32 ? [Buffer.from(text, "utf8")] : []
+    const hex = /^([0-9a-f]{2}){32,}$/i.test(text) ? [Buffer.from(text, "hex")] : []
+    // It may have been moved from the file to the environment, or back.
+    const [first, ...others] = secret === undefined ? [...hex, ...plain] : [...plain, ...hex]
+    if (first !== undefined) return [first, ...others] as const
+    return yield* new ConfigProblem({
+      message:
+        secret === undefined
+          ? `${secretFile(environment)} is ${text === "" ? "empty" : "cut short"}: put it back from your backup, or delete it if it was never used`
+          : "TOLLGATE_SECRET: at least 32 characters, or nothing to have one made and kept"
+    })
+  })
+
+const storedText = (environment: EnvironmentFacts): Effect.Effect<string | undefined, ConfigProblem> =>
+  Effect.try({
+    try: () => readFileSync(secretFile(environment), "utf8").trim(),
+    catch: (error) =>
+      (error as NodeJS.ErrnoException).code === "ENOENT"
+        ? undefined
+        : new ConfigProblem({ message: Opening.wordsOf(secretFile(environment), error) })
+  }).pipe(Effect.catchAll((problem) => problem ?? Effect.succeed(undefined)))
+
+/** A new secret in its file. Of two processes that make one at once both get the same; one that is killed leaves it whole or not at all. */
+const makeSecret = (environment: EnvironmentFacts): Effect.Effect<Uint8Array, ConfigProblem> =>
+  Effect.try({
+    try: () => {
+      const path = secretFile(environment)
+      const fresh = `${path}.${randomBytes(8).toString("hex")}`
+      try {
+        writeFileSync(fresh, randomBytes(32).toString("hex"), { flag: "wx", mode: 0o600, flush: true })
+        linkSync(fresh, path)
+      } catch {
+        // It is there already; or there are no links on this file system.
+        if (!existsSync(path)) renameSync(fresh, path)
+      } finally {
+        rmSync(fresh, { force: true })
+      }
+      return Buffer.from(readFileSync(path, "utf8").trim(), "hex")
+    },
+    catch: (error) => new ConfigProblem({ message: Opening.wordsOf(secretFile(environment), error) })
+  })
+
+/** Whether what the database holds can be opened; a database that holds nothing sealed needs no certain secret. */
+export const fits = (environment: EnvironmentFacts) =>
+  Effect.gen(function* () {
+    const sealed = yield* sealedSample
+    if (sealed === undefined) return true
+    const found = yield* readSecret(environment)
+    return Option.isSome(yield* Effect.findFirst(found ?? [], (bytes) => DeploymentSecret.opens(bytes, sealed)))
+  })

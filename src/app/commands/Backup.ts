@@ -1,0 +1,22 @@
+/** `tollgate backup`: a copy of the database. */
+import { Command, Options } from "@effect/cli"
+import { Console, Effect } from "effect"
+import * as DataFolder from "../DataFolder.ts"
+import * as Backup from "../../books/copies/Backup.ts"
+import { fileOf } from "./Database.ts"
+import { fromEnvironment } from "./Report.ts"
+
+export const command = Command.make(
+  "backup",
+  { to: Options.text("to").pipe(Options.withDescription("the file to write, which must not be there yet")) },
+  ({ to }) =>
+    Effect.gen(function* () {
+      const facts = yield* fromEnvironment
+      yield* DataFolder.appliedMigration(facts)
+      yield* Backup.backup(yield* fileOf(facts, "pg_dump"), to)
+      yield* Console.log(
+        `${facts.database.shown} was copied to ${to}. Keys and tokens in it are worth nothing without the deployment's secret: ` +
+          (facts.secret === undefined ? `keep ${facts.data_dir}/secret with it.` : "keep TOLLGATE_SECRET too.")
+      )
+    })
+).pipe(Command.withDescription("Copy the database while it is served"))

@@ -1,0 +1,102 @@
+/** The command line: the commands of an operator, how they are named and helped with. */
+import { CliConfig, Command, HelpDoc } from "@effect/cli"
+import * as CommandDescriptor from "@effect/cli/CommandDescriptor"
+import * as ValidationError from "@effect/cli/ValidationError"
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import * as NodePath from "@effect/platform-node/NodePath"
+import * as NodeTerminal from "@effect/platform-node/NodeTerminal"
+import { Effect, Layer } from "effect"
+import * as Backup from "./Backup.ts"
+import * as Client from "./Client.ts"
+import * as CommandLine from "./CommandLine.ts"
+import * as Grant from "./Grant.ts"
+import * as Health from "./Health.ts"
+import * as Help from "./Help.ts"
+import * as Key from "./Key.ts"
+import * as Migrate from "./Migrate.ts"
+import * as Models from "./Models.ts"
+import * as Operator from "./Operator.ts"
+import * as Owed from "./Owed.ts"
+import * as Purchase from "./Purchase.ts"
+import * as Reseal from "./Reseal.ts"
+import * as Restore from "./Restore.ts"
+import * as RotateKeys from "./RotateKeys.ts"
+import * as Serve from "./ServeCommand.ts"
+import * as Tenants from "./Tenants.ts"
+import * as Verify from "./Verify.ts"
+import { refuse, reported } from "./Report.ts"
+import { variables } from "../Environment.ts"
+import { version } from "../../kernel/Version.ts"
+
+const commands = [
+  Serve.command,
+  Grant.command,
+  Purchase.command,
+  Owed.command,
+  Tenants.command,
+  Operator.command,
+  Client.command,
+  Key.command,
+  RotateKeys.command,
+  Verify.command,
+  Backup.command,
+  Restore.command,
+  Reseal.command,
+  Migrate.command,
+  Models.command,
+  Health.command,
+  Help.command
+] as const
+
+const tollgate = Command.make("tollgate").pipe(
+  Command.withDescription("Metered access to AI models: who is calling, whether they can pay, what the call cost"),
+  Command.withSubcommands(commands)
+)
+
+const namesOf = (
+  some: ReadonlyArray<{ readonly descriptor: CommandDescriptor.Command<unknown> }>,
+  below: CommandLine.Commands = {}
+): CommandLine.Commands =>
+  Object.fromEntries(
+    some.flatMap(({ descriptor }) =>
+      [...CommandDescriptor.getNames(descriptor)].map((name) => [name, below[name] ?? {}])
+    )
+  )
+
+const allNames = namesOf(commands, { client: namesOf(Client.subcommands), key: namesOf(Key.subcommands) })
+
+/** What is said below every help. */
+const environmentHelp = HelpDoc.blocks([
+  HelpDoc.h1("ENVIRONMENT"),
+  HelpDoc.p(
+    CommandLine.table(
+      variables.map(([name, preset, meaning]) => [name, preset === "" ? meaning : `${meaning} (${preset})`])
+    )
+  ),
+  HelpDoc.p("tollgate COMMAND --help lists a command's options. tollgate help lists the guides.")
+])
+
+const cli = Command.run(tollgate, { name: "Tollgate", version, footer: environmentHelp })
+
+/** What commands and their help need of the platform. */
+const platform = Layer.mergeAll(
+  CliConfig.layer({ showBuiltIns: false }),
+  NodeFileSystem.layer,
+  NodePath.layer,
+  NodeTerminal.layer
+)
+
+/** Runs the command that the command line means. */
+export const run = (argv: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    const words = argv.slice(2)
+    const twice = CommandLine.flags(words).find((flag, i, all) => all.indexOf(flag) !== i && flag !== "--redirect-uri")
+    if (twice !== undefined) return yield* refuse(`${twice} is given twice`)
+    const { known, name, unknown } = CommandLine.meant(allNames, words)
+    if (unknown !== undefined) return yield* refuse(`${name} has no command ${unknown}, it has ${known.join(", ")}`)
+    yield* cli(argv).pipe(
+      // The command line has said itself what is wrong with it.
+      Effect.catchIf(ValidationError.isValidationError, () => refuse(`${name} --help says what it takes`)),
+      Effect.provide(platform)
+    )
+  }).pipe(reported)

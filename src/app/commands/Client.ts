@@ -1,0 +1,105 @@
+/** `tollgate client`: the applications that sign people in, or speak for a website. */
+import { Command, Options } from "@effect/cli"
+import { Console, Effect, Layer } from "effect"
+import type { EnvironmentFacts } from "../Environment.ts"
+import { Clients, ConfiguredClients, isRedirectAddress } from "../../people/credentials/Clients.ts"
+import { audited, auditedAt } from "./Audited.ts"
+import * as CommandLine from "./CommandLine.ts"
+import { database } from "./Database.ts"
+import { json, oneLine, printed } from "./Options.ts"
+import { fromEnvironment, refuse } from "./Report.ts"
+
+const clientsOf = (facts: EnvironmentFacts) =>
+  Clients.layer.pipe(Layer.provide(Layer.succeed(ConfiguredClients, [])), Layer.provideMerge(database(facts)))
+
+const clientCreate = Command.make(
+  "create",
+  {
+    kind: Options.choice("kind", ["app", "oauth", "web"]).pipe(
+      Options.withDescription(
+        "app: signs in by a provider's token; oauth: by the code flow or the device flow; web: a contact form"
+      )
+    ),
+    name: Options.text("name").pipe(Options.withDescription("shown to people")),
+    redirect: Options.text("redirect-uri").pipe(
+      Options.withDescription("oauth only: where the code flow may lead back to; may be given several times"),
+      Options.repeated
+    ),
+    device: Options.boolean("device").pipe(
+      Options.withDescription("oauth only: may use the device flow, for command lines and devices without a browser")
+    ),
+    trusted: Options.boolean("trusted").pipe(
+      Options.withDescription("oauth only: an application of your own, which may do all that the person may")
+    )
+  },
+  ({ device, kind, name, redirect, trusted }) =>
+    Effect.gen(function* () {
+      const facts = yield* fromEnvironment
+      const title = yield* oneLine("--name", name)
+      if (kind === "oauth" && redirect.length === 0 && !device) {
+        return yield* refuse("--redirect-uri: an oauth client needs one, or --device")
+      }
+      if (kind !== "oauth" && device) return yield* refuse("--device: only an oauth client can be")
+      if (kind !== "oauth" && trusted) return yield* refuse("--trusted: only an oauth client can be")
+      if (kind !== "oauth" && redirect.length > 0) return yield* refuse("--redirect-uri: only an oauth client has one")
+      const wrong = redirect.find((uri) => !isRedirectAddress(uri))
+      if (wrong !== undefined) {
+        return yield* refuse(`--redirect-uri ${wrong}: an address without a fragment, no script and no file`)
+      }
+      const client = yield* Effect.gen(function* () {
+        const clients = yield* Clients
+        const same = (yield* clients.list).find((one) => one.kind === kind && one.name === title)
+        if (same !== undefined)
+          return yield* refuse(
+            `--name ${title}: ${same.client_id} is called that; take another name, or revoke it first`
+          )
+        const act = { action: "client.create", details: { kind, name: title, trusted, device } }
+        const entry = yield* auditedAt
+        return yield* clients.create({ kind, name: title, redirect_uris: redirect, trusted, device }, (subject) => [
+          entry({ ...act, subject })
+        ])
+      }).pipe(Effect.provide(clientsOf(facts)))
+      yield* Console.log(client.client_id)
+    })
+).pipe(Command.withDescription("Register an application; prints its client id"))
+
+const clientList = Command.make("list", { json }, ({ json }) =>
+  Effect.gen(function* () {
+    const facts = yield* fromEnvironment
+    const found = yield* Effect.flatMap(Clients, (clients) => clients.list).pipe(Effect.provide(clientsOf(facts)))
+    if (json) return yield* printed({ clients: found })
+    yield* Effect.forEach(
+      found,
+      ({ client_id, device, kind, name, redirect_uris, trusted }) => {
+        const kinds = [kind, ...(trusted === true ? ["trusted"] : []), ...(device === true ? ["device"] : [])].join(
+          ", "
+        )
+        return Console.log([client_id, kinds, CommandLine.printable(name), ...redirect_uris].join("\t"))
+      },
+      { discard: true }
+    )
+  })
+).pipe(Command.withDescription("List the applications that were registered by a command"))
+
+const clientRevoke = Command.make("revoke", { id: Options.text("id") }, ({ id }) =>
+  Effect.gen(function* () {
+    const facts = yield* fromEnvironment
+    const entry = yield* audited({ action: "client.revoke", subject: id })
+    const done = yield* Effect.flatMap(Clients, (clients) => clients.revoke(id, [entry])).pipe(
+      Effect.provide(clientsOf(facts))
+    )
+    if (!done) return yield* refuse(`--id ${id}: no such client, or it stands in the configuration file`)
+    yield* Console.log(`revoked ${id}`)
+  })
+).pipe(
+  Command.withDescription(
+    "End an application and the sign-ins that came through it; a running service notices within a minute"
+  )
+)
+
+export const subcommands = [clientCreate, clientList, clientRevoke] as const
+
+export const command = Command.make("client").pipe(
+  Command.withDescription("Applications that sign people in, or speak for a website"),
+  Command.withSubcommands(subcommands)
+)

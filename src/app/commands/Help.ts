@@ -1,0 +1,20 @@
+/** `tollgate help`: the guides, and one of them in full. */
+import { Args, Command } from "@effect/cli"
+import { Console, Effect, Option } from "effect"
+import { guides, isGuide, textOf } from "../guides/Guides.ts"
+import { table } from "./CommandLine.ts"
+import { refuse } from "./Report.ts"
+
+const guide = Args.text({ name: "guide" }).pipe(Args.withDescription("the guide to print"), Args.optional)
+
+export const command = Command.make("help", { guide }, ({ guide }) =>
+  Effect.gen(function* () {
+    const name = Option.getOrUndefined(guide)
+    if (name === undefined) {
+      yield* Console.log(table(Object.entries(guides).map(([guide, summary]) => [`tollgate help ${guide}`, summary])))
+      return yield* Console.log("\ntollgate --help lists the commands.")
+    }
+    if (!isGuide(name)) return yield* refuse(`no guide is called ${name}: there are ${Object.keys(guides).join(", ")}`)
+    yield* Console.log(textOf(name).trimEnd())
+  })
+).pipe(Command.withDescription("Print a guide: clients, configure, operate, postgres, embed, your-ledger, errors"))

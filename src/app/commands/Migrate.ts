@@ -1,0 +1,159 @@
+/** `tollgate migrate`: the database brought up to date; with `--to`, its books copied to a database of the other engine. */
+import { Command, Options } from "@effect/cli"
+import { Console, Effect, Either, Option } from "effect"
+import { verifySince } from "../Checks.ts"
+import * as DataFolder from "../DataFolder.ts"
+import { databaseAt } from "../Environment.ts"
+import type { EnvironmentFacts } from "../Environment.ts"
+import { toDecimal } from "../../kernel/Money.ts"
+import type { Nano } from "../../kernel/Money.ts"
+import * as Copy from "../../books/copies/Copy.ts"
+import type { Proof } from "../../books/copies/Proof.ts"
+import * as Engine from "../../storage/engine/Engine.ts"
+import type { Location } from "../../storage/database/Location.ts"
+import { upgrade } from "./Database.ts"
+import { everyInterval } from "./Progress.ts"
+import { fromEnvironment, refuse } from "./Report.ts"
+import { progress } from "./Verify.ts"
+
+const to = Options.text("to").pipe(
+  Options.withDescription(
+    "copy the books, while nothing serves them, to postgres://user:password@host/database, or from there to sqlite:FILE; a copy that was stopped goes on"
+  ),
+  Options.optional
+)
+
+/** Brought up to date; answers what was applied. */
+const upToDate = Effect.fnUntraced(function* (facts: EnvironmentFacts) {
+  yield* DataFolder.make(facts)
+  const found = yield* Engine.look(facts.database, { writing: true })
+  yield* DataFolder.keepPrivate(facts)
+  return yield* upgrade(facts, found ?? 0)
+})
+
+const update = Effect.gen(function* () {
+  const facts = yield* fromEnvironment
+  const applied = yield* upToDate(facts)
+  yield* Console.log(
+    applied.length === 0
+      ? `${facts.database.shown} is up to date`
+      : `${facts.database.shown}: applied ${applied.map(([id, name]) => `${String(id).padStart(4, "0")}_${name}`).join(", ")}`
+  )
+  yield* withIndexes(facts.database)
+})
+
+/** Waits for the indexes that a version brings to large tables; the service may be started meanwhile. */
+const withIndexes = (database: Location) =>
+  Effect.flatMap(everyInterval, (print) =>
+    Engine.completeIndexes(
+      database,
+      {
+        begin: () => Effect.void,
+        end: ({ name }, millis) =>
+          Console.log(`${database.shown}: built the index ${name} in ${(millis / 1_000).toFixed(1)} s`)
+      },
+      ({ index, percent, phase }) =>
+        print((seconds) => `${index}: ${phase}${percent === null ? "" : ` (${percent} %)`} after ${seconds} s`)
+    )
+  )
+
+const moveOf = (facts: EnvironmentFacts, to: string) =>
+  Effect.gen(function* () {
+    const target = yield* Either.match(databaseAt(to), {
+      onLeft: () => refuse("--to: postgres://user:password@host/database, or sqlite:FILE"),
+      onRight: (location) => Effect.succeed(location)
+    })
+    const move = Copy.moveOf(facts.database, target)
+    if (move !== undefined) return move
+    return yield* refuse(
+      facts.database.engine === "sqlite"
+        ? "--to copies a SQLite file to PostgreSQL: for a copy of the file there is backup --to FILE"
+        : "--to copies from PostgreSQL to a SQLite file: for another PostgreSQL database there are pg_dump and pg_restore"
+    )
+  })
+
+/** Both databases, up to date and nobody else's. */
+const open = (facts: EnvironmentFacts, move: Copy.Move) =>
+  Effect.gen(function* () {
+    yield* DataFolder.appliedMigration(facts)
+    const target: EnvironmentFacts = { ...facts, database: move.to }
+    yield* DataFolder.make(target)
+    yield* Engine.look(move.to, { writing: true, copying: true })
+    yield* DataFolder.keepPrivate(move.to.engine === "sqlite" ? target : facts)
+    yield* Engine.lock(move.from)
+    yield* Engine.lock(move.to)
+    yield* Engine.migrate(move.from)
+    yield* Engine.migrate(move.to)
+    // An earlier version may have begun the copy.
+    yield* withIndexes(move.to)
+    return yield* Copy.open(move)
+  })
+
+/** Says on stderr now and then how far it is, and when it will be done. */
+const copyProgress = Effect.map(
+  everyInterval,
+  (print): Copy.Report =>
+    (what, { before, of, rows }) =>
+      print((seconds) => {
+        const left = Math.ceil((seconds * (of - rows)) / Math.max(1, rows - before))
+        return `${what} ${rows} of ${of} rows after ${seconds} s, about ${left} s left`
+      })
+)
+
+const beginnings: Readonly<Record<Copy.Beginning, string | undefined>> = {
+  new: undefined,
+  resumed: "the copy goes on where it was stopped",
+  anew: "the source was written to since the copy was stopped: it begins anew"
+}
+
+const copy = (to: string) =>
+  Effect.gen(function* () {
+    const facts = yield* fromEnvironment
+    const move = yield* moveOf(facts, to)
+    const opened = yield* open(facts, move)
+    const beginning = beginnings[yield* Copy.begin(opened)]
+    if (beginning !== undefined) yield* Console.error(beginning)
+    yield* Copy.copy(opened, yield* copyProgress)
+    const proof = yield* Copy.prove(opened, yield* copyProgress)
+    const { findings } = yield* Effect.provide(
+      verifySince(undefined, { progress: yield* progress }),
+      Engine.reading(move.to)
+    )
+    const wrong = [...proof.differences, ...findings.map(({ check, message }) => `${check}: ${message}`)]
+    yield* Effect.forEach(wrong, (line) => Console.log(line), { discard: true })
+    if (wrong.length > 0)
+      return yield* refuse(
+        `${move.to.shown} is not what ${move.from.shown} is, and will not be served; ${move.from.shown} is as it was`
+      )
+    yield* Copy.release(opened)
+    for (const line of linesOf(proof, opened.tables.length, move.to)) yield* Console.log(line)
+    for (const [column, count] of opened.source.replaced)
+      yield* Console.log(`${column}: a NUL character, which PostgreSQL cannot hold, became U+FFFD in ${count} rows`)
+    yield* Console.log(nextSteps(facts, move))
+  })
+
+const linesOf = ({ ledger, rows }: Proof, tables: number, to: Location): ReadonlyArray<string> => [
+  `${rows} rows of ${tables} tables are the same on both sides`,
+  `${ledger.accounts} accounts: entries, balance and hash of each ledger are the same; ${ledger.entries} entries, ` +
+    `credits ${usd(ledger.credits)}, debits ${usd(ledger.debits)}, balances ${usd(ledger.balances)} USD, sha256 ${ledger.hash}`,
+  `${to.shown}: every invariant of the books holds`
+]
+
+const usd = (nano: bigint) => toDecimal(nano as Nano)
+
+const nextSteps = ({ data_dir, secret }: EnvironmentFacts, { from, to }: Copy.Move): string => {
+  const url = to.engine === "sqlite" ? `sqlite:${to.path}` : to.shown
+  const kept = secret === undefined ? `${data_dir}/secret (or what it holds as TOLLGATE_SECRET)` : "TOLLGATE_SECRET"
+  return (
+    `Next: set DATABASE_URL=${url}${to.engine === "sqlite" ? "" : " (with its password)"} wherever the service runs, and start it with the same secret, ${kept}: ` +
+    `keys and tokens are worth nothing without it. ${from.shown} is as it was: keep it, and do not serve it any more`
+  )
+}
+
+export const command = Command.make("migrate", { to }, ({ to }) =>
+  Effect.scoped(Option.match(to, { onNone: () => update, onSome: copy }))
+).pipe(
+  Command.withDescription(
+    "Bring the database up to date without serving it; serve does so by itself. With --to, copy its books to a database of the other engine, compare every row of both, and verify the copy"
+  )
+)

@@ -1,0 +1,40 @@
+/** Options that commands have in common, and refusals of what they are given. */
+import { Options } from "@effect/cli"
+import { Console, Effect } from "effect"
+import { amountMax, fromDecimal, toDecimal } from "../../kernel/Money.ts"
+import type { Nano } from "../../kernel/Money.ts"
+import type { ConfigProblem } from "../../kernel/Setting.ts"
+import * as CommandLine from "./CommandLine.ts"
+import { refuse } from "./Report.ts"
+
+/** For scripts: the same as one JSON document. */
+export const json = Options.boolean("json").pipe(Options.withDescription("print JSON"))
+
+export const printed = (document: object) => Console.log(JSON.stringify(document))
+
+export const tenantOption = Options.text("tenant").pipe(Options.withDescription("the tenant's id (ten_…)"))
+
+/** Credit to book: what would be rounded away, or is more than the books hold, is not meant. */
+export const amountOf = (text: string): Effect.Effect<Nano, ConfigProblem> => {
+  const nano = text.length > 40 ? undefined : fromDecimal(text, 9)
+  return nano === undefined || nano <= 0n || nano > amountMax || fromDecimal(text, 18) !== nano * 1_000_000_000n
+    ? refuse(
+        `--amount ${text.slice(0, 40)}: a decimal number above 0 and up to ${toDecimal(amountMax)}, with at most 9 places`
+      )
+    : Effect.succeed(nano)
+}
+
+export const noTenant = (tenant: string) =>
+  `--tenant ${tenant}: there is no such tenant ("tollgate tenants" lists them)`
+
+export const tooLarge = (amount: string) => `--amount ${amount}: the balance would exceed what the books hold`
+
+const textMax = 200
+
+/** A text for the ledger or for people, on one line. */
+export const oneLine = (flag: string, text: string): Effect.Effect<string, ConfigProblem> => {
+  const trimmed = text.trim()
+  return trimmed === "" || trimmed.length > textMax || CommandLine.printable(trimmed) !== trimmed
+    ? refuse(`${flag}: 1 to ${textMax} characters on one line`)
+    : Effect.succeed(trimmed)
+}

@@ -1,0 +1,35 @@
+/** The service as a process, on its port and over its database: its parts in the order in which they start; they stop in the reverse of it. */
+import { Effect, Layer } from "effect"
+import { domains, face, jobs, observers } from "../App.ts"
+import * as Config from "../Config.ts"
+import type { ConfigFile } from "../Config.ts"
+import * as Database from "../entry/database.ts"
+import type { EnvironmentFacts } from "../Environment.ts"
+import { Gate } from "../../books/gate/Gate.ts"
+import * as NodeServer from "../../http/server/NodeServer.ts"
+import { Loops } from "../../operations/ops/Loops.ts"
+import { Metrics } from "../../operations/ops/Metrics.ts"
+import { Readiness } from "../../operations/ops/Readiness.ts"
+import * as Telemetry from "../../operations/ops/Telemetry.ts"
+import * as Secret from "../Secret.ts"
+import * as V8 from "../V8.ts"
+
+/** Stops first, so that calls whose clients have left get ten seconds from the stop signal, not from the end of the last answer. */
+const closing = Layer.scopedDiscard(Effect.flatMap(Gate, (gate) => Effect.addFinalizer(() => gate.closing)))
+
+export const service = (facts: EnvironmentFacts, file: ConfigFile) =>
+  closing.pipe(
+    Layer.provideMerge(NodeServer.layer(facts)),
+    Layer.tap(() => Effect.sync(V8.collectSoon)),
+    Layer.provide(face("")),
+    Layer.provide(jobs),
+    Layer.provideMerge(domains),
+    Layer.provide(Config.layer(facts, file)),
+    Layer.provide(Secret.layer(facts)),
+    Layer.provide(observers),
+    Layer.provide(Metrics.layer),
+    Layer.provide(Readiness.layer),
+    Layer.provide(Loops.layer),
+    Layer.provide(Layer.provide(Telemetry.layer(file), Config.serviceInfo(facts, file))),
+    Layer.provideMerge(Database.layerAt(facts.database))
+  )

@@ -1,0 +1,68 @@
+/** What a command says to whoever runs it: where it reads its settings, its log, and a line or two where it fails. */
+import { Cause, Console, Effect, Exit, Layer, Logger, LogLevel, Option } from "effect"
+import { describe, environment } from "../Environment.ts"
+import type { EnvironmentFacts } from "../Environment.ts"
+import { ConfigProblem } from "../../kernel/Setting.ts"
+import * as Engine from "../../storage/engine/Engine.ts"
+import type { Location } from "../../storage/database/Location.ts"
+import * as CommandLine from "./CommandLine.ts"
+
+/** Something that the operator can mend; its message says how. */
+export const refuse = (message: string) => new ConfigProblem({ message })
+
+export const fromEnvironment: Effect.Effect<EnvironmentFacts, ConfigProblem> = Effect.mapError(environment, (error) =>
+  refuse(`the environment does not fit:\n${describe(error)}`)
+)
+
+const logging = (level: LogLevel.LogLevel) =>
+  Layer.merge(
+    Logger.replace(
+      Logger.defaultLogger,
+      Logger.withConsoleError(process.stderr.isTTY ? Logger.logfmtLogger : Logger.jsonLogger)
+    ),
+    Logger.minimumLogLevel(level)
+  )
+
+/**
+ * Runs a command with its log. What the operator can mend is said in a line or two on stderr, and the command fails with `refused`.
+ * Logs go to stderr; what is printed is plain where nobody sees colors.
+ */
+export const reported = <E, R>(command: Effect.Effect<void, E, R>): Effect.Effect<void, "refused", R> =>
+  Effect.gen(function* () {
+    // A command that needs the environment says itself what is wrong with it.
+    const facts = Option.getOrUndefined(yield* Effect.option(environment))
+    yield* command.pipe(
+      Effect.catchAllCause((cause) => {
+        if (Cause.isInterruptedOnly(cause)) return Effect.interrupt
+        const failure = Option.getOrUndefined(Cause.failureOption(cause))
+        return Effect.zipRight(
+          Effect.logDebug("the command failed", cause),
+          refuse(wordsOf(failure ?? Cause.squash(cause), facts?.database))
+        )
+      }),
+      Effect.provide(logging(facts?.log_level ?? LogLevel.Info))
+    )
+  }).pipe(
+    Effect.catchAll(({ message }) =>
+      Effect.zipRight(Console.error(`tollgate: ${message}`), Effect.fail("refused" as const))
+    ),
+    CommandLine.plainly
+  )
+
+/** One sentence for what went wrong: its own, or what the database's error means. (`LOG_LEVEL=debug` shows where it was.) */
+const wordsOf = (error: unknown, database: Location | undefined): string => {
+  if (database !== undefined && Engine.isFault(database, error) && !isWorded(error))
+    return Engine.wordsOf(database, error)
+  return error instanceof Error || isWorded(error) ? error.message : String(error)
+}
+
+/** What the platform puts around an error of the database's. */
+const wrappers: ReadonlySet<unknown> = new Set(["SqlError", "UnknownException"])
+
+/** An error that was made for whoever runs the command. */
+const isWorded = (error: unknown): error is { readonly message: string } =>
+  typeof error === "object" && error !== null && "_tag" in error && !wrappers.has(error._tag) && "message" in error
+
+/** What the process ends with. A service that is told to stop has done what it was for; any other command that is stopped has not. */
+export const exitCode = (exit: Exit.Exit<unknown, unknown>, argv: ReadonlyArray<string>): number =>
+  Exit.isSuccess(exit) ? 0 : !Cause.isInterruptedOnly(exit.cause) ? 1 : argv[2] === "serve" ? 0 : 130

@@ -1,0 +1,123 @@
+/**
+ * `tollgate reseal`: a deployment whose secret is lost goes on under another one. What people own stays (balances, ledger, usage,
+ * transfers, teams); what the secret protects is started over. Nobody may be serving the database.
+ */
+import { Command, Options } from "@effect/cli"
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Clock, Console, Effect, Layer } from "effect"
+import { codesEnd } from "../../people/auth/Codes.ts"
+import { devicesEnd } from "../../people/auth/Devices.ts"
+import type { Protected } from "../../storage/secret/DeploymentSecret.ts"
+import type { Ending } from "../../books/ledger/Ending.ts"
+import { sessionsEnd } from "../../people/auth/Sessions.ts"
+import { signingKeysEnd } from "../../people/auth/SigningKeys.ts"
+import { clientTokensEnd } from "../../people/auth/ClientTokens.ts"
+import { Writer } from "../../books/ledger/Writer.ts"
+import { lettersEnd } from "../../people/mail/Outbox.ts"
+import { operatorSessionsEnd } from "../../operations/operator/Sessions.ts"
+import { apiKeysEnd } from "../../people/tenants/Applications.ts"
+import { invitationsEnd } from "../../people/tenants/Invites.ts"
+import { transferLinksEnd } from "../../money/transfers/Transfers.ts"
+import { SigningKeys } from "../../people/auth/SigningKeys.ts"
+import * as DataFolder from "../DataFolder.ts"
+import * as Database from "../entry/database.ts"
+import * as Secret from "../Secret.ts"
+import * as Backup from "../../books/copies/Backup.ts"
+import * as Engine from "../../storage/engine/Engine.ts"
+import type { Location } from "../../storage/database/Location.ts"
+import { audited } from "./Audited.ts"
+import { fromEnvironment, refuse } from "./Report.ts"
+
+/** What becomes of all that the secret stands behind. `undefined`: nothing of it is stored. */
+const endings: Record<Protected, Ending | undefined> = {
+  api_key: apiKeysEnd,
+  refresh_token: sessionsEnd,
+  signing_key: signingKeysEnd,
+  authorization_code: codesEnd,
+  device_code: devicesEnd,
+  // It stands in the same row.
+  user_code: undefined,
+  tenant_invite: invitationsEnd,
+  transfer_invite: transferLinksEnd,
+  client_token: clientTokensEnd,
+  letter: lettersEnd,
+  browser: undefined,
+  operator_code: operatorSessionsEnd,
+  // Both stand for the same row.
+  operator_cookie: undefined,
+  operator_token: undefined
+}
+
+const stored = Object.values(endings).filter((ending) => ending !== undefined)
+
+/** What it does, a line for each kind of thing that there is. */
+const plan: Effect.Effect<ReadonlyArray<string>, never, SqlClient> = Effect.gen(function* () {
+  const sql = yield* SqlClient
+  const now = yield* Clock.currentTimeMillis
+  const lines = yield* Effect.forEach(stored, ({ count, notice }) =>
+    Effect.map(count(sql, now), ([row]) => ((row?.n ?? 0) === 0 ? [] : [notice(row!.n)]))
+  )
+  return lines.flat()
+}).pipe(Effect.orDie)
+
+/** Does it, all of it or nothing. */
+const run = Effect.gen(function* () {
+  const sql = yield* SqlClient
+  const writer = yield* Writer
+  const now = yield* Clock.currentTimeMillis
+  const entry = yield* audited({ action: "reseal" })
+  const statements = [...stored.flatMap((ending) => ending.statements(sql, now)), entry]
+  yield* writer.submit({ postings: [], statements })
+})
+
+/** Puts a copy of a file beside it. What a server holds is the operator's to copy before. */
+const snapshotOf = (location: Location) =>
+  Effect.gen(function* () {
+    if (location.engine === "postgres") return []
+    const snapshot = `${location.path}.before-reseal-${yield* Clock.currentTimeMillis}`
+    yield* Backup.backup(location.path, snapshot)
+    return [`What it was lies at ${snapshot}`]
+  })
+
+export const command = Command.make(
+  "reseal",
+  {
+    confirm: Options.boolean("confirm").pipe(
+      Options.withDescription("do it; without this flag, say what would be done")
+    )
+  },
+  ({ confirm }) =>
+    Effect.gen(function* () {
+      const facts = yield* fromEnvironment
+      yield* DataFolder.appliedMigration(facts)
+      yield* DataFolder.keepPrivate(facts)
+      yield* Engine.alone(facts.database)
+      yield* Engine.migrate(facts.database)
+      const { fits, lines } = yield* Effect.all({ fits: Secret.fits(facts), lines: plan }).pipe(
+        Effect.provide(Database.layerAt(facts.database))
+      )
+      if (fits) {
+        return yield* refuse(
+          `the secret fits ${facts.database.shown}: nothing is lost. To go on under another one all the same, move ` +
+            `${facts.data_dir}/secret away, or set another TOLLGATE_SECRET`
+        )
+      }
+      const stays = "Balances, ledgers, usage, transfers, organisations and clients stay."
+      const list = lines.map((line) => `  ${line}`)
+      if (!confirm) {
+        yield* Console.log([`${stays} Under another secret:`, ...list].join("\n"))
+        return yield* refuse("nothing was done; add --confirm to do it")
+      }
+      const snapshot = yield* snapshotOf(facts.database)
+      yield* Effect.provide(run, Database.layerAt(facts.database))
+      const keys = SigningKeys.layer.pipe(
+        Layer.provide(Secret.layer(facts)),
+        Layer.provide(Database.layerAt(facts.database))
+      )
+      yield* Effect.asVoid(Effect.provide(SigningKeys, keys))
+      const now = facts.secret === undefined ? `the secret in ${facts.data_dir}/secret: back it up` : "TOLLGATE_SECRET"
+      yield* Console.log([`${facts.database.shown} goes on under ${now}. ${stays}`, ...list, ...snapshot].join("\n"))
+    }).pipe(Effect.scoped)
+).pipe(
+  Command.withDescription("Go on without the deployment's lost secret: keeps the books, starts keys and sign-ins over")
+)

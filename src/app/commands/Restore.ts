@@ -1,0 +1,27 @@
+/** `tollgate restore`: a copy put in the place of the database. */
+import { Command, Options } from "@effect/cli"
+import { Clock, Console, Effect } from "effect"
+import * as DataFolder from "../DataFolder.ts"
+import * as Backup from "../../books/copies/Backup.ts"
+import { verify } from "../Checks.ts"
+import * as ServiceLock from "../../storage/sqlite/ServiceLock.ts"
+import { fileOf } from "./Database.ts"
+import { fromEnvironment } from "./Report.ts"
+
+export const command = Command.make(
+  "restore",
+  { from: Options.text("from").pipe(Options.withDescription("a file that backup wrote")) },
+  ({ from }) =>
+    Effect.gen(function* () {
+      const facts = yield* fromEnvironment
+      const file = yield* fileOf(facts, "pg_restore")
+      yield* DataFolder.make(facts)
+      yield* ServiceLock.lock(file)
+      const previous = yield* Backup.restore(from, file, yield* Clock.currentTimeMillis, verify)
+      yield* DataFolder.keepPrivate(facts)
+      yield* Console.log(
+        `${facts.database.shown} is now what ${from} was` +
+          (previous === undefined ? "" : `; what it was lies at ${previous}`)
+      )
+    }).pipe(Effect.scoped)
+).pipe(Command.withDescription("Put a backup in the place of the database, while nothing serves it"))

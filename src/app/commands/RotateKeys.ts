@@ -1,0 +1,18 @@
+/** `tollgate rotate-keys`: a new key for access tokens. */
+import { Command } from "@effect/cli"
+import { Console, Effect, Layer } from "effect"
+import * as Secret from "../Secret.ts"
+import { SigningKeys } from "../../people/auth/SigningKeys.ts"
+import { audited } from "./Audited.ts"
+import { database } from "./Database.ts"
+import { fromEnvironment } from "./Report.ts"
+
+export const command = Command.make("rotate-keys", {}, () =>
+  Effect.gen(function* () {
+    const facts = yield* fromEnvironment
+    const entry = yield* audited({ action: "rotate_keys" })
+    const layer = SigningKeys.layer.pipe(Layer.provide(Secret.layer(facts)), Layer.provideMerge(database(facts)))
+    const { kid } = yield* Effect.flatMap(SigningKeys, (keys) => keys.rotate([entry])).pipe(Effect.provide(layer))
+    yield* Console.log(`${kid} signs from now on; a running service takes it over within an hour, and signs nobody out`)
+  })
+).pipe(Command.withDescription("Make a new key for access tokens; serve does so by itself every 30 days"))

@@ -1,0 +1,36 @@
+/** `tollgate serve`: runs the service until it is told to stop; without a configuration file, as a sandbox. */
+import { Effect } from "effect"
+import { readFile } from "../Config.ts"
+import type { ConfigFile } from "../Config.ts"
+import * as DataFolder from "../DataFolder.ts"
+import type { EnvironmentFacts } from "../Environment.ts"
+import * as NodeServer from "../../http/server/NodeServer.ts"
+import * as Engine from "../../storage/engine/Engine.ts"
+import { service } from "./Process.ts"
+import { fromEnvironment } from "./Report.ts"
+
+export const serve = (config: string | undefined) =>
+  Effect.gen(function* () {
+    const facts = yield* fromEnvironment
+    const file = config === undefined ? undefined : yield* readFile(config)
+    yield* DataFolder.make(facts)
+    const found = yield* Engine.lookPatiently(facts.database)
+    yield* DataFolder.keepPrivate(facts)
+    yield* Engine.lock(facts.database)
+    if (found !== undefined) yield* Engine.awaitUnlocked(facts.database)
+    return yield* file === undefined ? serveSandbox(facts) : serveDeployment(facts, file)
+  }).pipe(Effect.scoped)
+
+const serveDeployment = (facts: EnvironmentFacts, file: ConfigFile) =>
+  Effect.gen(function* () {
+    const { url } = yield* NodeServer.Listening
+    yield* Effect.logInfo(`serving at ${url}`)
+    return yield* Effect.never
+  }).pipe(Effect.provide(service(facts, file)))
+
+/** Imported here, so that a deployment with a configuration file does not load it. */
+const serveSandbox = (facts: EnvironmentFacts) =>
+  Effect.flatMap(
+    Effect.promise(() => import("./Sandbox.ts")),
+    ({ serve }) => serve(facts)
+  )

@@ -1,0 +1,59 @@
+/** `tollgate verify`: every invariant of the books. */
+import { Command, Options } from "@effect/cli"
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Console, Effect } from "effect"
+import { verifySince } from "../Checks.ts"
+import { toIso } from "../../kernel/Moment.ts"
+import type { Progress } from "../../books/ledger/Mark.ts"
+import * as Verifications from "../../books/ledger/Verifications.ts"
+import * as Backup from "../../books/copies/Backup.ts"
+import type { Location } from "../../storage/database/Location.ts"
+import { database } from "./Database.ts"
+import { json, printed } from "./Options.ts"
+import { everyInterval } from "./Progress.ts"
+import { fromEnvironment, refuse } from "./Report.ts"
+
+const since = Options.boolean("since").pipe(
+  Options.withDescription("only what came since the last verification that held; everything where none did")
+)
+
+/** Says on stderr now and then how far it is. */
+export const progress = Effect.map(
+  everyInterval,
+  (print) =>
+    ({ of, rows }: Progress) =>
+      print((seconds) => `${rows} of ${of} entries and records after ${seconds} s`)
+)
+
+/** Verifies the database, and keeps the result in it. A file that is damaged is left as it is. */
+const verified = Effect.fnUntraced(function* (since: boolean, { engine }: Location) {
+  const sql = yield* SqlClient
+  const before = since ? yield* Verifications.lastHeld(sql) : undefined
+  const damage = before === undefined && engine === "sqlite" ? yield* Backup.damage : []
+  if (damage.length > 0) return { findings: damage, before, millis: 0, kept: false }
+  const verify = verifySince(before?.mark, { progress: yield* progress })
+  return { before, ...(yield* Verifications.keeping(before === undefined, verify)) }
+})
+
+export const command = Command.make("verify", { json, since }, ({ json, since }) =>
+  Effect.gen(function* () {
+    const facts = yield* fromEnvironment
+    const { before, findings, kept, millis } = yield* Effect.provide(verified(since, facts.database), database(facts))
+    const from = before === undefined ? null : toIso(before.at)
+    yield* json
+      ? printed({ database: facts.database.shown, whole: findings.length === 0, findings, since: from, millis, kept })
+      : Effect.forEach(findings, ({ check, message }) => Console.log(`${check}: ${message}`), { discard: true })
+    if (findings.length > 0)
+      return yield* refuse(`${findings.length} findings: the books of ${facts.database.shown} are not right`)
+    if (json) return
+    yield* Console.log(
+      `${facts.database.shown}: every invariant of the books holds` +
+        (from === null ? "" : `, of what came since ${from}, when they last held`) +
+        (kept ? "" : "; that could not be written down")
+    )
+  })
+).pipe(
+  Command.withDescription(
+    "Check every invariant of the books on the live database, and name what is off: exit code 1. Nobody waits for it. The result is kept, and shown by /metrics"
+  )
+)

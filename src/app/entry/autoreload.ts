@@ -1,0 +1,29 @@
+/** `tollgate/auto-reload`: purchases of credit, and tenants that keep themselves funded. */
+import { Layer } from "effect"
+import { AutoReloads } from "../../money/autoreload/AutoReloads.ts"
+import { BillingAccounts } from "../../money/billing/BillingAccounts.ts"
+import { Ledger } from "../../books/ledger/Ledger.ts"
+import { Outbox } from "../../people/mail/Outbox.ts"
+import { Purchases } from "../../money/payments/Purchases.ts"
+import { Belonging } from "../../people/tenants/Belonging.ts"
+import { Tenants } from "../../people/tenants/Tenants.ts"
+import "./contracts.ts"
+
+export { AutoReloads, Purchases }
+export * from "../../money/autoreload/Problems.ts"
+export * from "../../money/autoreload/AutoReload.ts"
+export { layer as layerSecret } from "../../storage/secret/DeploymentSecret.ts"
+export { PriceList } from "../../books/prices/PriceList.ts"
+export { Mail } from "../../upstream/mail/Mail.ts"
+export { Payments } from "../../upstream/payments/Payments.ts"
+export type { PaymentSettings } from "../../upstream/payments/Payments.ts"
+
+/** Both. Needs a database, whose postings set a reload off, the secret, `Payments` (the processor, or none), `Mail` and `PriceList`. */
+export const layer = AutoReloads.layer.pipe(
+  Layer.provideMerge(Layer.mergeAll(Purchases.layer, Outbox.layer, BillingAccounts.layer)),
+  Layer.provideMerge(Layer.mergeAll(Ledger.layer, Tenants.layer)),
+  Layer.provideMerge(Belonging.layer)
+)
+
+/** The loops of `layer`: due charges, alerts and letters. Without them nothing is charged or sent but on a call. */
+export const layerJobs = Layer.mergeAll(AutoReloads.layerJobs, Outbox.layerJobs, Purchases.layerJobs)

@@ -1,0 +1,41 @@
+/** `tollgate/client`: the typed client, derived from the one contract. */
+import { HttpApiClient, HttpClient, HttpClientResponse } from "@effect/platform"
+import type { HttpApi } from "@effect/platform"
+import { Effect } from "effect"
+import { Api } from "../Api.ts"
+import { problemBodyIn } from "../../http/contract/Annotations.ts"
+import "./contracts.ts"
+
+export { Api }
+
+type Methods =
+  typeof Api extends HttpApi.HttpApi<infer _Id, infer Groups, infer E, infer _R>
+    ? HttpApiClient.Client<Groups, E, never>
+    : never
+
+/** The methods by their groups. It has a name, since declarations that spell all of it out are longer than the compiler writes. */
+export interface Client extends Methods {}
+
+/** A client of a service at this address; its methods are the routes, its errors the documented ones. */
+export const make = (baseUrl: string): Effect.Effect<Client, never, HttpClient.HttpClient> =>
+  HttpApiClient.make(Api, { baseUrl, transformClient: HttpClient.transformResponse(Effect.flatMap(unshaped)) })
+
+/** Refusals are declared by the contract as problems: one in the shape of a protocol becomes the problem that was written so. */
+const unshaped = (response: HttpClientResponse.HttpClientResponse) =>
+  response.status < 400
+    ? Effect.succeed(response)
+    : Effect.map(response.text, (text) =>
+        HttpClientResponse.fromWeb(
+          response.request,
+          new Response(plainly(text), { status: response.status, headers: response.headers })
+        )
+      )
+
+const plainly = (text: string): string => {
+  try {
+    const body = problemBodyIn(JSON.parse(text))
+    return body === undefined ? text : JSON.stringify(body)
+  } catch {
+    return text
+  }
+}

@@ -1,0 +1,112 @@
+/**
+ * `tollgate/http`: the whole service, beneath a path of a host's own server.
+ *
+ *     HttpApiBuilder.serve().pipe(
+ *       Layer.provide([HostRoutes, Tollgate.mounted("/ai")]),
+ *       Layer.provide(Tollgate.layer(facts, configuration)),
+ *       Layer.provide(Database.layer("tollgate.db")),
+ *       Layer.provide(Tollgate.layerServer(createServer, { port: 3000 }))
+ *     )
+ *
+ * `layerServer` is the platform's `NodeHttpServer.layer` with the fast lane in front; with that, or any other server of the platform, the
+ * router serves the same routes.
+ */
+import { HttpApiBuilder, HttpServerRequest } from "@effect/platform"
+import type { HttpApp } from "@effect/platform"
+import { Context, Effect, Layer } from "effect"
+import type { Scope } from "effect"
+import { domains, face, jobs, observers } from "../App.ts"
+import * as Config from "../Config.ts"
+import type { EnvironmentFacts } from "../Environment.ts"
+import * as Secret from "../Secret.ts"
+import { Face } from "../../http/lanes/Face.ts"
+import { Lanes } from "../../http/lanes/FastLane.ts"
+import { Loops } from "../../operations/ops/Loops.ts"
+import { Metrics } from "../../operations/ops/Metrics.ts"
+import { Readiness } from "../../operations/ops/Readiness.ts"
+import "./contracts.ts"
+
+export { Api } from "../Api.ts"
+export { domains, jobs } from "../App.ts"
+export { layerServer } from "../../http/lanes/FastLane.ts"
+export { ConfigProblem } from "../../kernel/Setting.ts"
+export type { EnvironmentFacts } from "../Environment.ts"
+
+/** A path of a host's server: `/ai`. */
+export type Prefix = `/${string}`
+
+/** The service, ready to be mounted. */
+export class Service extends Context.Tag("tollgate/http/Service")<
+  Service,
+  { readonly beneath: (prefix: Prefix) => Effect.Effect<HttpApp.Default, never, Scope.Scope> }
+>() {}
+
+/**
+ * The service as an application of the platform, for a host that has no `HttpApi`: `HttpRouter.mountApp("/ai", yield* app("/ai"))`.
+ * It reads the paths of its requests behind the prefix, whether the host's router has taken that away or not.
+ */
+export const app = (prefix: Prefix): Effect.Effect<HttpApp.Default, never, Service | Scope.Scope> =>
+  Effect.flatMap(Service, (service) => service.beneath(prefix))
+
+/**
+ * The service beneath a prefix of a host's `HttpApi`, as a layer for `HttpApiBuilder.serve`. What begins with the prefix is the
+ * service's: its routes, its errors, its `/openapi.json` and `/docs`. Everything else stays the host's: routes, middleware of its
+ * `HttpApi`, answers to unknown paths, documents. What encloses the host's server as a whole (`HttpApiBuilder.serve(middleware)`)
+ * encloses both, but for requests of the fast lane of `layerServer`.
+ */
+export const mounted = (prefix: Prefix) =>
+  HttpApiBuilder.middleware(
+    Effect.map(
+      app(prefix),
+      (service) =>
+        (host: HttpApp.Default): HttpApp.Default =>
+          Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ url }) => (isBeneath(prefix, url) ? service : host))
+    )
+  )
+
+const isBeneath = (prefix: Prefix, url: string): boolean =>
+  url.startsWith(prefix) && (url.length === prefix.length || "/?".includes(url[prefix.length]!))
+
+/** What the routes are answered by. */
+type Rooms = Layer.Layer.Context<ReturnType<typeof face>>
+
+const beneath =
+  (rooms: Context.Context<Rooms>): Context.Tag.Service<Service>["beneath"] =>
+  (prefix) =>
+    Effect.gen(function* () {
+      const { app: service, lane } = Context.get(yield* Effect.provide(Layer.build(face(prefix)), rooms), Face)
+      yield* (yield* Lanes).add(prefix, lane)
+      // @effect-diagnostics-next-line returnEffectInGen:off -- made once, it answers every request
+      return Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+        request.url === request.originalUrl && isBeneath(prefix, request.url)
+          ? Effect.provideService(
+              service,
+              HttpServerRequest.HttpServerRequest,
+              request.modify({ url: request.url.slice(prefix.length) || "/" })
+            )
+          : service
+      )
+    })
+
+/**
+ * The service, and every room that it is made of, from a configuration document and the facts that a process would read from its
+ * environment, with its jobs running. It wants a database (`tollgate/database`). `public_url` in the document says where people reach it, the prefix included:
+ * `https://example.com/ai`.
+ */
+export const layer = (facts: EnvironmentFacts, document: unknown) =>
+  Layer.unwrapEffect(
+    Effect.map(Config.decodeFile(document, "the configuration"), (file) =>
+      Layer.effect(
+        Service,
+        Effect.map(Effect.context<Rooms>(), (rooms) => ({ beneath: beneath(rooms) }))
+      ).pipe(
+        Layer.provide(jobs),
+        Layer.provideMerge(domains),
+        Layer.provide([Config.layer(facts, file), Secret.layer(facts)]),
+        Layer.provide(observers),
+        Layer.provide(Metrics.layer),
+        Layer.provide(Readiness.layer),
+        Layer.provide(Loops.layer)
+      )
+    )
+  )

@@ -1,0 +1,53 @@
+/** `tollgate/ledger`: the books by themselves. Operations on billing accounts, their balances and entries; exact, in one writer, durable. */
+import { Ledger } from "../../books/ledger/Ledger.ts"
+import "./contracts.ts"
+
+export { Ledger }
+export { entryId } from "../../books/ledger/Ledger.ts"
+export type { AskedOf, LedgerContract, Operation } from "../../books/ledger/Ledger.ts"
+export {
+  AccountExists,
+  AccountInactive,
+  AccountMissing,
+  BalanceTooLarge,
+  BooksUnavailable,
+  Conflict,
+  InsufficientCredits,
+  InsufficientGiftable,
+  LedgerRefusal,
+  LimitReached,
+  NotHeld
+} from "../../books/ledger/Problems.ts"
+export type { RefusalByPosting, RefusalsOf } from "../../books/ledger/Problems.ts"
+export { Writer } from "../../books/ledger/Writer.ts"
+export type { BalanceMoved, WriterContract } from "../../books/ledger/Writer.ts"
+export { availableOf, balanceOf, giftableSources, statement } from "../../books/ledger/Transaction.ts"
+export type {
+  Account,
+  CallFacts,
+  CallOutcome,
+  CreditSource,
+  Dimensions,
+  Entry,
+  Limit,
+  LimitPeriod,
+  Posting,
+  Refusal,
+  Reservation,
+  Result,
+  ResultByPosting,
+  ResultsOf,
+  Source,
+  Statement,
+  Transaction,
+  UsageRecord
+} from "../../books/ledger/Transaction.ts"
+export { checkNames, verify } from "../Checks.ts"
+export { trialBalance } from "../../books/ledger/Invariants.ts"
+export type { Finding, TrialBalance } from "../../books/ledger/Invariants.ts"
+export { billingAccountOf } from "../../kernel/Ids.ts"
+export { amountMax, fromDecimal, toDecimal, usd } from "../../kernel/Money.ts"
+export type { Nano } from "../../kernel/Money.ts"
+
+/** Operations and balances. Needs a database. */
+export const layer = Ledger.layer

@@ -1,0 +1,23 @@
+/** `tollgate/payments`: credit that is bought through a payment processor or booked by the operator, refunds and disputes. */
+import { Layer } from "effect"
+import { Ledger } from "../../books/ledger/Ledger.ts"
+import { Purchases } from "../../money/payments/Purchases.ts"
+import { Belonging } from "../../people/tenants/Belonging.ts"
+import { Tenants } from "../../people/tenants/Tenants.ts"
+import "./contracts.ts"
+
+export { Ledger, Purchases, Tenants }
+export * from "../../money/payments/Problems.ts"
+export { fields as settings, layer as layerSettings } from "../../money/payments/Settings.ts"
+export { PriceList } from "../../books/prices/PriceList.ts"
+export { Payments } from "../../upstream/payments/Payments.ts"
+export type { PaymentSettings } from "../../upstream/payments/Payments.ts"
+
+/** Purchases. Needs a database, `Payments` (the processor, or none) and `PriceList`. */
+export const layer = Purchases.layer.pipe(
+  Layer.provideMerge(Layer.mergeAll(Ledger.layer, Tenants.layer)),
+  Layer.provideMerge(Belonging.layer)
+)
+
+/** Takes back what an earlier version left due. */
+export const layerJobs = Purchases.layerJobs

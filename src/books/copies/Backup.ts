@@ -1,0 +1,194 @@
+/** Copies of the database: taken while it is served, and put back in its place when it is not. */
+import { SqlClient } from "@effect/sql/SqlClient"
+import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
+import Sqlite from "better-sqlite3"
+import { Data, Effect } from "effect"
+import {
+  chownSync,
+  existsSync,
+  linkSync,
+  lstatSync,
+  readdirSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync
+} from "node:fs"
+import { basename, dirname, join } from "node:path"
+import { findingsMax } from "../ledger/Invariants.ts"
+import type { Finding } from "../ledger/Invariants.ts"
+import { blank } from "../../storage/sqlite/Files.ts"
+import * as Opening from "../../storage/sqlite/Opening.ts"
+import type { DatabaseUnusable } from "../../storage/database/Unusable.ts"
+import * as Sql from "../../storage/sqlite/Sql.ts"
+import { reasonOf } from "../../storage/database/Unusable.ts"
+
+export class BackupFailed extends Data.TaggedError("BackupFailed")<{ readonly message: string }> {}
+
+const failed = (message: string) => new BackupFailed({ message })
+
+/** The newest migration of a file that is there and holds something. */
+const held = (file: string) =>
+  Effect.filterOrFail(
+    Opening.look(file, { writing: false }),
+    (applied) => applied !== undefined && applied > 0,
+    (applied) => failed(applied === undefined ? `${file}: there is no such file` : `${file} holds no books`)
+  )
+
+/** Writes a whole copy of `file` to `to`, as it is at one moment. Whoever writes to it meanwhile is not held up. */
+export const backup = (file: string, to: string): Effect.Effect<void, BackupFailed | DatabaseUnusable> =>
+  Effect.gen(function* () {
+    yield* held(file)
+    const target = lstatSync(to, { throwIfNoEntry: false })
+    if (target?.isDirectory() === true) return yield* failed(`${to} is a folder: name a file in it`)
+    if (target !== undefined) return yield* failed(`${to}: it is there already`)
+    if (!existsSync(dirname(to))) return yield* failed(`${to}: there is no folder ${dirname(to)}`)
+    if (ownFiles(realpathSync(file)).includes(join(realpathSync(dirname(to)), basename(to))))
+      return yield* failed(`${to} is a name that SQLite uses for the database itself: take another`)
+    yield* Effect.acquireUseRelease(
+      Effect.sync(() => partOf(to)),
+      (part) => Effect.zipRight(copy(file, part), publish(part, to)),
+      (part) => Effect.sync(() => rmSync(part, { force: true }))
+    )
+  })
+
+/** The files beside a database that belong to it. */
+const ownFiles = (file: string) => ["", "-wal", "-shm", "-journal", ".lock"].map((tail) => file + tail)
+
+/** The name of an unfinished copy; those that ended processes have left are removed. */
+const partOf = (to: string): string => {
+  const prefix = `${basename(to)}.part-`
+  for (const name of readdirSync(dirname(to))) {
+    const pid = name.startsWith(prefix) ? Number(name.slice(prefix.length)) : Number.NaN
+    if (Number.isInteger(pid) && !isRunning(pid)) rmSync(join(dirname(to), name), { force: true })
+  }
+  return join(dirname(to), `${prefix}${process.pid}`)
+}
+
+const isRunning = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0)
+    return pid !== process.pid
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM"
+  }
+}
+
+const copy = (file: string, to: string) =>
+  Effect.flatMap(SqlClient, (sql) => sql`VACUUM INTO ${to}`).pipe(
+    Effect.provide(SqliteClient.layer({ filename: file, readonly: true, disableWAL: true })),
+    Effect.scoped,
+    (vacuum) => Effect.zipRight(blank(to), vacuum),
+    Effect.catchAllCause((cause) =>
+      // Of what failed, the copy is what was being written.
+      failed(`${file} could not be copied: ${Opening.wordsOf(isWriting(cause) ? to : file, cause)}`)
+    )
+  )
+
+const isWriting = (cause: unknown): boolean =>
+  /^(SQLITE_(FULL|IOERR|CANTOPEN|READONLY)|E)/.test(Opening.faultOf(cause)?.code ?? "")
+
+/** Gives the finished copy its name, unless somebody has taken it meanwhile. */
+const publish = (part: string, to: string) =>
+  Effect.try({
+    try: () => {
+      try {
+        linkSync(part, to)
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === "EEXIST") throw failed(`${to}: it is there already`)
+        // There are file systems without links.
+        renameSync(part, to)
+      }
+    },
+    catch: (error) =>
+      error instanceof BackupFailed ? error : failed(`${to} could not be written: ${Opening.wordsOf(to, error)}`)
+  })
+
+/** Looks at the books of a file. */
+export type Verify = Effect.Effect<ReadonlyArray<Finding>, never, SqlClient>
+
+/** The pages of a file that are damaged. */
+export const damage = Effect.gen(function* () {
+  const sql = yield* SqlClient
+  const rows = yield* sql<{ integrity_check: string }>`PRAGMA integrity_check(${sql.literal(String(findingsMax))})`
+  const damaged = rows.map(({ integrity_check }) => integrity_check).filter((line) => line !== "ok")
+  return damaged.map((message): Finding => ({ check: "file", id: "", expected: "ok", found: message, message }))
+}).pipe(Effect.orDie)
+
+/** What is off in a file: damaged pages, and what `verify` finds. */
+const check = (verify: Verify) =>
+  Effect.flatMap(damage, (damaged) => (damaged.length > 0 ? Effect.succeed(damaged) : verify))
+
+/**
+ * Puts the copy `from` in the place of `file`, once it was found whole; answers where the old file lies now. Nobody may be serving
+ * it. The copy itself stays as it is.
+ */
+export const restore = (
+  from: string,
+  file: string,
+  now: number,
+  verify: Verify
+): Effect.Effect<string | undefined, BackupFailed | DatabaseUnusable> =>
+  Effect.gen(function* () {
+    yield* held(from)
+    if (existsSync(file) && realpathSync(from) === realpathSync(file))
+      return yield* failed(`${from} is the database itself`)
+    const fresh = `${file}.restored`
+    const remove = Effect.sync(() => {
+      for (const tail of tails) rmSync(fresh + tail, { force: true })
+    })
+    const whole = Effect.gen(function* () {
+      yield* backup(from, fresh)
+      // Brought up to date as at a start.
+      const wrong = yield* check(verify).pipe(
+        Effect.provide(Sql.layer(fresh)),
+        Effect.scoped,
+        Effect.catchAllCause((cause) =>
+          failed(`${from} is not a database of this service: ${reasonOf(cause).replaceAll(fresh, from)}`)
+        )
+      )
+      if (wrong.length > 0)
+        return yield* failed(
+          `${from} is not whole:\n${wrong
+            .slice(0, 20)
+            .map(({ check, message }) => `${check}: ${message}`)
+            .join("\n")}`
+        )
+      return yield* Effect.sync(() => replace(file, fresh, now))
+    })
+    return yield* Effect.zipRight(remove, Effect.ensuring(whole, remove))
+  })
+
+/** A database in WAL mode is up to three files. */
+const tails = ["", "-wal", "-shm"]
+
+const replace = (file: string, fresh: string, now: number): string | undefined => {
+  const old = statSync(file, { throwIfNoEntry: false })
+  const { gid, uid } = old ?? statSync(dirname(file))
+  for (const tail of tails) {
+    if (process.getuid?.() === 0 && existsSync(fresh + tail)) chownSync(fresh + tail, uid, gid)
+  }
+  const previous = old === undefined ? undefined : `${file}.replaced-${now}`
+  if (old !== undefined) fold(file)
+  // The log goes before its file: beside another database it would be taken for that one's.
+  for (const tail of tails.toReversed()) {
+    if (previous !== undefined && existsSync(file + tail)) renameSync(file + tail, previous + tail)
+    else rmSync(file + tail, { force: true })
+  }
+  for (const tail of tails) if (existsSync(fresh + tail)) renameSync(fresh + tail, file + tail)
+  return previous
+}
+
+/** Has a database take in what its log holds, so that it is one file; a damaged one stays as it is. */
+const fold = (file: string): void => {
+  try {
+    const db = new Sqlite(file, { timeout: 5_000 })
+    try {
+      db.pragma("wal_checkpoint(TRUNCATE)")
+    } finally {
+      db.close()
+    }
+  } catch {
+    // It is put aside as it is.
+  }
+}

@@ -1,0 +1,228 @@
+/**
+ * The books copied from one engine to the other, row by row, and compared.
+ *
+ * Where the specification is silent:
+ * - A copy goes table by table in slices by primary key. Each slice is one transaction on the target, which also says how far it is
+ *   (`tollgate_sql_copy`), so a copy that was stopped goes on. While that table is there, no command but this one uses the target.
+ * - While it copies and compares, nobody writes to the source, which stays as it is. If somebody has written to it since a copy was
+ *   stopped, the copy begins anew.
+ * - A NUL character in a text, which PostgreSQL cannot hold, becomes U+FFFD, and is reported. In a key it is refused.
+ * - A host's own tables beside ours in a SQLite database are not copied.
+ */
+import { Data, Effect } from "effect"
+import type { Scope } from "effect"
+import { hash } from "node:crypto"
+import * as Engine from "../../storage/engine/Engine.ts"
+import type { Location, PostgresDatabase, SqliteFile } from "../../storage/database/Location.ts"
+import type { DatabaseUnusable } from "../../storage/database/Unusable.ts"
+import * as PostgresEnd from "../../storage/copy/PostgresEnd.ts"
+import { compare } from "./Proof.ts"
+import type { Proof } from "./Proof.ts"
+import * as SqliteEnd from "../../storage/copy/SqliteEnd.ts"
+import { keyOf, sliceOf } from "../../storage/copy/Tables.ts"
+import type { End, Row, Source, Table, Target } from "../../storage/copy/Tables.ts"
+
+/** It cannot be done; the message is for whoever runs the command. */
+export class CopyRefused extends Data.TaggedError("CopyRefused")<{ readonly message: string }> {}
+
+const refused = (message: string) => new CopyRefused({ message })
+
+/** From a file to a server, or back. */
+export type Move =
+  | { readonly from: SqliteFile; readonly to: PostgresDatabase }
+  | { readonly from: PostgresDatabase; readonly to: SqliteFile }
+
+export const moveOf = (from: Location, to: Location): Move | undefined =>
+  from.engine === "sqlite"
+    ? to.engine === "postgres"
+      ? { from, to }
+      : undefined
+    : to.engine === "sqlite"
+      ? { from, to }
+      : undefined
+
+/** How far it is. */
+export interface Progress {
+  readonly rows: number
+  readonly of: number
+  /** Those of them that an earlier run had done. */
+  readonly before: number
+}
+
+export type Report = (what: "copied" | "compared", progress: Progress) => Effect.Effect<void>
+
+/** How the copy began: with nothing, where it was stopped, or over again since the source was written to after that. */
+export type Beginning = "new" | "resumed" | "anew"
+
+/** Both databases, up to date, which nobody else uses until the scope is left. */
+export interface Opened {
+  readonly move: Move
+  readonly source: Source
+  readonly target: Target
+  readonly tables: ReadonlyArray<Table>
+}
+
+export const open = (move: Move): Effect.Effect<Opened, DatabaseUnusable, Scope.Scope> =>
+  move.from.engine === "sqlite"
+    ? Effect.gen(function* () {
+        const source = yield* SqliteEnd.source(move.from as SqliteFile)
+        const target = yield* PostgresEnd.target(move.to as PostgresDatabase)
+        return { move, source, target, tables: source.tables }
+      })
+    : Effect.gen(function* () {
+        const source = yield* PostgresEnd.source(move.from as PostgresDatabase)
+        const target = yield* SqliteEnd.target(move.to as SqliteFile)
+        return { move, source, target, tables: target.tables }
+      })
+
+/** An error of an engine in a sentence. */
+const refusedBy =
+  (location: Location) =>
+  (error: unknown): CopyRefused =>
+    Engine.isFault(location, error)
+      ? refused(Engine.wordsOf(location, error))
+      : refused(error instanceof Error ? error.message : String(error))
+
+const refusedByEither = ({ from, to }: Move, error: unknown): CopyRefused =>
+  refusedBy(Engine.isFault(from, error) ? from : to)(error)
+
+const at = <A>(location: Location, attempt: () => Promise<A>): Effect.Effect<A, CopyRefused> =>
+  Effect.tryPromise({ try: attempt, catch: refusedBy(location) })
+
+/** Copies what is not copied yet. */
+export const copy = Effect.fnUntraced(function* (opened: Opened, report: Report) {
+  const { move, source, tables, target } = opened
+  const marks = (yield* at(move.to, target.marks))!
+  const doneOf = (table: Table): Done => JSON.parse(marks.get(table.name) ?? `{"rows":0}`) as Done
+  let [before, of] = [0, 0]
+  for (const table of tables) {
+    before += doneOf(table).rows
+    of += yield* at(move.from, () => source.count(table))
+  }
+  let rows = before
+  for (const table of tables) {
+    let done = doneOf(table)
+    if (done.whole === true) continue
+    let slice = yield* at(move.from, () => source.read(table, done.after, sliceOf(table)))
+    while (done.whole !== true) {
+      done = behind(table, done, slice)
+      const copied = slice.length
+      slice = yield* Effect.tryPromise({
+        try: () => writeAndRead(opened, table, slice, done),
+        catch: (error) => refusedByEither(move, error)
+      })
+      rows += copied
+      yield* report("copied", { rows, of, before })
+    }
+  }
+  yield* at(move.to, target.settle)
+})
+
+/** How far a table is. */
+interface Done {
+  readonly rows: number
+  readonly after?: Row
+  readonly whole?: boolean
+}
+
+const behind = (table: Table, done: Done, slice: ReadonlyArray<Row>): Done => ({
+  rows: done.rows + slice.length,
+  whole: slice.length < sliceOf(table),
+  ...(slice.length > 0 && { after: keyOf(table, slice.at(-1)!) })
+})
+
+/** Writes a slice; answers the one behind it, which is read while the server works. `done`: how far it is then. */
+const writeAndRead = async ({ source, target }: Opened, table: Table, slice: ReadonlyArray<Row>, done: Done) => {
+  let next: Promise<ReadonlyArray<Row>> | undefined
+  const read = () => (next ??= source.read(table, done.after, sliceOf(table)))
+  await target.write(table, slice, [table.name, JSON.stringify(done)], () => {
+    // If the slice cannot be written, nobody asks what became of the next one.
+    if (done.whole !== true) read().catch(() => {})
+  })
+  return done.whole === true ? [] : read()
+}
+
+/** To be done before it is copied. Fails where the target holds other books, or one of both is of another version. */
+export const begin = Effect.fnUntraced(function* (opened: Opened) {
+  const { move, source, tables, target } = opened
+  yield* checkColumns(opened)
+  const state = yield* stateOf(move.from, source, tables)
+  const marks = yield* at(move.to, target.marks)
+  if (marks === undefined) {
+    for (const table of tables)
+      if ((yield* at(move.to, () => target.read(table, undefined, 1))).length > 0)
+        return yield* refused(
+          `${target.shown} holds books already (${table.name} has rows): take a database that is empty`
+        )
+  } else if (marks.get("source") !== source.shown)
+    return yield* refused(
+      `${target.shown} is an unfinished copy of ${marks.get("source")}: finish that, or take a database that is empty`
+    )
+  if (marks?.get("state") === state) return "resumed" satisfies Beginning as Beginning
+  yield* at(move.to, () =>
+    target.begin(
+      tables,
+      new Map([
+        ["source", source.shown],
+        ["state", state]
+      ])
+    )
+  )
+  return (marks === undefined ? "new" : "anew") satisfies Beginning as Beginning
+})
+
+/** Tables of up to so many rows are read whole to see whether somebody has written to the source. */
+const smallMax = 50_000
+
+/**
+ * What a source that nobody has written to has in common with itself: of each table the number of rows and the last one, and all of those
+ * of small ones. What this does not see is found when all rows are compared.
+ */
+const stateOf = (from: Location, source: Source, tables: ReadonlyArray<Table>) =>
+  at(from, async () => {
+    let state = ""
+    for (const table of tables) {
+      const count = await source.count(table)
+      const rows = count <= smallMax ? await source.read(table, undefined, smallMax) : [await source.last(table)]
+      state = hash("sha256", state + JSON.stringify([table.name, count, rows]))
+    }
+    return state
+  })
+
+/** Columns that are PostgreSQL's alone: `settle` sets them. */
+const settledColumns: ReadonlySet<string> = new Set(["booked_at", "limits"])
+
+/** Both sides must have the same tables and columns: else one of them is of another version. */
+const checkColumns = Effect.fnUntraced(function* ({ move, source, target, tables }: Opened) {
+  const columns = (location: Location, end: End) => at(location, end.columns)
+  const [here, there] = [yield* columns(move.from, source), yield* columns(move.to, target)]
+  for (const [one, other, shown] of [
+    [here, there, target.shown],
+    [there, here, source.shown]
+  ] as const)
+    for (const [table, names] of one) {
+      const known = other.get(table)
+      // What PostgreSQL alone has is about its nodes.
+      if (known === undefined && !tables.some(({ name }) => name === table)) continue
+      const missing =
+        known === undefined ? table : [...names].find((name) => !settledColumns.has(name) && !known.has(name))
+      if (missing !== undefined)
+        return yield* refused(`${shown} has no ${missing} (${table}): it is of another version`)
+    }
+})
+
+/** Reads both and compares. */
+export const prove = ({ move, source, tables, target }: Opened, report: Report): Effect.Effect<Proof, CopyRefused> =>
+  Effect.gen(function* () {
+    let of = 0
+    for (const table of tables) of += yield* at(move.from, () => source.count(table))
+    source.replaced.clear()
+    let rows = 0
+    return yield* compare(tables, source, target, (more) => {
+      rows += more
+      return report("compared", { rows, of, before: 0 })
+    }).pipe(Effect.mapError((error) => refusedByEither(move, error)))
+  })
+
+/** From now on the target may be served. */
+export const release = ({ move, target }: Opened): Effect.Effect<void, CopyRefused> => at(move.to, target.release)

@@ -1,0 +1,33 @@
+/** Who may pay a call: the billing account of the credential's tenant (`layerOwnOnly`), and teams (`Pooling.layerPayers`). */
+import { Context, Effect, Layer } from "effect"
+import type { Caller } from "../../kernel/Caller.ts"
+import { billingAccountOf } from "../../kernel/Ids.ts"
+import type { TenantId } from "../../kernel/Ids.ts"
+import type { Source } from "../ledger/Transaction.ts"
+
+/** The billing account of the credential's tenant. */
+export const ownOf = (tenant_id: TenantId): Source => ({
+  billing_account_id: billingAccountOf(tenant_id),
+  tenant_id,
+  kind: "own",
+  why: "own"
+})
+
+/**
+ * Who pays a call, in the order of charging. Asked before every call, so an answer that is known costs nothing. The same answer
+ * should be the same object: the writer knows it by that.
+ */
+export class Payers extends Context.Tag("tollgate/gate/Payers")<
+  Payers,
+  (caller: Caller) => Effect.Effect<ReadonlyArray<Source>>
+>() {
+  /** The tenant of the credential pays, and nobody else: no team pays for its members. */
+  static readonly layerOwnOnly = Layer.sync(Payers, () => {
+    const known = new WeakMap<Caller, Effect.Effect<ReadonlyArray<Source>>>()
+    return (caller: Caller) => {
+      let own = known.get(caller)
+      if (own === undefined) known.set(caller, (own = Effect.succeed([ownOf(caller.tenant_id)])))
+      return own
+    }
+  })
+}

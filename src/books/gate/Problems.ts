@@ -1,0 +1,74 @@
+/** What the gate refuses with. */
+import { Schema } from "effect"
+import { Usd } from "../../kernel/Money.ts"
+import { Problem } from "../../kernel/Problem.ts"
+import { BooksUnavailable } from "../ledger/Problems.ts"
+
+/**
+ * Why nobody can pay: nobody has that much, the billing account is not active, the tenant keeps its members from spending, or the API key
+ * has a limit that leaves less.
+ */
+const Reason = Schema.Literal("balance", "account_not_active", "members_may_not_spend", "key_limit")
+
+const fields = {
+  /** What the payer with the most has left, or the limit of the API key; 0 where no account may pay. */
+  available: Schema.BigIntFromSelf,
+  /** The least that the call needs; 0 where that was not known yet, since the request had not been read. */
+  required: Schema.BigIntFromSelf,
+  /** The billing account that would have paid first. */
+  payer: Schema.String,
+  reason: Reason
+} as const
+
+const reasonTexts: Readonly<Record<typeof Reason.Type, string | undefined>> = {
+  balance: undefined,
+  account_not_active: "the billing account is not active",
+  members_may_not_spend: "this tenant does not let its members spend",
+  key_limit: "the spending limit of this API key is reached"
+}
+
+const reasonOf = (text: string | undefined): typeof Reason.Type =>
+  Reason.literals.find((reason) => reason !== "balance" && reasonTexts[reason] === text) ?? "balance"
+
+/** What the body says of it: there is nothing that a smaller call could do for an account that is not active. */
+const Details = Schema.Struct({
+  available_usd: Schema.optional(Usd),
+  required_usd: Schema.optional(Usd),
+  reason: Schema.optional(Schema.String),
+  /** Where it is the limit of the API key that leaves too little. */
+  limit_source: Schema.optional(Schema.Literal("key"))
+})
+
+export class InsufficientCredits extends Problem<InsufficientCredits>()("InsufficientCredits", {
+  status: 402,
+  error: "insufficient credits",
+  code: "insufficient_credits",
+  fields,
+  details: Schema.transform(Details, Schema.typeSchema(Schema.Struct(fields)), {
+    strict: true,
+    decode: ({ available_usd = 0n, reason, required_usd = 0n }) => ({
+      available: available_usd,
+      required: required_usd,
+      payer: "",
+      reason: reasonOf(reason)
+    }),
+    encode: ({ available, reason, required }) => ({
+      ...(reason !== "account_not_active" && { available_usd: available }),
+      ...(reason !== "account_not_active" && required > 0n && { required_usd: required }),
+      ...(reasonTexts[reason] !== undefined && { reason: reasonTexts[reason] }),
+      ...(reason === "key_limit" && { limit_source: "key" as const })
+    })
+  })
+}) {}
+
+/** The API key has a list of models, in which this one is not. */
+export class ModelNotAllowed extends Problem<ModelNotAllowed>()("ModelNotAllowed", {
+  status: 403,
+  error: "this API key may not call this model",
+  code: "model_not_allowed",
+  fields: { model: Schema.String, allowed_models: Schema.Array(Schema.String) }
+}) {}
+
+/** Every refusal of the gate: the caller cannot pay, may not call the model, or the books cannot be written. */
+export const GateRefusal = Schema.Union(InsufficientCredits, ModelNotAllowed, BooksUnavailable)
+export type GateRefusal = typeof GateRefusal.Type

@@ -1,0 +1,151 @@
+/** How metered calls stand in the books: for the gate, and for rooms that keep something of their own beside a call. */
+import { SqlClient } from "@effect/sql/SqlClient"
+import type { SqlError } from "@effect/sql/SqlError"
+import { Effect } from "effect"
+import { usageOf } from "../../kernel/Ids.ts"
+import { fromRow } from "../../kernel/Money.ts"
+import type { Nano } from "../../kernel/Money.ts"
+import { monthOf } from "../../kernel/Moment.ts"
+import { withDimensions } from "./Dimensions.ts"
+import * as Limits from "./Limits.ts"
+import { accountsTable } from "./Rows.ts"
+import type { Limit, Source } from "./Transaction.ts"
+
+/** A call that is admitted and not settled. */
+export interface OpenCall {
+  readonly call: string
+  readonly payer: Source
+  /** What is set aside for it. */
+  readonly amount: Nano
+  /** When it was admitted. */
+  readonly at: number
+  readonly run: string
+}
+
+/** What a call was charged, and the payer's balance now. */
+export interface Charged {
+  readonly charged: Nano
+  readonly balance: Nano
+}
+
+export interface Calls {
+  readonly find: (call: string) => Effect.Effect<OpenCall | undefined>
+  /** The runs that have open calls. */
+  readonly runs: Effect.Effect<ReadonlyArray<string>>
+  /** The open calls of a run. */
+  readonly ofRun: (run: string) => Effect.Effect<ReadonlyArray<string>>
+  readonly charged: (call: string) => Effect.Effect<Charged | undefined, SqlError>
+  readonly look: (asked: LookAsked) => Effect.Effect<Look>
+  /** Those of the billing accounts that are active. */
+  readonly active: (accounts: ReadonlyArray<string>) => Effect.Effect<ReadonlySet<string>>
+}
+
+/** Billing accounts that may pay, the application that calls, if one does, and the time in milliseconds since 1970. */
+export interface LookAsked {
+  readonly accounts: ReadonlyArray<string>
+  readonly application: string | null
+  readonly now: number
+}
+
+/** Whether one of the billing accounts is active and has credit that is not set aside, and whether the limit of the application leaves any. */
+export interface Look {
+  readonly funded: boolean
+  readonly within_limit: boolean
+}
+
+export const make: Effect.Effect<Calls, never, SqlClient> = Effect.map(SqlClient, (sql) => ({
+  find: (call) =>
+    Effect.map(
+      Effect.orDie(
+        sql<{ amount: string; at: number; run: string } & Source>`
+          SELECT CAST(r.amount AS TEXT) AS amount, r.at, r.run, d.billing_account_id,
+            d.billing_source_tenant_id AS tenant_id, d.billing_source_kind AS kind, d.billing_source_why AS why
+          FROM tollgate_ledger_reservations r ${sql.literal(withDimensions)} WHERE r.id = ${call}`
+      ),
+      ([row]) => {
+        if (row === undefined) return undefined
+        const { amount, at, run, ...payer } = row
+        return { call, payer, amount: fromRow(amount), at, run }
+      }
+    ),
+  runs: Effect.map(Effect.orDie(sql<{ run: string }>`SELECT DISTINCT run FROM tollgate_ledger_reservations`), (rows) =>
+    rows.map(({ run }) => run)
+  ),
+  ofRun: (run) =>
+    Effect.map(
+      Effect.orDie(sql<{ id: string }>`SELECT id FROM tollgate_ledger_reservations WHERE run = ${run}`),
+      (rows) => rows.map(({ id }) => id)
+    ),
+  charged: (call) =>
+    Effect.map(
+      sql<{ cost: string; balance: string }>`
+        SELECT CAST(u.cost AS TEXT) AS cost, CAST(a.giftable + a.granted AS TEXT) AS balance
+        FROM tollgate_usage_records u CROSS JOIN tollgate_usage_dimensions d ON d.number = u.dimensions
+          CROSS JOIN ${sql.literal(accountsTable)} a ON a.id = d.billing_account_id
+        WHERE u.id = ${usageOf(call)}`,
+      ([row]) => row && { charged: fromRow(row.cost), balance: fromRow(row.balance) }
+    ),
+  look: ({ accounts, application, now }) =>
+    Effect.map(
+      Effect.orDie(sql<{ funded: number; used_up: number }>`SELECT EXISTS (SELECT 1 FROM ${sql.literal(accountsTable)}
+          WHERE id IN (SELECT value FROM json_each(${JSON.stringify(accounts)}))
+            AND status = 'active' AND giftable + granted > reserved) AS funded,
+        EXISTS (SELECT 1 FROM tollgate_ledger_limits WHERE application_id = ${application ?? ""} AND amount <= reserved +
+          CASE WHEN period = 'month' AND start < ${monthOf(now)} THEN 0 ELSE spent END) AS used_up`),
+      ([row]) => ({ funded: row!.funded === 1, within_limit: row!.used_up === 0 })
+    ),
+  active: (accounts) =>
+    Effect.map(
+      Effect.orDie(sql<{ id: string }>`SELECT id FROM ${sql.literal(accountsTable)}
+        WHERE id IN (SELECT value FROM json_each(${JSON.stringify(accounts)})) AND status = 'active'`),
+      (rows) => new Set(rows.map(({ id }) => id))
+    )
+}))
+
+/** The limits of these applications as they stand at an instant, of those that have one. */
+export const limitsOf = (
+  sql: SqlClient,
+  applications: ReadonlyArray<string>,
+  now: number
+): Effect.Effect<ReadonlyMap<string, Limit>> =>
+  applications.length === 0
+    ? Effect.succeed(new Map())
+    : Effect.map(
+        Effect.orDie(sql.unsafe<Limits.LimitRow>(Limits.selectAmong, [JSON.stringify(applications)])),
+        (rows) => new Map(rows.map((row) => [row.application_id, standing(Limits.limitOf(row), now)]))
+      )
+
+/** In a new month nothing is spent, though the books have seen no call in it. */
+const standing = (limit: Limit, now: number): Limit => {
+  const start = monthOf(now)
+  return limit.period === "total" || start <= limit.start ? limit : { ...limit, start, spent: 0n }
+}
+
+/**
+ * `open`: something is set aside for it. `ended`: it left a usage record, with this `error_type` where it failed. `unknown`: the books
+ * have no such call.
+ */
+export type CallState =
+  | { readonly _tag: "open" }
+  | { readonly _tag: "ended"; readonly error_type: string | null }
+  | { readonly _tag: "unknown" }
+
+export const stateOf = (sql: SqlClient, call: string): Effect.Effect<CallState> =>
+  Effect.gen(function* () {
+    const [reservation] = yield* sql`SELECT 1 FROM tollgate_ledger_reservations WHERE id = ${call}`
+    if (reservation !== undefined) return { _tag: "open" } as const
+    const [record] = yield* sql<{ error_type: string | null }>`
+      SELECT error_type FROM tollgate_usage_records WHERE id = ${usageOf(call)}`
+    return record === undefined
+      ? ({ _tag: "unknown" } as const)
+      : ({ _tag: "ended", error_type: record.error_type } as const)
+  }).pipe(Effect.orDie)
+
+/** Those of the calls for which something is set aside. */
+export const openOf = (sql: SqlClient, calls: ReadonlyArray<string>): Effect.Effect<ReadonlySet<string>> =>
+  calls.length === 0
+    ? Effect.succeed(new Set())
+    : Effect.map(
+        Effect.orDie(sql<{ id: string }>`SELECT id FROM tollgate_ledger_reservations WHERE ${sql.in("id", calls)}`),
+        (rows) => new Set(rows.map(({ id }) => id))
+      )

@@ -1,0 +1,229 @@
+/**
+ * The books: billing accounts as they stand, their entries, and one operation for each posting. An operation is a transaction of its own:
+ * it is durable when it answers, or refused and nothing of it was done. Several postings in one transaction go to the `Writer`.
+ */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Clock, Context, Effect, Layer, Option } from "effect"
+import { billingAccountOf } from "../../kernel/Ids.ts"
+import type { BillingAccountId, TenantId } from "../../kernel/Ids.ts"
+import { fromRow } from "../../kernel/Money.ts"
+import type { Nano } from "../../kernel/Money.ts"
+import { paginated } from "../../kernel/Page.ts"
+import type { PageOf } from "../../kernel/Page.ts"
+import { limitsOf } from "./Calls.ts"
+import { entriesAmong } from "./Chains.ts"
+import { ofCalls, ofSources } from "./EntriesBySource.ts"
+import type { EntriesFound, EntrySources } from "./EntriesBySource.ts"
+import { accountOf, accountSelection, accountsTable } from "./Rows.ts"
+import type { AccountRow } from "./Rows.ts"
+import type { BooksUnavailable, Conflict, RefusalByPosting } from "./Problems.ts"
+import type { Account, Entry, Limit, Posting, ResultByPosting, Statement } from "./Transaction.ts"
+import * as Verifications from "./Verifications.ts"
+import { Writer } from "./Writer.ts"
+
+export interface EntryPage extends PageOf {
+  readonly total_pages: number
+  readonly total_records: number
+  readonly records: ReadonlyArray<Entry>
+}
+
+/** What all accounts have set aside and in escrow, and the open calls. */
+export interface Totals {
+  readonly reserved: Nano
+  readonly escrowed: Nano
+  readonly open_calls: number
+  /** When the oldest open call was admitted; `null` where there is none. */
+  readonly oldest_at: number | null
+  /** When `verify` last found the books right, `null` where it never did; and how many findings it had the last time. */
+  readonly verified_at: number | null
+  readonly findings: number
+}
+
+/** What is asked of an operation: its posting. What the entry says of it may be left out. */
+export type AskedOf<Tag extends Posting["_tag"]> = Words<Omit<Extract<Posting, { readonly _tag: Tag }>, "_tag">>
+type Words<A> = A extends { readonly description: string }
+  ? Omit<A, "description"> & { readonly description?: string }
+  : A
+
+/**
+ * A posting as a transaction of its own. `beside` are statements of other rooms that stand or fall with it: `Conflict` where one of them
+ * did not find its rows.
+ */
+export interface Operation<Tag extends Posting["_tag"]> {
+  (asked: AskedOf<Tag>): Effect.Effect<ResultByPosting[Tag], RefusalByPosting[Tag] | BooksUnavailable>
+  (
+    asked: AskedOf<Tag>,
+    beside: ReadonlyArray<Statement>
+  ): Effect.Effect<ResultByPosting[Tag], RefusalByPosting[Tag] | Conflict | BooksUnavailable>
+}
+
+export interface LedgerContract {
+  /** Makes a billing account with nothing on it. */
+  readonly open: Operation<"Open">
+  readonly setStatus: Operation<"SetStatus">
+  /** Credits an account from outside: a purchase, a grant. Answers its balance. */
+  readonly credit: Operation<"Credit">
+  /**
+   * Takes purchased credit back as far as it is there and not set aside, giftable credit first. Answers how much that was. With `payment`
+   * the account owes the rest.
+   */
+  readonly takeBack: Operation<"TakeBack">
+  /** Puts giftable credit of an active account into escrow for a transfer. */
+  readonly escrow: Operation<"Escrow">
+  /** Gives escrowed credit to the recipient (`transfer_release`) or back to its sender (`transfer_return`). */
+  readonly endEscrow: Operation<"EndEscrow">
+  /** Limits what an API key may spend, with what it has spent in the period so far; `null` takes the limit away. */
+  readonly setLimit: Operation<"SetLimit">
+  /** Sets credit aside for a call, on the first source that can pay it. `Gate.meter` does this and the next for a whole call. */
+  readonly reserve: Operation<"Reserve">
+  /** Ends a call: its reservation is given back, its cost charged, its usage recorded. Settling it again changes nothing. */
+  readonly settle: Operation<"Settle">
+  readonly account: (id: BillingAccountId) => Effect.Effect<Option.Option<Account>>
+  readonly accountOfTenant: (tenant: TenantId) => Effect.Effect<Option.Option<Account>>
+  /** By id, in one query; those that there are not are left out. */
+  readonly accounts: (ids: ReadonlyArray<BillingAccountId>) => Effect.Effect<ReadonlyMap<string, Account>>
+  /**
+   * Newest first, all or those of some sources. All cost the same at any depth: a page is a range of numbers, the total is the last one.
+   * Those of some sources cost what there are entries that are no charges.
+   */
+  readonly entries: (id: BillingAccountId, page: PageOf, sources?: EntrySources) => Effect.Effect<EntryPage>
+  /** What API keys may spend, by application, as it stands now; of those that have a limit. */
+  readonly limits: (applications: ReadonlyArray<string>) => Effect.Effect<ReadonlyMap<string, Limit>>
+  /** The entries of source `purchase` that have one of these references, of whichever account; in no order. */
+  readonly purchases: (references: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<Entry>>
+  /** It costs what is open, however many accounts there are. */
+  readonly totals: Effect.Effect<Totals>
+}
+
+export class Ledger extends Context.Tag("tollgate/ledger/Ledger")<Ledger, LedgerContract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(Ledger, make))
+}
+
+/** The public id of an entry. The number is padded, so that ids sort as the entries were made. */
+export const entryId = ({ billing_account_id, number }: Pick<Entry, "billing_account_id" | "number">): string =>
+  `led_${billing_account_id.slice(billing_account_id.indexOf("_") + 1)}_${String(number).padStart(12, "0")}`
+
+/** What an entry says where nobody says more. */
+const descriptions: Readonly<Partial<Record<Posting["_tag"], string>>> = {
+  Credit: "credit",
+  TakeBack: "credit taken back",
+  Escrow: "transfer",
+  EndEscrow: "transfer"
+}
+
+/**
+ * How many pages by source are read at once. While the index that they need is built (`storage/engine/Indexes`), each looks at every entry of all accounts, and
+ * other requests need connections too.
+ */
+const scansMax = 2
+
+const noStatements: ReadonlyArray<Statement> = []
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient
+  const writer = yield* Writer
+
+  const operation = <Tag extends Posting["_tag"]>(_tag: Tag): Operation<Tag> => {
+    const description = descriptions[_tag]
+    return (asked: AskedOf<Tag>, statements: ReadonlyArray<Statement> = noStatements) => {
+      const posting = (description === undefined
+        ? { ...asked, _tag }
+        : { description, ...asked, _tag }) as unknown as Posting
+      return Effect.map(writer.submit({ postings: [posting], statements }), ([result]) => result) as Effect.Effect<
+        ResultByPosting[Tag],
+        RefusalByPosting[Tag] | BooksUnavailable
+      >
+    }
+  }
+
+  const account = Effect.fn("Ledger.account")(function* (id: BillingAccountId) {
+    const [row] =
+      yield* sql<AccountRow>`SELECT ${sql.literal(accountSelection)} FROM ${sql.literal(accountsTable)} WHERE id = ${id}`
+    return Option.map(Option.fromNullable(row), accountOf)
+  }, Effect.orDie)
+
+  const accounts = Effect.fn("Ledger.accounts")(function* (ids: ReadonlyArray<BillingAccountId>) {
+    const rows = yield* sql<AccountRow>`SELECT ${sql.literal(accountSelection)} FROM ${sql.literal(accountsTable)}
+      WHERE id IN (SELECT value FROM json_each(${JSON.stringify(ids)}))`
+    return new Map(rows.map((row) => [row.id, accountOf(row)]))
+  }, Effect.orDie)
+
+  const scans = yield* Effect.makeSemaphore(scansMax)
+  const pageOf = (page: PageOf, { rows, total }: EntriesFound) =>
+    Effect.map(sql<EntryRow>`SELECT ${sql.literal(entrySelection)} FROM ${rows}`, (rows) =>
+      paginated(page, total, rows.map(entryOf))
+    )
+
+  const entries = Effect.fn("Ledger.entries")(function* (id: BillingAccountId, page: PageOf, sources?: EntrySources) {
+    const total = Option.match(yield* account(id), { onNone: () => 0, onSome: ({ entries }) => entries })
+    if (sources !== undefined) {
+      const found = sources === "call" ? ofCalls(sql, id, total, page) : ofSources(sql, id, sources, page)
+      return yield* scans.withPermits(1)(Effect.flatMap(found, (found) => pageOf(page, found)))
+    }
+    const newest = total - (page.page - 1) * page.per_page
+    const oldest = Math.max(1, newest - page.per_page + 1)
+    if (newest < 1) return paginated(page, total, [])
+    const rows = yield* sql<EntryRow>`SELECT ${sql.literal(entrySelection)}
+      FROM ${entriesAmong(sql, id, { from: oldest, to: newest + 1 })} ORDER BY e.number DESC`
+    return paginated(page, total, rows.map(entryOf))
+  }, Effect.orDie)
+
+  const purchases = Effect.fn("Ledger.purchases")(function* (references: ReadonlyArray<string>) {
+    const rows = yield* sql<EntryRow>`SELECT ${sql.literal(entrySelection)} FROM tollgate_ledger_entries e
+      WHERE e.source = 'purchase' AND e.reference_id IN (SELECT value FROM json_each(${JSON.stringify(references)}))`
+    return rows.map(entryOf)
+  }, Effect.orDie)
+
+  const totals = Effect.gen(function* () {
+    const [escrow] = yield* sql<{ escrowed: string }>`SELECT CAST(COALESCE(SUM(held), 0) AS TEXT) AS escrowed
+      FROM tollgate_ledger_accounts WHERE held > 0`
+    const [open] = yield* sql<{ reserved: string; calls: number; oldest: number | null }>`
+      SELECT CAST(COALESCE(SUM(amount), 0) AS TEXT) AS reserved, count(*) AS calls, min(at) AS oldest
+      FROM tollgate_ledger_reservations`
+    const verification = yield* Verifications.last(sql)
+    const held = verification?.findings === 0 ? verification : yield* Verifications.lastHeld(sql)
+    return {
+      reserved: fromRow(open!.reserved),
+      escrowed: fromRow(escrow!.escrowed),
+      open_calls: open!.calls,
+      oldest_at: open!.oldest,
+      verified_at: held?.at ?? null,
+      findings: verification?.findings ?? 0
+    }
+  }).pipe(Effect.orDie)
+
+  return {
+    open: operation("Open"),
+    setStatus: operation("SetStatus"),
+    credit: operation("Credit"),
+    takeBack: operation("TakeBack"),
+    escrow: operation("Escrow"),
+    endEscrow: operation("EndEscrow"),
+    setLimit: operation("SetLimit"),
+    reserve: operation("Reserve"),
+    settle: operation("Settle"),
+    account,
+    accountOfTenant: (tenant) => account(billingAccountOf(tenant)),
+    accounts,
+    entries,
+    limits: (applications) => Effect.flatMap(Clock.currentTimeMillis, (now) => limitsOf(sql, applications, now)),
+    purchases,
+    totals
+  } satisfies LedgerContract
+})
+
+const entrySelection = `e.billing_account_id, e.number, e.type, CAST(e.amount AS TEXT) AS amount,
+  CAST(e.balance AS TEXT) AS balance, CAST(e.giftable AS TEXT) AS giftable, e.source, e.reference_id, e.description, e.at`
+
+interface EntryRow extends Omit<Entry, "amount" | "balance" | "giftable"> {
+  readonly amount: string
+  readonly balance: string
+  readonly giftable: string
+}
+
+const entryOf = (row: EntryRow): Entry => ({
+  ...row,
+  amount: fromRow(row.amount),
+  balance: fromRow(row.balance),
+  giftable: fromRow(row.giftable)
+})

@@ -1,0 +1,124 @@
+/**
+ * The lines of a price, and how the figures of a call are spread over them. No token is charged twice: the lines for details (cached
+ * tokens, reasoning) take theirs out of the totals, and the lines of the totals charge the rest.
+ *
+ * Where the specification is silent:
+ * - Tokens of a kind without a line of their own are charged as what they are a part of: of the prompt, of the answer; what is cached for
+ *   an hour as what is cached, and audio from a cache as what comes from a cache, where that has a line.
+ * - A line that says `above` stands in the place of the one of the same quantity where the prompt has more tokens than that, for all tokens of
+ *   the call.
+ */
+import type { Nano } from "../../kernel/Money.ts"
+import { charge } from "../../kernel/Price.ts"
+import type { Line, UnitPrice } from "../../kernel/Price.ts"
+import { detailNames } from "../../kernel/TokenDetails.ts"
+import type { TokenDetail, TokenDetails } from "../../kernel/TokenDetails.ts"
+
+/** Which figure of a usage record is multiplied. */
+export type Quantity = "prompt_tokens" | "completion_tokens" | "units" | "requests" | TokenDetail
+
+/** So much for each unit of that figure. */
+export interface PriceLine {
+  readonly quantity: Quantity
+  /** What one of it is called: `token`, `second`, `image`. */
+  readonly unit: string
+  readonly price: UnitPrice
+  /** It counts for calls whose prompt has more tokens. */
+  readonly above?: number | undefined
+}
+
+/** What is counted of a call. */
+export interface Figures {
+  readonly prompt_tokens: number
+  readonly completion_tokens: number
+  readonly units: number
+  readonly requests: number
+  readonly token_details?: TokenDetails | undefined
+}
+
+/** A line and what it charges. */
+export interface Billed extends Line {
+  readonly line: PriceLine
+}
+
+/** What tokens of a kind are a part of, where they have no line of their own. */
+const wholeOf: { readonly [Name in TokenDetail]: Quantity } = {
+  cached_audio_tokens: "cached_tokens",
+  cached_tokens: "prompt_tokens",
+  cache_write_tokens: "prompt_tokens",
+  cache_write_1h_tokens: "cache_write_tokens",
+  prompt_audio_tokens: "prompt_tokens",
+  prompt_image_tokens: "prompt_tokens",
+  reasoning_tokens: "completion_tokens",
+  completion_audio_tokens: "completion_tokens",
+  completion_image_tokens: "completion_tokens"
+}
+
+const isDetail = (quantity: Quantity): quantity is TokenDetail => Object.hasOwn(wholeOf, quantity)
+
+/** The lines that count for a prompt of so many tokens, one for each quantity. */
+export const linesAt = (lines: ReadonlyArray<PriceLine>, prompt_tokens: number): ReadonlyArray<PriceLine> => {
+  if (!lines.some(({ above }) => above !== undefined)) return lines
+  const chosen = new Map<Quantity, PriceLine>()
+  for (const line of lines) {
+    const { above = -1, quantity } = line
+    if (above < prompt_tokens && above >= (chosen.get(quantity)?.above ?? -1)) chosen.set(quantity, line)
+  }
+  return [...chosen.values()]
+}
+
+/** The lines that count for a call, each with its units: the tokens of the lines are together those of the call. */
+export const billed = (lines: ReadonlyArray<PriceLine>, figures: Figures): ReadonlyArray<Billed> => {
+  const counting = linesAt(lines, figures.prompt_tokens)
+  const details = figures.token_details
+  const unitsOf = details === undefined ? undefined : spread(counting, figures, details)
+  return counting.map((line) => {
+    const { price, quantity } = line
+    const units = unitsOf?.get(quantity) ?? (isDetail(quantity) ? 0 : figures[quantity])
+    return { line, units, price }
+  })
+}
+
+/** The tokens by the lines that charge them. */
+const spread = (lines: ReadonlyArray<PriceLine>, figures: Figures, details: TokenDetails): Map<Quantity, number> => {
+  const units = new Map<Quantity, number>([
+    ["prompt_tokens", figures.prompt_tokens],
+    ["completion_tokens", figures.completion_tokens]
+  ])
+  const has = (quantity: Quantity) => lines.some((line) => line.quantity === quantity)
+  for (const name of detailNames) {
+    const tokens = details[name] ?? 0
+    if (tokens === 0) continue
+    let own: Quantity = name
+    while (isDetail(own) && !has(own)) own = wholeOf[own]
+    if (!isDetail(own)) continue
+    const whole = totalOf(own)
+    units.set(own, (units.get(own) ?? 0) + tokens)
+    units.set(whole, units.get(whole)! - tokens)
+  }
+  return units
+}
+
+const totalOf = (detail: TokenDetail): Quantity => {
+  let whole: Quantity = detail
+  while (isDetail(whole)) whole = wholeOf[whole]
+  return whole
+}
+
+/** What the lines come to for a call's figures. */
+export const priced = (lines: ReadonlyArray<PriceLine>, figures: Figures): Nano => charge(billed(lines, figures))
+
+/** What a unit of these is called for people; of others, what the line calls it. */
+export const unitWords: { readonly [Q in Quantity]?: string } = {
+  prompt_tokens: "prompt token",
+  completion_tokens: "completion token",
+  cached_audio_tokens: "cached prompt audio token",
+  cached_tokens: "cached prompt token",
+  cache_write_tokens: "cache write token",
+  cache_write_1h_tokens: "1-hour cache write token",
+  prompt_audio_tokens: "prompt audio token",
+  prompt_image_tokens: "prompt image token",
+  reasoning_tokens: "reasoning token",
+  completion_audio_tokens: "completion audio token",
+  completion_image_tokens: "completion image token"
+}

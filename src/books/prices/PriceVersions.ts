@@ -1,0 +1,58 @@
+/**
+ * The prices that calls were charged by. Each is stored under an id that is made from it, and a usage record names that id: so a charge
+ * can be computed again years later, whatever the price is then.
+ */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Clock, Context, Effect, Layer } from "effect"
+import { createHash } from "node:crypto"
+import type { UnitPrice } from "../../kernel/Price.ts"
+import type { BooksUnavailable } from "../ledger/Problems.ts"
+import * as Statements from "../ledger/Statements.ts"
+import { statement } from "../ledger/Transaction.ts"
+import { Writer } from "../ledger/Writer.ts"
+import type { PriceLine } from "./Lines.ts"
+
+export interface PriceVersionsContract {
+  /** The id of the version, which is on disk when this returns. Asked again for the same lines it costs a look into memory. */
+  readonly of: (lines: ReadonlyArray<PriceLine>) => Effect.Effect<string, BooksUnavailable>
+  /** The lines of a version; `undefined` where there is none of that id. */
+  readonly find: (id: string) => Effect.Effect<ReadonlyArray<PriceLine> | undefined>
+}
+
+export class PriceVersions extends Context.Tag("tollgate/prices/PriceVersions")<
+  PriceVersions,
+  PriceVersionsContract
+>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(PriceVersions, make))
+}
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient
+  const writer = yield* Writer
+  const known = new Set<string>()
+
+  const of = Effect.fnUntraced(function* (lines: ReadonlyArray<PriceLine>) {
+    // `above` is left out of the JSON where a line has none.
+    const text = JSON.stringify(
+      lines.map(({ above, price, quantity, unit }) => ({ quantity, unit, price: `${price}`, above }))
+    )
+    const id = createHash("sha256").update(text).digest("hex").slice(0, 16)
+    if (known.has(id)) return id
+    const now = yield* Clock.currentTimeMillis
+    const insert = sql`INSERT INTO tollgate_price_versions (id, lines, first_used_at) VALUES (${id}, ${text}, ${now}) ON CONFLICT DO NOTHING`
+    yield* Statements.write(writer, statement(insert))
+    known.add(id)
+    return id
+  })
+
+  const find = Effect.fnUntraced(function* (id: string) {
+    const [row] = yield* Effect.orDie(
+      sql<{ lines: string }>`SELECT lines FROM tollgate_price_versions WHERE id = ${id}`
+    )
+    if (row === undefined) return undefined
+    const lines = JSON.parse(row.lines) as ReadonlyArray<Omit<PriceLine, "price"> & { readonly price: string }>
+    return lines.map((line): PriceLine => ({ ...line, price: BigInt(line.price) as UnitPrice }))
+  })
+
+  return { of, find } satisfies PriceVersionsContract
+})

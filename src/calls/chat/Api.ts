@@ -1,0 +1,168 @@
+/** Chat and text completions, and the models that serve them. */
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
+import { Schema } from "effect"
+import { Example, Metered, Streams } from "../../http/contract/Documented.ts"
+import { GateRefusal } from "../../books/gate/Problems.ts"
+import { Fast, ReadsOwnBody } from "../../http/contract/Annotations.ts"
+import { BodyRefusal } from "../../http/contract/Problems.ts"
+import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { KeyOrToken } from "../../people/credentials/Security.ts"
+import { IdempotencyRefusal } from "../../http/idempotency/Problems.ts"
+import { UpstreamRefusal } from "../../upstream/wire/Problems.ts"
+import { ModelNotFound } from "../prompts/Problems.ts"
+import { ChatRequest, CompletionRequest } from "../prompts/Prompt.ts"
+
+const Usd = Schema.optionalWith(Schema.String, { exact: true })
+
+/** What tokens cost that are billed apart; without a field, what they are a part of. The names are those that clients read. */
+const details = {
+  input_audio_cache_read: Usd,
+  input_cache_read: Usd,
+  input_cache_write: Usd,
+  /** Written to a cache for an hour. */
+  input_cache_write_1h: Usd,
+  internal_reasoning: Usd,
+  audio: Usd,
+  image: Usd,
+  audio_output: Usd,
+  image_output: Usd
+}
+
+/** USD as decimal texts, of a token and of a request; `-1` where they depend on the model that is chosen. */
+const Pricing = Schema.Struct({
+  prompt: Schema.String,
+  completion: Schema.String,
+  request: Schema.String,
+  ...details,
+  /** What all tokens of a call cost whose prompt has more; without a field, the same as otherwise. */
+  long_context: Schema.optionalWith(
+    Schema.Array(Schema.Struct({ above_prompt_tokens: Schema.Int, prompt: Usd, completion: Usd, ...details })),
+    { exact: true }
+  )
+})
+
+/** A field that is served beyond a plain request, and what a call with it costs. */
+const ModelExtra = Schema.Struct({
+  field: Schema.String,
+  /** The values, or types of tools; all where this is missing. */
+  values: Schema.optional(Schema.Array(Schema.String)),
+  /** What tokens cost then, of what they cost otherwise, as a decimal text. */
+  price_factor: Schema.String,
+  /** Added to such a call, in USD, as a decimal text. */
+  request: Schema.String
+})
+
+/** Chat and text completions, Anthropic's messages, OpenAI's responses. */
+const ClientProtocol = Schema.Literal("chat", "text", "messages", "responses")
+
+export const ModelEntry = Schema.Struct({
+  id: Schema.String,
+  object: Schema.Literal("model"),
+  created: Schema.Int,
+  owned_by: Schema.String,
+  name: Schema.String,
+  description: Schema.String,
+  context_length: Schema.Int,
+  architecture: Schema.Struct({
+    input_modalities: Schema.Array(Schema.String),
+    output_modalities: Schema.Array(Schema.String)
+  }),
+  top_provider: Schema.Struct({ context_length: Schema.Int, max_completion_tokens: Schema.Int }),
+  pricing: Pricing,
+  /** The protocols by which it is reached. */
+  protocols: Schema.Array(ClientProtocol),
+  /** Those of them that its first upstream speaks itself; requests in the others are translated. */
+  native_protocols: Schema.Array(ClientProtocol),
+  extras: Schema.optional(Schema.Array(ModelExtra))
+}).annotations({ identifier: "ModelEntry" })
+export type ModelEntry = typeof ModelEntry.Type
+
+export const ModelList = Schema.Struct({ object: Schema.Literal("list"), data: Schema.Array(ModelEntry) }).annotations({
+  identifier: "ModelList"
+})
+
+const Usage = Schema.Struct({
+  prompt_tokens: Schema.Int,
+  completion_tokens: Schema.Int,
+  total_tokens: Schema.Int
+})
+
+const answer = <A, I>(choice: Schema.Schema<A, I>, object: string) =>
+  Schema.Struct({
+    id: Schema.String,
+    object: Schema.Literal(object),
+    created: Schema.Int,
+    model: Schema.String,
+    choices: Schema.Array(choice),
+    usage: Schema.optional(Usage)
+  })
+
+const ChatAnswer = answer(
+  Schema.Struct({
+    index: Schema.Int,
+    message: Schema.Struct({ role: Schema.String, content: Schema.NullOr(Schema.String) }),
+    finish_reason: Schema.String
+  }),
+  "chat.completion"
+).annotations({ identifier: "ChatAnswer" })
+
+const CompletionAnswer = answer(
+  Schema.Struct({ text: Schema.String, index: Schema.Int, finish_reason: Schema.String }),
+  "text_completion"
+).annotations({ identifier: "CompletionAnswer" })
+
+const EventStream = HttpApiSchema.Text({ contentType: "text/event-stream" })
+
+export class ChatApi extends HttpApiGroup.make("chat")
+  .add(
+    HttpApiEndpoint.post("chat", "/v1/chat/completions")
+      .setPayload(ChatRequest)
+      .addSuccess(ChatAnswer)
+      .addSuccess(EventStream)
+      .annotate(Fast, true)
+      .annotate(ReadsOwnBody, true)
+      .annotate(Example, {
+        body: { model: "auto", messages: [{ role: "user", content: "Why is the sky blue?" }], max_tokens: 200 }
+      })
+      .annotate(Metered, { charge_known: true })
+      .annotate(Streams, true)
+      .annotate(OpenApi.Summary, "Chat completion, streamed or not; fields unknown here pass through to the model")
+  )
+  .add(
+    HttpApiEndpoint.post("completion", "/v1/completions")
+      .setPayload(CompletionRequest)
+      .addSuccess(CompletionAnswer)
+      .addSuccess(EventStream)
+      .annotate(Fast, true)
+      .annotate(ReadsOwnBody, true)
+      .annotate(Example, { body: { model: "auto", prompt: "The sky is blue because", max_tokens: 200 } })
+      .annotate(Metered, { charge_known: true })
+      .annotate(Streams, true)
+      .annotate(OpenApi.Summary, "Text completion (legacy), streamed or not")
+  )
+  .add(
+    HttpApiEndpoint.get("models", "/v1/models")
+      .addSuccess(ModelList)
+      .annotate(OpenApi.Summary, "The models, with prices")
+  )
+  .add(
+    HttpApiEndpoint.get("model", "/v1/models/:id")
+      .setPath(Schema.Struct({ id: Schema.String }))
+      .addSuccess(ModelEntry)
+      .addError(ModelNotFound)
+      .annotate(OpenApi.Summary, "One model, with its prices")
+  )
+  .add(
+    // The same for an id with slashes in it that are not escaped.
+    HttpApiEndpoint.get("modelBelow", "/v1/models/*")
+      .setPath(Schema.Struct({ "*": Schema.String }))
+      .addSuccess(ModelEntry)
+      .addError(ModelNotFound)
+      .annotate(OpenApi.Exclude, true)
+  )
+  .addError(InvalidRequest)
+  .addError(BodyRefusal)
+  .addError(GateRefusal)
+  .addError(IdempotencyRefusal)
+  .addError(UpstreamRefusal)
+  .middleware(KeyOrToken) {}

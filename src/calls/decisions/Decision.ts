@@ -1,0 +1,59 @@
+/** A decision: typed questions about a state, what may be asked, and what it costs. */
+import { Either, Schema } from "effect"
+import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { usd } from "../../kernel/Money.ts"
+import type { Nano } from "../../kernel/Money.ts"
+import { isObject } from "../../upstream/wire/Failures.ts"
+import { UnknownModel } from "../../upstream/models/Provider.ts"
+import type { DecisionModel } from "./Settings.ts"
+
+/** What is set aside for every call, whatever it asks. */
+export const reservation: Nano = (usd * 30n) / 100n
+
+/** The documented shape. The model itself says what a question may hold, so that its newer types pass. */
+export const DecisionRequest = Schema.Struct({
+  /** The full context: a text, or any JSON but null. */
+  state: Schema.Unknown,
+  /** By the ids that the answers are to have. */
+  questions: Schema.Record({
+    key: Schema.String,
+    value: Schema.Struct({
+      type: Schema.String,
+      instructions: Schema.optional(Schema.Unknown),
+      /** What each label means, by label. Required for `choice`. */
+      criteria: Schema.optional(Schema.Unknown)
+    })
+  }),
+  model: Schema.optional(Schema.String)
+}).annotations({ identifier: "DecisionRequest" })
+
+export const DecisionAnswer = Schema.Struct({
+  answers: Schema.Record({ key: Schema.String, value: Schema.Unknown }),
+  id: Schema.String,
+  model: Schema.String,
+  provider: Schema.String,
+  usage: Schema.Struct({ input_tokens: Schema.Int, output_tokens: Schema.Int, cost: Schema.Number })
+}).annotations({ identifier: "DecisionAnswer" })
+
+/**
+ * What is asked. `Decisions.decide` checks `state`, that `questions` is an object, and `model`. Everything else reaches the model as
+ * it is, further members included.
+ */
+export interface DecisionRequest extends Schema.Schema.Type<typeof DecisionRequest> {
+  readonly [member: string]: unknown
+}
+
+/** The body for the upstream: the request, with the model's own name in it; else the rule that the request breaks. */
+export const bodyFor = (
+  request: DecisionRequest,
+  { model, spellings }: DecisionModel
+): Either.Either<string, InvalidRequest> => {
+  const name: unknown = request.model ?? spellings[0]
+  if (typeof name !== "string") return wrong("model", "a text")
+  if (name !== model && !spellings.includes(name)) return Either.left(new UnknownModel(name, spellings))
+  if (request.state === undefined || request.state === null) return wrong("state", "required: the full context")
+  if (!isObject(request.questions)) return wrong("questions", "required: an object, keyed by the ids of the answers")
+  return Either.right(JSON.stringify({ ...request, model }))
+}
+
+const wrong = (field: string, rule: string) => Either.left(InvalidRequest.of(field, rule))

@@ -1,0 +1,233 @@
+/**
+ * Decisions: typed questions to one model, asked once. The model's own refusals are `DecisionRefused`; any other failure of the model is
+ * `DecisionUpstreamFailed` or `DecisionUpstreamUnreachable`.
+ */
+import { Context, Effect, Layer } from "effect"
+import { Gate } from "../../books/gate/Gate.ts"
+import type { Admission, Claim, Measured, Receipt } from "../../books/gate/Gate.ts"
+import type { GateRefusal } from "../../books/gate/Problems.ts"
+import type { Caller } from "../../kernel/Caller.ts"
+import { usageOf } from "../../kernel/Ids.ts"
+import type { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import type { Nano } from "../../kernel/Money.ts"
+import { affordable, charge } from "../../kernel/Price.ts"
+import type { BooksUnavailable } from "../../books/ledger/Problems.ts"
+import { PriceVersions } from "../../books/prices/PriceVersions.ts"
+import { generated } from "../../protocols/conversation/Gist.ts"
+import { tooLong } from "../../upstream/models/Failover.ts"
+import { isObject, parse } from "../../upstream/wire/Failures.ts"
+import { upstreamLookup } from "../../upstream/models/Upstreams.ts"
+import * as Wire from "../../upstream/wire/Wire.ts"
+import { bodyFor, reservation } from "./Decision.ts"
+import type { DecisionRequest } from "./Decision.ts"
+import { ConfiguredDecisionModel } from "./Settings.ts"
+import type { DecisionModel } from "./Settings.ts"
+import {
+  DecisionRefused,
+  DecisionsUnavailable,
+  DecisionUpstreamFailed,
+  DecisionUpstreamUnreachable
+} from "./Problems.ts"
+
+/** One decision that is asked for. */
+export interface DecisionCall {
+  readonly caller: Caller
+  readonly request: DecisionRequest
+  /** The route's name in usage records: `decisions` unless it is said. */
+  readonly endpoint?: string | undefined
+  /** Statements that stand or fall with the admission of the call. */
+  readonly beside?: Claim["beside"]
+  /** Names the call in the log. */
+  readonly request_id?: string | undefined
+}
+
+export interface Decision {
+  /** An answer for each question, by its id. */
+  readonly answers: Readonly<Record<string, unknown>>
+  readonly id: string
+  readonly model: string
+  readonly provider: string
+  readonly usage: { readonly input_tokens: number; readonly output_tokens: number; readonly cost: Nano }
+  readonly receipt: Receipt
+  /** The model's whole answer, members that are not known here included. */
+  readonly upstream: UpstreamAnswer
+}
+
+export interface UpstreamAnswer {
+  /** From 200 to 299. */
+  readonly status: number
+  readonly retry_after: string | undefined
+  readonly body: Readonly<Record<string, unknown>>
+}
+
+export type DecisionProblem =
+  | InvalidRequest
+  | DecisionsUnavailable
+  | GateRefusal
+  | BooksUnavailable
+  | DecisionRefused
+  | DecisionUpstreamFailed
+  | DecisionUpstreamUnreachable
+
+export interface DecisionsContract {
+  /** The model that answers. */
+  readonly model: Effect.Effect<DecisionModel, DecisionsUnavailable>
+  /** Asks the model once, for up to 30 seconds. 0.30 USD is set aside, the input tokens are charged. */
+  readonly decide: (call: DecisionCall) => Effect.Effect<Decision, DecisionProblem>
+}
+
+/** How long the model may take, from the first byte to the last. */
+export const timeoutMillis = 30_000
+const answerBytesMax = 8 * 1024 * 1024
+
+export class Decisions extends Context.Tag("tollgate/decisions/Decisions")<Decisions, DecisionsContract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(Decisions, make))
+}
+
+const make = Effect.gen(function* () {
+  const gate = yield* Gate
+  const versions = yield* PriceVersions
+  const model = yield* ConfiguredDecisionModel
+  if (model === undefined) {
+    const unavailable = new DecisionsUnavailable()
+    return { model: unavailable, decide: () => unavailable } satisfies DecisionsContract
+  }
+  const upstreamOf = yield* upstreamLookup("decision model", [{ id: model.model, upstream: model.upstream }])
+  const upstream = upstreamOf(model.upstream)
+  const price = yield* versions.of([{ quantity: "prompt_tokens", unit: "token", price: model.input_price }])
+
+  const decide: DecisionsContract["decide"] = ({ beside, caller, endpoint = "decisions", request, request_id }) =>
+    Effect.flatMap(bodyFor(request, model), (body) =>
+      gate.meter(
+        {
+          caller,
+          usage_type: "inference",
+          endpoint,
+          model: model.model,
+          provider: upstream.name,
+          price,
+          most: reservation,
+          least: reservation,
+          beside
+        },
+        (admission) => ask(admission, body, request_id)
+      )
+    )
+
+  const ask = Effect.fnUntraced(function* (admission: Admission, body: string, request_id: string | undefined) {
+    const request = { method: "POST", path: model.path, headers: upstream.headers, body } as const
+    const answer = yield* upstream
+      .wire(admission)
+      .exchange(request, {
+        limit: answerBytesMax,
+        gist: generated,
+        timeout: timeoutMillis,
+        read_on: admission.to_its_end
+      })
+      .pipe(
+        Effect.catchAll(({ reason }) =>
+          Effect.andThen(
+            failed(upstream.name, reason, request_id),
+            new DecisionUpstreamUnreachable({ upstream: upstream.name })
+          )
+        )
+      )
+    const { headers, status } = answer
+    if (status === 422 || status === 429 || status === 529) {
+      const refusal = refusalOf(answer, status)
+      yield* admission.settle(costless(refusal.error_type))
+      return yield* refusal
+    }
+    const parsed = status >= 200 && status < 300 ? (answer.gist?.object ?? parse(answer.body)) : undefined
+    if (parsed !== undefined && answer.gist !== undefined) {
+      const measured = measuredOf(model, parsed.usage, Buffer.byteLength(body))
+      yield* admission.settle({ ...measured, success: false, error_type: "upstream_error" })
+      yield* failed(upstream.name, tooLong, request_id)
+      return yield* DecisionUpstreamFailed.of(upstream.name, status)
+    }
+    if (parsed === undefined) {
+      yield* failed(upstream.name, `status ${status}`, request_id)
+      return yield* DecisionUpstreamFailed.of(upstream.name, status)
+    }
+    const measured = measuredOf(model, parsed.usage, Buffer.byteLength(body))
+    return yield* admission.answer(measured, (receipt): Decision => ({
+      answers: isObject(parsed.answers) ? parsed.answers : {},
+      id: typeof parsed.id === "string" ? parsed.id : usageOf(admission.call),
+      model: typeof parsed.model === "string" ? parsed.model : model.model,
+      provider: upstream.name,
+      usage: {
+        input_tokens: measured.prompt_tokens,
+        output_tokens: measured.completion_tokens,
+        cost: receipt.charged
+      },
+      receipt,
+      upstream: { status, retry_after: Wire.header(headers, "retry-after"), body: parsed }
+    }))
+  })
+
+  return { model: Effect.succeed(model), decide } satisfies DecisionsContract
+})
+
+const failed = (upstream: string, reason: string, request_id: string | undefined) =>
+  Effect.annotateLogs(Effect.logWarning("the decision model failed"), {
+    upstream,
+    reason,
+    ...(request_id !== undefined && { request_id })
+  })
+
+const errorTypes = { 422: "upstream_rejected", 429: "upstream_rate_limited", 529: "upstream_overloaded" } as const
+
+const refusalOf = ({ body, headers }: Wire.Whole, status: keyof typeof errorTypes): DecisionRefused =>
+  new DecisionRefused({
+    status,
+    error_type: errorTypes[status],
+    content_type: Wire.header(headers, "content-type") ?? "application/json",
+    retry_after: Wire.header(headers, "retry-after"),
+    body
+  })
+
+/** What a refusal of the model is settled with. */
+const costless = (error_type: string): Measured => ({
+  cost: 0n,
+  prompt_tokens: 0,
+  completion_tokens: 0,
+  units: 0,
+  provider: null,
+  success: false,
+  error_type,
+  usage_source: "none"
+})
+
+/**
+ * The charge. A token is at least a byte, so the request's bytes bound its input tokens; what was set aside bounds them too. A figure
+ * beyond that is charged at the bound. Without a figure a token is four bytes. Both are marked estimated. Output tokens cost nothing.
+ */
+const measuredOf = (model: DecisionModel, usage: unknown, bytes: number): Measured => {
+  const { input_tokens, output_tokens } = isObject(usage) ? usage : {}
+  const most = Math.min(bytes + tokensBeyondText, affordable(reservation, model.input_price))
+  const reported = count(input_tokens, most)
+  const prompt_tokens = reported ?? Math.min(most, isAbsent(input_tokens) ? Math.ceil(bytes / 4) : most)
+  const answered = count(output_tokens, outputTokensMax)
+  return {
+    cost: charge([{ units: prompt_tokens, price: model.input_price }]),
+    prompt_tokens,
+    completion_tokens: answered ?? 0,
+    units: prompt_tokens,
+    provider: null,
+    success: true,
+    error_type: null,
+    usage_source:
+      reported === undefined || (answered === undefined && !isAbsent(output_tokens)) ? "estimated" : "provider"
+  }
+}
+
+/** A whole number from 0 to `most`. */
+const count = (value: unknown, most: number): number | undefined =>
+  typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= most ? value : undefined
+
+const isAbsent = (value: unknown): boolean => value === undefined || value === null
+
+/** The most tokens that the model may add to a request. */
+const tokensBeyondText = 100_000
+/** The most tokens of an answer. */
+const outputTokensMax = 1_000_000

@@ -1,0 +1,104 @@
+/** The decisions routes: bytes to a request, a decision to bytes. */
+import { Effect, Either } from "effect"
+import { contract } from "../../http/contract/Contract.ts"
+import type { Inbound } from "../../http/transport/Inbound.ts"
+import { notJson, parse } from "../../http/transport/Json.ts"
+import { group, raw } from "../../http/lanes/Raw.ts"
+import type { Reply } from "../../http/transport/Reply.ts"
+import { Idempotency } from "../../http/idempotency/Idempotency.ts"
+import type { Beside } from "../../http/idempotency/Idempotency.ts"
+import type { Caller } from "../../kernel/Caller.ts"
+import { write } from "../../kernel/Decimal.ts"
+import type { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { toDecimal, toJson } from "../../kernel/Money.ts"
+import { isObject } from "../../upstream/wire/Failures.ts"
+import { DecisionsApi } from "./Api.ts"
+import type { DecisionRequest } from "./Decision.ts"
+import { Decisions } from "./Decisions.ts"
+import type { Decision, DecisionCall } from "./Decisions.ts"
+import { DecisionBodyTooLarge, DecisionBodyUnreadable } from "./Problems.ts"
+import type { DecisionRefused } from "./Problems.ts"
+
+const bodyBytesMax = 1024 * 1024
+
+/** Handlers by the names of their routes, by which keys and usage are told apart. Without a model they refuse before they read a body. */
+const routes = Effect.gen(function* () {
+  const decisions = yield* Decisions
+  const idempotency = yield* Idempotency
+  const model = yield* Effect.either(decisions.model)
+
+  const answer = (call: DecisionCall) =>
+    decisions.decide(call).pipe(
+      Effect.map(replyOf),
+      Effect.catchTag("DecisionRefused", (refusal) => Effect.succeed(replyOfRefusal(refusal)))
+    )
+
+  return (endpoint: string) => (caller: Caller, inbound: Inbound) => {
+    if (Either.isLeft(model)) return model.left
+    const call = (inbound: Inbound, beside: Beside | undefined) =>
+      Effect.flatMap(bytesOf(inbound), (bytes) =>
+        Effect.flatMap(read(bytes), (request) =>
+          answer({ caller, request, endpoint, beside, request_id: inbound.request_id })
+        )
+      )
+    return Effect.catchTag(
+      idempotency.onceOf(caller, inbound, endpoint, bodyBytesMax, call),
+      "PayloadTooLarge",
+      () => new DecisionBodyTooLarge()
+    )
+  }
+})
+
+export const DecisionsHttp = group(contract.add(DecisionsApi), "decisions", (handlers) =>
+  Effect.map(routes, (route) =>
+    handlers.handleRaw("decide", raw(route("decisions"))).handleRaw("systemOne", raw(route("systemone")))
+  )
+)
+
+const bytesOf = (inbound: Inbound) =>
+  Effect.catchTag(
+    inbound.read(bodyBytesMax),
+    "InvalidRequest",
+    ({ field, rule }) => new DecisionBodyUnreadable({ field, rule })
+  )
+
+/** A JSON object; the service says what is wrong with its members. */
+const read = (bytes: Buffer): Either.Either<DecisionRequest, InvalidRequest | DecisionBodyUnreadable> => {
+  const parsed = parse(bytes)
+  if (Either.isLeft(parsed)) return parsed.left === notJson ? unreadable : Either.left(parsed.left)
+  return isObject(parsed.right) ? Either.right(parsed.right as DecisionRequest) : unreadable
+}
+
+const unreadable = Either.left(new DecisionBodyUnreadable({ field: "", rule: "a JSON document, which is an object" }))
+
+/** The model's own body with its own status, its figures replaced by those that are charged. */
+const replyOf = ({ id, model, provider, receipt, upstream, usage }: Decision): Reply => ({
+  status: upstream.status,
+  headers: {
+    "content-type": "application/json",
+    ...retryAfter(upstream.retry_after),
+    "x-charge-usd": toDecimal(receipt.charged)
+  },
+  body: write({
+    ...upstream.body,
+    id,
+    model,
+    provider,
+    usage: {
+      ...(isObject(upstream.body.usage) ? upstream.body.usage : {}),
+      input_tokens: usage.input_tokens,
+      output_tokens: usage.output_tokens,
+      cost: toJson(usage.cost)
+    }
+  })
+})
+
+/** The model's refusal as it came. */
+const replyOfRefusal = ({ body, content_type, retry_after, status }: DecisionRefused): Reply => ({
+  status,
+  headers: { "content-type": content_type, ...retryAfter(retry_after), "x-charge-usd": "0" },
+  body: Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+})
+
+const retryAfter = (value: string | undefined): Record<string, string> =>
+  value === undefined ? {} : { "retry-after": value }

@@ -1,0 +1,65 @@
+/** What a decision is refused with. */
+import { Schema } from "effect"
+import { BrokenRule } from "../../kernel/InvalidRequest.ts"
+import { Problem } from "../../kernel/Problem.ts"
+
+export class DecisionBodyUnreadable extends Problem<DecisionBodyUnreadable>()("DecisionBodyUnreadable", {
+  status: 400,
+  error: "Could not read the request body",
+  fields: BrokenRule
+}) {}
+
+export class DecisionBodyTooLarge extends Problem<DecisionBodyTooLarge>()("DecisionBodyTooLarge", {
+  status: 413,
+  error: "The decision request body is too large"
+}) {}
+
+/** Which upstream it was, by its name in the configuration. A program may read it; it is not shown to a client. */
+const upstream = { upstream: Schema.optional(Schema.String) } as const
+
+/** The model answered with any other status. The text names it: `The decision model upstream failed with status 500`. */
+export class DecisionUpstreamFailed extends Problem<DecisionUpstreamFailed>()("DecisionUpstreamFailed", {
+  status: 502,
+  error: "The decision model upstream failed with status N",
+  like: /^The decision model upstream failed with status /,
+  fields: { ...upstream, upstream_status: Schema.optional(Schema.Int) },
+  details: {}
+}) {
+  static of(upstream: string, upstream_status: number): DecisionUpstreamFailed {
+    const message = `The decision model upstream failed with status ${upstream_status}`
+    return new DecisionUpstreamFailed({ upstream, upstream_status, message })
+  }
+}
+
+export class DecisionUpstreamUnreachable extends Problem<DecisionUpstreamUnreachable>()("DecisionUpstreamUnreachable", {
+  status: 502,
+  error: "The decision model upstream could not be reached",
+  fields: upstream,
+  details: {}
+}) {}
+
+export class DecisionsUnavailable extends Problem<DecisionsUnavailable>()("DecisionsUnavailable", {
+  status: 503,
+  error: "decisions are unavailable: no decision model is configured here",
+  code: "decisions_unavailable"
+}) {}
+
+/** The model's own refusal, as it came. It costs nothing, and the usage record has its `error_type`. */
+export class DecisionRefused extends Schema.TaggedError<DecisionRefused>("tollgate/DecisionRefused")(
+  "DecisionRefused",
+  {
+    /** The request is not valid, there were too many, or the model is overloaded. */
+    error_type: Schema.Literal("upstream_rejected", "upstream_rate_limited", "upstream_overloaded"),
+    /** The model's status, which goes with the error type. */
+    status: Schema.Literal(422, 429, 529),
+    content_type: Schema.String,
+    /** The model's `Retry-After`, where it sent one: seconds, or a date. */
+    retry_after: Schema.optional(Schema.String),
+    /** The model's body. Of a 422 it names the field that is not valid. */
+    body: Schema.Uint8ArrayFromSelf
+  }
+) {
+  override get message() {
+    return `the decision model refused with status ${this.status}`
+  }
+}

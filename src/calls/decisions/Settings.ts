@@ -1,0 +1,44 @@
+/** The decision model of the configuration file: `decisions`. */
+import { Context, Layer, Schema } from "effect"
+import { UsdPer } from "../../kernel/Price.ts"
+import type { UnitPrice } from "../../kernel/Price.ts"
+import { NonEmpty, readAs } from "../../kernel/Setting.ts"
+
+const DecisionEntry = Schema.Struct({
+  /** The name of the upstream in the configuration. */
+  upstream: NonEmpty,
+  /** Below the upstream's address. */
+  path: Schema.optionalWith(NonEmpty, { default: () => "/v1/systemone" }),
+  /** What the upstream calls the model that is served. */
+  model: NonEmpty,
+  /** What callers may call it; a request without a model takes the first. */
+  spellings: Schema.optionalWith(Schema.NonEmptyArray(NonEmpty), {
+    default: () => ["jev-1.13", "jev-1.13.0", "jev-latest"] as const
+  }),
+  price: Schema.optionalWith(Schema.Struct({ input_usd_per_million: UsdPer(1_000_000) }), {
+    default: () => ({ input_usd_per_million: 42_000_000_000n as UnitPrice })
+  })
+})
+
+/** The decision model of the deployment. */
+export const DecisionModel = readAs(DecisionEntry, ({ price, ...model }) => ({
+  ...model,
+  /** USD an input token. Output tokens cost nothing. */
+  input_price: price.input_usd_per_million
+}))
+export interface DecisionModel extends Schema.Schema.Type<typeof DecisionModel> {}
+
+/** The model that answers decisions; `undefined` where the deployment has none. */
+export class ConfiguredDecisionModel extends Context.Tag("tollgate/decisions/ConfiguredDecisionModel")<
+  ConfiguredDecisionModel,
+  DecisionModel | undefined
+>() {
+  static readonly layer = (model: DecisionModel) => Layer.succeed(ConfiguredDecisionModel, model)
+  /** No decisions: the route answers 503. */
+  static readonly layerNone = Layer.succeed(ConfiguredDecisionModel, undefined)
+}
+
+export const fields = { decisions: Schema.optional(DecisionModel) }
+
+export const layer = ({ decisions }: { readonly decisions?: DecisionModel | undefined }) =>
+  decisions === undefined ? ConfiguredDecisionModel.layerNone : ConfiguredDecisionModel.layer(decisions)

@@ -1,0 +1,190 @@
+/**
+ * The streams of chat and text completions. Only the usage, an error and the end are looked for. The last event, `[DONE]`, waits until
+ * the charge is in the books.
+ *
+ * Where the specification is silent:
+ * - A stream's last event, `[DONE]`, waits for the commit of its charge. So who has seen the end can read the charge.
+ * - A broken stream ends with a chunk `{ "error": … }` and then `[DONE]`.
+ * - From a stream whose client did not ask for usage, the member `usage` is cut out of each chunk; every other byte stays as it came.
+ */
+import { usageOf } from "../../../protocols/chat/Usage.ts"
+import { generated } from "../../../protocols/conversation/Gist.ts"
+import { noUsage as nothingReported } from "../../../protocols/conversation/Usage.ts"
+import type { How } from "../../../upstream/wire/ByteStream.ts"
+import { blankLine, dataOf, eachEvent, endOfEvent, endOfString, parse } from "../../prompts/EventRelay.ts"
+import type { Looking, Reader, Run } from "../../prompts/EventRelay.ts"
+import { tokensIn, tokensOfString } from "../../prompts/Tokens.ts"
+
+/** How an event ends that has no usage yet, the way most upstreams write it: that is cut off, and the event not parsed. */
+const noUsage = `,"usage":null}${blankLine}`
+/** The same event without it. */
+const withoutNoUsage = `}${blankLine}`
+/** An event that ends an answer; those before it say null, or an empty string. */
+const finishes = /"finish_reason"\s*:\s*"[^"]/
+const isDone = /^data: ?\[DONE\]\s*$/
+
+const done = "data: [DONE]\n\n"
+/** How a stream ends that broke. */
+const brokenOff = `data: ${JSON.stringify({
+  error: { message: "the model broke off", type: "upstream_error", code: "upstream_error" }
+})}\n\n${done}`
+export const broken = (): string => brokenOff
+
+/** What reads the events of one stream. */
+export const reader = (options: { readonly show_usage: boolean }): Reader => {
+  let usage: unknown
+  let tokens_counted = 0
+  let finished = false
+
+  /** Looks at an event, and answers what the client is to have of it: the event itself, another, or nothing. */
+  const look = (text: string): string | undefined => {
+    if (text.includes("[DONE]") && isDone.test(text)) {
+      finished = true
+      return ""
+    }
+    finished ||= finishes.test(text)
+    tokens_counted += tokensIn(text)
+    const failing = text.includes('"error"')
+    if (!failing && !text.includes('"usage"')) return text
+    if (!failing && text.endsWith(noUsage)) {
+      return options.show_usage ? text : `${text.slice(0, -noUsage.length)}${withoutNoUsage}`
+    }
+
+    const data = parse(text)
+    if (data === undefined) return text
+    const counted = typeof data.usage === "object" && data.usage !== null
+    if (counted) usage = data.usage
+    if (isFailure(data)) return undefined
+    if (options.show_usage || data.usage === undefined) return text
+    const empty = !Array.isArray(data.choices) || data.choices.length === 0
+    return counted && empty ? "" : withoutUsage(text)
+  }
+
+  let returns = false
+  const pass: Looking["pass"] = (text, at, blank) => {
+    const run = runOf(text, at, blank, returns)
+    finished ||= run.finishes
+    tokens_counted += run.tokens
+    return run.end
+  }
+  const shown = options.show_usage ? undefined : (run: string) => run.replaceAll(noUsage, withoutNoUsage)
+  const looking: Looking = { look, pass, shown }
+
+  const take: Reader["take"] = (events, stream) => {
+    const text = events.toString("latin1")
+    returns = text.includes("\r")
+    eachEvent(events, text, looking, stream)
+  }
+
+  return {
+    take,
+    skip: (bytes, stream) => stream.pass(bytes),
+    skipped: ({ blank, text, tokens }, stream) => {
+      tokens_counted += tokens
+      if (look(text) === undefined) return false
+      stream.pass(blank)
+      return true
+    },
+    generated,
+    isWhole: (text) => isDone.test(text) || parse(text) !== undefined,
+    isFinished: () => finished,
+    report: () => ({ usage: usageOf(usage) ?? nothingReported, tokens_counted }),
+    last: (how: How) => (how === "broken" ? brokenOff : done)
+  }
+}
+
+/** Whether an answer, or an event of one, says that it failed. Some say `"error":null` where nothing did. */
+export const isFailure = ({ error }: Readonly<Record<string, unknown>>): boolean =>
+  error !== undefined && error !== null
+
+/** Events in a row that have nothing in them but pieces of an answer. */
+interface PlainRun extends Run {
+  /** Whether one of them ends the answer. */
+  readonly finishes: boolean
+}
+
+/** Generated strings by their names; `finish_reason`, where it says something; `usage`, as `noUsage` has it; and what is not plain. */
+const marks =
+  /"(?:(content|text|refusal|arguments|input|name|transcript|reasoning|reasoning_content|thinking)"\s*:\s*"|(finish_reason)"\s*:\s*"[^"]|usage"(:null\}\n\n)?|error"|reasoning_details")|\[DONE\]/g
+
+/**
+ * The run that begins at `from`, looked at at once, which takes about half the time of looking at each event. It ends before an event that
+ * has more in it than pieces of an answer, or is written in an unusual way. `returns`: the text has carriage returns.
+ */
+const runOf = (text: string, from: number, blank: string, returns: boolean): PlainRun => {
+  let tokens = 0
+  /** Those of the event from `start` to `end`, which count only if it belongs to the run. */
+  let ofEvent = 0
+  let start = from
+  let end = from
+  let finishes = false
+  let thought: string | undefined
+  marks.lastIndex = from
+  for (let mark = marks.exec(text); mark !== null; mark = marks.exec(text)) {
+    while (mark.index >= end) {
+      tokens += ofEvent
+      ofEvent = 0
+      start = end
+      end = endOfEvent(text, start, blank)
+    }
+    const name = mark[1]
+    if (name !== undefined) {
+      // The same thoughts may stand under several names, and are counted once for each event.
+      if (isThought(name) && (thought ??= name) !== name) return { end: start, tokens, finishes }
+      const piece = marks.lastIndex
+      const pieceEnd = endOfString(text, piece)
+      if (pieceEnd === -1) return { end: start, tokens, finishes }
+      ofEvent += tokensOfString(pieceEnd - piece)
+      marks.lastIndex = pieceEnd + 1
+    } else if (mark[2] !== undefined) finishes = true
+    else if (mark[3] === undefined || text[mark.index - 1] !== "," || returns) return { end: start, tokens, finishes }
+  }
+  return { end: text.length, tokens: tokens + ofEvent, finishes }
+}
+
+const isThought = (name: string): boolean => name.startsWith("reasoning") || name === "thinking"
+
+/** An event as it would be had nobody asked for its usage. Every other byte stays, but for line ends amid its JSON. */
+const withoutUsage = (event: string): string => {
+  const lines = event.split(/(?<=\n)/)
+  const data = lines.filter((line) => line.startsWith("data:"))
+  if (data.length === 1) return lines.map((line) => (line === data[0] ? withoutMember(line) : line)).join("")
+  const others = lines.filter((line) => line.trim() !== "" && !line.startsWith("data:")).join("")
+  return `${others}data: ${withoutMember(dataOf(event).replaceAll("\n", " ").trim())}${blankLine}`
+}
+
+/** The text of an object without its member `usage`. It is known to be JSON, whatever stands before its first brace. */
+const withoutMember = (json: string): string => {
+  let depth = 0
+  /** Where the member begins that is being read: at its comma, or behind the brace. */
+  let member = 0
+  let found: number | undefined
+  for (let at = 0; at < json.length; at++) {
+    switch (json[at]) {
+      case '"': {
+        const start = at
+        for (at++; at < json.length && json[at] !== '"'; at++) if (json[at] === "\\") at++
+        const isName = depth === 1 && json.slice(member, start).replace(",", "").trim() === ""
+        if (isName && json.slice(start, at + 1) === '"usage"') found = member
+        break
+      }
+      case "{":
+      case "[":
+        if (++depth === 1) member = at + 1
+        break
+      case "}":
+      case "]":
+        if (--depth > 0) break
+        return found === undefined ? json : json.slice(0, found) + json.slice(at)
+      case ",":
+        if (depth !== 1) break
+        if (found !== undefined) {
+          const isFirst = json[found] !== ","
+          return json.slice(0, found) + json.slice(isFirst ? at + 1 : at)
+        }
+        member = at
+        break
+    }
+  }
+  return json
+}

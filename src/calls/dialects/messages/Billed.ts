@@ -1,0 +1,46 @@
+/** Fields of messages that make a vendor bill otherwise than the model's price says, each with the reason. */
+import {
+  anything,
+  otherLimits,
+  otherModels,
+  otherThan,
+  searches,
+  toolsOtherThan,
+  vendorTools
+} from "../../prompts/Extras.ts"
+import type { AsksFor, Billed, Rule } from "../../prompts/Extras.ts"
+
+/** Tools that the vendor defines and the client runs: they cost tokens alone. Those of the client itself need no type. */
+const isClients = (type: unknown): boolean =>
+  type === undefined || /^(?:custom$|bash_|text_editor_|computer_|memory_)/.test(String(type))
+
+/** Edits of the context by a summary, which a model writes. */
+const summaries: AsksFor = (value) => {
+  const edits: unknown = (value as { readonly edits?: unknown } | null)?.edits
+  const types = Array.isArray(edits) ? edits.map((edit: { readonly type?: unknown } | null) => String(edit?.type)) : []
+  return types.filter((type) => type.startsWith("compact"))
+}
+
+/** Preview features, as the header names them, that have another price by themselves. */
+const dearBetas: AsksFor = (value) =>
+  String(value)
+    .split(",")
+    .map((beta) => beta.trim())
+    .filter((beta) => beta.startsWith("context-1m"))
+
+export const billed: Billed = new Map<string, Rule>([
+  ["models", { asksFor: anything, why: otherModels }],
+  ["fallbacks", { asksFor: anything, why: otherModels }],
+  ["provider", { asksFor: anything, why: "it may be served by another provider, at another price" }],
+  ["service_tier", { asksFor: otherThan("auto", "standard_only", "standard"), why: "another tier has another price" }],
+  ["speed", { asksFor: otherThan("standard"), why: "another speed has another price" }],
+  ["inference_geo", { asksFor: otherThan("global", "not_available"), why: "a region has another price" }],
+  ["anthropic-beta", { asksFor: dearBetas, why: "a long context has another price" }],
+  ["tools", { asksFor: toolsOtherThan(isClients), why: vendorTools }],
+  ["mcp_servers", { asksFor: anything, why: vendorTools }],
+  ["plugins", { asksFor: anything, why: vendorTools }],
+  ["container", { asksFor: anything, why: "the vendor bills the time of a container beside the tokens" }],
+  ["web_search_options", { asksFor: anything, why: searches }],
+  ["context_management", { asksFor: summaries, why: "a summary of the prompt is billed beside the answer" }],
+  ...otherLimits("max_tokens", ["max_completion_tokens", "max_output_tokens"])
+])

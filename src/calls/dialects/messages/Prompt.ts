@@ -1,0 +1,184 @@
+/**
+ * What a message is asked for, in Anthropic's protocol: validated where its clients rely on it, otherwise passed on as it came. And what
+ * its cost depends on.
+ *
+ * Where the specification is silent:
+ * - The bound counts as that of chat does (`calls/prompts/Prompt`): a token is at least a byte of the request; an image counts
+ *   `max_attachment_tokens`, whatever its bytes, also in the result of a tool; a document that is a text counts its bytes too; any other
+ *   document, one by address or id, and a film, counts the whole context.
+ */
+import { Schema } from "effect"
+import type { Either, ParseResult } from "effect"
+import { addData, addImage, addImageData, noteFiles, nothingAttached } from "../../prompts/Attachments.ts"
+import type { Attached } from "../../prompts/Attachments.ts"
+import { between, byHand, fits, Flag, ModelName, optional, whole } from "../../prompts/Fields.ts"
+import { isAny, read } from "../../prompts/Prompt.ts"
+import type { Read } from "../../prompts/Prompt.ts"
+
+const isContent = (content: unknown): boolean =>
+  typeof content === "string" || (Array.isArray(content) && content.every(isBlock))
+
+const isBlock = (block: unknown): boolean =>
+  typeof block === "object" && block !== null && typeof (block as { readonly type?: unknown }).type === "string"
+
+const Content = Schema.Unknown.pipe(
+  Schema.filter(isContent, { message: () => "a string or an array of content blocks, each with its type" })
+)
+
+const Message = Schema.Struct({ role: Schema.String, content: Content })
+
+/** Whether these are messages as `Message` says. */
+const areMessages = (messages: unknown): boolean =>
+  Array.isArray(messages) &&
+  messages.length > 0 &&
+  messages.every(
+    (message: Readonly<Record<string, unknown>> | null | undefined) =>
+      typeof message?.role === "string" && isContent(message.content)
+  )
+
+const conversation = {
+  model: ModelName,
+  messages: Schema.Array(Message)
+    .pipe(Schema.minItems(1, { message: () => "at least one message" }))
+    .annotations({ [byHand]: areMessages })
+} as const
+
+const areObjects = (value: unknown): boolean =>
+  Array.isArray(value) && value.every((one) => typeof one === "object" && one !== null)
+
+const Typed = Schema.Struct({ type: Schema.String })
+
+const options = {
+  /** What the model is told before the messages. */
+  system: optional(Content.annotations({ [byHand]: isContent })),
+  thinking: optional(Typed),
+  tool_choice: optional(Typed),
+  /** Tools that the client runs; those of the vendor are priced by the model's `extras`. */
+  tools: optional(
+    Schema.Array(
+      Schema.Struct({ name: Schema.optional(Schema.String), type: Schema.optional(Schema.NullOr(Schema.String)) })
+    ).annotations({
+      [byHand]: areObjects
+    })
+  )
+} as const
+
+const request = {
+  required: { ...conversation, max_tokens: whole(1, 1_000_000_000) },
+  optional: {
+    ...options,
+    metadata: optional(Schema.Struct({ user_id: Schema.optional(Schema.NullOr(Schema.String)) })),
+    stop_sequences: optional(Schema.Array(Schema.String)),
+    stream: optional(Flag),
+    temperature: optional(between(0, 1)),
+    top_k: optional(whole(0, 1_000_000_000)),
+    top_p: optional(between(0, 1))
+  }
+} as const
+
+export const MessagesRequest = Schema.extend(
+  Schema.Struct(request.required),
+  Schema.partial(Schema.Struct(request.optional))
+).annotations({ identifier: "MessagesRequest" })
+export type MessagesRequest = typeof MessagesRequest.Type
+
+export const CountTokensRequest = Schema.extend(
+  Schema.Struct(conversation),
+  Schema.partial(Schema.Struct(options))
+).annotations({ identifier: "CountTokensRequest" })
+export type CountTokensRequest = typeof CountTokensRequest.Type
+
+/** What a message is asked for; fields that are not named here reach the model as they are. */
+export interface MessagesPrompt extends Omit<MessagesRequest, "messages" | "system" | "tools"> {
+  readonly messages: ReadonlyArray<MessageParam>
+  readonly system?: string | ReadonlyArray<Block> | null | undefined
+  readonly tools?: ReadonlyArray<Readonly<Record<string, unknown>>> | null | undefined
+  readonly [field: string]: unknown
+}
+
+export interface MessageParam {
+  readonly role: string
+  readonly content: string | ReadonlyArray<Block>
+  readonly [field: string]: unknown
+}
+
+/** A part of what is said: a text, an image, a tool's call or result. */
+export interface Block {
+  readonly type: string
+  readonly [field: string]: unknown
+}
+
+/** What tokens are counted of. */
+export type CountTokensPrompt = Omit<MessagesPrompt, "max_tokens">
+
+// ---- what the cost depends on ---------------------------------------------------------------------------------------------------
+
+/** Blocks whose bytes bound their tokens. */
+const textual: ReadonlySet<string> = new Set([
+  "text",
+  "thinking",
+  "redacted_thinking",
+  "tool_use",
+  "search_result",
+  "server_tool_use",
+  "web_search_tool_result"
+])
+
+type Source = Readonly<Record<"type" | "data" | "url" | "media_type" | "content", unknown>>
+
+const look = (content: unknown, attached: Attached): void => {
+  if (!Array.isArray(content)) return
+  for (const block of content as ReadonlyArray<Block>) {
+    if (textual.has(block.type)) continue
+    noteFiles(attached, block)
+    if (block.type === "tool_result") look(block.content, attached)
+    else attach(block.type, (block.source ?? {}) as Source, attached)
+  }
+}
+
+const attach = (type: string, source: Source, attached: Attached): void => {
+  const { data, media_type, type: kind } = source
+  if (type === "document" && kind === "text") return
+  if (type === "document" && kind === "content") return look(source.content, attached)
+  const held = kind === "base64" ? data : undefined
+  if (type !== "image") addData(attached, held, media_type)
+  else if (typeof held === "string") addImageData(attached, media_type, held)
+  else addImage(attached, source.url ?? "")
+}
+
+const attachmentsOf = ({ messages, system }: CountTokensRequest): Attached => {
+  const attached = nothingAttached()
+  look(system, attached)
+  for (const { content } of messages) look(content, attached)
+  return attached
+}
+
+const reads = (
+  fields: Parameters<typeof fits>[0],
+  decode: (body: unknown) => Either.Either<CountTokensRequest & Partial<MessagesRequest>, ParseResult.ParseError>
+): Read => {
+  const fit = fits(fields)
+  return (prompt, json) =>
+    read(prompt, json, fit, decode, (request, length) => {
+      const attached = attachmentsOf(request)
+      return {
+        bytes: length - attached.bytes,
+        attachments: attached.count,
+        attached_elsewhere: attached.elsewhere,
+        with_tools: isAny(request.tools),
+        names_files: attached.by_id,
+        prompts: 1,
+        answers: 1,
+        // Of a request whose tokens are counted there is no answer.
+        answer_tokens_max: request.max_tokens ?? 0
+      }
+    })
+}
+
+export const readMessages: Read = reads(request, Schema.decodeUnknownEither(MessagesRequest))
+
+/** The same of a request whose tokens are only counted. */
+export const readCount: Read = reads(
+  { required: conversation, optional: options },
+  Schema.decodeUnknownEither(CountTokensRequest)
+)

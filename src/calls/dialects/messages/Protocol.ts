@@ -1,0 +1,43 @@
+/** Anthropic's messages, as the engine knows a protocol. */
+import { written } from "../../prompts/Outgoing.ts"
+import { serverSentEvents } from "../../prompts/Protocol.ts"
+import type { Protocol } from "../../prompts/Protocol.ts"
+import { tokensOfString } from "../../prompts/Tokens.ts"
+import { usageOf } from "../../../protocols/messages/Usage.ts"
+import { noUsage } from "../../../protocols/conversation/Usage.ts"
+import { messageOf } from "../../../upstream/wire/Failures.ts"
+import { billed } from "./Billed.ts"
+import { readMessages } from "./Prompt.ts"
+import { broken, reader } from "./Relay.ts"
+
+/** The version of the protocol, which every request names. */
+export const version = "2023-06-01"
+
+export const messages: Protocol = {
+  name: "messages",
+  endpoint: "messages",
+  read: readMessages,
+  billed,
+  pathFor: () => "/messages",
+  headers: { "anthropic-version": version },
+  stream: serverSentEvents,
+  // The limit cannot be left out, whatever the upstream makes of it.
+  bodyFor: ({ body, json }, { route: { model } }, streams, limit = body.max_tokens as number) =>
+    written({ ...body, model, max_tokens: limit, stream: streams ? true : undefined }, "messages", json),
+  faultIn: (answer) =>
+    answer.type === "message" && Array.isArray(answer.content)
+      ? undefined
+      : `its answer has an error, or no content: ${messageOf(answer) ?? "it does not say why"}`,
+  usageIn: ({ usage }) => usageOf(usage) ?? noUsage,
+  countIn: ({ content }) =>
+    (content as ReadonlyArray<unknown>).reduce<number>((sum, block) => sum + tokensOf(block), 0),
+  broken,
+  reader
+}
+
+/** What was generated of a block: its text, its thoughts, or what a tool is called with. */
+const tokensOf = (block: unknown): number => {
+  const { input, text, thinking } = (block ?? {}) as Readonly<Record<string, unknown>>
+  const generated = text ?? thinking ?? JSON.stringify(input)
+  return typeof generated === "string" ? tokensOfString(Buffer.byteLength(generated)) : 0
+}

@@ -1,0 +1,55 @@
+/** Fields of responses that make a vendor bill otherwise than the model's price says, each with the reason. */
+import { anything, otherLimits, otherModels, otherThan, toolsOtherThan, vendorTools } from "../../prompts/Extras.ts"
+import type { AsksFor, Billed, Rule } from "../../prompts/Extras.ts"
+
+/** Tools that the client runs. */
+const clients: ReadonlySet<unknown> = new Set([
+  "function",
+  "custom",
+  "namespace",
+  "local_shell",
+  "apply_patch",
+  "computer",
+  "computer_use_preview"
+])
+
+const otherTools = toolsOtherThan((type) => clients.has(type))
+
+/** Tools, those in a namespace too. */
+const everyTool = (tools: unknown): unknown =>
+  Array.isArray(tools)
+    ? tools.flatMap((tool: { readonly type?: unknown; readonly tools?: unknown } | null) =>
+        tool?.type === "namespace" && Array.isArray(tool.tools) ? [tool, ...(everyTool(tool.tools) as [])] : [tool]
+      )
+    : tools
+
+/** Tools that stand in items, as a search for tools gives them. */
+const toolsOfItems: AsksFor = (input) => {
+  if (!Array.isArray(input)) return []
+  for (const item of input as ReadonlyArray<{ readonly tools?: unknown } | null>) {
+    const found = Array.isArray(item?.tools) ? otherTools(everyTool(item.tools)) : []
+    if (found.length > 0) return found
+  }
+  return []
+}
+
+/** Summaries of the prompt, which a model writes. */
+const summaries: AsksFor = (value) => (Array.isArray(value) ? anything(value) : [])
+
+export const billed: Billed = new Map<string, Rule>([
+  ["models", { asksFor: anything, why: otherModels }],
+  ["fallbacks", { asksFor: anything, why: otherModels }],
+  ["route", { asksFor: anything, why: otherModels }],
+  ["provider", { asksFor: anything, why: "it may be served by another provider, at another price" }],
+  ["prompt", { asksFor: anything, why: "a prompt that the vendor keeps may ask for other models and tools" }],
+  ["background", { asksFor: anything, why: "an answer that is fetched later cannot be charged", never: true }],
+  [
+    "service_tier",
+    { asksFor: otherThan("auto", "default", "standard", "on_demand"), why: "another tier has another price" }
+  ],
+  ["tools", { asksFor: (tools) => otherTools(everyTool(tools)), why: vendorTools }],
+  ["input", { asksFor: toolsOfItems, why: "tools that the vendor runs are named in tools", never: true }],
+  ["plugins", { asksFor: anything, why: vendorTools }],
+  ["context_management", { asksFor: summaries, why: "a summary of the prompt is billed beside the answer" }],
+  ...otherLimits("max_output_tokens", ["max_tokens", "max_completion_tokens"])
+])

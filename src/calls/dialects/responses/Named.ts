@@ -1,0 +1,40 @@
+/** Ids of what a vendor keeps, in requests and in answers of responses. */
+import { inAnyCase } from "../../prompts/Extras.ts"
+import type { Named } from "../../prompts/Kept.ts"
+
+type Json = Readonly<Record<string, unknown>>
+
+const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null
+
+const conversationOf = (conversation: unknown): unknown => (isObject(conversation) ? conversation.id : conversation)
+
+/** Of an item of the input: its own id, and the id of the request that it approves. */
+const ofItem = new Set(["id", "approval_request_id"])
+
+/** Whatever a request names that the vendor may keep. An item that is sent whole is named too: the vendor reads what it kept of it. */
+export const namedIn = ({ conversation, input, previous_response_id }: Json): ReadonlyArray<Named> => {
+  const named: Array<Named> = []
+  const add = (id: unknown, field: string) => {
+    if ((id ?? null) !== null) named.push({ id: String(id), field })
+  }
+  add(previous_response_id, "previous_response_id")
+  add(isObject(conversation) ? (conversation.id ?? "") : conversation, "conversation")
+  if (!Array.isArray(input)) return named
+  for (const [i, item] of (input as ReadonlyArray<unknown>).entries())
+    // Some upstreams read names in any case.
+    if (isObject(item)) for (const name in item) if (ofItem.has(inAnyCase(name))) add(item[name], `input[${i}].${name}`)
+  return named
+}
+
+/** The ids of a response, as far as it has come. */
+export const handedOutIn = ({ conversation, id, output }: Json): ReadonlyArray<string> => {
+  const items = Array.isArray(output) ? (output as ReadonlyArray<unknown>).filter(isObject) : []
+  const ids = [id, conversationOf(conversation), ...items.map((item) => item.id)]
+  return ids.filter((one) => typeof one === "string")
+}
+
+/** The ids in an event of a stream. */
+export const handedOutBy = ({ item, response }: Json): ReadonlyArray<string> => [
+  ...(isObject(response) ? handedOutIn(response) : []),
+  ...(isObject(item) && typeof item.id === "string" ? [item.id] : [])
+]

@@ -1,0 +1,80 @@
+/** OpenAI's responses, as the engine knows a protocol. */
+import { written } from "../../prompts/Outgoing.ts"
+import { serverSentEvents } from "../../prompts/Protocol.ts"
+import type { Passage, Protocol } from "../../prompts/Protocol.ts"
+import type { ValidPrompt } from "../../prompts/Prompt.ts"
+import { tokensOfString } from "../../prompts/Tokens.ts"
+import { InvalidRequest } from "../../../kernel/InvalidRequest.ts"
+import { usageOf } from "../../../protocols/responses/Usage.ts"
+import { noUsage } from "../../../protocols/conversation/Usage.ts"
+import { messageOf } from "../../../upstream/wire/Failures.ts"
+import { billed } from "./Billed.ts"
+import { handedOutIn } from "./Named.ts"
+import { readResponses } from "./Prompt.ts"
+import { broken, reader } from "./Relay.ts"
+
+/** Fields that speak of what the vendor has kept of earlier calls. */
+const ofKept = ["previous_response_id", "conversation"] as const
+
+/** Whether items are named by the ids that the vendor gave them. A reference may leave out its type. */
+const refers = (input: unknown): boolean =>
+  Array.isArray(input) &&
+  input.some(
+    ({ id, role, type }: { readonly type?: unknown; readonly id?: unknown; readonly role?: unknown }) =>
+      type === "item_reference" || ((type ?? null) === null && role === undefined && id !== undefined)
+  )
+
+const refusal = ({ body }: ValidPrompt, { upstream }: Passage): InvalidRequest | undefined => {
+  if (upstream.keeps_responses) return undefined
+  const field = ofKept.find((name) => (body[name] ?? null) !== null) ?? (refers(body.input) ? "input" : undefined)
+  return field === undefined
+    ? undefined
+    : InvalidRequest.of(field, "the upstreams of this model keep no responses: send the whole conversation as input")
+}
+
+export const responses: Protocol = {
+  name: "responses",
+  endpoint: "responses",
+  read: readResponses,
+  billed,
+  pathFor: () => "/responses",
+  headers: {},
+  stream: serverSentEvents,
+  handedOutIn,
+  refusal,
+  bodyFor: ({ body, json }, { route: { model }, upstream }, streams, limit) =>
+    written(
+      {
+        ...body,
+        model,
+        max_output_tokens: limit,
+        stream: streams ? true : undefined,
+        store: upstream.keeps_responses ? body.store : false
+      },
+      "input",
+      json
+    ),
+  faultIn: (answer) =>
+    Array.isArray(answer.output) && (answer.error ?? null) === null && ends.has(answer.status)
+      ? undefined
+      : `its answer has an error, or no output: ${messageOf(answer) ?? "it does not say why"}`,
+  usageIn: ({ usage }) => usageOf(usage) ?? noUsage,
+  countIn: ({ output }) => (output as ReadonlyArray<unknown>).reduce<number>((sum, item) => sum + tokensOf(item), 0),
+  broken,
+  reader: (_, notes) => reader(notes)
+}
+
+/** How an answer stands that is whole. Some vendors do not say. */
+const ends: ReadonlySet<unknown> = new Set(["completed", "incomplete", undefined])
+
+/** What was generated of an item: its texts, its thoughts, or what a tool is called with. */
+const tokensOf = (item: unknown): number => {
+  const { arguments: called, content, input, summary } = (item ?? {}) as Readonly<Record<string, unknown>>
+  const texts = [content, summary].flatMap((parts) =>
+    Array.isArray(parts) ? parts.map((part: { readonly text?: unknown } | null) => part?.text) : []
+  )
+  return [called, input, ...texts].reduce<number>(
+    (sum, text) => sum + (typeof text === "string" ? tokensOfString(Buffer.byteLength(text)) : 0),
+    0
+  )
+}

@@ -1,0 +1,102 @@
+/**
+ * Mail to oneself: an account writes to its own verified address. The letter is offered to the mail server at once, so that one that is
+ * refused for good costs nothing. One that could not leave yet stays in the outbox, and is charged as accepted.
+ *
+ * Where the specification is silent:
+ * - Mail to oneself is offered to the mail server within the call, for up to ten seconds: a refusal for good is a failed call. One that is
+ *   not reached, or says not now, finds the letter in the outbox, charged as accepted.
+ */
+import { Context, Effect, Fiber, Layer } from "effect"
+import { Gate } from "../../books/gate/Gate.ts"
+import type { Admission, Claim, Measured, Receipt } from "../../books/gate/Gate.ts"
+import type { GateRefusal } from "../../books/gate/Problems.ts"
+import type { Caller } from "../../kernel/Caller.ts"
+import { charge } from "../../kernel/Price.ts"
+import { PriceVersions } from "../../books/prices/PriceVersions.ts"
+import { Tenants } from "../../people/tenants/Tenants.ts"
+import { Mail } from "../../upstream/mail/Mail.ts"
+import type { SelfLetter } from "../../people/mail/Letter.ts"
+import { messageId } from "../../people/mail/Delivery.ts"
+import { Outbox } from "../../people/mail/Outbox.ts"
+import { EmailNotVerified, LetterRefused, MailUnavailable } from "../../people/mail/Problems.ts"
+import { LetterPrice } from "../../people/mail/Settings.ts"
+
+/** A letter that the mail server has taken, or that waits in the outbox. */
+export interface SentLetter {
+  /** The Message-ID, without brackets. */
+  readonly message_id: string
+  /** The verified address of the account. */
+  readonly to: string
+  readonly receipt: Receipt
+}
+
+export interface SelfMailContract {
+  /** Sends the letter to the caller's verified address. `beside` stands or falls with the admission. */
+  readonly send: (request: {
+    readonly caller: Caller
+    readonly letter: SelfLetter
+    readonly beside?: Claim["beside"]
+  }) => Effect.Effect<SentLetter, MailUnavailable | EmailNotVerified | LetterRefused | GateRefusal>
+}
+
+export class SelfMail extends Context.Tag("tollgate/mail/SelfMail")<SelfMail, SelfMailContract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(SelfMail, make))
+}
+
+const make = Effect.gen(function* () {
+  const gate = yield* Gate
+  const tenants = yield* Tenants
+  const outbox = yield* Outbox
+  const mail = yield* Mail
+  const price = yield* LetterPrice
+  const versions = yield* PriceVersions
+
+  const cost = charge([{ units: 1, price }])
+  const measured: Measured = {
+    cost,
+    prompt_tokens: 0,
+    completion_tokens: 0,
+    units: 1,
+    provider: null,
+    success: true,
+    error_type: null,
+    usage_source: "counted"
+  }
+
+  const post = Effect.fnUntraced(function* (
+    server: NonNullable<typeof mail>,
+    to: string,
+    { body, subject }: SelfLetter,
+    admission: Admission
+  ) {
+    const key = `self/${admission.call}`
+    // Whoever leaves meanwhile, the letter may be on its way: its fate is waited for, ten seconds at most.
+    const sending = yield* Effect.forkDaemon(outbox.post(server, { key, to, subject, text: body }))
+    if ((yield* Fiber.join(sending)) === "failed") return yield* new LetterRefused()
+    return yield* admission.answer(measured, (receipt): SentLetter => ({
+      message_id: messageId(key, server.domain),
+      to,
+      receipt
+    }))
+  })
+
+  const send: SelfMailContract["send"] = Effect.fn("SelfMail.send")(function* ({ beside, caller, letter }) {
+    if (mail === undefined) return yield* new MailUnavailable()
+    const to = yield* tenants.verifiedEmail(caller.account_id)
+    if (to === undefined) return yield* new EmailNotVerified({ account_id: caller.account_id })
+    const claim: Claim = {
+      caller,
+      usage_type: "tool",
+      endpoint: "email/self/send",
+      model: "email",
+      provider: "mail",
+      price: yield* versions.of([{ quantity: "units", unit: "letter", price }]),
+      most: cost,
+      least: cost,
+      beside
+    }
+    return yield* gate.meter(claim, (admission) => post(mail, to, letter, admission))
+  })
+
+  return { send } satisfies SelfMailContract
+})

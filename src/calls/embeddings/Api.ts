@@ -1,0 +1,56 @@
+/** Embeddings, and the models that make them. */
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
+import { Schema } from "effect"
+import { Example, Metered } from "../../http/contract/Documented.ts"
+import { GateRefusal } from "../../books/gate/Problems.ts"
+import { Fast, ReadsOwnBody, RefusalShape } from "../../http/contract/Annotations.ts"
+import { openAiRefusal } from "../../http/contract/OpenAiRefusal.ts"
+import { BodyRefusal } from "../../http/contract/Problems.ts"
+import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { KeyOrToken } from "../../people/credentials/Security.ts"
+import { IdempotencyRefusal } from "../../http/idempotency/Problems.ts"
+import { UpstreamRefusal } from "../../upstream/wire/Problems.ts"
+import { EmbeddingAnswer, EmbeddingRequest } from "./Embedding.ts"
+
+export const EmbeddingModelList = Schema.Struct({
+  object: Schema.Literal("list"),
+  data: Schema.Array(
+    Schema.Struct({
+      id: Schema.String,
+      object: Schema.Literal("model"),
+      owned_by: Schema.String,
+      name: Schema.String,
+      description: Schema.String,
+      /** Of one input, in tokens. */
+      context_length: Schema.Int,
+      /** How many numbers an embedding has, where that is known. */
+      dimensions: Schema.optional(Schema.Int),
+      /** USD a token as a decimal text. */
+      pricing: Schema.Struct({ prompt: Schema.String })
+    })
+  )
+}).annotations({ identifier: "EmbeddingModelList" })
+
+export class EmbeddingsApi extends HttpApiGroup.make("embeddings")
+  .add(
+    HttpApiEndpoint.post("embed", "/v1/embeddings")
+      .setPayload(EmbeddingRequest)
+      .addSuccess(EmbeddingAnswer)
+      .annotate(Fast, true)
+      .annotate(ReadsOwnBody, true)
+      .annotate(Example, { body: { model: "sandbox-embedding", input: ["The tide is in.", "The tide is out."] } })
+      .annotate(Metered, { charge_known: true })
+      .annotate(OpenApi.Summary, "Embeddings of texts or tokens, as numbers or base64")
+  )
+  .add(
+    HttpApiEndpoint.get("embeddingModels", "/v1/embeddings/models")
+      .addSuccess(EmbeddingModelList)
+      .annotate(OpenApi.Summary, "The models that make embeddings, with prices")
+  )
+  .addError(InvalidRequest)
+  .addError(BodyRefusal)
+  .addError(GateRefusal)
+  .addError(IdempotencyRefusal)
+  .addError(UpstreamRefusal)
+  .annotate(RefusalShape, openAiRefusal)
+  .middleware(KeyOrToken) {}

@@ -1,0 +1,212 @@
+/**
+ * A request for embeddings: what may be asked, and how many tokens it can cost.
+ *
+ * Where the specification is silent:
+ * - A token is a byte at least, so the bytes of a text bound its tokens; a list of tokens has as many as it has. Each input may count
+ *   `max_added_tokens` more, and no input counts more than `max_input_tokens`. That is set aside. An upstream's figure is believed up to
+ *   `max_input_tokens` for each input, since upstreams add what is theirs.
+ * - Fields that would make a vendor bill otherwise (`calls/prompts/Extras`) are refused; every other field passes as it is.
+ * - Embedding models are not listed by `GET /v1/models`, from which clients choose models to chat with, but by
+ *   `GET /v1/embeddings/models`.
+ */
+import { Either, Schema } from "effect"
+import { billed, lookalike } from "../prompts/Extras.ts"
+import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { isObject } from "../../upstream/wire/Failures.ts"
+import { UnknownModel } from "../../upstream/models/Provider.ts"
+import { tokensEstimated } from "../../upstream/models/Reported.ts"
+import type { EmbeddingModel } from "./Settings.ts"
+
+/** The documented shape. */
+export const EmbeddingRequest = Schema.Struct({
+  model: Schema.String,
+  /** A text, texts, the tokens of a text, or those of texts. */
+  input: Schema.Union(
+    Schema.String,
+    Schema.Array(Schema.String),
+    Schema.Array(Schema.Int),
+    Schema.Array(Schema.Array(Schema.Int))
+  ),
+  /** `float` unless it is said; `base64`: the numbers as 32-bit floats, little-endian. */
+  encoding_format: Schema.optional(Schema.NullOr(Schema.Literal("float", "base64"))),
+  /** Fewer numbers than the model's own, where it gives fewer. */
+  dimensions: Schema.optional(Schema.NullOr(Schema.Int)),
+  user: Schema.optional(Schema.NullOr(Schema.String))
+}).annotations({ identifier: "EmbeddingRequest" })
+export interface EmbeddingRequest extends Schema.Schema.Type<typeof EmbeddingRequest> {
+  readonly [field: string]: unknown
+}
+
+export const EmbeddingAnswer = Schema.Struct({
+  object: Schema.Literal("list"),
+  data: Schema.Array(
+    Schema.Struct({
+      object: Schema.Literal("embedding"),
+      index: Schema.Int,
+      embedding: Schema.Union(Schema.Array(Schema.Number), Schema.String)
+    })
+  ),
+  model: Schema.String,
+  usage: Schema.Struct({ prompt_tokens: Schema.Int, total_tokens: Schema.Int })
+}).annotations({ identifier: "EmbeddingAnswer" })
+
+/** A request that is valid, with its model. */
+export interface Asked {
+  readonly model: EmbeddingModel
+  readonly request: EmbeddingRequest
+  /** How many embeddings are due. */
+  readonly inputs: number
+  /** How many tokens are set aside for them. */
+  readonly most: number
+  /** The most tokens that the model reads of them. */
+  readonly context: number
+  /** How many they have where nobody counted. */
+  readonly estimate: number
+}
+
+type Refused = Either.Either<never, InvalidRequest>
+const refused = (field: string, rule: string): Refused => Either.left(InvalidRequest.of(field, rule))
+
+/** The request with what it can cost, or the rule that it breaks. */
+export const askedOf = (
+  models: ReadonlyArray<EmbeddingModel>,
+  request: unknown
+): Either.Either<Asked, InvalidRequest> => {
+  if (!isObject(request)) return refused("", "a JSON object")
+  const { dimensions, encoding_format, model: name, user } = request
+  if (typeof name !== "string" || name === "") return refused("model", "required: a model's id")
+  const model = models.find(({ id }) => id === name)
+  if (model === undefined)
+    return Either.left(
+      new UnknownModel(
+        name,
+        models.map(({ id }) => id)
+      )
+    )
+  if (!isAbsent(encoding_format) && encoding_format !== "float" && encoding_format !== "base64") {
+    return refused("encoding_format", "one of float, base64")
+  }
+  const wrong = isAbsent(dimensions) ? undefined : dimensionsRule(model, dimensions)
+  if (wrong !== undefined) return refused("dimensions", wrong)
+  if (!isAbsent(user) && typeof user !== "string") return refused("user", "a text")
+  const priced = billedOtherwise(request)
+  if (priced !== undefined) return Either.left(priced)
+  return Either.map(sizeOf(model, request.input), (size) => ({
+    model,
+    request: request as unknown as EmbeddingRequest,
+    ...size
+  }))
+}
+
+const isAbsent = (value: unknown): value is undefined | null => value === undefined || value === null
+
+const dimensionsRule = ({ dimensions, shortens }: EmbeddingModel, asked: unknown): string | undefined => {
+  if (asked === dimensions) return undefined
+  if (!shortens) return `left out: this model gives ${dimensions ?? "its own number"} of them`
+  const isCount = typeof asked === "number" && Number.isInteger(asked) && asked >= 1
+  return isCount && asked <= (dimensions ?? Number.POSITIVE_INFINITY)
+    ? undefined
+    : `a whole number from 1${dimensions === undefined ? " on" : ` to ${dimensions}`}`
+}
+
+/** A field that makes a vendor bill otherwise than by tokens of the input, or that a vendor may take for another. */
+export const billedOtherwise = (request: Readonly<Record<string, unknown>>): InvalidRequest | undefined => {
+  for (const field in request) {
+    const rule = billed.get(field)
+    if (rule === undefined) {
+      const other = lookalike(billed, field)
+      if (other !== undefined) return other
+    } else if (rule.asksFor(request[field]).length > 0) {
+      return InvalidRequest.of(field, `this model does not serve what it asks for: ${rule.why}`)
+    }
+  }
+  return undefined
+}
+
+// ---- the input ------------------------------------------------------------------------------------------------------------------
+
+type Size = Pick<Asked, "inputs" | "most" | "context" | "estimate">
+
+const rule = "required: a text, or a list of texts, of tokens, or of lists of tokens; none of them empty"
+const wrong = refused("input", rule)
+
+const sizeOf = (model: EmbeddingModel, input: unknown): Either.Either<Size, InvalidRequest> => {
+  const list = typeof input === "string" ? [input] : input
+  if (!Array.isArray(list) || list.length === 0) return wrong
+  // One list of tokens is one input.
+  const inputs = typeof list[0] === "number" ? [list] : list
+  const { inputs_max } = model
+  if (inputs.length > inputs_max) return refused("input", `up to ${inputs_max} inputs`)
+  const isTexts = typeof inputs[0] === "string"
+  let most = 0
+  let estimate = 0
+  for (const one of inputs) {
+    if (isTexts ? typeof one !== "string" || one === "" : !isTokens(one)) return wrong
+    const { added_tokens_max, input_tokens_max } = model
+    if (!isTexts && one.length > input_tokens_max) return refused("input", `up to ${input_tokens_max} tokens each`)
+    const length = isTexts ? Buffer.byteLength(one) : one.length
+    most += Math.min(length + added_tokens_max, input_tokens_max)
+    estimate += Math.min(isTexts ? tokensEstimated(length) : length, input_tokens_max)
+  }
+  return Either.right({
+    inputs: inputs.length,
+    most,
+    context: inputs.length * model.input_tokens_max,
+    estimate
+  })
+}
+
+const isTokens = (value: unknown): boolean =>
+  Array.isArray(value) && value.length > 0 && value.every((token) => Number.isInteger(token) && token >= 0)
+
+// ---- the answer -----------------------------------------------------------------------------------------------------------------
+
+/** Where nobody says how many numbers an embedding has, as many as those of large models. */
+const dimensionsUsual = 4_096
+/** A number as JSON with all its digits, and as base64; what stands about an embedding. */
+const numberBytes = 24
+const encodedBytes = 6
+const frameBytes = 100
+
+/** How many bytes the answer may be expected to have. */
+export const answerBytesOf = ({ inputs, model, request }: Asked): number => {
+  const numbers = request.dimensions ?? model.dimensions ?? dimensionsUsual
+  return inputs * (numbers * (request.encoding_format === "base64" ? encodedBytes : numberBytes) + frameBytes)
+}
+
+/** What is wrong with an answer, for the log; `undefined` where it holds an embedding for each input. */
+export const faultIn =
+  ({ inputs }: Asked) =>
+  ({ data }: Readonly<Record<string, unknown>>): string | undefined =>
+    Array.isArray(data) && data.length === inputs && data.every(hasEmbedding)
+      ? undefined
+      : "its answer does not hold an embedding for each input"
+
+const hasEmbedding = (one: unknown): boolean =>
+  isObject(one) && (typeof one.embedding === "string" || Array.isArray(one.embedding))
+
+/** The tokens that an answer reports. */
+export const tokensReported = ({ usage }: Readonly<Record<string, unknown>>): unknown =>
+  isObject(usage) ? (usage.prompt_tokens ?? usage.total_tokens) : undefined
+
+/**
+ * The answer as base64, of an upstream that knows only numbers: clients that ask for base64 by themselves take nothing else. `undefined`
+ * where it is as it was asked for.
+ */
+export const encoded = (
+  { request }: Asked,
+  body: Readonly<Record<string, unknown>>
+): Record<string, unknown> | undefined => {
+  const data = body.data as ReadonlyArray<Readonly<Record<string, unknown>>>
+  if (request.encoding_format !== "base64" || data.every(({ embedding }) => typeof embedding === "string")) {
+    return undefined
+  }
+  return { ...body, data: data.map((one) => ({ ...one, embedding: base64Of(one.embedding) })) }
+}
+
+const base64Of = (embedding: unknown): unknown => {
+  if (!Array.isArray(embedding)) return embedding
+  const bytes = Buffer.alloc(4 * embedding.length)
+  for (const [i, number] of embedding.entries()) bytes.writeFloatLE(Number(number), 4 * i)
+  return bytes.toString("base64")
+}

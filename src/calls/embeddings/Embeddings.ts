@@ -1,0 +1,71 @@
+/** Embeddings over OpenAI's route, from the first upstream of a model that answers, at the model's price of an input token. */
+import { Context, Effect, Layer } from "effect"
+import type { Measured } from "../../books/gate/Gate.ts"
+import type { Nano } from "../../kernel/Money.ts"
+import { charge } from "../../kernel/Price.ts"
+import { believed } from "../../upstream/models/Reported.ts"
+import { answerBytesOf, askedOf, encoded, faultIn, tokensReported } from "./Embedding.ts"
+import type { Asked, EmbeddingRequest } from "./Embedding.ts"
+import { EmbeddingModels } from "./Settings.ts"
+import type { EmbeddingModel } from "./Settings.ts"
+import { singles } from "./Single.ts"
+import type { SingleAnswer, SingleCall, SingleProblem } from "./Single.ts"
+
+/** Inputs that are to be embedded. */
+export interface EmbeddingCall extends SingleCall<EmbeddingRequest> {}
+
+/** `{ data: [{ index, embedding }], model, usage }`: as it came, but where base64 was asked for and numbers came. */
+export interface Embedded extends SingleAnswer {}
+
+export type EmbeddingProblem = SingleProblem
+
+export interface EmbeddingsContract {
+  /** A request that is not valid is an `InvalidRequest`, one for a model that there is not an `UnknownModel`. */
+  readonly embed: (call: EmbeddingCall) => Effect.Effect<Embedded, EmbeddingProblem>
+  /** No call costs less; 0 where a model is free. */
+  readonly least: Nano
+}
+
+export class Embeddings extends Context.Tag("tollgate/embeddings/Embeddings")<Embeddings, EmbeddingsContract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(Embeddings, make))
+}
+
+const make = Effect.gen(function* () {
+  const models = yield* EmbeddingModels
+  const { call, least } = yield* singles({
+    protocol: "embeddings",
+    noun: "embedding model",
+    models,
+    long: "input",
+    askedOf: (request) => askedOf(models, request),
+    pricesOf: ({ price }) => [{ quantity: "prompt_tokens", unit: "token", price }],
+    leastOf: (model) => costOf(model, 1),
+    mostOf: ({ model, most }: Asked) => costOf(model, most),
+    answerBytesOf,
+    faultIn,
+    completed: encoded,
+    reports: (answer) => tokensReported(answer) !== undefined,
+    measuredOf
+  })
+  return { embed: call, least } satisfies EmbeddingsContract
+})
+
+const costOf = ({ price }: EmbeddingModel, tokens: number): Nano => charge([{ units: tokens, price }])
+
+const measuredOf = (
+  { context, estimate, model }: Asked,
+  provider: string,
+  answer: Readonly<Record<string, unknown>>
+): Measured => {
+  const { count, usage_source } = believed(tokensReported(answer), context, estimate)
+  return {
+    cost: costOf(model, count),
+    prompt_tokens: count,
+    completion_tokens: 0,
+    units: count,
+    provider,
+    success: true,
+    error_type: null,
+    usage_source
+  }
+}

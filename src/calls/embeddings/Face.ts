@@ -1,0 +1,59 @@
+/** What the routes of embeddings and of reranking share: JSON to a request, the answer as bytes, once for a key. */
+import { Effect, Either } from "effect"
+import { Gate } from "../../books/gate/Gate.ts"
+import type { Shape } from "../../http/contract/Annotations.ts"
+import type { Inbound } from "../../http/transport/Inbound.ts"
+import { parse } from "../../http/transport/Json.ts"
+import type { Reply } from "../../http/transport/Reply.ts"
+import { affordable } from "../../http/idempotency/BeforeBody.ts"
+import { Idempotency } from "../../http/idempotency/Idempotency.ts"
+import type { Beside } from "../../http/idempotency/Idempotency.ts"
+import type { Caller } from "../../kernel/Caller.ts"
+import { toDecimal } from "../../kernel/Money.ts"
+import type { Nano } from "../../kernel/Money.ts"
+import type { SingleAnswer, SingleCall, SingleProblem } from "./Single.ts"
+
+/** The longest request body. */
+const bodyBytesMax = 8 * 1024 * 1024
+
+/** A route by the name by which its keys are told from others'. No call costs less than `least`; the request is validated by `answer`. */
+export const single = Effect.fnUntraced(function* (
+  name: string,
+  least: Nano,
+  answer: (call: SingleCall<never>) => Effect.Effect<SingleAnswer, SingleProblem>,
+  shape?: Shape
+) {
+  const idempotency = yield* Idempotency
+  const ifAffordable = affordable(yield* Gate, idempotency, [least])
+
+  const call = Effect.fnUntraced(function* (caller: Caller, inbound: Inbound, beside: Beside | undefined) {
+    const json = yield* inbound.read(bodyBytesMax)
+    const parsed = parse(json)
+    if (Either.isLeft(parsed)) return yield* parsed.left
+    const request = parsed.right as never
+    const { request_id } = inbound
+    const { bytes, receipt } = yield* inbound.withRoom((room) =>
+      answer({ caller, request, json, beside, room, request_id })
+    )
+    return {
+      status: 200,
+      headers: { "content-type": "application/json", "x-charge-usd": toDecimal(receipt.charged) },
+      body: bytes
+    } satisfies Reply
+  })
+
+  return (caller: Caller, inbound: Inbound) =>
+    ifAffordable(
+      caller,
+      inbound,
+      idempotency.onceOf(
+        caller,
+        inbound,
+        name,
+        bodyBytesMax,
+        (inbound, beside) => call(caller, inbound, beside),
+        undefined,
+        shape
+      )
+    )
+})

@@ -1,0 +1,61 @@
+/** The embedding models of the configuration file: `embeddings`. */
+import { Context, Layer, Schema } from "effect"
+import { UsdPer } from "../../kernel/Price.ts"
+import { Count, distinct, NonEmpty, readAs } from "../../kernel/Setting.ts"
+
+/** Tried in their order. The upstream has the route `/embeddings` of OpenAI below its address. */
+export const Routes = Schema.NonEmptyArray(Schema.Struct({ upstream: NonEmpty, model: Schema.optional(NonEmpty) }))
+
+/** The routes of a model; an upstream that calls it otherwise says so. */
+export const routesOf = (id: string, upstreams: typeof Routes.Type) =>
+  upstreams.map(({ model = id, upstream }) => ({ upstream, model }))
+
+/** What the file says of a model that answers no chat, beside its price. */
+export const modelFields = {
+  id: NonEmpty,
+  name: Schema.optional(NonEmpty),
+  description: Schema.optionalWith(Schema.String, { default: () => "" }),
+  owned_by: Schema.optionalWith(NonEmpty, { default: () => "system" }),
+  /** What the upstream adds to each input at the most, in tokens. */
+  added_tokens_max: Schema.optionalWith(Schema.NonNegativeInt, { default: () => 0 }).pipe(
+    Schema.fromKey("max_added_tokens")
+  ),
+  upstreams: Routes
+} as const
+
+export const EmbeddingModel = readAs(
+  Schema.Struct({
+    ...modelFields,
+    /** The longest input, in tokens. */
+    input_tokens_max: Schema.propertySignature(Count).pipe(Schema.fromKey("max_input_tokens")),
+    /** The most inputs of one request. */
+    inputs_max: Schema.optionalWith(Count, { default: () => 2_048 }).pipe(Schema.fromKey("max_inputs")),
+    /** How many numbers an embedding has. */
+    dimensions: Schema.optional(Count),
+    /** Whether a request may ask for fewer. */
+    shortens: Schema.optionalWith(Schema.Boolean, { default: () => false }),
+    price: Schema.Struct({ input_usd_per_million: UsdPer(1_000_000) })
+  }),
+  ({ name, price, upstreams, ...model }) => ({
+    ...model,
+    name: name ?? model.id,
+    /** USD an input token. */
+    price: price.input_usd_per_million,
+    routes: routesOf(model.id, upstreams)
+  })
+)
+export interface EmbeddingModel extends Schema.Schema.Type<typeof EmbeddingModel> {}
+
+export class EmbeddingModels extends Context.Tag("tollgate/embeddings/EmbeddingModels")<
+  EmbeddingModels,
+  ReadonlyArray<EmbeddingModel>
+>() {
+  static readonly layer = (models: ReadonlyArray<EmbeddingModel>) => Layer.succeed(EmbeddingModels, models)
+  /** No embeddings. */
+  static readonly layerNone = Layer.succeed(EmbeddingModels, [])
+}
+
+export const fields = { embeddings: Schema.optionalWith(distinct(EmbeddingModel), { default: () => [] }) }
+
+export const layer = ({ embeddings }: { readonly embeddings: ReadonlyArray<EmbeddingModel> }) =>
+  EmbeddingModels.layer(embeddings)

@@ -1,0 +1,69 @@
+/** Answers of a model as values: whole ones, and the chunks of those that are streamed. Upstreams may leave fields out, or add some. */
+import { Effect, Stream } from "effect"
+import type { Readable } from "node:stream"
+import { parse } from "../../upstream/wire/Failures.ts"
+import { UpstreamFailed } from "../../upstream/wire/Problems.ts"
+
+/** Tokens as the upstream reports them; what is charged is in the receipt and the usage record. */
+export interface ReportedUsage {
+  readonly prompt_tokens?: number
+  readonly completion_tokens?: number
+  readonly total_tokens?: number
+  readonly [field: string]: unknown
+}
+
+interface Answer<Choice> {
+  readonly id?: string
+  readonly model?: string
+  readonly created?: number
+  readonly choices: ReadonlyArray<Choice>
+  readonly usage?: ReportedUsage | null
+  readonly [field: string]: unknown
+}
+
+interface Choice {
+  readonly index?: number
+  readonly finish_reason?: string | null
+  readonly [field: string]: unknown
+}
+
+/** What an assistant says, or a piece of it. */
+export interface Said {
+  readonly role?: string
+  readonly content?: string | null
+  readonly tool_calls?: ReadonlyArray<Readonly<Record<string, unknown>>>
+  readonly [field: string]: unknown
+}
+
+/** A chat completion. */
+export interface ChatCompletion extends Answer<Choice & { readonly message?: Said }> {}
+/** A piece of a chat completion. */
+export interface ChatChunk extends Answer<Choice & { readonly delta?: Said }> {}
+/** A text completion, or a piece of one. */
+export interface TextCompletion extends Answer<Choice & { readonly text?: string }> {}
+
+/** The data of server-sent events. */
+export const dataIn = (bytes: Readable): Stream.Stream<string, UpstreamFailed> =>
+  Stream.fromAsyncIterable(bytes as AsyncIterable<Buffer>, () => new UpstreamFailed()).pipe(
+    Stream.decodeText(),
+    Stream.splitLines,
+    Stream.mapAccum(noLines, (lines, line): readonly [ReadonlyArray<string>, string | undefined] =>
+      line === ""
+        ? [noLines, lines.join("\n")]
+        : [line.startsWith("data:") ? [...lines, line.slice(5)] : lines, undefined]
+    ),
+    Stream.filter((data): data is string => data !== undefined && data !== "")
+  )
+
+/** The chunks of a stream of server-sent events, up to its last one, `[DONE]`. It fails where the stream breaks. */
+export const eventsOf = (bytes: Readable): Stream.Stream<Record<string, unknown>, UpstreamFailed> =>
+  dataIn(bytes).pipe(
+    Stream.takeWhile((data) => data.trim() !== "[DONE]"),
+    Stream.mapEffect((data) => {
+      const chunk = parse(data)
+      // The relay ends a broken stream with an event of this kind.
+      return chunk === undefined || !Array.isArray(chunk.choices) ? new UpstreamFailed() : Effect.succeed(chunk)
+    })
+  )
+
+const noLines: ReadonlyArray<string> = []

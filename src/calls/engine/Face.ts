@@ -1,0 +1,97 @@
+/** What the routes of the engine share: JSON to a prompt, an answer or its events as the upstream sent them, once for a key. */
+import { Effect, Either } from "effect"
+import { Gate } from "../../books/gate/Gate.ts"
+import type { Shape } from "../../http/contract/Annotations.ts"
+import type { Inbound } from "../../http/transport/Inbound.ts"
+import { parse } from "../../http/transport/Json.ts"
+import type { Reply } from "../../http/transport/Reply.ts"
+import { affordable } from "../../http/idempotency/BeforeBody.ts"
+import { Idempotency } from "../../http/idempotency/Idempotency.ts"
+import type { Beside } from "../../http/idempotency/Idempotency.ts"
+import type { Caller } from "../../kernel/Caller.ts"
+import { isDone } from "../../kernel/hot/Done.ts"
+import { toDecimal } from "../../kernel/Money.ts"
+import type { Nano } from "../../kernel/Money.ts"
+import type { ProblemInstance } from "../../kernel/Problem.ts"
+import type { Call, ChatProblem, Completed, Streamed } from "./Engine.ts"
+
+/** The longest request body: pictures travel in it. */
+export const requestBytesMax = 32 * 1024 * 1024
+
+/** A service's methods for one route. They validate the prompt themselves. */
+export interface Methods<E extends ProblemInstance<string>> {
+  readonly complete: (call: never) => Effect.Effect<Completed<unknown>, ChatProblem | E>
+  readonly stream: (call: never) => Effect.Effect<Streamed<unknown>, ChatProblem | E>
+}
+
+export interface Protocolled {
+  /** The shape of the route's refusals. */
+  readonly shape: Shape
+  /** What the headers of the protocol say, for the call. */
+  readonly ofHeaders?: (inbound: Inbound) => object
+}
+
+/** Makes routes of a service of which no call costs less than `least`. Each has a name, by which its keys are told from the others'. */
+export const routes = Effect.fnUntraced(function* (least: Nano) {
+  const idempotency = yield* Idempotency
+  const ifAffordable = affordable(yield* Gate, idempotency, [least])
+  return <E extends ProblemInstance<string> = never>(
+    name: string,
+    methods: Methods<E>,
+    { ofHeaders, shape }: Partial<Protocolled> = {}
+  ) => {
+    const call = serve(methods, ofHeaders)
+    return (caller: Caller, inbound: Inbound) =>
+      ifAffordable(
+        caller,
+        inbound,
+        idempotency.onceOf(
+          caller,
+          inbound,
+          name,
+          requestBytesMax,
+          (inbound, beside) => call(caller, inbound, beside),
+          undefined,
+          shape
+        )
+      )
+  }
+})
+
+/** The body of a request, and what it says. */
+export const bodyOf = Effect.fnUntraced(function* (inbound: Inbound) {
+  const json = yield* inbound.read(requestBytesMax)
+  const parsed = parse(json)
+  return Either.isLeft(parsed) ? yield* parsed.left : { json, prompt: parsed.right }
+})
+
+const serve = <E extends ProblemInstance<string>>(
+  { complete, stream }: Methods<E>,
+  ofHeaders: Protocolled["ofHeaders"]
+) =>
+  Effect.fnUntraced(function* (caller: Caller, inbound: Inbound, beside: Beside | undefined) {
+    const read = inbound.read(requestBytesMax)
+    const json = isDone(read) ? read.value : yield* read
+    const parsed = parse(json)
+    if (Either.isLeft(parsed)) return yield* parsed.left
+    const prompt = parsed.right as { readonly stream?: unknown } | null
+    const plain: Call<unknown> = { caller, prompt, json, beside, request_id: inbound.request_id }
+    const call = (ofHeaders === undefined ? plain : Object.assign(plain, ofHeaders(inbound))) as never
+    return prompt?.stream === true ? streamReply(yield* stream(call)) : completeReply(yield* complete(call))
+  })
+
+const completeReply = ({ bytes, receipt }: Completed<unknown>): Reply => ({
+  status: 200,
+  headers: {
+    "content-type": "application/json",
+    "x-charge-usd": toDecimal(receipt.charged),
+    "x-usage-id": receipt.usage_id
+  },
+  body: bytes
+})
+
+const streamReply = ({ bytes, usage_id }: Streamed<unknown>): Reply => ({
+  status: 200,
+  headers: { "content-type": "text/event-stream", "cache-control": "no-cache", "x-usage-id": usage_id },
+  body: bytes
+})

@@ -1,0 +1,192 @@
+/** The models of the configuration file: `models` and `auto`. */
+import { Layer, Schema } from "effect"
+import { UsdPer } from "../../kernel/Price.ts"
+import { billed as messagesBilled } from "../dialects/messages/Billed.ts"
+import { billed as responsesBilled } from "../dialects/responses/Billed.ts"
+import type { UnitPrice } from "../../kernel/Price.ts"
+import { Count, distinct, Factor, NonEmpty, readAs } from "../../kernel/Setting.ts"
+import { billed, priceableOf } from "../prompts/Extras.ts"
+import { Models } from "../prompts/Model.ts"
+import type { Catalogue, DetailPrices, Model } from "../prompts/Model.ts"
+
+/** The fields that `extras` may name. */
+const priceable = [...new Set([billed, messagesBilled, responsesBilled].flatMap(priceableOf))]
+
+const LimitField = Schema.Literal("max_completion_tokens", "max_tokens", "none").annotations({
+  message: () => ({ message: "max_completion_tokens, max_tokens or none", override: true })
+})
+
+const Modalities = Schema.optionalWith(Schema.NonEmptyArray(NonEmpty), { default: () => ["text"] as const })
+
+const UsdPerRequest = Schema.optionalWith(UsdPer(1), { default: () => 0n as UnitPrice })
+
+const UsdPerMillion = Schema.optional(UsdPer(1_000_000))
+
+/** What tokens cost that the upstream bills apart. Those without a price cost what they are a part of. */
+const details = {
+  /** Of the prompt: read from a cache of the upstream. */
+  cached_prompt_usd_per_million: UsdPerMillion,
+  /** Of that: audio. */
+  cached_prompt_audio_usd_per_million: UsdPerMillion,
+  /** Of the prompt: written to such a cache. */
+  cache_write_usd_per_million: UsdPerMillion,
+  /** The same, for an hour. */
+  cache_write_1h_usd_per_million: UsdPerMillion,
+  prompt_audio_usd_per_million: UsdPerMillion,
+  prompt_image_usd_per_million: UsdPerMillion,
+  reasoning_usd_per_million: UsdPerMillion,
+  completion_audio_usd_per_million: UsdPerMillion,
+  completion_image_usd_per_million: UsdPerMillion
+}
+const Details = Schema.Struct(details)
+
+const Price = Schema.Struct({
+  prompt_usd_per_million: UsdPer(1_000_000),
+  completion_usd_per_million: UsdPer(1_000_000),
+  /** For each call, beside its tokens. */
+  usd_per_request: UsdPerRequest,
+  ...details,
+  /** What all tokens of a call cost whose prompt is longer; a price that does not stand here is the same as above. */
+  long_context: Schema.optional(
+    Schema.NonEmptyArray(
+      Schema.Struct({
+        above_prompt_tokens: Count,
+        prompt_usd_per_million: UsdPerMillion,
+        completion_usd_per_million: UsdPerMillion,
+        ...details
+      })
+    ).pipe(
+      Schema.filter((tiers) =>
+        tiers.every((tier, i) => i === 0 || tiers[i - 1]!.above_prompt_tokens < tier.above_prompt_tokens)
+          ? undefined
+          : { path: [], message: "each above_prompt_tokens is more than the one before it" }
+      )
+    )
+  )
+})
+
+const detailPricesOf = (price: typeof Details.Type): DetailPrices | undefined => {
+  const named: { readonly [Name in keyof Required<DetailPrices>]: DetailPrices[Name] | undefined } = {
+    cached_audio_tokens: price.cached_prompt_audio_usd_per_million,
+    cached_tokens: price.cached_prompt_usd_per_million,
+    cache_write_tokens: price.cache_write_usd_per_million,
+    cache_write_1h_tokens: price.cache_write_1h_usd_per_million,
+    prompt_audio_tokens: price.prompt_audio_usd_per_million,
+    prompt_image_tokens: price.prompt_image_usd_per_million,
+    reasoning_tokens: price.reasoning_usd_per_million,
+    completion_audio_tokens: price.completion_audio_usd_per_million,
+    completion_image_tokens: price.completion_image_usd_per_million
+  }
+  const given = Object.entries(named).filter(([, one]) => one !== undefined)
+  return given.length === 0 ? undefined : Object.fromEntries(given)
+}
+
+const ExtraEntry = Schema.Struct({
+  field: Schema.Literal(...priceable).annotations({
+    message: () => ({ message: `one of ${priceable.join(", ")}`, override: true })
+  }),
+  /** The values, or types of tools, that are served; all where it names none. */
+  values: Schema.optionalWith(Schema.UndefinedOr(Schema.NonEmptyArray(NonEmpty)), { default: () => undefined }),
+  /** Multiplies what prompt and answer of such a call cost. */
+  price_factor: Schema.optionalWith(Factor, { default: () => 1_000_000n }),
+  /** Added to such a call. */
+  request_price: UsdPerRequest.pipe(Schema.fromKey("usd_per_request"))
+})
+
+const ModelEntry = Schema.Struct({
+  id: NonEmpty,
+  name: Schema.optional(NonEmpty),
+  description: Schema.optionalWith(Schema.String, { default: () => "" }),
+  owned_by: Schema.optionalWith(NonEmpty, { default: () => "system" }),
+  /** Seconds since 1970. */
+  created: Schema.optional(Count),
+  input_modalities: Modalities,
+  output_modalities: Modalities,
+  context_length: Count,
+  max_output_tokens: Count,
+  /** How many tokens are set aside for an image in a prompt. The vendor's own count is charged. */
+  max_attachment_tokens: Schema.optionalWith(Count, { default: () => 4_096 }),
+  /** How many are set aside for the upstream's template. The JSON about a prompt is longer than most templates. */
+  max_added_tokens: Schema.optionalWith(Schema.NonNegativeInt, { default: () => 0 }),
+  /** How many are set aside for the upstream's own words about tools, where a request has tools. */
+  max_tool_tokens: Schema.optionalWith(Schema.NonNegativeInt, { default: () => 1_700 }),
+  /**
+   * The name under which the upstream takes the limit of an answer. Newer models of OpenAI know `max_completion_tokens` only; many
+   * others know `max_tokens` only, and do not say so: their answers have no limit then.
+   */
+  limit_field: Schema.optionalWith(LimitField, { default: () => "max_completion_tokens" as const }),
+  price: Price,
+  /** Fields that make the upstream bill otherwise, and what a call with one costs; without an entry, it is refused. */
+  extras: Schema.optionalWith(Schema.Array(ExtraEntry), { default: () => [] }),
+  /**
+   * Whether requests may name files, stores of files and containers by the ids that the vendor gave them. The vendor keeps them by the
+   * upstream's key, so every caller may name every file that is kept by it.
+   */
+  vendor_files: Schema.optionalWith(Schema.Boolean, { default: () => false }),
+  upstreams: Schema.NonEmptyArray(
+    Schema.Struct({
+      upstream: NonEmpty,
+      model: Schema.optional(NonEmpty),
+      limit_field: Schema.optional(LimitField),
+      /** What the vendor takes for it, for the operator's view of costs: no call is charged by it. */
+      cost: Schema.optional(
+        Schema.Struct({
+          prompt_usd_per_million: UsdPer(1_000_000),
+          completion_usd_per_million: UsdPer(1_000_000),
+          usd_per_request: UsdPerRequest
+        })
+      )
+    })
+  )
+})
+
+const modelOf = (entry: typeof ModelEntry.Type): Model => ({
+  id: entry.id,
+  name: entry.name ?? entry.id,
+  description: entry.description,
+  owned_by: entry.owned_by,
+  created: entry.created,
+  input_modalities: entry.input_modalities,
+  output_modalities: entry.output_modalities,
+  context_length: entry.context_length,
+  output_tokens_max: entry.max_output_tokens,
+  attachment_tokens_max: entry.max_attachment_tokens,
+  added_tokens_max: entry.max_added_tokens,
+  tool_tokens_max: entry.max_tool_tokens,
+  prompt_price: entry.price.prompt_usd_per_million,
+  completion_price: entry.price.completion_usd_per_million,
+  request_price: entry.price.usd_per_request,
+  detail_prices: detailPricesOf(entry.price),
+  long_context: entry.price.long_context?.map((tier) => ({
+    above_prompt_tokens: tier.above_prompt_tokens,
+    prompt_price: tier.prompt_usd_per_million,
+    completion_price: tier.completion_usd_per_million,
+    detail_prices: detailPricesOf(tier)
+  })),
+  extras: entry.extras,
+  vendor_files: entry.vendor_files,
+  routes: entry.upstreams.map(({ cost, limit_field, model, upstream }) => ({
+    upstream,
+    model: model ?? entry.id,
+    limit_field: limit_field ?? entry.limit_field,
+    ...(cost !== undefined && {
+      cost: {
+        prompt_price: cost.prompt_usd_per_million,
+        completion_price: cost.completion_usd_per_million,
+        request_price: cost.usd_per_request
+      }
+    })
+  }))
+})
+
+/** An entry of `models`. */
+export const ModelSetting = readAs(ModelEntry, modelOf)
+
+export const fields = {
+  models: Schema.optionalWith(distinct(ModelSetting, ["auto"]), { default: () => [] }),
+  /** The model behind `auto`. */
+  auto: Schema.optional(NonEmpty)
+}
+
+export const layer = ({ auto, models }: { readonly models: Catalogue["models"]; readonly auto?: string | undefined }) =>
+  Layer.succeed(Models, { models, auto })

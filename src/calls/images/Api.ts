@@ -1,0 +1,100 @@
+/** Images: made at once or polled for, and who makes them. */
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, Multipart, OpenApi } from "@effect/platform"
+import { Schema } from "effect"
+import { Example, Metered } from "../../http/contract/Documented.ts"
+import { GateRefusal } from "../../books/gate/Problems.ts"
+import { ReadsOwnBody, RefusalShape } from "../../http/contract/Annotations.ts"
+import { openAiRefusal } from "../../http/contract/OpenAiRefusal.ts"
+import { BodyRefusal } from "../../http/contract/Problems.ts"
+import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { KeyOrToken } from "../../people/credentials/Security.ts"
+import { IdempotencyRefusal } from "../../http/idempotency/Problems.ts"
+import { UpstreamRefusal } from "../../upstream/wire/Problems.ts"
+import { ProviderNames } from "../../upstream/models/Provider.ts"
+import { ImageAnswer, ImageRequest, ImageStatusQuery } from "./Image.ts"
+import { OpenAiEditFields, OpenAiImageRequest, OpenAiImages } from "./OpenAi.ts"
+import { ImageProviderList } from "./Prices.ts"
+import { ImageNotFound, ImagesNotFetched, ImagesPending, ImagesTooLarge } from "./Problems.ts"
+
+const EditForm = HttpApiSchema.Multipart(
+  Schema.Struct({
+    image: Multipart.FilesSchema,
+    mask: Schema.optional(Multipart.SingleFileSchema),
+    ...OpenAiEditFields.fields
+  })
+)
+
+const generate = <const Name extends string>(name: Name, path: `/${string}`) =>
+  HttpApiEndpoint.post(name, path)
+    .setPayload(ImageRequest)
+    .addSuccess(ImageAnswer)
+    .addError(InvalidRequest)
+    .addError(BodyRefusal)
+    .addError(GateRefusal)
+    .addError(IdempotencyRefusal)
+    .addError(UpstreamRefusal)
+    .annotate(ReadsOwnBody, true)
+    .annotate(Example, { body: { prompt: "a lighthouse at dusk", num_images: 1, image_size: "square_hd" } })
+    .annotate(Metered, { charge_known: true })
+    .annotate(OpenApi.Summary, "Make images; charged once they are there")
+
+const status = <const Name extends string>(name: Name, path: `/${string}`) =>
+  HttpApiEndpoint.get(name, path)
+    .setUrlParams(ImageStatusQuery)
+    .addSuccess(ImageAnswer)
+    .addError(InvalidRequest)
+    .addError(ImageNotFound)
+    .annotate(Example, { query: { request_id: "{image_request_id}" } })
+    .annotate(OpenApi.Summary, "How an image request stands")
+
+export class ImagesApi extends HttpApiGroup.make("images")
+  .add(generate("generate", "/v1/images/generate"))
+  .add(generate("toolGenerate", "/v1/tools/images/generate"))
+  .add(
+    HttpApiEndpoint.post("createImage", "/v1/images/generations")
+      .setPayload(OpenAiImageRequest)
+      .addSuccess(OpenAiImages)
+      .addError(InvalidRequest)
+      .addError(BodyRefusal)
+      .addError(GateRefusal)
+      .addError(IdempotencyRefusal)
+      .addError(UpstreamRefusal)
+      .addError(ImagesPending)
+      .addError(ImagesNotFetched)
+      .annotate(RefusalShape, openAiRefusal)
+      .annotate(ReadsOwnBody, true)
+      .annotate(Example, { body: { prompt: "a lighthouse at dusk", size: "1024x1024" } })
+      .annotate(Metered, { charge_known: true })
+      .annotate(OpenApi.Summary, "Make images with OpenAI's fields, on OpenAI's path; waited for")
+  )
+  .add(
+    HttpApiEndpoint.post("editImage", "/v1/images/edits")
+      .setPayload(EditForm)
+      .addSuccess(OpenAiImages)
+      .addError(InvalidRequest)
+      .addError(ImagesTooLarge)
+      .addError(BodyRefusal)
+      .addError(GateRefusal)
+      .addError(IdempotencyRefusal)
+      .addError(UpstreamRefusal)
+      .addError(ImagesPending)
+      .addError(ImagesNotFetched)
+      .annotate(RefusalShape, openAiRefusal)
+      .annotate(ReadsOwnBody, true)
+      .annotate(Example, { body: { prompt: "the same at night" } })
+      .annotate(Metered, { charge_known: true })
+      .annotate(OpenApi.Summary, "Make images from images with OpenAI's fields; waited for")
+  )
+  .add(status("status", "/v1/images/status"))
+  .add(status("toolStatus", "/v1/tools/images/status"))
+  .add(
+    HttpApiEndpoint.get("providers", "/v1/images/providers")
+      .addSuccess(ProviderNames)
+      .annotate(OpenApi.Summary, "Who makes images: names")
+  )
+  .add(
+    HttpApiEndpoint.get("toolProviders", "/v1/tools/images/providers")
+      .addSuccess(ImageProviderList)
+      .annotate(OpenApi.Summary, "Who makes images, described, with prices")
+  )
+  .middleware(KeyOrToken) {}

@@ -1,0 +1,244 @@
+/**
+ * Images by the direct route: jobs of the same kind as `calls/media/Media` makes, waited for unless the caller would rather poll.
+ *
+ * Where the specification is silent:
+ * - An image request waits up to 30 seconds and then answers `PROCESSING` with its id. One with OpenAI's fields, whose clients know no
+ *   polling, waits up to five minutes.
+ */
+import { Clock, Context, Duration, Effect, Layer } from "effect"
+import type { Claim } from "../../books/gate/Gate.ts"
+import type { GateRefusal } from "../../books/gate/Problems.ts"
+import type { Caller } from "../../kernel/Caller.ts"
+import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import type { Nano } from "../../kernel/Money.ts"
+import type { FailureType, Job, JobCharge, Order } from "../media/Job.ts"
+import { Jobs } from "../media/Jobs.ts"
+import * as Download from "../../upstream/wire/Download.ts"
+import { isObject } from "../../upstream/wire/Failures.ts"
+import type { UpstreamProblem } from "../../upstream/wire/Failures.ts"
+import { UpstreamBusy, UpstreamFailed, UpstreamRejected } from "../../upstream/wire/Problems.ts"
+import { pick } from "../../upstream/models/Provider.ts"
+import { upstreamLookup } from "../../upstream/models/Upstreams.ts"
+import type { Unreachable } from "../../upstream/wire/Wire.ts"
+import type { ImageAnswer, ImageRequest } from "./Image.ts"
+import { madeOf, providerFor } from "./OpenAi.ts"
+import type { Creation, Made } from "./OpenAi.ts"
+import { priceOf } from "./Prices.ts"
+import { ImageProviders } from "./Settings.ts"
+import type { ImageProvider } from "./Settings.ts"
+import { ImageNotFound } from "./Problems.ts"
+
+/** How an image request stands: what HTTP answers, and what it costs. */
+export interface ImageJob extends ImageAnswer {
+  readonly provider: string
+  /** What is reserved while it is `PROCESSING`. */
+  readonly quote: Nano
+  /** `undefined` while it is `PROCESSING`. */
+  readonly charge: JobCharge | undefined
+  /** Why it is `FAILED`: `media_rejected` where the vendor found fault with the request. */
+  readonly error_type: FailureType | null
+}
+
+export interface ImagesContract {
+  /**
+   * Reserves the price and has the images made. With `sync_mode` it waits for them, `ImagePatience` at most, and then gives the job as
+   * it stands. `beside` stands or falls with the reservation.
+   */
+  readonly generate: (call: {
+    readonly caller: Caller
+    readonly request: ImageRequest
+    readonly beside?: Claim["beside"]
+  }) => Effect.Effect<ImageJob, InvalidRequest | UpstreamProblem | GateRefusal>
+  /** The same with OpenAI's fields: it waits for the images, `CreationPatience` at most, and then gives the job as it stands. */
+  readonly create: (call: {
+    readonly caller: Caller
+    readonly creation: Creation
+    /** The route's name in usage records: `images/generations` unless it is said. */
+    readonly endpoint?: string | undefined
+    readonly beside?: Claim["beside"]
+  }) => Effect.Effect<ImageJob, InvalidRequest | UpstreamProblem | GateRefusal>
+  /** How it stands, after a look at the vendor. */
+  readonly status: (call: {
+    readonly caller: Caller
+    readonly request_id: string
+  }) => Effect.Effect<ImageJob, ImageNotFound>
+  /** The bytes of an image that a provider made, by the address that it gave: from the provider itself, or from a public address. */
+  readonly download: (image: {
+    readonly provider: string
+    readonly url: string
+    /** In bytes. */
+    readonly limit: number
+  }) => Effect.Effect<Buffer, Unreachable>
+  /** What a metered call made for this request, waited for like a new one; `undefined` where it made none. */
+  readonly ofCall: (call: {
+    readonly caller: Caller
+    /** Without a request it was a creation. */
+    readonly request?: Pick<ImageRequest, "sync_mode"> | undefined
+    readonly call: string
+  }) => Effect.Effect<ImageJob | undefined>
+}
+
+/** How long `generate` waits for images. */
+export class ImagePatience extends Context.Reference<ImagePatience>()("tollgate/images/ImagePatience", {
+  defaultValue: (): Duration.Duration => Duration.seconds(30)
+}) {}
+
+/** How long `create` waits for images. */
+export class CreationPatience extends Context.Reference<CreationPatience>()("tollgate/images/CreationPatience", {
+  defaultValue: (): Duration.Duration => Duration.minutes(5)
+}) {}
+
+/** Between two looks at a job that is waited for. */
+const pause = Duration.millis(250)
+
+export class Images extends Context.Tag("tollgate/images/Images")<Images, ImagesContract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(Images, make))
+}
+
+const error_types: Order["error_types"] = {
+  JobRejected: "upstream_rejected",
+  VendorBusy: "upstream_rate_limited",
+  VendorUnavailable: "upstream_error"
+}
+
+const make = Effect.gen(function* () {
+  const jobs = yield* Jobs
+  const providers = yield* ImageProviders
+  const upstreamOf = yield* upstreamLookup("image provider", providers)
+  const hosts = new Map(providers.map(({ id, upstream }) => [id, upstreamOf(upstream).host]))
+  const patience = Duration.toMillis(yield* ImagePatience)
+  const creationPatience = Duration.toMillis(yield* CreationPatience)
+
+  const generate: ImagesContract["generate"] = Effect.fn("Images.generate")(function* ({ beside, caller, request }) {
+    const provider = yield* pick(providers, request.provider)
+    const endpoint = yield* endpointOf(provider, request)
+    const made: Made = {
+      endpoint,
+      input: inputOf(request),
+      units: request.num_images,
+      ...priceOf(provider, request.image_size, request.source_url !== undefined)
+    }
+    const job = yield* submitted(caller, provider, made, "images/generate", beside)
+    return yield* answered(caller, request.sync_mode ? patience : undefined, job)
+  })
+
+  const create: ImagesContract["create"] = Effect.fn("Images.create")(function* ({
+    beside,
+    caller,
+    creation,
+    endpoint = "images/generations"
+  }) {
+    const provider = yield* providerFor(providers, creation.model)
+    const made = yield* madeOf(provider, creation)
+    const job = yield* submitted(caller, provider, made, endpoint, beside)
+    return yield* answered(caller, creationPatience, job)
+  })
+
+  const submitted = (
+    caller: Caller,
+    provider: ImageProvider,
+    { endpoint, input, price, unit, units }: Made,
+    usage_endpoint: string,
+    beside: Claim["beside"]
+  ): Effect.Effect<Job, UpstreamProblem | GateRefusal> => {
+    const order: Order = {
+      route: "images",
+      usage_endpoint,
+      type: "image",
+      model: endpoint,
+      provider: provider.id,
+      upstream: provider.upstream,
+      endpoint,
+      input,
+      units,
+      unit,
+      price,
+      error_types
+    }
+    return Effect.catchTags(jobs.submit({ caller, order, beside }), {
+      JobRejected: ({ words }) => new UpstreamRejected(words),
+      VendorBusy: ({ words }) => new UpstreamBusy(words),
+      VendorUnavailable: () => new UpstreamFailed()
+    })
+  }
+
+  /** The job, waited for so many milliseconds at most; as it stands without them. */
+  const answered = (caller: Caller, patience: number | undefined, job: Job): Effect.Effect<ImageJob> =>
+    Effect.map(
+      patience === undefined
+        ? Effect.succeed(job)
+        : Effect.flatMap(Clock.currentTimeMillis, (now) => waited(caller, job, now + patience)),
+      imageJobOf
+    )
+
+  /** The job at its end, or after `until`. */
+  const waited = (caller: Caller, job: Job, until: number): Effect.Effect<Job> =>
+    Effect.gen(function* () {
+      if (job.charge !== undefined || (yield* Clock.currentTimeMillis) > until) return job
+      yield* Effect.sleep(pause)
+      const { request_id } = job
+      const current = yield* jobs.look({ caller, route: "images", request_id })
+      return current === undefined ? job : yield* waited(caller, current, until)
+    })
+
+  const ofCall: ImagesContract["ofCall"] = Effect.fn("Images.ofCall")(function* ({ call, caller, request }) {
+    const job = yield* jobs.ofCall({ caller, route: "images", call })
+    const wait = request === undefined ? creationPatience : request.sync_mode ? patience : undefined
+    return job === undefined ? undefined : yield* answered(caller, wait, job)
+  })
+
+  const status: ImagesContract["status"] = Effect.fn("Images.status")(function* ({ caller, request_id }) {
+    const job = yield* jobs.look({ caller, route: "images", request_id })
+    return job === undefined ? yield* new ImageNotFound({ request_id }) : imageJobOf(job)
+  })
+
+  const download: ImagesContract["download"] = ({ limit, provider, url }) =>
+    Download.download(url, hosts.get(provider) ?? "", limit)
+
+  return { generate, create, status, ofCall, download } satisfies ImagesContract
+})
+
+/** The provider's model for the request, which it must be able to make. */
+const endpointOf = (
+  { endpoint, image_to_image_endpoint, images_max }: ImageProvider,
+  { num_images, source_url }: ImageRequest
+): Effect.Effect<string, InvalidRequest> => {
+  if (num_images > images_max) return InvalidRequest.of("num_images", `a whole number from 1 to ${images_max}`)
+  if (source_url === undefined) return Effect.succeed(endpoint)
+  return image_to_image_endpoint === undefined
+    ? InvalidRequest.of("source_url", "this provider makes no images from images")
+    : Effect.succeed(image_to_image_endpoint)
+}
+
+/** The request as the vendor takes it. */
+const inputOf = ({ source_url, strength, ...request }: ImageRequest) => ({
+  prompt: request.prompt,
+  num_images: request.num_images,
+  image_size: request.image_size,
+  seed: request.seed,
+  guidance_scale: request.guidance_scale,
+  num_inference_steps: request.num_inference_steps,
+  ...(source_url !== undefined && { image_url: source_url, ...(strength !== undefined && { strength }) })
+})
+
+const imageJobOf = ({ charge, error, error_type, output, provider, quote, request_id }: Job): ImageJob => {
+  if (charge === undefined) return { request_id, status: "PROCESSING", provider, quote, charge, error_type }
+  if (output === null) {
+    const why = error ?? "the generation failed"
+    return { request_id, status: "FAILED", provider, error: why, quote, charge, error_type }
+  }
+  const images = Array.isArray(output.images) ? output.images : []
+  return {
+    request_id,
+    status: "COMPLETED",
+    provider,
+    images: images.filter(isObject).map(({ height, url, width }) => ({
+      url: String(url),
+      ...(typeof width === "number" && { width }),
+      ...(typeof height === "number" && { height })
+    })),
+    quote,
+    charge,
+    error_type
+  }
+}

@@ -1,0 +1,210 @@
+/**
+ * Images with OpenAI's fields: what may be asked, what of it a provider makes, and what is answered.
+ *
+ * Where the specification is silent:
+ * - A field that would change the images, and that the provider does not know, is refused by its name. `user` changes nothing and is
+ *   not passed on. `quality` may be `auto` or `standard`, the default of OpenAI's models.
+ * - `model` is the id of a provider, one of its aliases, or its endpoint; without one it is the first provider.
+ * - `size` in pixels is the named size that has as many, or one of the provider's own (`usd_per_image_by_pixels`). `auto` is `square_hd`.
+ * - `response_format` is `url` unless it is said: the vendor's own address, which lives as long as the vendor says.
+ */
+import { Either, Schema } from "effect"
+import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { UnknownModel } from "../../upstream/models/Provider.ts"
+import { OutputFormat } from "./Image.ts"
+import type { ImageSize } from "./Image.ts"
+import { priceOf } from "./Prices.ts"
+import type { ImagePrice } from "./Prices.ts"
+import type { ImageProvider } from "./Settings.ts"
+
+// ---- what may be asked ----------------------------------------------------------------------------------------------------------
+
+/** A field of which only the values that change nothing are taken. */
+const only = <const V extends string | number | boolean>(rule: string, ...values: ReadonlyArray<V>) =>
+  Schema.Literal(...values).annotations({ message: () => ({ message: rule, override: true }) })
+
+const Prompt = Schema.String.pipe(Schema.filter((prompt) => prompt.trim() !== "")).annotations({
+  message: () => ({ message: "required: a text", override: true })
+})
+const countRule = { message: () => ({ message: "a whole number from 1 on", override: true }) }
+const quality = only("auto or standard: its providers have one quality", "auto", "standard")
+const background = only("auto: the provider chooses it", "auto")
+const moderation = only("auto: the provider has its own", "auto")
+const input_fidelity = only("low: the provider knows no other", "low")
+const ResponseFormat = only("one of url, b64_json", "url", "b64_json")
+const whole = "false: images come whole"
+const uncompressed = "100: images are not compressed further"
+const noParts = "0: images come whole"
+
+/** A field that is not known could change the images, and is refused. */
+const strictly = { parseOptions: { onExcessProperty: "error" } } as const
+
+const nullable = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { nullable: true })
+
+export const OpenAiImageRequest = Schema.Struct({
+  prompt: Prompt,
+  model: nullable(Schema.String),
+  n: nullable(Schema.Int.pipe(Schema.positive()).annotations(countRule)),
+  size: nullable(Schema.String),
+  quality: nullable(quality),
+  response_format: nullable(ResponseFormat),
+  output_format: nullable(OutputFormat),
+  background: nullable(background),
+  moderation: nullable(moderation),
+  style: Schema.optional(
+    Schema.Null.annotations({ message: () => ({ message: "left out: its providers have one style", override: true }) })
+  ),
+  output_compression: nullable(only(uncompressed, 100)),
+  partial_images: nullable(only(noParts, 0)),
+  stream: nullable(only(whole, false)),
+  user: nullable(Schema.String)
+}).annotations({ identifier: "OpenAiImageRequest", ...strictly })
+
+/** The fields of the form of an edit, beside its files. */
+export const OpenAiEditFields = Schema.Struct({
+  prompt: Prompt,
+  model: Schema.optional(Schema.String),
+  n: Schema.optional(Schema.NumberFromString.pipe(Schema.int(), Schema.positive()).annotations(countRule)),
+  size: Schema.optional(Schema.String),
+  quality: Schema.optional(quality),
+  response_format: Schema.optional(ResponseFormat),
+  output_format: Schema.optional(OutputFormat),
+  background: Schema.optional(background),
+  input_fidelity: Schema.optional(input_fidelity),
+  output_compression: Schema.optional(only(uncompressed, "100")),
+  partial_images: Schema.optional(only(noParts, "0")),
+  stream: Schema.optional(only(whole, "false")),
+  user: Schema.optional(Schema.String)
+}).annotations(strictly)
+
+/** Either, as it is made: an edit has images, as data URIs. */
+export interface Creation extends Pick<
+  typeof OpenAiEditFields.Type,
+  "prompt" | "model" | "n" | "size" | "response_format" | "output_format"
+> {
+  readonly images?: ReadonlyArray<string> | undefined
+  readonly mask?: string | undefined
+}
+
+// ---- what a provider makes of it -----------------------------------------------------------------------------------------------
+
+/** The provider that a model names, the first without one. */
+export const providerFor = (
+  providers: ReadonlyArray<ImageProvider>,
+  model: string | undefined
+): Either.Either<ImageProvider, UnknownModel> => {
+  const is = ({ aliases, endpoint, id }: ImageProvider) =>
+    id === model || endpoint === model || aliases.includes(model!)
+  const found = model === undefined ? providers[0] : providers.find(is)
+  return found === undefined
+    ? Either.left(
+        new UnknownModel(
+          model ?? "",
+          providers.flatMap(({ aliases, id }) => [id, ...aliases])
+        )
+      )
+    : Either.right(found)
+}
+
+/** What the vendor is asked, and at which price an image. */
+export interface Made extends ImagePrice {
+  readonly endpoint: string
+  readonly input: Record<string, unknown>
+  readonly units: number
+}
+
+/** What a provider would be asked for it; refused where the provider cannot. */
+export const madeOf = (provider: ImageProvider, creation: Creation): Either.Either<Made, InvalidRequest> => {
+  const { images_max, output_formats } = provider
+  const { images, mask, n = 1, output_format, prompt, size = "auto" } = creation
+  if (n > images_max) return refused("n", `a whole number from 1 to ${images_max}`)
+  if (output_format !== undefined && !output_formats.includes(output_format)) {
+    const rule =
+      output_formats.length === 0 ? "left out: this provider chooses it" : `one of ${output_formats.join(", ")}`
+    return refused("output_format", rule)
+  }
+  const vendors = sizeOf(provider, size)
+  if (vendors === undefined) return refused("size", `one of ${sizesTaken(provider).join(", ")}`)
+  const priced = priceOf(provider, typeof vendors === "string" ? vendors : size, images !== undefined)
+  return Either.map(
+    images === undefined ? Either.right(plainly(provider)) : edited(provider, images, mask),
+    (made) => ({
+      endpoint: made.endpoint,
+      input: {
+        prompt,
+        num_images: n,
+        image_size: vendors,
+        ...(output_format !== undefined && { output_format }),
+        ...made.input
+      },
+      units: n,
+      ...priced
+    })
+  )
+}
+
+const refused = (field: string, rule: string) => Either.left(InvalidRequest.of(field, rule))
+
+type Asked = Pick<Made, "endpoint" | "input">
+
+const plainly = ({ endpoint }: ImageProvider): Asked => ({ endpoint, input: {} })
+
+const edited = (
+  { edits, image_to_image_endpoint: endpoint }: ImageProvider,
+  images: ReadonlyArray<string>,
+  mask: string | undefined
+): Either.Either<Asked, InvalidRequest> => {
+  const how = edits ?? (endpoint === undefined ? undefined : { endpoint, images_max: 1, mask: false })
+  if (how === undefined) return refused("image", "this provider makes no images from images")
+  if (images.length > how.images_max) return refused("image", `up to ${how.images_max}, as this provider takes`)
+  if (mask !== undefined && !how.mask) return refused("mask", "left out: this provider takes none")
+  const source = how.images_max === 1 ? { image_url: images[0] } : { image_urls: images }
+  return Either.right({ endpoint: how.endpoint, input: { ...source, ...(mask !== undefined && { mask_url: mask }) } })
+}
+
+/** The named sizes, by their pixels. */
+const named: Readonly<Record<string, ImageSize>> = {
+  "1024x1024": "square_hd",
+  "512x512": "square",
+  "768x1024": "portrait_4_3",
+  "576x1024": "portrait_16_9",
+  "1024x768": "landscape_4_3",
+  "1024x576": "landscape_16_9"
+}
+
+const sizesTaken = ({ price_by_pixels }: ImageProvider): ReadonlyArray<string> => [
+  ...new Set(["auto", ...Object.keys(named), ...Object.keys(price_by_pixels)])
+]
+
+/** A size as the vendor knows it; `undefined` where the provider does not make it. */
+const sizeOf = ({ price_by_pixels }: ImageProvider, size: string) => {
+  if (Object.hasOwn(price_by_pixels, size)) {
+    const [width, height] = size.split("x").map(Number)
+    return { width, height }
+  }
+  if (size === "auto") return "square_hd"
+  return Object.hasOwn(named, size) ? named[size] : undefined
+}
+
+// ---- what is answered ------------------------------------------------------------------------------------------------------------
+
+export const OpenAiImages = Schema.Struct({
+  /** Seconds since 1970. */
+  created: Schema.Int,
+  data: Schema.Array(
+    Schema.Struct({
+      url: Schema.optionalWith(Schema.String, { exact: true }),
+      b64_json: Schema.optionalWith(Schema.String, { exact: true })
+    })
+  )
+}).annotations({ identifier: "OpenAiImages" })
+export interface OpenAiImages extends Schema.Schema.Type<typeof OpenAiImages> {}
+
+/** The media type of an image by its first bytes; `undefined` of anything but PNG, JPEG and WebP. */
+export const imageTypeOf = (bytes: Buffer): string | undefined => {
+  if (bytes.subarray(0, 8).equals(Buffer.from("\x89PNG\r\n\x1a\n", "latin1"))) return "image/png"
+  if (bytes.subarray(0, 3).equals(Buffer.from([0xff, 0xd8, 0xff]))) return "image/jpeg"
+  return bytes.toString("latin1", 0, 4) === "RIFF" && bytes.toString("latin1", 8, 12) === "WEBP"
+    ? "image/webp"
+    : undefined
+}

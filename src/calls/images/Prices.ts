@@ -1,0 +1,73 @@
+/** The prices of a provider's images: by size, and for images that are made from images. */
+import { Schema } from "effect"
+import * as Price from "../../kernel/Price.ts"
+import type { UnitPrice } from "../../kernel/Price.ts"
+import { imageSizes } from "../media/Model.ts"
+import type { ImageProvider } from "./Settings.ts"
+
+/** A price, and what the line of a charge calls a unit of it. */
+export interface ImagePrice {
+  readonly price: UnitPrice
+  readonly unit: "image" | "edited image"
+}
+
+type PricesOfSizes = Readonly<Record<string, UnitPrice | undefined>>
+
+const priceIn = (prices: PricesOfSizes, size: string): UnitPrice | undefined =>
+  Object.hasOwn(prices, size) ? prices[size] : undefined
+
+/** The price of an image of a size, which is named or in pixels. An edit without a price of its own costs what any image costs. */
+export const priceOf = (provider: ImageProvider, size: string, edited: boolean): ImagePrice => {
+  const { edit_price, edit_price_by_pixels, edit_price_by_size, price, price_by_pixels, price_by_size } = provider
+  const own = edited
+    ? (priceIn(edit_price_by_pixels, size) ?? priceIn(edit_price_by_size, size) ?? edit_price)
+    : undefined
+  return own === undefined
+    ? { price: priceIn(price_by_pixels, size) ?? priceIn(price_by_size, size) ?? price, unit: "image" }
+    : { price: own, unit: "edited image" }
+}
+
+/** The sizes that a provider makes: the named ones, and its own in pixels. */
+export const sizesOf = ({ price_by_pixels }: ImageProvider): ReadonlyArray<string> => [
+  ...imageSizes,
+  ...Object.keys(price_by_pixels)
+]
+
+/** Whether a provider makes images from images. */
+export const isEditor = ({ edits, image_to_image_endpoint }: ImageProvider): boolean =>
+  edits !== undefined || image_to_image_endpoint !== undefined
+
+/** The providers with their prices. */
+export const ImageProviderList = Schema.Struct({
+  providers: Schema.Array(
+    Schema.Struct({
+      id: Schema.String,
+      name: Schema.String,
+      description: Schema.String,
+      /** What an image of each size costs. */
+      prices: Schema.Array(
+        Schema.Struct({
+          size: Schema.String,
+          usd_per_image: Schema.Number,
+          /** For an image that is made from images, where the provider makes such. */
+          usd_per_edited_image: Schema.optionalWith(Schema.Number, { exact: true })
+        })
+      )
+    })
+  )
+}).annotations({ identifier: "ImageProviderList" })
+
+const usdOf = ({ price }: ImagePrice): number => Number(Price.toDecimal(price))
+
+export const listOf = (providers: ReadonlyArray<ImageProvider>): typeof ImageProviderList.Type => ({
+  providers: providers.map((provider) => ({
+    id: provider.id,
+    name: provider.name,
+    description: provider.description,
+    prices: sizesOf(provider).map((size) => ({
+      size,
+      usd_per_image: usdOf(priceOf(provider, size, false)),
+      ...(isEditor(provider) && { usd_per_edited_image: usdOf(priceOf(provider, size, true)) })
+    }))
+  }))
+})

@@ -1,0 +1,78 @@
+/** The providers of images of the configuration file: `tools.images`. */
+import { Context, Layer, Schema } from "effect"
+import { UsdPer } from "../../kernel/Price.ts"
+import type { UnitPrice } from "../../kernel/Price.ts"
+import { Count, distinct, NonEmpty, readAs } from "../../kernel/Setting.ts"
+import { imageSizes } from "../media/Model.ts"
+import { named, providerFields } from "../../upstream/models/Provider.ts"
+import { OutputFormat } from "./Image.ts"
+import type { ImageSize } from "./Image.ts"
+
+type BySize = { readonly [Size in ImageSize]: Schema.optional<Schema.Schema<UnitPrice, string | number>> }
+
+/** `1536x1024` */
+const Pixels = Schema.String.pipe(
+  Schema.pattern(/^[1-9]\d{1,4}x[1-9]\d{1,4}$/, { message: () => "a size in pixels, like 1536x1024" })
+)
+
+const pricesBySize = Schema.optionalWith(
+  Schema.Struct(Object.fromEntries(imageSizes.map((size) => [size, Schema.optional(UsdPer(1))])) as BySize),
+  { default: () => ({}) }
+)
+const pricesByPixels = Schema.optionalWith(Schema.Record({ key: Pixels, value: UsdPer(1) }), { default: () => ({}) })
+
+/** A provider with a generation queue in the manner of fal. */
+export const ImageProvider = readAs(
+  Schema.Struct({
+    ...providerFields,
+    /** Where its models are below the upstream's address: from a text, and from an image. */
+    endpoint: NonEmpty,
+    image_to_image_endpoint: Schema.optional(NonEmpty),
+    /** USD an image, unless its size has a price of its own. */
+    price: Schema.propertySignature(UsdPer(1)).pipe(Schema.fromKey("usd_per_image")),
+    /** The most images of one request. */
+    images_max: Schema.optionalWith(Count, { default: () => 10 }),
+    price_by_size: pricesBySize.pipe(Schema.fromKey("usd_per_image_by_size")),
+    /** Sizes in pixels that it makes beside the named ones, each with its price: `{ "1536x1024": "0.06" }`. */
+    price_by_pixels: pricesByPixels.pipe(Schema.fromKey("usd_per_image_by_pixels")),
+    /**
+     * USD an image that is made from images: an edit, or one with a source. The price of its size goes before. Without either it costs
+     * what any image of its size costs.
+     */
+    edit_price: Schema.optionalWith(Schema.UndefinedOr(UsdPer(1)), { default: () => undefined }).pipe(
+      Schema.fromKey("usd_per_edited_image")
+    ),
+    edit_price_by_size: pricesBySize.pipe(Schema.fromKey("usd_per_edited_image_by_size")),
+    edit_price_by_pixels: pricesByPixels.pipe(Schema.fromKey("usd_per_edited_image_by_pixels")),
+    /** The forms that a caller may choose between; without any the vendor chooses. */
+    output_formats: Schema.optionalWith(Schema.Array(OutputFormat), { default: () => [] }),
+    /** How it edits images; without it, by `image_to_image_endpoint`, one image and no mask. */
+    edits: Schema.optional(
+      Schema.Struct({
+        endpoint: NonEmpty,
+        /** More than one are sent as `image_urls`, one as `image_url`. */
+        images_max: Schema.optionalWith(Count, { default: () => 1 }),
+        /** Whether it takes a mask, as `mask_url`. */
+        mask: Schema.optionalWith(Schema.Boolean, { default: () => false })
+      })
+    ),
+    /** What callers of OpenAI's path may call it beside its id, as the `model`. */
+    aliases: Schema.optionalWith(Schema.Array(NonEmpty), { default: () => [] })
+  }),
+  named
+)
+export interface ImageProvider extends Schema.Schema.Type<typeof ImageProvider> {}
+
+/** The first is asked unless a caller picks another. */
+export class ImageProviders extends Context.Tag("tollgate/images/ImageProviders")<
+  ImageProviders,
+  ReadonlyArray<ImageProvider>
+>() {
+  static readonly layer = (providers: ReadonlyArray<ImageProvider>) => Layer.succeed(ImageProviders, providers)
+  /** No images. */
+  static readonly layerNone = Layer.succeed(ImageProviders, [])
+}
+
+export const fields = { images: Schema.optionalWith(distinct(ImageProvider), { default: () => [] }) }
+
+export const layer = ({ images }: { readonly images: ReadonlyArray<ImageProvider> }) => ImageProviders.layer(images)

@@ -1,0 +1,135 @@
+/** What the media routes answer, and how a model and a job become such an answer. */
+import { Schema } from "effect"
+import { Moment } from "../../kernel/Moment.ts"
+import { Usd } from "../../kernel/Money.ts"
+import { Paginated } from "../../kernel/Page.ts"
+import * as Price from "../../kernel/Price.ts"
+import { FailureType, JobStatus } from "./Job.ts"
+import type { Job } from "./Job.ts"
+import type { MediaModel } from "./Model.ts"
+
+export const MediaModelEntry = Schema.Struct({
+  id: Schema.String,
+  display_name: Schema.String,
+  type: Schema.Literal("video", "image"),
+  unit: Schema.Literal("second", "image"),
+  unit_price_usd: Schema.Number,
+  pricing_note: Schema.String,
+  default: Schema.Boolean
+}).annotations({ identifier: "MediaModelEntry" })
+
+/** A model as the list shows it, at the price of its defaults. */
+export const entryOf = (model: MediaModel): typeof MediaModelEntry.Type => {
+  const price =
+    model.type === "image"
+      ? model.price
+      : model.audio === "on"
+        ? model.resolutions[0].price_with_audio
+        : model.resolutions[0].price
+  return {
+    id: model.id,
+    display_name: model.display_name,
+    type: model.type,
+    unit: model.type === "video" ? "second" : "image",
+    unit_price_usd: Number(Price.toDecimal(price)),
+    pricing_note: model.pricing_note,
+    default: model.type === "image" && model.default
+  }
+}
+
+export const MediaSubmitted = Schema.Struct({
+  request_id: Schema.String,
+  model: Schema.String,
+  provider: Schema.String,
+  status: JobStatus,
+  queue_position: Schema.Int,
+  /** The quote; it does not change. */
+  cost_usd: Usd,
+  units: Schema.Number,
+  unit: Schema.String
+}).annotations({ identifier: "MediaSubmitted" })
+export type MediaSubmitted = typeof MediaSubmitted.Type
+
+export const submittedOf = (job: Job): MediaSubmitted => ({
+  request_id: job.request_id,
+  model: job.model,
+  provider: job.provider,
+  status: job.status,
+  queue_position: job.queue_position ?? 0,
+  cost_usd: job.quote,
+  units: job.units,
+  unit: job.unit
+})
+
+const failure = {
+  /** Of a generation that failed. */
+  error: Schema.optionalWith(Schema.String, { exact: true }),
+  error_type: Schema.optionalWith(FailureType, { exact: true })
+} as const
+
+const failureOf = ({ error, error_type }: Job) => ({
+  ...(error !== null && { error }),
+  ...(error_type !== null && { error_type })
+})
+
+export const MediaStatus = Schema.Struct({
+  request_id: Schema.String,
+  model: Schema.String,
+  status: JobStatus,
+  metrics: Schema.Struct({ inference_time: Schema.Number }),
+  /** The charge is final. */
+  settled: Schema.Boolean,
+  /** The quote until it is settled, then the charge. */
+  cost_usd: Usd,
+  units: Schema.Number,
+  unit: Schema.String,
+  ...failure
+}).annotations({ identifier: "MediaStatus" })
+export type MediaStatus = typeof MediaStatus.Type
+
+export const statusOf = (job: Job): MediaStatus => ({
+  request_id: job.request_id,
+  model: job.model,
+  status: job.status,
+  // A number at all times: vendors report it at the end, if ever.
+  metrics: { inference_time: job.inference_time ?? 0 },
+  settled: job.charge !== undefined,
+  cost_usd: job.charge === undefined ? job.quote : job.charge.charged,
+  units: job.units,
+  unit: job.unit,
+  ...failureOf(job)
+})
+
+/** A job in a list: how it stood when somebody last looked. What it made is in its result. */
+export const MediaJobEntry = Schema.Struct({
+  ...MediaStatus.fields,
+  type: Schema.Literal("video", "image"),
+  provider: Schema.String,
+  created_at: Moment
+}).annotations({ identifier: "MediaJobEntry" })
+
+export const jobEntryOf = (job: Job): typeof MediaJobEntry.Type => ({
+  ...statusOf(job),
+  type: job.type,
+  provider: job.provider,
+  created_at: job.created_at
+})
+
+export const MediaJobPage = Paginated(MediaJobEntry).annotations({ identifier: "MediaJobPage" })
+
+export const MediaResult = Schema.Struct({
+  request_id: Schema.String,
+  model: Schema.String,
+  status: JobStatus,
+  output: Schema.Record({ key: Schema.String, value: Schema.Unknown }),
+  ...failure
+}).annotations({ identifier: "MediaResult" })
+export type MediaResult = typeof MediaResult.Type
+
+export const resultOf = (job: Job): MediaResult => ({
+  request_id: job.request_id,
+  model: job.model,
+  status: job.status,
+  output: job.output ?? {},
+  ...failureOf(job)
+})

@@ -1,0 +1,87 @@
+/** A generation job: what is ordered of a vendor, and how it stands. */
+import { Duration, Schema } from "effect"
+import type { Caller } from "../../kernel/Caller.ts"
+import type { Nano } from "../../kernel/Money.ts"
+import { charge } from "../../kernel/Price.ts"
+import type { UnitPrice } from "../../kernel/Price.ts"
+import type { NotTaken } from "../../upstream/generation/GenerationQueue.ts"
+
+/** The route that took a job. Clients of the other one do not see it. */
+export type JobRoute = "media" | "images"
+
+/** What is to be made, at which price. */
+export interface Order {
+  readonly route: JobRoute
+  /** What usage records call the route. */
+  readonly usage_endpoint: string
+  readonly type: "video" | "image"
+  readonly model: string
+  readonly provider: string
+  readonly upstream: string
+  readonly endpoint: string
+  /** For the vendor. */
+  readonly input: Record<string, unknown>
+  readonly units: number
+  readonly unit: string
+  /** USD a unit. */
+  readonly price: UnitPrice
+  /** The `error_type` of the usage record where the vendor does not take the job: the code that the route refuses with. */
+  readonly error_types: Readonly<Record<NotTaken["_tag"], string>>
+}
+
+/** What an order is charged when it succeeds: its quote. */
+export const quoteOf = ({ price, units }: Pick<Order, "price" | "units">): Nano => charge([{ units, price }])
+
+export type JobStatus = typeof JobStatus.Type
+export const JobStatus = Schema.Literal("IN_QUEUE", "IN_PROGRESS", "COMPLETED", "CANCELLED")
+
+/** Why a generation failed. */
+export type FailureType = typeof FailureType.Type
+export const FailureType = Schema.Literal("media_rejected", "media_failed", "media_rate_limited", "media_unavailable")
+
+/** What a job was charged in the end: its quote, or nothing. */
+export interface JobCharge {
+  /** The usage record. */
+  readonly usage_id: string
+  readonly charged: Nano
+}
+
+export interface Job {
+  readonly request_id: string
+  readonly model: string
+  readonly provider: string
+  /** A job that failed is `COMPLETED`, with an `error`. */
+  readonly status: JobStatus
+  readonly queue_position: number | null
+  readonly units: number
+  readonly unit: string
+  /** What is reserved while it runs. It does not change. */
+  readonly quote: Nano
+  /** `undefined` until the job has ended. */
+  readonly charge: JobCharge | undefined
+  /** Seconds, as the vendor reports them. */
+  readonly inference_time: number | null
+  /** What was made: `null` until there is a valid result. */
+  readonly output: Record<string, unknown> | null
+  readonly type: Order["type"]
+  /** Milliseconds since 1970. */
+  readonly created_at: number
+  readonly error: string | null
+  readonly error_type: FailureType | null
+}
+
+/**
+ * Who asks for jobs. An API key and an application's token reach those that they made themselves; a person's own sign-in reaches all of
+ * theirs in its tenant.
+ */
+export type JobCaller = Pick<Caller, "account_id" | "tenant_id" | "application_id" | "oauth_client">
+
+/** Names one job on a route that the caller reaches. */
+export interface JobKey {
+  readonly caller: JobCaller
+  readonly route: JobRoute
+  readonly request_id: string
+}
+
+/** How long a job may take before it counts as failed. */
+export const lifetime = Duration.hours(24)

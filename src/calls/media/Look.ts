@@ -1,0 +1,221 @@
+/**
+ * Looks at a vendor: how a job stands there, and the end of a job in one transaction with its charge. Looks at one job never overlap,
+ * and clients cause only so many of them.
+ */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { Clock, Deferred, Duration, Effect, FiberId } from "effect"
+import type { Context, Scope } from "effect"
+import { failure } from "../../books/gate/Gate.ts"
+import type { Admission, Gate, Measured } from "../../books/gate/Gate.ts"
+import { fromRow } from "../../kernel/Money.ts"
+import type { Writer } from "../../books/ledger/Writer.ts"
+import { isObject } from "../../upstream/wire/Failures.ts"
+import * as Vendor from "../../upstream/generation/GenerationQueue.ts"
+import type { Upstream, Upstreams } from "../../upstream/models/Upstreams.ts"
+import { lifetime } from "./Job.ts"
+import type { FailureType, Order } from "./Job.ts"
+import * as Rows from "./Rows.ts"
+import type { End, Row } from "./Rows.ts"
+import { Watch } from "./Watch.ts"
+
+interface Needs {
+  readonly sql: SqlClient
+  readonly writer: Context.Tag.Service<Writer>
+  readonly gate: Context.Tag.Service<Gate>
+  readonly upstreams: Context.Tag.Service<Upstreams>
+  /** Where looks run: a client that leaves does not end the look that others wait for. */
+  readonly scope: Scope.Scope
+}
+
+export type Looks = ReturnType<typeof make>
+
+export const make = ({ gate, scope, sql, upstreams, writer }: Needs) => {
+  const rows = Rows.make(sql)
+  /** What is remembered of open jobs, by their ids. */
+  const watches = new Map<string, Watch<Row>>()
+  const watchOf = (id: string, now: number): Watch<Row> => {
+    let watch = watches.get(id)
+    if (watch === undefined) watches.set(id, (watch = new Watch(now)))
+    return watch
+  }
+
+  /**
+   * The job after a look at the vendor. Who comes while a look is under way waits for that one, whoever began it; a client who comes
+   * too often is answered with what is known.
+   */
+  const look = (row: Row, by: "client" | "service"): Effect.Effect<Row> =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      if (row.settled === 1) return Effect.succeed(row)
+      const watch = watchOf(row.id, now)
+      if (watch.looking !== undefined) return Deferred.await(watch.looking)
+      if (by === "client" && !watch.lookPace.take(now)) return Effect.succeed(row)
+      const looking = (watch.looking = Deferred.unsafeMake<Row>(FiberId.none))
+      return Effect.interruptible(lookNow(row, watch, by)).pipe(
+        Effect.onExit((exit) => {
+          watch.looking = undefined
+          if (exit._tag === "Success" && exit.value.settled === 1) watches.delete(row.id)
+          return Deferred.done(looking, exit)
+        }),
+        Effect.forkIn(scope),
+        Effect.zipRight(Deferred.await(looking))
+      )
+    })
+
+  const lookNow = Effect.fnUntraced(function* (
+    row: Row,
+    watch: Watch<Row>,
+    by: "client" | "service"
+  ): Effect.fn.Return<Row> {
+    const admission = yield* gate.resume(row.call)
+    if (admission === undefined || row.vendor_id === null) return yield* endInterrupted(row, admission)
+    const upstream = upstreams.get(row.upstream)
+    const now = yield* Clock.currentTimeMillis
+    if (upstream === undefined) {
+      return yield* fail(row, admission, "media_unavailable", "the configuration names its vendor no more")
+    }
+    if (now - row.created_at > Duration.toMillis(lifetime)) {
+      yield* Effect.ignore(Vendor.cancel(upstream, admission, row.endpoint, row.vendor_id))
+      return yield* fail(row, admission, "media_failed", "it took longer than a day")
+    }
+    if (by === "service" && row.cancel_requested === 1) yield* cancelAt(upstream, row, admission, now)
+    const standing = yield* Effect.option(Vendor.standing(upstream, admission, row.endpoint, row.vendor_id))
+    // It could not be asked just now: what was known stands.
+    if (standing._tag === "None") return row
+    switch (standing.value.how) {
+      case "queued":
+        return yield* progress(row, "IN_QUEUE", standing.value.queue_position)
+      case "running":
+        return yield* progress(row, "IN_PROGRESS", null)
+      case "cancelled":
+        return yield* endCancelled(row, admission)
+      case "gone":
+        // After a cancel too: a job that runs on is charged, and a 404 may be a mistake of the moment.
+        if (!watch.isOneMistakeTooMany()) return row
+        return row.cancel_requested === 1
+          ? yield* endCancelled(row, admission)
+          : yield* fail(row, admission, "media_unavailable", "the vendor lost it")
+      case "failed":
+        return yield* fail(row, admission, "media_failed", standing.value.error)
+      case "completed":
+        return yield* complete(upstream, row, watch, admission, standing.value.inference_time)
+    }
+  })
+
+  /** Nothing is reserved for the job, or no vendor has it: it was settled a moment ago, or its submission broke off. */
+  const endInterrupted = Effect.fnUntraced(function* (row: Row, admission: Admission | undefined) {
+    const current = (yield* rows.byId(row.id)) ?? row
+    if (current.settled === 1 || admission !== undefined) return current
+    const end: End = { status: "COMPLETED", cost: 0n, error: "it was interrupted", error_type: "media_failed" }
+    const now = yield* Clock.currentTimeMillis
+    yield* Effect.ignore(writer.submit({ postings: [], statements: [rows.end(row.id, end, now)] }))
+    return (yield* rows.byId(row.id)) ?? current
+  })
+
+  /** The vendor says that it is done: the quote is charged if the result is there and is what was asked for. */
+  const complete = Effect.fnUntraced(function* (
+    upstream: Upstream,
+    row: Row,
+    watch: Watch<Row>,
+    admission: Admission,
+    inference_time: number | null
+  ) {
+    const result = yield* Effect.option(Vendor.result(upstream, admission, row.endpoint, row.vendor_id!))
+    if (result._tag === "None") {
+      return watch.isOneMistakeTooMany()
+        ? yield* fail(row, admission, "media_failed", "its result could not be fetched")
+        : row
+    }
+    if (result.value.how === "failed") return yield* fail(row, admission, result.value.error_type, result.value.error)
+    const output = outputOf(row.type, result.value.output)
+    if (output === undefined) {
+      return watch.isOneMistakeTooMany() ? yield* fail(row, admission, "media_failed", "its result is not valid") : row
+    }
+    // The quote, whatever was made: a longer video than was asked for is the vendor's affair.
+    const cost = fromRow(row.quote)
+    const measured: Measured = {
+      cost,
+      prompt_tokens: 0,
+      completion_tokens: 0,
+      units: row.units,
+      provider: row.provider,
+      success: true,
+      error_type: null,
+      usage_source: "counted"
+    }
+    return yield* settle(row, admission, measured, { status: "COMPLETED", cost, inference_time, output })
+  })
+
+  const fail = (row: Row, admission: Admission, error_type: FailureType, error: string) =>
+    settle(row, admission, failure(error_type), { status: "COMPLETED", cost: 0n, error_type, error })
+
+  const endCancelled = (row: Row, admission: Admission) =>
+    settle(row, admission, failure("cancelled"), { status: "CANCELLED", cost: 0n })
+
+  /** Charge and end in one transaction. Where somebody else was faster, their end stands. */
+  const settle = Effect.fnUntraced(function* (row: Row, admission: Admission, measured: Measured, end: End) {
+    const now = yield* Clock.currentTimeMillis
+    yield* Effect.ignore(admission.settleBeside(measured, [rows.end(row.id, end, now)]))
+    return (yield* rows.byId(row.id)) ?? row
+  })
+
+  const progress = Effect.fnUntraced(function* (
+    row: Row,
+    reported: "IN_QUEUE" | "IN_PROGRESS",
+    queue_position: number | null
+  ) {
+    // Who has cancelled sees that, until the vendor says how the job ended.
+    const status: Row["status"] = row.cancel_requested === 1 ? "CANCELLED" : reported
+    if (row.status === status && row.queue_position === queue_position) return row
+    const now = yield* Clock.currentTimeMillis
+    const updated = { ...row, status, queue_position }
+    return yield* writer
+      .submit({ postings: [], statements: [rows.progress(row.id, status, queue_position, now)] })
+      .pipe(
+        Effect.flatMap(() => Effect.map(rows.byId(row.id), (current) => current ?? updated)),
+        // It is so whether that can be written just now or not.
+        Effect.catchTag("BooksUnavailable", () => Effect.succeed(updated)),
+        Effect.orDie
+      )
+  })
+
+  /** Asks the vendor to stop until it has heard that, but not too often. `undefined`: it was not asked, or has not heard. */
+  const cancelAt = (
+    upstream: Upstream,
+    row: Row,
+    admission: Admission,
+    now: number
+  ): Effect.Effect<"asked" | "completed" | undefined> => {
+    const watch = watchOf(row.id, now)
+    return watch.cancelled !== undefined || row.vendor_id === null || !watch.cancelPace.take(now)
+      ? Effect.succeed(watch.cancelled)
+      : Effect.match(Vendor.cancel(upstream, admission, row.endpoint, row.vendor_id), {
+          onFailure: () => undefined,
+          onSuccess: (answer) => (watch.cancelled = answer)
+        })
+  }
+
+  return { rows, watches, watchOf, look, fail, cancelAt }
+}
+
+/** How deep an output may be nested: much deeper it could be read, but not be written down again. */
+const nestedMax = 1_000
+
+const isShallow = (value: unknown, most = nestedMax): boolean =>
+  typeof value !== "object" ||
+  value === null ||
+  (most > 0 && Object.values(value).every((one) => isShallow(one, most - 1)))
+
+/** The output in the documented shape; `undefined` where what was to be made is not in it, or it is nested too deeply. */
+export const outputOf = (type: Order["type"], output: Record<string, unknown>): Record<string, unknown> | undefined => {
+  if (!isShallow(output)) return undefined
+  if (type === "video") {
+    const { video } = output
+    return isObject(video) && isAddress(video.url) ? output : undefined
+  }
+  const { images } = output
+  if (!Array.isArray(images) || images.length === 0) return undefined
+  const complete = images.every((image: unknown) => isObject(image) && isAddress(image.url))
+  return complete ? output : undefined
+}
+
+const isAddress = (url: unknown): boolean => typeof url === "string" && /^(https?:\/\/|data:)/.test(url)

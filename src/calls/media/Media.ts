@@ -1,0 +1,157 @@
+/** Images and videos by quote: a job is submitted, its quote is reserved, and it is charged once, when there is a valid result. */
+import { Context, Effect, Layer } from "effect"
+import type { Claim } from "../../books/gate/Gate.ts"
+import type { GateRefusal } from "../../books/gate/Problems.ts"
+import type { Caller } from "../../kernel/Caller.ts"
+import type { Nano } from "../../kernel/Money.ts"
+import { paginated } from "../../kernel/Page.ts"
+import type { Paged, PageOf } from "../../kernel/Page.ts"
+import type { BooksUnavailable } from "../../books/ledger/Problems.ts"
+import * as Content from "./Content.ts"
+import type { MediaContent } from "./Content.ts"
+import { quoteOf } from "./Job.ts"
+import type { Job, Order } from "./Job.ts"
+import { Jobs } from "./Jobs.ts"
+import * as Model from "./Model.ts"
+import type { MediaRequest } from "./Model.ts"
+import {
+  MediaAlreadyCompleted,
+  MediaNotCompleted,
+  MediaNotFound,
+  MediaRateLimited,
+  MediaRejected,
+  MediaUnavailable
+} from "./Problems.ts"
+import { upstreamLookup } from "../../upstream/models/Upstreams.ts"
+import { MediaModels } from "./Settings.ts"
+
+/** What a job would cost. */
+export interface MediaQuote {
+  readonly model: string
+  readonly provider: string
+  readonly quote: Nano
+  readonly units: number
+  readonly unit: "second" | "image"
+}
+
+/** A job of the caller, by the id that its submission was answered with. */
+export interface MediaJob {
+  readonly caller: Caller
+  readonly request_id: string
+}
+
+export interface MediaContract {
+  /** What the job would cost; nothing is reserved and no vendor is asked. */
+  readonly quote: (job: MediaRequest) => Effect.Effect<MediaQuote, MediaRejected>
+  /** Reserves the quote and hands the job to the vendor. Nothing is charged yet. `beside` stands or falls with the reservation. */
+  readonly submit: (request: {
+    readonly caller: Caller
+    readonly job: MediaRequest
+    readonly beside?: Claim["beside"]
+  }) => Effect.Effect<Job, MediaRejected | MediaRateLimited | MediaUnavailable | GateRefusal>
+  /** How the job stands, after a look at the vendor. Its `charge` is there once it has ended. */
+  readonly status: (request: MediaJob) => Effect.Effect<Job, MediaNotFound>
+  /** The job once it is completed: with its `output`, or with the `error` that it ended with. */
+  readonly result: (request: MediaJob) => Effect.Effect<Job, MediaNotFound | MediaNotCompleted>
+  /** A file of the result, from the vendor, by its place among those that the job has made (from 0). Addresses of vendors are temporary. */
+  readonly content: (
+    request: MediaJob & { readonly index: number }
+  ) => Effect.Effect<MediaContent, MediaNotFound | MediaNotCompleted | MediaRateLimited | MediaUnavailable>
+  /** Asks the vendor to stop, best effort: the quote stays reserved until the vendor says how the job ended. */
+  readonly cancel: (request: MediaJob) => Effect.Effect<Job, MediaNotFound | MediaAlreadyCompleted | BooksUnavailable>
+  /** A page of the caller's jobs, the newest first, as they stood when somebody last looked. */
+  readonly list: (request: { readonly caller: Caller } & PageOf) => Effect.Effect<Paged<Job>>
+  /** The job that a metered call made; `undefined` where it made none. */
+  readonly ofCall: (request: { readonly caller: Caller; readonly call: string }) => Effect.Effect<Job | undefined>
+}
+
+export class Media extends Context.Tag("tollgate/media/Media")<Media, MediaContract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(Media, make))
+}
+
+const error_types: Order["error_types"] = {
+  JobRejected: "media_rejected",
+  VendorBusy: "media_rate_limited",
+  VendorUnavailable: "media_unavailable"
+}
+
+const make = Effect.gen(function* () {
+  const jobs = yield* Jobs
+  const models = yield* MediaModels
+  const upstreamOf = yield* upstreamLookup("media model", models)
+  const files = Content.make()
+
+  const quote: MediaContract["quote"] = (job) =>
+    Effect.map(Model.quoteOf(models, job), ({ model, price, unit, units }) => ({
+      model: model.id,
+      provider: model.upstream,
+      quote: quoteOf({ price, units }),
+      units,
+      unit
+    }))
+
+  const submit: MediaContract["submit"] = Effect.fn("Media.submit")(function* ({ beside, caller, job }) {
+    const { input, model, price, unit, units } = yield* Model.quoteOf(models, job)
+    const order: Order = {
+      route: "media",
+      usage_endpoint: "media/generate",
+      type: model.type,
+      model: model.id,
+      provider: model.upstream,
+      upstream: model.upstream,
+      endpoint: model.endpoint,
+      input,
+      units,
+      unit,
+      price,
+      error_types
+    }
+    return yield* Effect.catchTags(jobs.submit({ caller, order, beside }), {
+      JobRejected: ({ words }) => new MediaRejected(words),
+      VendorBusy: ({ words }) => new MediaRateLimited(words),
+      VendorUnavailable: () => new MediaUnavailable()
+    })
+  })
+
+  const keyOf = ({ caller, request_id }: MediaJob) => ({
+    caller,
+    route: "media" as const,
+    request_id
+  })
+  const found = (request_id: string) => (job: Job | undefined) =>
+    job === undefined ? new MediaNotFound({ request_id }) : Effect.succeed(job)
+
+  const status: MediaContract["status"] = (request) =>
+    Effect.flatMap(jobs.look(keyOf(request)), found(request.request_id))
+
+  const result: MediaContract["result"] = (request) =>
+    Effect.filterOrFail(
+      status(request),
+      (job) => job.status === "COMPLETED" && job.charge !== undefined,
+      ({ request_id, status }) => new MediaNotCompleted({ request_id, state: status })
+    )
+
+  const content: MediaContract["content"] = Effect.fn("Media.content")(function* ({ index, ...request }) {
+    const job = yield* result(request)
+    const url = Content.addressesOf(job.output ?? {})[index]
+    if (url === undefined) return yield* new MediaNotFound({ request_id: job.request_id })
+    const name = index === 0 ? job.request_id : `${job.request_id}-${index}`
+    return yield* files.open(request.caller.account_id, url, upstreamOf(job.provider)?.host ?? "", name)
+  })
+
+  const cancel: MediaContract["cancel"] = (request) =>
+    Effect.filterOrFail(
+      Effect.flatMap(jobs.cancel(keyOf(request)), found(request.request_id)),
+      (job) => job.status !== "COMPLETED",
+      ({ request_id }) => new MediaAlreadyCompleted({ request_id })
+    )
+
+  const ofCall: MediaContract["ofCall"] = ({ call, caller }) => jobs.ofCall({ caller, route: "media", call })
+
+  const list: MediaContract["list"] = ({ caller, page, per_page }) =>
+    Effect.map(jobs.page(caller, "media", { page, per_page }), ({ jobs, total }) =>
+      paginated({ page, per_page }, total, jobs)
+    )
+
+  return { list, quote, submit, status, result, content, cancel, ofCall } satisfies MediaContract
+})

@@ -1,0 +1,267 @@
+/**
+ * Media models, what may be asked of each, and the quote that follows: a pure decision, made before anything runs.
+ *
+ * Where the specification is silent:
+ * - Parameters of media models that nobody has listed (`passes`) do not reach the vendor: they could change what it charges.
+ */
+import { Either, Schema } from "effect"
+import type { UnitPrice } from "../../kernel/Price.ts"
+import { isObject } from "../../upstream/wire/Failures.ts"
+import { MediaRejected } from "./Problems.ts"
+
+interface ModelFacts {
+  readonly id: string
+  readonly display_name: string
+  readonly pricing_note: string
+  /** The name of the upstream in the configuration, and where the model is on it. */
+  readonly upstream: string
+  readonly endpoint: string
+  /** Parameters of the model's own that pass as they are. None of them may change what the vendor charges. */
+  readonly passes: ReadonlyArray<string>
+  readonly prompt_required: boolean
+}
+
+export interface Resolution {
+  readonly tier: string
+  /** USD a second, without sound and with it. */
+  readonly price: UnitPrice
+  readonly price_with_audio: UnitPrice
+}
+
+export interface VideoModel extends ModelFacts {
+  readonly type: "video"
+  /** The first is the default; a model without tiers has one without a name. */
+  readonly resolutions: readonly [Resolution, ...ReadonlyArray<Resolution>]
+  /** Seconds: a range, a set, or nothing declared. */
+  readonly duration:
+    | { readonly min: number; readonly max: number }
+    | { readonly set: ReadonlyArray<number> }
+    | undefined
+  readonly default_duration: number
+  /** Whether it can make sound, and does unless told otherwise. */
+  readonly audio: "none" | "off" | "on"
+  /** Made from a first frame: `start_image_url` must be given, and elsewhere must not. */
+  readonly from_image: boolean
+}
+
+export interface ImageModel extends ModelFacts {
+  readonly type: "image"
+  /** USD an image. */
+  readonly price: UnitPrice
+  readonly images_max: number
+  readonly sizes: ReadonlyArray<string>
+  /** Taken where a request names no model. */
+  readonly default: boolean
+}
+
+export type MediaModel = VideoModel | ImageModel
+
+// ---- the request --------------------------------------------------------------------------------------------------------
+
+/** The documented parameters, all optional. Which of them a model takes, and which values, the model says. */
+export const MediaRequest = Schema.Struct({
+  model: Schema.optional(Schema.String),
+  /** Required by models that say so. */
+  prompt: Schema.optional(Schema.String),
+  duration: Schema.optional(Schema.Int),
+  resolution: Schema.optional(Schema.String),
+  audio: Schema.optional(Schema.Boolean),
+  seed: Schema.optional(Schema.Int),
+  start_image_url: Schema.optional(Schema.String),
+  num_images: Schema.optional(Schema.Int),
+  image_size: Schema.optional(Schema.String),
+  strength: Schema.optional(Schema.Number)
+}).annotations({ identifier: "MediaRequest" })
+/** A model's own parameters (`passes`) stand beside the documented ones. */
+export interface MediaRequest extends Schema.Schema.Type<typeof MediaRequest> {
+  readonly [parameter: string]: unknown
+}
+
+export const imageSizes = [
+  "square_hd",
+  "square",
+  "portrait_4_3",
+  "portrait_16_9",
+  "landscape_4_3",
+  "landscape_16_9"
+] as const
+
+/** The longest video of a model that declares no duration, in seconds. */
+export const openDurationMax = 60
+
+/** What a model demands of a parameter, in words and as a test of its value. */
+interface Rule {
+  readonly field: string
+  readonly words: string
+  readonly allows: (value: unknown) => boolean
+}
+
+const rule = (field: string, words: string, allows: Rule["allows"]): Rule => ({ field, words, allows })
+
+/** The same for a parameter that may be left out. */
+const optional = (field: string, words: string, allows: Rule["allows"]): Rule =>
+  rule(field, words, (value) => isAbsent(value) || allows(value))
+
+const isAbsent = (value: unknown): value is undefined | null => value === undefined || value === null
+const isText = (value: unknown): value is string => typeof value === "string"
+
+/** In the order in which they are looked at: the first that is broken is told. */
+const rulesOf = (model: MediaModel): ReadonlyArray<Rule> => [
+  optional("prompt", "a text", isText),
+  ...(model.prompt_required
+    ? [rule("prompt", "required by this model, a text", (value) => isText(value) && value.trim() !== "")]
+    : []),
+  optional("seed", "a whole number", Number.isSafeInteger),
+  ...(model.type === "video" ? videoRules(model) : imageRules(model))
+]
+
+const videoRules = ({
+  audio,
+  default_duration,
+  duration,
+  from_image,
+  resolutions
+}: VideoModel): ReadonlyArray<Rule> => {
+  const tiers = resolutions.map(({ tier }) => tier)
+  return [
+    optional(
+      "resolution",
+      tiers[0] === "" ? "this model has no tiers" : `one of ${tiers.join(", ")}`,
+      (value) => value !== "" && tiers.includes(value as string)
+    ),
+    rule("duration", durationRule(duration), (value) =>
+      isAcceptable(duration, isAbsent(value) ? default_duration : value)
+    ),
+    optional("audio", "true or false", (value) => typeof value === "boolean"),
+    optional("audio", "this model makes no sound", (value) => value !== true || audio !== "none"),
+    from_image
+      ? rule("start_image_url", "required, an http(s) address or a data URI of an image", isImage)
+      : rule("start_image_url", "use an image-to-video model", isAbsent)
+  ]
+}
+
+const isAcceptable = (declared: VideoModel["duration"], seconds: unknown): boolean => {
+  if (typeof seconds !== "number" || !Number.isInteger(seconds) || seconds < 1) return false
+  if (declared === undefined) return seconds <= openDurationMax
+  return "set" in declared ? declared.set.includes(seconds) : seconds >= declared.min && seconds <= declared.max
+}
+
+const durationRule = (declared: VideoModel["duration"]): string => {
+  if (declared === undefined) return `a whole number of seconds, 1 to ${openDurationMax}`
+  return "set" in declared
+    ? `one of ${declared.set.join(", ")} seconds`
+    : `a whole number of seconds, ${declared.min} to ${declared.max}`
+}
+
+/** An address that the vendor can fetch, or the image itself. */
+export const isImage = (value: unknown): value is string =>
+  isText(value) &&
+  (/^data:image\/[a-z0-9.+-]+;base64,[A-Za-z0-9+/=]+$/i.test(value) ||
+    (/^https?:\/\/[^/]/i.test(value) && URL.canParse(value)))
+
+const imageRules = ({ images_max, sizes }: ImageModel): ReadonlyArray<Rule> => [
+  optional(
+    "num_images",
+    `a whole number from 1 to ${images_max}`,
+    (value) => typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= images_max
+  ),
+  optional("image_size", `one of ${sizes.join(", ")}`, (value) => sizes.includes(value as string)),
+  optional("strength", "a number from 0 to 1", (value) => typeof value === "number" && value >= 0 && value <= 1)
+]
+
+const rejected = (field: string, rule: string) =>
+  Either.left(new MediaRejected({ message: `${field}: ${rule}`, field, rule }))
+
+interface Accepted {
+  readonly model: MediaModel
+  readonly job: MediaRequest
+}
+
+/** The model that is asked, and what it is asked for, without what is left out. */
+const accept = (
+  models: ReadonlyArray<MediaModel>,
+  request: Readonly<Record<string, unknown>>
+): Either.Either<Accepted, MediaRejected> => {
+  const model =
+    request.model === undefined
+      ? models.find((one) => one.type === "image" && one.default)
+      : models.find(({ id }) => id === request.model)
+  if (model === undefined) {
+    return rejected("model", `one of ${models.map(({ id }) => id).join(", ") || "none: no model is configured"}`)
+  }
+  const broken = rulesOf(model).find(({ allows, field }) => !allows(request[field]))
+  if (broken !== undefined) return rejected(broken.field, broken.words)
+  const job = Object.fromEntries(Object.entries(request).filter(([, value]) => !isAbsent(value)))
+  return Either.right({ model, job })
+}
+
+/** The request that a JSON value is, if it is one that its model accepts. */
+export const requestOf = (
+  models: ReadonlyArray<MediaModel>,
+  value: unknown
+): Either.Either<MediaRequest, MediaRejected> =>
+  isObject(value) ? Either.map(accept(models, value), ({ job }) => job) : rejected("body", "a JSON object")
+
+// ---- the quote ----------------------------------------------------------------------------------------------------------
+
+export interface Quote {
+  readonly model: MediaModel
+  /** For the vendor. */
+  readonly input: Record<string, unknown>
+  readonly units: number
+  readonly unit: "second" | "image"
+  /** USD a unit. */
+  readonly price: UnitPrice
+}
+
+/** What the vendor would be asked for the request, and how many units at which price; rejected where the model does not accept it. */
+export const quoteOf = (
+  models: ReadonlyArray<MediaModel>,
+  request: MediaRequest
+): Either.Either<Quote, MediaRejected> =>
+  Either.map(accept(models, request), ({ job, model }) => {
+    const shared = {
+      ...Object.fromEntries(model.passes.flatMap((name) => (job[name] === undefined ? [] : [[name, job[name]]]))),
+      ...(job.prompt !== undefined && { prompt: job.prompt }),
+      ...(job.seed !== undefined && { seed: job.seed })
+    }
+    return model.type === "video" ? quoteVideo(model, job, shared) : quoteImage(model, job, shared)
+  })
+
+const quoteVideo = (
+  model: VideoModel,
+  { audio = model.audio === "on", duration = model.default_duration, resolution, start_image_url }: MediaRequest,
+  shared: Record<string, unknown>
+): Quote => {
+  const tier = model.resolutions.find((one) => one.tier === resolution) ?? model.resolutions[0]
+  return {
+    model,
+    input: {
+      ...shared,
+      duration,
+      ...(tier.tier !== "" && { resolution: tier.tier }),
+      ...(model.audio !== "none" && { generate_audio: audio }),
+      ...(model.from_image && { image_url: start_image_url })
+    },
+    units: duration,
+    unit: "second",
+    price: audio ? tier.price_with_audio : tier.price
+  }
+}
+
+const quoteImage = (
+  model: ImageModel,
+  { image_size, num_images = 1, strength }: MediaRequest,
+  shared: Record<string, unknown>
+): Quote => ({
+  model,
+  input: {
+    ...shared,
+    num_images,
+    ...(image_size !== undefined && { image_size }),
+    ...(strength !== undefined && { strength })
+  },
+  units: num_images,
+  unit: "image",
+  price: model.price
+})

@@ -1,0 +1,56 @@
+/** What the media routes refuse. */
+import { Schema } from "effect"
+import { BrokenRule } from "../../kernel/InvalidRequest.ts"
+import { Problem } from "../../kernel/Problem.ts"
+import { JobStatus } from "./Job.ts"
+
+/** The job that was asked for. A client over HTTP knows it by its own request: the body does not repeat it. */
+const which = { request_id: Schema.optional(Schema.String) } as const
+
+/** The job could not be priced or accepted; nothing is charged. `field` breaks `rule`. */
+export class MediaRejected extends Problem<MediaRejected>()("MediaRejected", {
+  status: 400,
+  error: "the media request was rejected",
+  code: "media_rejected",
+  fields: BrokenRule
+}) {}
+
+/** Unknown, or another account's. */
+export class MediaNotFound extends Problem<MediaNotFound>()("MediaNotFound", {
+  status: 404,
+  error: "no such media request",
+  code: "media_not_found",
+  fields: which,
+  details: {}
+}) {}
+
+export class MediaAlreadyCompleted extends Problem<MediaAlreadyCompleted>()("MediaAlreadyCompleted", {
+  status: 409,
+  error: "the media request is already completed",
+  code: "media_already_completed",
+  fields: which,
+  details: {}
+}) {}
+
+/** There is no result yet, or there will be none: `state` says how the job stands. */
+export class MediaNotCompleted extends Problem<MediaNotCompleted>()("MediaNotCompleted", {
+  status: 409,
+  error: "the media request is not completed",
+  code: "media_not_completed",
+  fields: { ...which, state: Schema.optional(JobStatus) },
+  details: {}
+}) {}
+
+/** The vendor takes no job now. `retry_after` in seconds, where the vendor says so. */
+export class MediaRateLimited extends Problem<MediaRateLimited>()("MediaRateLimited", {
+  status: 429,
+  error: "the generation service is busy, retry shortly",
+  code: "media_rate_limited"
+}) {}
+
+/** The vendor could not be reached, or failed. */
+export class MediaUnavailable extends Problem<MediaUnavailable>()("MediaUnavailable", {
+  status: 503,
+  error: "the generation service is temporarily unavailable, retry later",
+  code: "media_unavailable"
+}) {}

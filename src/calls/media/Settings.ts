@@ -1,0 +1,112 @@
+/** The models of the generic media route of the configuration file: `media`. */
+import { Context, Layer, Schema } from "effect"
+import * as Price from "../../kernel/Price.ts"
+import { UsdPer } from "../../kernel/Price.ts"
+import { Count, distinct, NonEmpty, readAs } from "../../kernel/Setting.ts"
+import { imageSizes } from "./Model.ts"
+import type { ImageModel, MediaModel, Resolution, VideoModel } from "./Model.ts"
+
+const modelFields = {
+  id: NonEmpty,
+  display_name: Schema.optional(NonEmpty),
+  /** The name of the upstream in the configuration, and where the model is on it. */
+  upstream: NonEmpty,
+  endpoint: NonEmpty,
+  pricing_note: Schema.optional(Schema.String),
+  /** Parameters of the model's own that pass as they are; none may change what the vendor charges. */
+  passes: Schema.optionalWith(Schema.Array(NonEmpty), { default: () => ["negative_prompt", "aspect_ratio"] }),
+  /** Whether a request without a prompt is refused here; else the vendor decides. */
+  prompt_required: Schema.optionalWith(Schema.Boolean, { default: () => false })
+} as const
+
+const VideoEntry = Schema.Struct({
+  ...modelFields,
+  type: Schema.Literal("video"),
+  /** The first tier is the default. */
+  resolutions: Schema.optional(
+    Schema.NonEmptyArray(
+      Schema.Struct({
+        tier: NonEmpty,
+        usd_per_second: UsdPer(1),
+        usd_per_second_with_audio: Schema.optional(UsdPer(1))
+      })
+    )
+  ),
+  /** For a model without tiers. */
+  usd_per_second: Schema.optional(UsdPer(1)),
+  /** Seconds: a range, a set, or nothing, which allows up to 60. */
+  duration: Schema.optionalWith(
+    Schema.UndefinedOr(
+      Schema.Union(Schema.Struct({ min: Count, max: Count }), Schema.Struct({ set: Schema.NonEmptyArray(Count) }))
+    ),
+    { default: () => undefined }
+  ),
+  default_duration: Schema.optionalWith(Count, { default: () => 5 }),
+  /** Whether it can make sound, and does unless told otherwise. */
+  audio: Schema.optionalWith(Schema.Literal("none", "off", "on"), { default: () => "none" as const }),
+  /** Made from a first frame. */
+  from_image: Schema.optionalWith(Schema.Boolean, { default: () => false })
+}).pipe(
+  Schema.filter((entry) =>
+    (entry.resolutions === undefined) === (entry.usd_per_second === undefined)
+      ? { path: ["usd_per_second"], message: "either this, or resolutions with a price each" }
+      : undefined
+  )
+)
+
+const ImageEntry = Schema.Struct({
+  ...modelFields,
+  type: Schema.Literal("image"),
+  /** USD an image. */
+  price: Schema.propertySignature(UsdPer(1)).pipe(Schema.fromKey("usd_per_image")),
+  images_max: Schema.optionalWith(Count, { default: () => 4 }),
+  /** What `image_size` may be. */
+  sizes: Schema.optionalWith(Schema.NonEmptyArray(NonEmpty), { default: () => imageSizes }),
+  /** Taken where a request names no model. */
+  default: Schema.optionalWith(Schema.Boolean, { default: () => false })
+})
+
+const imageModelOf = (entry: typeof ImageEntry.Type): ImageModel => ({
+  ...entry,
+  display_name: entry.display_name ?? entry.id,
+  pricing_note: entry.pricing_note ?? `${Price.toDecimal(entry.price)} USD an image`
+})
+
+const videoModelOf = ({ usd_per_second, ...entry }: typeof VideoEntry.Type): VideoModel => {
+  const [first, ...others] = (entry.resolutions ?? [{ tier: "", usd_per_second: usd_per_second! }]).map(
+    (resolution): Resolution => ({
+      tier: resolution.tier,
+      price: resolution.usd_per_second,
+      price_with_audio:
+        ("usd_per_second_with_audio" in resolution ? resolution.usd_per_second_with_audio : undefined) ??
+        resolution.usd_per_second
+    })
+  )
+  const resolutions = [first!, ...others] as const
+  const prices = resolutions.map(
+    ({ price, price_with_audio, tier }) =>
+      `${tier === "" ? "" : `${tier} `}${Price.toDecimal(price)}` +
+      (entry.audio === "none" ? "" : ` (with audio ${Price.toDecimal(price_with_audio)})`)
+  )
+  return {
+    ...entry,
+    resolutions,
+    display_name: entry.display_name ?? entry.id,
+    pricing_note: entry.pricing_note ?? `USD a second of video: ${prices.join(", ")}`
+  }
+}
+
+/** A model as the configuration file writes it. */
+export const MediaModelSetting: Schema.Schema<MediaModel, typeof VideoEntry.Encoded | typeof ImageEntry.Encoded> =
+  Schema.Union(readAs(VideoEntry, videoModelOf), readAs(ImageEntry, imageModelOf))
+
+/** The models that can be quoted and submitted. */
+export class MediaModels extends Context.Tag("tollgate/media/MediaModels")<MediaModels, ReadonlyArray<MediaModel>>() {
+  static readonly layer = (models: ReadonlyArray<MediaModel>) => Layer.succeed(MediaModels, models)
+  /** No media models. */
+  static readonly layerNone = Layer.succeed(MediaModels, [])
+}
+
+export const fields = { media: Schema.optionalWith(distinct(MediaModelSetting), { default: () => [] }) }
+
+export const layer = ({ media }: { readonly media: ReadonlyArray<MediaModel> }) => MediaModels.layer(media)

@@ -1,0 +1,40 @@
+/** The routes of messages. */
+import { Effect } from "effect"
+import { contract } from "../../http/contract/Contract.ts"
+import { bodyOf, routes } from "../engine/Face.ts"
+import type { Inbound } from "../../http/transport/Inbound.ts"
+import { group, raw } from "../../http/lanes/Raw.ts"
+import * as Reply from "../../http/transport/Reply.ts"
+import type { Caller } from "../../kernel/Caller.ts"
+import { MessagesApi } from "./Api.ts"
+import { Messages } from "./Messages.ts"
+import type { CountTokensCall, MessagesContract, Preview } from "./Messages.ts"
+import { messagesRefusal } from "./Refusal.ts"
+
+const previewOf = (inbound: Inbound): Preview => ({
+  betas: inbound
+    .header("anthropic-beta")
+    ?.split(",")
+    .map((beta) => beta.trim())
+    .filter((beta) => beta !== ""),
+  version: inbound.header("anthropic-version")
+})
+
+const counting = ({ countTokens }: MessagesContract) =>
+  Effect.fnUntraced(function* (caller: Caller, inbound: Inbound) {
+    const call = { caller, ...(yield* bodyOf(inbound)), request_id: inbound.request_id, ...previewOf(inbound) }
+    const { input_tokens } = yield* countTokens(call as CountTokensCall)
+    return Reply.json(200, { input_tokens })
+  })
+
+export const MessagesHttp = group(
+  contract.add(MessagesApi),
+  "messages",
+  Effect.fnUntraced(function* (handlers) {
+    const messages = yield* Messages
+    const route = yield* routes(messages.least)
+    const methods = { complete: messages.create, stream: messages.stream }
+    const create = route("messages", methods, { shape: messagesRefusal, ofHeaders: previewOf })
+    return handlers.handleRaw("create", raw(create)).handleRaw("countTokens", raw(counting(messages)))
+  })
+)

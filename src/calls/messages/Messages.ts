@@ -1,0 +1,153 @@
+/**
+ * Messages, in Anthropic's protocol, and how many tokens a prompt has.
+ *
+ * Where the specification is silent:
+ * - Tokens are counted by the first upstream of the model that speaks messages, which vendors do for nothing: it is no metered call, and
+ *   leaves no record. An API key's list of models holds all the same; a caller whose billing account may pay no call is refused (402), and
+ *   so is an account that asks more than 300 times a minute (429). Where there is none, or it fails, the count is an estimate: four bytes a
+ *   token, and `max_attachment_tokens` for each attachment.
+ * - The preview features of `betas` reach an upstream that speaks messages; one with another price is refused unless the model's `extras`
+ *   name it, under `anthropic-beta`.
+ */
+import { Clock, Context, Effect, Either, Layer } from "effect"
+import { Engine } from "../engine/Engine.ts"
+import type { Call, ChatProblem, Completed, Streamed } from "../engine/Engine.ts"
+import { findModel, Models } from "../prompts/Model.ts"
+import type { Model } from "../prompts/Model.ts"
+import { UnknownChatModel } from "../prompts/Problems.ts"
+import { filesById, promptTokensEstimate } from "../prompts/Prompt.ts"
+import type { ValidPrompt } from "../prompts/Prompt.ts"
+import { Gate } from "../../books/gate/Gate.ts"
+import { ModelNotAllowed } from "../../books/gate/Problems.ts"
+import type { InsufficientCredits } from "../../books/gate/Problems.ts"
+import { mayCall } from "../../kernel/Caller.ts"
+import type { Caller } from "../../kernel/Caller.ts"
+import type { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import type { Nano } from "../../kernel/Money.ts"
+import { parse, refused } from "../../upstream/wire/Failures.ts"
+import type { UpstreamRejected } from "../../upstream/wire/Problems.ts"
+import { Upstreams } from "../../upstream/models/Upstreams.ts"
+import { eventsOf } from "./Events.ts"
+import type { ModelMessage, MessageEvent } from "./Events.ts"
+import { Pace } from "./Pace.ts"
+import { CountedTooOften } from "./Problems.ts"
+import { readCount } from "../dialects/messages/Prompt.ts"
+import type { CountTokensPrompt, MessagesPrompt } from "../dialects/messages/Prompt.ts"
+import { messages } from "../dialects/messages/Protocol.ts"
+
+/** What a vendor of messages is told beside the body. */
+export interface Preview {
+  /** Preview features that are asked for. */
+  readonly betas?: ReadonlyArray<string> | undefined
+  /** The version of the protocol; `2023-06-01` unless it says more. */
+  readonly version?: string | undefined
+}
+
+/** One message that is asked for. */
+export interface MessageCall extends Omit<Call<MessagesPrompt>, "headers">, Preview {}
+
+/** A prompt whose tokens are counted. */
+export interface CountTokensCall extends Preview {
+  /** Whose account must be one that may pay, and whose list of models holds, if they have one. Without a caller it is the host's own question. */
+  readonly caller?: Caller | undefined
+  readonly prompt: CountTokensPrompt
+  readonly json?: Buffer | undefined
+  readonly request_id?: string | undefined
+}
+
+export interface Counted {
+  readonly input_tokens: number
+  /** Whether no vendor counted. */
+  readonly estimated: boolean
+}
+
+/** Each method picks its answer's form by itself, refuses and is interrupted as `EngineContract` says. */
+export interface MessagesContract {
+  readonly create: (call: MessageCall) => Effect.Effect<Completed<ModelMessage>, ChatProblem>
+  /** Answers once an upstream has begun to. */
+  readonly stream: (call: MessageCall) => Effect.Effect<Streamed<MessageEvent>, ChatProblem>
+  /** Costs nothing. Fails with what the vendor finds wrong with the prompt. */
+  readonly countTokens: (
+    call: CountTokensCall
+  ) => Effect.Effect<
+    Counted,
+    InvalidRequest | ModelNotAllowed | InsufficientCredits | CountedTooOften | UpstreamRejected
+  >
+  /** No call of `create` and `stream` costs less: 0 where a model is free. */
+  readonly least: Nano
+}
+
+export class Messages extends Context.Tag("tollgate/messages/Messages")<Messages, MessagesContract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(Messages, make).pipe(Layer.provide(Engine.layer)))
+}
+
+const make = Effect.gen(function* () {
+  const engine = yield* Engine
+  const gate = yield* Gate
+  const pace = new Pace()
+  const catalogue = yield* Models
+  const upstreams = yield* Upstreams
+  const create = engine.complete<MessagesPrompt, ModelMessage>(messages)
+  const stream = engine.stream<MessagesPrompt, MessageEvent>(messages, eventsOf)
+
+  /** `undefined` where no upstream counts. */
+  const countedFor = Effect.fnUntraced(function* (model: Model, prompt: ValidPrompt, call: CountTokensCall) {
+    const route = model.routes.find(({ upstream }) => upstreams.get(upstream)!.speaks.includes("messages"))
+    if (route === undefined) return undefined
+    const upstream = upstreams.get(route.upstream)!
+    const request = {
+      method: "POST",
+      path: "/messages/count_tokens",
+      headers: { ...upstream.headersFor("messages"), ...messages.headers, ...headersOf(call) },
+      body: JSON.stringify({ ...prompt.body, model: route.model })
+    } as const
+    const answer = yield* Effect.option(upstream.unbilled.exchange(request, limits))
+    if (answer._tag === "None") return undefined
+    const { body, status } = answer.value
+    if (status === 200) {
+      const tokens = parse(body)?.input_tokens
+      return typeof tokens === "number" ? tokens : undefined
+    }
+    return yield* refused(upstream.name, answer.value, call.request_id).pipe(
+      Effect.catchAll((problem) => (problem._tag === "UpstreamRejected" ? problem : Effect.succeed(undefined)))
+    )
+  })
+
+  const admitted = Effect.fnUntraced(function* (caller: Caller, model: string) {
+    if (!mayCall(caller, model))
+      return yield* new ModelNotAllowed({ model, allowed_models: caller.allowed_models ?? [] })
+    yield* gate.mayPay(caller)
+    const retry_after = pace.take(caller.account_id, yield* Clock.currentTimeMillis)
+    if (retry_after !== undefined) return yield* new CountedTooOften({ retry_after })
+  })
+
+  const countTokens = Effect.fnUntraced(function* (call: CountTokensCall) {
+    const read = readCount(call.prompt, call.json)
+    if (Either.isLeft(read)) return yield* read.left
+    const model = findModel(catalogue, read.right.model)
+    if (model === undefined) return yield* new UnknownChatModel(read.right.model)
+    if (read.right.names_files && model.vendor_files !== true) return yield* filesById
+    if (call.caller !== undefined) yield* admitted(call.caller, model.id)
+    const counted = yield* countedFor(model, read.right, call)
+    return counted === undefined
+      ? { input_tokens: promptTokensEstimate(model, read.right), estimated: true }
+      : { input_tokens: counted, estimated: false }
+  })
+
+  return {
+    create: (call) => create(withHeaders(call)),
+    stream: (call) => stream(withHeaders(call)),
+    countTokens,
+    least: engine.least
+  } satisfies MessagesContract
+})
+
+const limits = { limit: 1024 * 1024, timeout: 30_000, read_on: false } as const
+
+const withHeaders = (call: MessageCall): Call<MessagesPrompt> =>
+  call.betas === undefined && call.version === undefined ? call : { ...call, headers: headersOf(call) }
+
+const headersOf = ({ betas, version }: Preview): Readonly<Record<string, string>> => ({
+  ...(betas !== undefined && betas.length > 0 && { "anthropic-beta": betas.join(",") }),
+  ...(version !== undefined && { "anthropic-version": version })
+})

@@ -1,0 +1,85 @@
+/**
+ * Ids of what a vendor keeps for callers (`keeps_responses`): each belongs to the tenant and account that it was handed out to. An id is
+ * written in the transaction that settles its answer, so before the answer ends; a request that names an id that is not there is refused.
+ *
+ * Where the specification is silent:
+ * - An account may go on in a tenant from the 10,000 ids that it was handed out last, each for 30 days. An id that comes again is as new.
+ */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { Duration, Effect, Schema } from "effect"
+import { createHash } from "node:crypto"
+import type { Actor } from "../../kernel/Caller.ts"
+import { Problem } from "../../kernel/Problem.ts"
+import { statement } from "../../books/ledger/Transaction.ts"
+import type { Statement } from "../../books/ledger/Transaction.ts"
+
+/** An id in a request, and the field that it stands in. */
+export interface Named {
+  readonly id: string
+  readonly field: string
+}
+
+/** The id is another's, has ended, or never was. */
+export class NotHandedOut extends Problem<NotHandedOut>()("NotHandedOut", {
+  status: 404,
+  error: "there is no such response, conversation or item",
+  code: "not_found",
+  fields: { field: Schema.String }
+}) {}
+
+const lifetime = Duration.toMillis(Duration.days(30))
+const idsMax = 10_000
+/** The most ids that are kept of one answer. */
+const ofAnswerMax = 1_000
+/** How many old ones are forgotten with each answer. */
+const forgottenAtOnce = 100
+/** How many are looked up in one statement. */
+const lookedUpAtOnce = 500
+
+/** Vendors give ids any length. */
+const hashOf = (id: string): string => createHash("sha256").update(id).digest("base64url")
+
+export type Kept = ReturnType<typeof make>
+
+export const make = (sql: SqlClient) => {
+  const ofOwner = ({ account_id, tenant_id }: Actor) => sql`tenant_id = ${tenant_id} AND account_id = ${account_id}`
+
+  /** The first of these ids that the owner did not receive. */
+  const unknownAmong = (owner: Actor, named: ReadonlyArray<Named>, now: number): Effect.Effect<Named | undefined> =>
+    Effect.gen(function* () {
+      for (let at = 0; at < named.length; at += lookedUpAtOnce) {
+        const some = named.slice(at, at + lookedUpAtOnce).map((one) => ({ ...one, hash: hashOf(one.id) }))
+        const rows = yield* sql<{ id: string }>`SELECT id FROM tollgate_chat_kept WHERE ${ofOwner(owner)}
+          AND at > ${now - lifetime} AND ${sql.in(
+            "id",
+            some.map(({ hash }) => hash)
+          )}`
+        const known = new Set(rows.map(({ id }) => id))
+        const unknown = some.find(({ hash }) => !known.has(hash))
+        if (unknown !== undefined) return unknown
+      }
+      return undefined
+    }).pipe(Effect.orDie)
+
+  /** For the transaction that settles the answer with these ids. */
+  const handedOut = (owner: Actor, ids: ReadonlyArray<string>, now: number): ReadonlyArray<Statement> => {
+    const { account_id, tenant_id } = owner
+    const hashes = [...new Set(ids)].slice(0, ofAnswerMax).map(hashOf)
+    if (hashes.length === 0) return []
+    return [
+      ...hashes.map((hash) =>
+        statement(sql`INSERT INTO tollgate_chat_kept (tenant_id, account_id, id, number, at)
+          SELECT ${tenant_id}, ${account_id}, ${hash}, COALESCE(max(number), 0) + 1, ${now}
+          FROM tollgate_chat_kept WHERE ${ofOwner(owner)}
+          ON CONFLICT (tenant_id, account_id, id) DO UPDATE SET number = excluded.number, at = excluded.at`)
+      ),
+      statement(sql`DELETE FROM tollgate_chat_kept WHERE ${ofOwner(owner)} AND number <=
+        (SELECT max(number) FROM tollgate_chat_kept WHERE ${ofOwner(owner)}) - ${idsMax}`),
+      statement(sql`DELETE FROM tollgate_chat_kept WHERE (tenant_id, account_id, id) IN (
+        SELECT tenant_id, account_id, id FROM tollgate_chat_kept WHERE at <= ${now - lifetime}
+        ORDER BY at LIMIT ${forgottenAtOnce})`)
+    ]
+  }
+
+  return { unknownAmong, handedOut }
+}

@@ -1,0 +1,202 @@
+/**
+ * A model that the deployment serves, at which price and from where.
+ *
+ * Where the specification is silent:
+ * - The limit of an answer goes upstream under one name, `limit_field` of the model or of one of its upstreams. It is
+ *   `max_completion_tokens` unless the configuration says otherwise: OpenAI refuses the older name for its newer models. An upstream that
+ *   ignores the name that it is sent is charged up to the limit, and the log says so.
+ */
+import { Context } from "effect"
+import type { UnitPrice } from "../../kernel/Price.ts"
+import { completionDetails, detailNames, promptDetails } from "../../kernel/TokenDetails.ts"
+import type { TokenDetail } from "../../kernel/TokenDetails.ts"
+import type { PriceLine, Quantity } from "../../books/prices/Lines.ts"
+import type { Extra } from "./Extras.ts"
+
+/** The name under which an upstream takes the limit of an answer; `none`: it takes no limit. */
+export type LimitField = "max_completion_tokens" | "max_tokens" | "none"
+
+export interface ModelRoute {
+  /** The name of the upstream in the configuration. */
+  readonly upstream: string
+  /** What the upstream calls the model. */
+  readonly model: string
+  readonly limit_field: LimitField
+  /** What the vendor takes for it, for the operator's view of costs: no call is charged by it. */
+  readonly cost?: VendorCost | undefined
+}
+
+/** What was read from a cache, or is billed apart otherwise, counts as any other token. */
+export interface VendorCost {
+  readonly prompt_price: UnitPrice
+  readonly completion_price: UnitPrice
+  /** For each call, beside its tokens. */
+  readonly request_price: UnitPrice
+}
+
+export type DetailPrices = { readonly [Name in TokenDetail]?: UnitPrice }
+
+/** What all tokens of a call cost whose prompt has more than so many; a price that is not here stays what it is. */
+export interface LongContext {
+  readonly above_prompt_tokens: number
+  readonly prompt_price?: UnitPrice | undefined
+  readonly completion_price?: UnitPrice | undefined
+  readonly detail_prices?: DetailPrices | undefined
+}
+
+export interface Model {
+  readonly id: string
+  readonly name: string
+  readonly description: string
+  readonly owned_by: string
+  /** Seconds since 1970; when the service started, if the configuration does not say it. */
+  readonly created: number | undefined
+  readonly input_modalities: ReadonlyArray<string>
+  readonly output_modalities: ReadonlyArray<string>
+  /** Tokens that prompt and answer may have together. */
+  readonly context_length: number
+  /** The longest answer it gives, in tokens. */
+  readonly output_tokens_max: number
+  /** What an image in a prompt counts at the most, in tokens. */
+  readonly attachment_tokens_max: number
+  /** How many tokens the upstream adds to any prompt at the most: its template. */
+  readonly added_tokens_max: number
+  /** How many tokens the upstream adds to a prompt with tools at the most: its own words about tools. */
+  readonly tool_tokens_max: number
+  readonly prompt_price: UnitPrice
+  readonly completion_price: UnitPrice
+  /** For each call, beside its tokens. */
+  readonly request_price: UnitPrice
+  /** What tokens of these kinds cost; those of another kind cost what they are a part of. */
+  readonly detail_prices?: DetailPrices | undefined
+  /** Other prices for longer prompts. */
+  readonly long_context?: ReadonlyArray<LongContext> | undefined
+  /** What it serves beyond a plain request, at prices of its own. */
+  readonly extras: ReadonlyArray<Extra>
+  /** Whether requests may name files by the ids that the vendor gave them; their owner is not checked. */
+  readonly vendor_files?: boolean | undefined
+  /** Tried in this order until one begins to answer. */
+  readonly routes: ReadonlyArray<ModelRoute>
+}
+
+const known = new WeakMap<Model, ReadonlyArray<PriceLine>>()
+
+/** The model's price as lines, the same each time. */
+export const linesOf = (model: Model): ReadonlyArray<PriceLine> => {
+  let lines = known.get(model)
+  if (lines === undefined) known.set(model, (lines = makeLines(model)))
+  return lines
+}
+
+const makeLines = (model: Model): ReadonlyArray<PriceLine> => {
+  const { completion_price, detail_prices, prompt_price, request_price } = model
+  const requests = { quantity: "requests", unit: "request", price: request_price } as const
+  return [
+    ...tokenLines({ prompt_price, completion_price, detail_prices }),
+    ...(request_price === 0n ? [] : [requests]),
+    ...(model.long_context ?? []).flatMap((tier) => tokenLines(tier, tier.above_prompt_tokens))
+  ]
+}
+
+const tokenLines = (
+  { completion_price, detail_prices, prompt_price }: Omit<LongContext, "above_prompt_tokens">,
+  above?: number
+): ReadonlyArray<PriceLine> => {
+  const priceOf = (quantity: Quantity): UnitPrice | undefined =>
+    quantity === "prompt_tokens"
+      ? prompt_price
+      : quantity === "completion_tokens"
+        ? completion_price
+        : detail_prices?.[quantity as TokenDetail]
+  return (["prompt_tokens", "completion_tokens", ...detailNames] as const).flatMap((quantity) => {
+    const price = priceOf(quantity)
+    return price === undefined ? [] : [{ quantity, unit: "token", price, ...(above !== undefined && { above }) }]
+  })
+}
+
+/** The most that a token can cost. */
+export interface Dearest {
+  readonly prompt: UnitPrice
+  readonly completion: UnitPrice
+}
+
+const ofPrompt: ReadonlySet<Quantity> = new Set(["prompt_tokens", ...promptDetails])
+const ofAttachments: ReadonlySet<Quantity> = new Set([
+  "cached_audio_tokens",
+  "prompt_audio_tokens",
+  "prompt_image_tokens"
+])
+const ofCompletion: ReadonlySet<Quantity> = new Set(["completion_tokens", ...completionDetails])
+
+/**
+ * What writing to a cache for an hour costs: a price of its own; what any token of the prompt costs, where no write has a price; or nobody knows
+ * (`unknown`), where writes have a price, for all prompts or for longer ones, and those for an hour have none beside it.
+ */
+export type HourPrice = "own" | "prompt" | "unknown"
+
+const hourPrices = new WeakMap<Model, HourPrice>()
+
+export const hourPriceOf = (model: Model): HourPrice => {
+  if (model.detail_prices === undefined && model.long_context === undefined) return "prompt"
+  let price = hourPrices.get(model)
+  if (price === undefined) hourPrices.set(model, (price = findHourPrice(linesOf(model))))
+  return price
+}
+
+const findHourPrice = (lines: ReadonlyArray<PriceLine>): HourPrice => {
+  if (withoutHour(lines).length > 0) return "unknown"
+  return lines.some(({ quantity }) => quantity === "cache_write_1h_tokens") ? "own" : "prompt"
+}
+
+/** The lines of writes to a cache beside which there is none for an hour. */
+export const withoutHour = (lines: ReadonlyArray<PriceLine>): ReadonlyArray<PriceLine> => {
+  const hours = lines.filter(({ quantity }) => quantity === "cache_write_1h_tokens")
+  return lines.filter(
+    ({ above, quantity }) => quantity === "cache_write_tokens" && hours.every((hour) => hour.above !== above)
+  )
+}
+
+/** What tokens of a prompt can be. */
+export interface Kinds {
+  /** Audio or images. */
+  readonly attachments: boolean
+  /** Written to a cache for an hour. */
+  readonly hour: boolean
+}
+
+/** The dearest lines that can count for a prompt of up to so many tokens. */
+export const dearestOf = (model: Model, prompt_tokens: number, { attachments, hour }: Kinds): Dearest => {
+  if (model.detail_prices === undefined && model.long_context === undefined)
+    return { prompt: model.prompt_price, completion: model.completion_price }
+  let { completion_price: completion, prompt_price: prompt } = model
+  for (const { above = -1, price, quantity } of linesOf(model)) {
+    if (above >= prompt_tokens) continue
+    if (ofCompletion.has(quantity) && price > completion) completion = price
+    if (!hour && quantity === "cache_write_1h_tokens") continue
+    if (ofPrompt.has(quantity) && price > prompt && (attachments || !ofAttachments.has(quantity))) prompt = price
+  }
+  return { prompt, completion }
+}
+
+/** The least that a token of an answer costs. */
+export const leastOf = (model: Model): UnitPrice =>
+  linesOf(model)
+    .filter(({ quantity }) => ofCompletion.has(quantity))
+    .reduce((least, { price }) => (price < least ? price : least), model.completion_price)
+
+/** Whether every upstream of the model keeps to a limit of the answer. */
+export const takesLimit = ({ routes }: Model): boolean => routes.every(({ limit_field }) => limit_field !== "none")
+
+export interface Catalogue {
+  readonly models: ReadonlyArray<Model>
+  /** The model that stands behind `auto`, if the deployment has one. */
+  readonly auto: string | undefined
+}
+
+export class Models extends Context.Tag("tollgate/chat/Models")<Models, Catalogue>() {}
+
+/** The model that a caller names, `auto` included. */
+export const findModel = ({ auto, models }: Catalogue, name: string): Model | undefined => {
+  const id = name === "auto" ? auto : name
+  return models.find((model) => model.id === id)
+}

@@ -1,0 +1,75 @@
+/**
+ * The body of a request as an upstream gets it. What may be long in it, the messages or the text, is copied from the JSON that came:
+ * to write it anew took a third of the CPU time of a call of 200 kB, of one of 8 kB a thirtieth.
+ */
+import { isUtf8 } from "node:buffer"
+import { memberOf, membersIn } from "../../kernel/JsonText.ts"
+import type { ModelRoute } from "./Model.ts"
+import type { ValidPrompt } from "./Prompt.ts"
+
+export type EndpointName = "chat/completions" | "completions"
+
+/** An object as an upstream gets it. What may be `long` in it is copied from the JSON that it came as, where there is that. */
+export const written = (sent: Record<string, unknown>, long: string, json: Buffer | undefined): string | Buffer => {
+  const copied = json === undefined || json.length < copiedLeast ? undefined : writtenOnce(json, long, sent[long])
+  if (copied === undefined) return JSON.stringify(sent)
+  sent[long] = undefined
+  const others = JSON.stringify(sent)
+  return Buffer.concat([Buffer.from(`${others.slice(0, -1)},"${long}":`), copied, closing])
+}
+
+/** Shorter JSON is written anew, which takes no longer. */
+const copiedLeast = 2_048
+
+/** With the upstream's own name of the model, and one limit of the answer, or none where it takes none. */
+export const outgoing = (
+  endpoint: EndpointName,
+  streams: boolean,
+  route: ModelRoute,
+  prompt: ValidPrompt,
+  limit: number | undefined
+): string | Buffer =>
+  written(
+    bodyFor(endpoint, streams, route, prompt, limit),
+    endpoint === "completions" ? "prompt" : "messages",
+    prompt.json
+  )
+
+const closing = Buffer.from("}")
+
+const bodyFor = (
+  endpoint: EndpointName,
+  streams: boolean,
+  { limit_field, model }: ModelRoute,
+  { body }: ValidPrompt,
+  limit: number | undefined
+): Record<string, unknown> => {
+  const sent: Record<string, unknown> = {
+    ...body,
+    model,
+    max_tokens: undefined,
+    max_completion_tokens: undefined
+  }
+  // Text completions know no other name.
+  if (limit !== undefined) sent[endpoint === "completions" ? "max_tokens" : limit_field] = limit
+  if (streams) {
+    sent.stream = true
+    // Always asked for: the charge is by it. The client sees it only if it asked too.
+    sent.stream_options = { ...(body.stream_options as object | null | undefined), include_usage: true }
+  } else if (body.stream === true) {
+    sent.stream = undefined
+    sent.stream_options = undefined
+  }
+  return sent
+}
+
+/**
+ * The bytes of a member, where an upstream can read in them only what was validated and priced: `undefined` where a name stands twice in
+ * an object, of which some take the first and some the last, and where they are no UTF-8.
+ */
+const writtenOnce = (json: Buffer, name: string, value: unknown): Buffer | undefined => {
+  const written = memberOf(json, name)
+  return written !== undefined && written.members === membersIn(value) && isUtf8(written.bytes)
+    ? written.bytes
+    : undefined
+}

@@ -1,0 +1,25 @@
+/** What asking for a model is refused with, beside what the gate and an upstream refuse. */
+import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { Problem } from "../../kernel/Problem.ts"
+
+export class ModelNotFound extends Problem<ModelNotFound>()("ModelNotFound", {
+  status: 404,
+  error: "no such model; GET /v1/models lists them",
+  code: "model_not_found"
+}) {}
+
+/** A call names a model that the deployment does not serve. An `InvalidRequest` of the field `model`. */
+export class UnknownChatModel extends InvalidRequest {
+  /** As the call names it. */
+  readonly model: string
+
+  // @effect-diagnostics-next-line overriddenSchemaConstructor:off -- it is made from a name, and decoded as the InvalidRequest that it is
+  constructor(model: string) {
+    super({
+      message: `model: there is no model ${JSON.stringify(model.slice(0, 100))}; GET /v1/models lists them`,
+      field: "model",
+      rule: "a model of GET /v1/models"
+    })
+    this.model = model
+  }
+}

@@ -1,0 +1,61 @@
+/** Documents ordered by a query, and the models that do so. */
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
+import { Schema } from "effect"
+import { Example, Metered } from "../../http/contract/Documented.ts"
+import { GateRefusal } from "../../books/gate/Problems.ts"
+import { Fast, ReadsOwnBody } from "../../http/contract/Annotations.ts"
+import { BodyRefusal } from "../../http/contract/Problems.ts"
+import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { KeyOrToken } from "../../people/credentials/Security.ts"
+import { IdempotencyRefusal } from "../../http/idempotency/Problems.ts"
+import { UpstreamRefusal } from "../../upstream/wire/Problems.ts"
+import { RerankAnswer, RerankRequest } from "./Ranking.ts"
+
+export const RerankModelList = Schema.Struct({
+  object: Schema.Literal("list"),
+  data: Schema.Array(
+    Schema.Struct({
+      id: Schema.String,
+      object: Schema.Literal("model"),
+      owned_by: Schema.String,
+      name: Schema.String,
+      description: Schema.String,
+      /** USD a token and a search as decimal texts. */
+      pricing: Schema.Struct({ prompt: Schema.String, search: Schema.String })
+    })
+  )
+}).annotations({ identifier: "RerankModelList" })
+
+const rerank = <const Name extends string>(name: Name, path: `/${string}`, summary: string) =>
+  HttpApiEndpoint.post(name, path)
+    .setPayload(RerankRequest)
+    .addSuccess(RerankAnswer)
+    .annotate(Fast, true)
+    .annotate(ReadsOwnBody, true)
+    .annotate(Example, {
+      body: {
+        model: "sandbox-rerank",
+        query: "When is high tide?",
+        documents: ["The harbour opens at nine.", "High tide is at noon."],
+        top_n: 1
+      }
+    })
+    .annotate(Metered, { charge_known: true })
+    .annotate(OpenApi.Summary, summary)
+
+export class RerankApi extends HttpApiGroup.make("rerank")
+  .add(
+    rerank("rerank", "/v1/rerank", "Order documents by how well they answer a query, in the shape of Cohere and Jina")
+  )
+  .add(rerank("rerankV2", "/v2/rerank", "The same on the path of Cohere's second version"))
+  .add(
+    HttpApiEndpoint.get("rerankModels", "/v1/rerank/models")
+      .addSuccess(RerankModelList)
+      .annotate(OpenApi.Summary, "The models that order documents, with prices")
+  )
+  .addError(InvalidRequest)
+  .addError(BodyRefusal)
+  .addError(GateRefusal)
+  .addError(IdempotencyRefusal)
+  .addError(UpstreamRefusal)
+  .middleware(KeyOrToken) {}

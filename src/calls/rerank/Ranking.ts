@@ -1,0 +1,179 @@
+/**
+ * Documents that are to be ordered by a query: what may be asked, and what it can cost.
+ *
+ * Where the specification is silent:
+ * - The shape is that of Cohere and Jina. Documents are texts, or objects with a `text`.
+ * - A token is a byte at least. The bytes of the query, once for each document, and of the documents bound the tokens; the searches are
+ *   bounded by as many documents as the bytes of each can count. That is set aside.
+ * - An upstream's searches are believed up to that bound. Its tokens are believed up to `max_input_tokens` for each document, since
+ *   upstreams add what is theirs, and for a longer document up to its own bound, since upstreams may read it in pieces. Tokens stand in
+ *   `usage.prompt_tokens`, `usage.total_tokens` or `meta.billed_units.input_tokens`, searches in `meta.billed_units.search_units`.
+ * - `return_documents` is served where an upstream does not know it, too.
+ */
+import { Either, Schema } from "effect"
+import { billedOtherwise } from "../embeddings/Embedding.ts"
+import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { isObject } from "../../upstream/wire/Failures.ts"
+import { UnknownModel } from "../../upstream/models/Provider.ts"
+import { tokensEstimated } from "../../upstream/models/Reported.ts"
+import type { RerankModel } from "./Settings.ts"
+
+const Document = Schema.Union(Schema.String, Schema.Struct({ text: Schema.String }))
+
+/** The documented shape. */
+export const RerankRequest = Schema.Struct({
+  model: Schema.String,
+  query: Schema.String,
+  documents: Schema.Array(Document),
+  /** How many of the best are answered; all of them unless it is said. */
+  top_n: Schema.optional(Schema.NullOr(Schema.Int)),
+  return_documents: Schema.optional(Schema.NullOr(Schema.Boolean))
+}).annotations({ identifier: "RerankRequest" })
+export interface RerankRequest extends Schema.Schema.Type<typeof RerankRequest> {
+  readonly [field: string]: unknown
+}
+
+export const RerankAnswer = Schema.Struct({
+  /** The best first. */
+  results: Schema.Array(
+    Schema.Struct({
+      /** The document's place in the request. */
+      index: Schema.Int,
+      relevance_score: Schema.Number,
+      document: Schema.optional(Schema.Struct({ text: Schema.String }))
+    })
+  )
+}).annotations({ identifier: "RerankAnswer" })
+
+/** What the request comes to: at the most, and where nobody counted. */
+export interface Amounts {
+  readonly tokens: number
+  readonly searches: number
+}
+
+/** A request that is valid, with its model. */
+export interface Asked {
+  readonly model: RerankModel
+  readonly request: RerankRequest
+  /** What is set aside. */
+  readonly most: Amounts
+  /** The most tokens that the model can have read. */
+  readonly context: number
+  readonly estimate: Amounts
+}
+
+const refused = (field: string, rule: string) => Either.left(InvalidRequest.of(field, rule))
+
+/** The request with what it can cost, or the rule that it breaks. */
+export const askedOf = (models: ReadonlyArray<RerankModel>, request: unknown): Either.Either<Asked, InvalidRequest> => {
+  if (!isObject(request)) return refused("", "a JSON object")
+  const { documents, model: name, query, return_documents = null, top_n = null } = request
+  if (typeof name !== "string" || name === "") return refused("model", "required: a model's id")
+  const model = models.find(({ id }) => id === name)
+  if (model === undefined) {
+    const ids = models.map(({ id }) => id)
+    return Either.left(new UnknownModel(name, ids))
+  }
+  if (typeof query !== "string" || query === "") return refused("query", "required: a text")
+  if (!Array.isArray(documents) || documents.length === 0) return refused("documents", "required: a list of documents")
+  if (documents.length > model.documents_max) return refused("documents", `up to ${model.documents_max}`)
+  const wrong = documents.findIndex(
+    (one) => typeof one !== "string" && !(isObject(one) && typeof one.text === "string")
+  )
+  if (wrong !== -1) return refused(`documents.${wrong}`, "a text, or an object with a text")
+  if (top_n !== null && !(Number.isInteger(top_n) && (top_n as number) >= 1)) {
+    return refused("top_n", "a whole number from 1 on")
+  }
+  if (return_documents !== null && typeof return_documents !== "boolean") {
+    return refused("return_documents", "true or false")
+  }
+  const priced = billedOtherwise(request)
+  if (priced !== undefined) return Either.left(priced)
+  const lengths = documents.map(bytesOf)
+  const asked = Buffer.byteLength(query)
+  return Either.right({
+    model,
+    request: request as unknown as RerankRequest,
+    most: amountsOf(model, asked, lengths, (bytes) => bytes),
+    context: contextOf(model, asked, lengths),
+    estimate: amountsOf(model, asked, lengths, tokensEstimated)
+  })
+}
+
+/** Of an object a vendor may read more than its text. */
+const bytesOf = (document: unknown): number =>
+  Buffer.byteLength(typeof document === "string" ? document : JSON.stringify(document))
+
+const contextOf = (
+  { added_tokens_max, input_tokens_max }: RerankModel,
+  query: number,
+  documents: ReadonlyArray<number>
+): number => documents.reduce((sum, bytes) => sum + Math.max(query + bytes + added_tokens_max, input_tokens_max), 0)
+
+const amountsOf = (
+  { added_tokens_max, documents_per_search, tokens_per_document }: RerankModel,
+  query: number,
+  documents: ReadonlyArray<number>,
+  tokensIn: (bytes: number) => number
+): Amounts => {
+  let tokens = 0
+  let counted = 0
+  for (const bytes of documents) {
+    const both = tokensIn(query) + tokensIn(bytes)
+    tokens += both + added_tokens_max
+    counted += Math.max(1, Math.ceil(both / tokens_per_document))
+  }
+  return { tokens, searches: Math.ceil(counted / documents_per_search) }
+}
+
+/** What stands in an answer for each document. */
+const resultBytes = 100
+
+/** How many bytes the answer may be expected to have; documents that it holds are no longer than those that were sent. */
+export const answerBytesOf = ({ request: { documents, return_documents, top_n } }: Asked): number => {
+  const results = Math.min(top_n ?? documents.length, documents.length)
+  const held = return_documents === true ? documents.reduce((sum, one) => sum + bytesOf(one), 0) : 0
+  return results * resultBytes + held
+}
+
+/** What is wrong with an answer, for the log; `undefined` where it orders documents of the request. */
+export const faultIn =
+  ({ request }: Asked) =>
+  ({ results }: Readonly<Record<string, unknown>>): string | undefined => {
+    const isResult = (one: unknown) =>
+      isObject(one) &&
+      typeof one.relevance_score === "number" &&
+      Number.isInteger(one.index) &&
+      request.documents[one.index as number] !== undefined
+    // One that is named often would be given back as often, with its text.
+    const isOrder = (all: ReadonlyArray<{ readonly index: number }>) =>
+      new Set(all.map(({ index }) => index)).size === all.length
+    return Array.isArray(results) && results.every(isResult) && isOrder(results)
+      ? undefined
+      : "its answer orders no documents of the request"
+  }
+
+/** What an answer reports. */
+export const reported = ({
+  meta,
+  usage
+}: Readonly<Record<string, unknown>>): Readonly<Record<keyof Amounts, unknown>> => {
+  const { prompt_tokens, total_tokens } = isObject(usage) ? usage : {}
+  const { billed_units } = isObject(meta) ? meta : {}
+  const { input_tokens, search_units } = isObject(billed_units) ? billed_units : {}
+  return { tokens: prompt_tokens ?? total_tokens ?? input_tokens, searches: search_units }
+}
+
+/** The answer with the documents that were asked for, of an upstream that left them out; `undefined` where it is as it was asked for. */
+export const withDocuments = (
+  { request }: Asked,
+  body: Readonly<Record<string, unknown>>
+): Record<string, unknown> | undefined => {
+  const results = body.results as ReadonlyArray<Readonly<Record<string, unknown>>>
+  if (request.return_documents !== true || results.every(({ document }) => document !== undefined)) return undefined
+  const documentOf = (index: unknown) => {
+    const document = request.documents[index as number]
+    return typeof document === "string" ? { text: document } : document
+  }
+  return { ...body, results: results.map((one) => ({ ...one, document: one.document ?? documentOf(one.index) })) }
+}

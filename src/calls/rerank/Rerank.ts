@@ -1,0 +1,88 @@
+/** Documents ordered by a query, by the first upstream of a model that answers, at the model's price of a search, of a token, or of both. */
+import { Context, Effect, Layer } from "effect"
+import { singles } from "../embeddings/Single.ts"
+import type { SingleAnswer, SingleCall, SingleProblem } from "../embeddings/Single.ts"
+import type { Measured } from "../../books/gate/Gate.ts"
+import type { Nano } from "../../kernel/Money.ts"
+import { charge } from "../../kernel/Price.ts"
+import type { PriceLine } from "../../books/prices/Lines.ts"
+import { believed } from "../../upstream/models/Reported.ts"
+import { answerBytesOf, askedOf, faultIn, reported, withDocuments } from "./Ranking.ts"
+import type { Amounts, Asked, RerankRequest } from "./Ranking.ts"
+import { RerankModels } from "./Settings.ts"
+import type { RerankModel } from "./Settings.ts"
+
+/** Documents that are to be ordered. */
+export interface RerankCall extends SingleCall<RerankRequest> {}
+
+/** `{ results: [{ index, relevance_score }] }`: as it came, but where documents were asked for and left out. */
+export interface Reranked extends SingleAnswer {}
+
+export type RerankProblem = SingleProblem
+
+export interface RerankContract {
+  /** A request that is not valid is an `InvalidRequest`, one for a model that there is not an `UnknownModel`. */
+  readonly rerank: (call: RerankCall) => Effect.Effect<Reranked, RerankProblem>
+  /** No call costs less; 0 where a model is free. */
+  readonly least: Nano
+}
+
+export class Rerank extends Context.Tag("tollgate/rerank/Rerank")<Rerank, RerankContract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(Rerank, make))
+}
+
+const make = Effect.gen(function* () {
+  const models = yield* RerankModels
+  const { call, least } = yield* singles({
+    protocol: "rerank",
+    noun: "rerank model",
+    models,
+    long: "documents",
+    askedOf: (request) => askedOf(models, request),
+    pricesOf: priceLines,
+    leastOf: (model) => costOf(model, { tokens: 1, searches: 1 }),
+    mostOf: ({ model, most }: Asked) => costOf(model, most),
+    answerBytesOf,
+    faultIn,
+    completed: withDocuments,
+    reports: (answer) => Object.values(reported(answer)).some((figure) => figure !== undefined),
+    measuredOf
+  })
+  return { rerank: call, least } satisfies RerankContract
+})
+
+const costOf = ({ search_price, token_price }: RerankModel, { searches, tokens }: Amounts): Nano =>
+  charge([
+    { units: tokens, price: token_price },
+    { units: searches, price: search_price }
+  ])
+
+const priceLines = ({ search_price, token_price }: RerankModel): ReadonlyArray<PriceLine> => [
+  ...(token_price === 0n ? [] : [{ quantity: "prompt_tokens", unit: "token", price: token_price } as const]),
+  ...(search_price === 0n && token_price !== 0n
+    ? []
+    : [{ quantity: "units", unit: "search", price: search_price } as const])
+]
+
+/** What is not priced need not be known: it is no reason to call a figure estimated. */
+const measuredOf = (
+  { context, estimate, model, most }: Asked,
+  provider: string,
+  answer: Readonly<Record<string, unknown>>
+): Measured => {
+  const figures = reported(answer)
+  const tokens = believed(figures.tokens, context, estimate.tokens)
+  const searches = believed(figures.searches, most.searches, estimate.searches)
+  const priced = [...(model.token_price === 0n ? [] : [tokens]), ...(model.search_price === 0n ? [] : [searches])]
+  const bySearch = model.search_price !== 0n || model.token_price === 0n
+  return {
+    cost: costOf(model, { tokens: tokens.count, searches: searches.count }),
+    prompt_tokens: tokens.count,
+    completion_tokens: 0,
+    units: bySearch ? searches.count : tokens.count,
+    provider,
+    success: true,
+    error_type: null,
+    usage_source: priced.every(({ usage_source }) => usage_source === "provider") ? "provider" : "estimated"
+  }
+}

@@ -1,0 +1,62 @@
+/**
+ * Responses, in OpenAI's newer protocol.
+ *
+ * Where the specification is silent:
+ * - `store` goes upstream as `false` unless the upstream keeps responses for its callers (`keeps_responses`): then it goes as the client
+ *   says, and where that says nothing, the vendor's own default holds (OpenAI keeps). `previous_response_id`, `conversation` and items by
+ *   reference are refused where nothing is kept. An id belongs to the tenant and
+ *   account that it was handed out to (`calls/prompts/Kept`): any other request that names it is 404, and does not reach the vendor.
+ * - `background` is refused: an answer that is fetched later cannot be charged.
+ */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Clock, Context, Effect, Layer } from "effect"
+import { Engine } from "../engine/Engine.ts"
+import type { Call, ChatProblem, Completed, Streamed } from "../engine/Engine.ts"
+import * as Kept from "../prompts/Kept.ts"
+import { findModel, Models } from "../prompts/Model.ts"
+import type { Nano } from "../../kernel/Money.ts"
+import { eventsOf } from "./Events.ts"
+import type { ModelResponse, ResponseEvent } from "./Events.ts"
+import { namedIn } from "../dialects/responses/Named.ts"
+import type { ResponsesPrompt } from "../dialects/responses/Prompt.ts"
+import { responses } from "../dialects/responses/Protocol.ts"
+
+/** One response that is asked for. */
+export interface ResponseCall extends Call<ResponsesPrompt> {}
+
+/** Each method picks its answer's form by itself, refuses and is interrupted as `EngineContract` says. */
+export interface ResponsesContract {
+  readonly create: (call: ResponseCall) => Effect.Effect<Completed<ModelResponse>, ChatProblem | Kept.NotHandedOut>
+  /** Answers once an upstream has begun to. */
+  readonly stream: (call: ResponseCall) => Effect.Effect<Streamed<ResponseEvent>, ChatProblem | Kept.NotHandedOut>
+  /** No call costs less: 0 where a model is free. */
+  readonly least: Nano
+}
+
+export class Responses extends Context.Tag("tollgate/responses/Responses")<Responses, ResponsesContract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(Responses, make).pipe(Layer.provide(Engine.layer)))
+}
+
+const make = Effect.gen(function* () {
+  const { complete, keeps_responses, least, stream } = yield* Engine
+  const catalogue = yield* Models
+  const kept = Kept.make(yield* SqlClient)
+
+  /** Refuses a request that names what the caller was not handed out. The prompt is not validated yet. */
+  const checked = Effect.fnUntraced(function* ({ caller, prompt }: ResponseCall) {
+    const unknown = yield* kept.unknownAmong(caller, namedIn(prompt), yield* Clock.currentTimeMillis)
+    if (unknown !== undefined) return yield* new Kept.NotHandedOut({ field: unknown.field })
+  })
+  const keeps = (prompt: ResponsesPrompt | null): prompt is ResponsesPrompt => {
+    const model = typeof prompt?.model === "string" ? findModel(catalogue, prompt.model) : undefined
+    return model !== undefined && keeps_responses.has(model.id)
+  }
+  const created = complete<ResponsesPrompt, ModelResponse>(responses)
+  const streamed = stream<ResponsesPrompt, ResponseEvent>(responses, eventsOf)
+  /** Of a model that keeps nothing, a call goes on at once. */
+  const within =
+    <A, E>(ask: (call: ResponseCall) => Effect.Effect<A, E>) =>
+    (call: ResponseCall): Effect.Effect<A, E | Kept.NotHandedOut> =>
+      keeps_responses.size > 0 && keeps(call.prompt) ? Effect.zipRight(checked(call), ask(call)) : ask(call)
+  return { create: within(created), stream: within(streamed), least } satisfies ResponsesContract
+})

@@ -1,0 +1,37 @@
+/** Web search, and who can be asked. */
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
+import { Example, Metered } from "../../http/contract/Documented.ts"
+import { GateRefusal } from "../../books/gate/Problems.ts"
+import { Fast, NoHead } from "../../http/contract/Annotations.ts"
+import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { KeyOrToken } from "../../people/credentials/Security.ts"
+import { UpstreamRefusal } from "../../upstream/wire/Problems.ts"
+import { ProviderList, ProviderNames } from "../../upstream/models/Provider.ts"
+import { SearchAnswer, SearchQuery } from "./Query.ts"
+
+const search = <const Name extends string>(name: Name, path: `/${string}`) =>
+  HttpApiEndpoint.get(name, path)
+    .setUrlParams(SearchQuery)
+    .addSuccess(SearchAnswer)
+    .addError(InvalidRequest)
+    .addError(GateRefusal)
+    .addError(UpstreamRefusal)
+    .annotate(NoHead, true)
+    .annotate(Example, { query: { query: "why is the sky blue", max_results: 5 } })
+    .annotate(Metered, { charge_known: true, says_record: true })
+    .annotate(OpenApi.Summary, "Search the web, at the provider's price of a query")
+
+export class SearchApi extends HttpApiGroup.make("search")
+  .add(search("search", "/v1/search").annotate(Fast, true))
+  .add(search("toolSearch", "/v1/tools/search"))
+  .add(
+    HttpApiEndpoint.get("providers", "/v1/search/providers")
+      .addSuccess(ProviderNames)
+      .annotate(OpenApi.Summary, "Who can be searched with: names")
+  )
+  .add(
+    HttpApiEndpoint.get("toolProviders", "/v1/tools/search/providers")
+      .addSuccess(ProviderList)
+      .annotate(OpenApi.Summary, "Who can be searched with, described")
+  )
+  .middleware(KeyOrToken) {}

@@ -1,0 +1,49 @@
+/** The search routes: a query string to a query, results to JSON. */
+import { Effect } from "effect"
+import { contract } from "../../http/contract/Contract.ts"
+import { query } from "../../http/transport/Body.ts"
+import type { Inbound } from "../../http/transport/Inbound.ts"
+import { group, raw } from "../../http/lanes/Raw.ts"
+import { json } from "../../http/transport/Reply.ts"
+import type { Reply } from "../../http/transport/Reply.ts"
+import type { Caller } from "../../kernel/Caller.ts"
+import { toDecimal } from "../../kernel/Money.ts"
+import { listOf, namesOf } from "../../upstream/models/Provider.ts"
+import { SearchApi } from "./Api.ts"
+import { SearchQuery } from "./Query.ts"
+import { SearchProviders } from "./Settings.ts"
+import { Search } from "./Search.ts"
+import type { SearchResults } from "./Search.ts"
+
+const read = query(SearchQuery)
+
+/** `GET /v1/search`. */
+const search = Effect.map(
+  Search,
+  ({ search }) =>
+    (caller: Caller, inbound: Inbound) =>
+      Effect.flatMap(read(inbound.query()), (query) =>
+        Effect.map(search({ caller, query, request_id: inbound.request_id }), replyOf)
+      )
+)
+
+export const SearchHttp = group(
+  contract.add(SearchApi),
+  "search",
+  Effect.fnUntraced(function* (handlers) {
+    const handler = raw(yield* search)
+    const providers = yield* SearchProviders
+    return handlers
+      .handleRaw("search", handler)
+      .handleRaw("toolSearch", handler)
+      .handle("providers", () => Effect.succeed(namesOf(providers)))
+      .handle("toolProviders", () => Effect.succeed(listOf(providers)))
+  })
+)
+
+const replyOf = ({ provider, query, receipt, results }: SearchResults): Reply =>
+  json(
+    200,
+    { query, results, provider },
+    { "x-charge-usd": toDecimal(receipt.charged), "x-usage-id": receipt.usage_id }
+  )

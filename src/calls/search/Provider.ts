@@ -1,0 +1,32 @@
+/** The search vendors that are supported, and what a query costs at a provider. */
+import type { UnitPrice } from "../../kernel/Price.ts"
+import { brave } from "../../upstream/search/Brave.ts"
+import type { SearchVendor } from "../../upstream/search/SearchVendor.ts"
+import { tavily } from "../../upstream/search/Tavily.ts"
+import type { SearchProvider } from "./Settings.ts"
+
+/** The vendors by their names in the configuration. */
+export const searchVendors = { tavily, brave } as const satisfies Record<string, SearchVendor>
+export type SearchVendorName = keyof typeof searchVendors
+
+/** The prices of a vendor's depths, by how often it counts a query of each. */
+export const pricesByDepth = (vendor: SearchVendorName, price: UnitPrice): Readonly<Record<string, UnitPrice>> =>
+  Object.fromEntries(
+    Object.entries(searchVendors[vendor].queries_by_depth).map(([depth, queries]) => [
+      depth,
+      (price * BigInt(queries)) as UnitPrice
+    ])
+  )
+
+/** The depth of a query that names none. */
+export const defaultDepth = "basic"
+
+/**
+ * What a query costs. Where depths have prices, a depth without one is charged as the dearest: the provider may accept it, and what it
+ * then bills is not known here.
+ */
+export const priceOf = ({ price, price_by_depth }: SearchProvider, depth: string): UnitPrice => {
+  if (Object.hasOwn(price_by_depth, depth)) return price_by_depth[depth]!
+  if (depth === defaultDepth) return price
+  return Object.values(price_by_depth).reduce((dearest, one) => (one > dearest ? one : dearest), price)
+}

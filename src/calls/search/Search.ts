@@ -1,0 +1,122 @@
+/**
+ * Web searches, each at the price of a query.
+ *
+ * Where the specification is silent:
+ * - A search depth that has no price of its own is charged as the provider's dearest. Tavily counts an `advanced` query as two, unless
+ *   the configuration prices its depths.
+ */
+import { Context, Effect, Layer, Redacted } from "effect"
+import { Gate } from "../../books/gate/Gate.ts"
+import type { Admission, Receipt } from "../../books/gate/Gate.ts"
+import type { GateRefusal } from "../../books/gate/Problems.ts"
+import type { Caller } from "../../kernel/Caller.ts"
+import type { Nano } from "../../kernel/Money.ts"
+import { charge } from "../../kernel/Price.ts"
+import { PriceVersions } from "../../books/prices/PriceVersions.ts"
+import { failed, parse, refused } from "../../upstream/wire/Failures.ts"
+import type { UpstreamProblem } from "../../upstream/wire/Failures.ts"
+import { pick } from "../../upstream/models/Provider.ts"
+import type { UnknownProvider } from "../../upstream/models/Provider.ts"
+import { upstreamLookup } from "../../upstream/models/Upstreams.ts"
+import type { SearchAsk, SearchResult } from "../../upstream/search/SearchVendor.ts"
+import { defaultDepth, priceOf, searchVendors } from "./Provider.ts"
+import type { SearchQuery } from "./Query.ts"
+import { SearchProviders } from "./Settings.ts"
+import type { SearchProvider } from "./Settings.ts"
+
+/** One search that is asked for. */
+export interface SearchCall {
+  readonly caller: Caller
+  readonly query: SearchQuery
+  /** Names the call in the log. */
+  readonly request_id?: string | undefined
+}
+
+export interface SearchResults {
+  /** What was searched for. */
+  readonly query: string
+  readonly results: ReadonlyArray<SearchResult>
+  /** The id of the provider that answered. */
+  readonly provider: string
+  readonly receipt: Receipt
+}
+
+export type SearchProblem = UnknownProvider | GateRefusal | UpstreamProblem
+
+export interface SearchContract {
+  /** Searches once, at the price of the query's depth. */
+  readonly search: (call: SearchCall) => Effect.Effect<SearchResults, SearchProblem>
+}
+
+const answerBytesMax = 32 * 1024 * 1024
+
+export class Search extends Context.Tag("tollgate/search/Search")<Search, SearchContract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(Search, make))
+}
+
+const make = Effect.gen(function* () {
+  const gate = yield* Gate
+  const providers = yield* SearchProviders
+  const upstreamOf = yield* upstreamLookup("search provider", providers)
+  const versions = yield* PriceVersions
+
+  const search: SearchContract["search"] = Effect.fnUntraced(function* ({ caller, query, request_id }) {
+    const provider = yield* pick(providers, query.provider)
+    const depth = query.search_depth || defaultDepth
+    const price = priceOf(provider, depth)
+    const cost = charge([{ units: 1, price }])
+    const claim = {
+      caller,
+      usage_type: "tool",
+      endpoint: "search",
+      model: provider.id,
+      provider: provider.id,
+      price: yield* versions.of([{ quantity: "units", unit: "query", price }]),
+      most: cost,
+      least: cost
+    } as const
+    return yield* gate.meter(claim, (admission) =>
+      ask(admission, provider, { ...query, search_depth: depth }, cost, request_id)
+    )
+  })
+
+  const ask = Effect.fnUntraced(function* (
+    admission: Admission,
+    provider: SearchProvider,
+    query: SearchAsk,
+    cost: Nano,
+    request_id: string | undefined
+  ) {
+    const upstream = upstreamOf(provider.upstream)
+    const vendor = searchVendors[provider.vendor]
+    const request = vendor.request(query, Redacted.value(upstream.key))
+    const answer = yield* Effect.catchAll(
+      upstream.wire(admission).exchange(request, { limit: answerBytesMax, read_on: admission.to_its_end }),
+      ({ reason }) => failed(upstream.name, reason, request_id)
+    )
+    if (answer.status < 200 || answer.status > 299) return yield* refused(upstream.name, answer, request_id)
+    const parsed = parse(answer.body)
+    const results = parsed === undefined ? undefined : vendor.results(parsed)
+    if (results === undefined) return yield* failed(upstream.name, "its answer holds no results", request_id)
+    return yield* admission.answer(
+      {
+        cost,
+        prompt_tokens: 0,
+        completion_tokens: 0,
+        units: 1,
+        provider: provider.id,
+        success: true,
+        error_type: null,
+        usage_source: "counted"
+      },
+      (receipt): SearchResults => ({
+        query: query.query,
+        results: results.slice(0, query.max_results),
+        provider: provider.id,
+        receipt
+      })
+    )
+  })
+
+  return { search } satisfies SearchContract
+})

@@ -1,0 +1,40 @@
+/** The providers of web search of the configuration file: `tools.search`. */
+import { Context, Layer, Schema } from "effect"
+import { UsdPer } from "../../kernel/Price.ts"
+import { distinct, NonEmpty, readAs } from "../../kernel/Setting.ts"
+import { named, providerFields } from "../../upstream/models/Provider.ts"
+import { pricesByDepth, searchVendors } from "./Provider.ts"
+import type { SearchVendorName } from "./Provider.ts"
+
+export const SearchProvider = readAs(
+  Schema.Struct({
+    ...providerFields,
+    /** Whose wire format it speaks. */
+    vendor: Schema.Literal(...(Object.keys(searchVendors) as ReadonlyArray<SearchVendorName>)),
+    /** USD a query, unless its depth has a price of its own. */
+    price: Schema.propertySignature(UsdPer(1)).pipe(Schema.fromKey("usd_per_query")),
+    /** Unless it is given, by how often the vendor counts a query (Tavily an `advanced` one twice). */
+    price_by_depth: Schema.optional(Schema.Record({ key: NonEmpty, value: UsdPer(1) })).pipe(
+      Schema.fromKey("usd_per_query_by_depth")
+    )
+  }),
+  ({ price_by_depth, ...entry }) => ({
+    ...named(entry),
+    price_by_depth: price_by_depth ?? pricesByDepth(entry.vendor, entry.price)
+  })
+)
+export interface SearchProvider extends Schema.Schema.Type<typeof SearchProvider> {}
+
+/** The first is asked unless a caller picks another. */
+export class SearchProviders extends Context.Tag("tollgate/search/SearchProviders")<
+  SearchProviders,
+  ReadonlyArray<SearchProvider>
+>() {
+  static readonly layer = (providers: ReadonlyArray<SearchProvider>) => Layer.succeed(SearchProviders, providers)
+  /** No search. */
+  static readonly layerNone = Layer.succeed(SearchProviders, [])
+}
+
+export const fields = { search: Schema.optionalWith(distinct(SearchProvider), { default: () => [] }) }
+
+export const layer = ({ search }: { readonly search: ReadonlyArray<SearchProvider> }) => SearchProviders.layer(search)

@@ -1,0 +1,64 @@
+/** Text to speech. */
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
+import { Example, Metered, Produces } from "../../http/contract/Documented.ts"
+import { GateRefusal } from "../../books/gate/Problems.ts"
+import { ReadsOwnBody, RefusalShape } from "../../http/contract/Annotations.ts"
+import { openAiRefusal } from "../../http/contract/OpenAiRefusal.ts"
+import { BodyRefusal } from "../../http/contract/Problems.ts"
+import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { KeyOrToken } from "../../people/credentials/Security.ts"
+import { IdempotencyRefusal } from "../../http/idempotency/Problems.ts"
+import { UpstreamRefusal } from "../../upstream/wire/Problems.ts"
+import { ToolModelList } from "../../upstream/models/Provider.ts"
+import { formats, OpenAiSpeechRequest, SpeechRequest, ToolSpeechRequest } from "./Request.ts"
+
+const Audio = HttpApiSchema.Uint8Array({ contentType: "audio/mpeg" })
+
+const types = Object.values(formats)
+
+export class SpeechApi extends HttpApiGroup.make("speech")
+  .add(
+    HttpApiEndpoint.post("speak", "/v1/speech")
+      .setPayload(SpeechRequest)
+      .addSuccess(Audio)
+      .annotate(Produces, types)
+      .annotate(ReadsOwnBody, true)
+      .annotate(Example, { body: { input: "The tide is in.", model: "tts-1", voice: "alloy", response_format: "mp3" } })
+      .annotate(Metered, { charge_known: true, says_record: true })
+      .annotate(OpenApi.Summary, "Text to speech: audio of the format that is asked for, as it comes")
+  )
+  .add(
+    HttpApiEndpoint.post("speakSimply", "/v1/tools/speech")
+      .setPayload(ToolSpeechRequest)
+      .addSuccess(Audio)
+      .annotate(Produces, types)
+      .annotate(ReadsOwnBody, true)
+      .annotate(Example, { body: { input: "The tide is in." } })
+      .annotate(Metered, { charge_known: true, says_record: true })
+      .annotate(OpenApi.Summary, "Text to speech, where only the text must be given")
+  )
+  .add(
+    HttpApiEndpoint.post("createSpeech", "/v1/audio/speech")
+      .setPayload(OpenAiSpeechRequest)
+      .addSuccess(Audio)
+      .annotate(Produces, [...types, "text/event-stream"])
+      .annotate(RefusalShape, openAiRefusal)
+      .annotate(ReadsOwnBody, true)
+      .annotate(Example, { body: { input: "The tide is in.", model: "tts-1", voice: "alloy" } })
+      .annotate(Metered, { charge_known: true, says_record: true })
+      .annotate(OpenApi.Summary, "Text to speech with OpenAI's fields, on OpenAI's path")
+  )
+  .addError(InvalidRequest)
+  .addError(BodyRefusal)
+  .addError(GateRefusal)
+  .addError(IdempotencyRefusal)
+  .addError(UpstreamRefusal)
+  .middleware(KeyOrToken) {}
+
+export class SpeechModelsApi extends HttpApiGroup.make("speechModels")
+  .add(
+    HttpApiEndpoint.get("list", "/v1/tools/speech/models")
+      .addSuccess(ToolModelList)
+      .annotate(OpenApi.Summary, "The models of speech and their prices")
+  )
+  .middleware(KeyOrToken) {}

@@ -1,0 +1,85 @@
+/** The speech routes: JSON to a request, audio as it comes. */
+import { HttpApiBuilder } from "@effect/platform"
+import { Effect, Either } from "effect"
+import { contract } from "../../http/contract/Contract.ts"
+import type { Shape } from "../../http/contract/Annotations.ts"
+import { json } from "../../http/transport/Body.ts"
+import { callable } from "../../http/lanes/Caller.ts"
+import type { Inbound } from "../../http/transport/Inbound.ts"
+import { openAiRefusal } from "../../http/contract/OpenAiRefusal.ts"
+import { raw } from "../../http/lanes/Raw.ts"
+import type { Reply } from "../../http/transport/Reply.ts"
+import { Idempotency } from "../../http/idempotency/Idempotency.ts"
+import type { Beside } from "../../http/idempotency/Idempotency.ts"
+import type { Caller } from "../../kernel/Caller.ts"
+import type { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { toDecimal } from "../../kernel/Money.ts"
+import { modelsOf, withModel } from "../../upstream/models/Provider.ts"
+import { SpeechApi, SpeechModelsApi } from "./Api.ts"
+import { OpenAiSpeechRequest, SpeechRequest, ToolSpeechRequest } from "./Request.ts"
+import { SpeechProviders } from "./Settings.ts"
+import { Speech } from "./Speech.ts"
+import type { SpeechAudio } from "./Speech.ts"
+
+const bodyBytesMax = 1024 * 1024
+
+export const SpeechHttp = HttpApiBuilder.group(
+  contract.add(SpeechApi),
+  "speech",
+  Effect.fnUntraced(function* (handlers) {
+    const speech = yield* Speech
+    const idempotency = yield* Idempotency
+
+    const providers = yield* SpeechProviders
+
+    /** A route, by which its keys are told from the others', how its body is read, what usage records call it, and its refusals. */
+    const speak = (
+      route: string,
+      read: (bytes: Buffer) => Either.Either<SpeechRequest, InvalidRequest>,
+      endpoint?: string,
+      shape?: Shape
+    ) => {
+      const call = Effect.fnUntraced(function* (caller: Caller, inbound: Inbound, beside: Beside | undefined) {
+        const request = yield* read(yield* inbound.read(bodyBytesMax))
+        return replyOf(yield* speech.speak({ caller, request, endpoint, beside }))
+      })
+      return (caller: Caller, inbound: Inbound) =>
+        idempotency.onceOf(
+          caller,
+          inbound,
+          route,
+          bodyBytesMax,
+          (inbound, beside) => call(caller, inbound, beside),
+          undefined,
+          shape
+        )
+    }
+
+    /** OpenAI's clients name a model and no provider. */
+    const openAi = (bytes: Buffer) =>
+      Either.flatMap(readOpenAi(bytes), (request) =>
+        Either.map(withModel(providers, request.model), ({ id }): SpeechRequest => ({ ...request, provider: id }))
+      )
+
+    return handlers
+      .handleRaw("speak", raw(speak("speech", json(SpeechRequest))))
+      .handleRaw("speakSimply", raw(speak("tools/speech", json(ToolSpeechRequest))))
+      .handleRaw("createSpeech", raw(speak("audio/speech", openAi, "audio/speech", openAiRefusal)))
+  })
+)
+
+export const SpeechModelsHttp = HttpApiBuilder.group(contract.add(SpeechModelsApi), "speechModels", (handlers) =>
+  handlers.handle("list", () =>
+    Effect.flatMap(SpeechProviders, (providers) =>
+      Effect.map(callable(modelsOf(providers, "character")), (models) => ({ models }))
+    )
+  )
+)
+
+const readOpenAi = json(OpenAiSpeechRequest)
+
+const replyOf = ({ audio, content_type, cost, usage_id }: SpeechAudio): Reply => ({
+  status: 200,
+  headers: { "content-type": content_type, "x-charge-usd": toDecimal(cost), "x-usage-id": usage_id },
+  body: audio
+})

@@ -1,0 +1,38 @@
+/** The providers of speech of the configuration file: `tools.speech`. */
+import { Context, Layer, Schema } from "effect"
+import { UsdPer } from "../../kernel/Price.ts"
+import { distinct, readAs } from "../../kernel/Setting.ts"
+import { modelFields, named, providerFields } from "../../upstream/models/Provider.ts"
+
+export const SpeechModel = readAs(
+  Schema.Struct({
+    ...modelFields,
+    /** Whether it makes its audio as events, too (`stream_format: "sse"`). */
+    events: Schema.optionalWith(Schema.Boolean, { default: () => false }),
+    /** USD a character. */
+    price: Schema.propertySignature(UsdPer(1_000_000)).pipe(Schema.fromKey("usd_per_million_characters"))
+  }),
+  ({ events, id, model, price }) => ({ id, upstream_model: model ?? id, events, price })
+)
+export interface SpeechModel extends Schema.Schema.Type<typeof SpeechModel> {}
+
+/** A provider that speaks the OpenAI audio routes. */
+export const SpeechProvider = readAs(
+  Schema.Struct({ ...providerFields, models: Schema.NonEmptyArray(SpeechModel) }),
+  named
+)
+export interface SpeechProvider extends Schema.Schema.Type<typeof SpeechProvider> {}
+
+/** The first is asked unless a caller picks another. */
+export class SpeechProviders extends Context.Tag("tollgate/speech/SpeechProviders")<
+  SpeechProviders,
+  ReadonlyArray<SpeechProvider>
+>() {
+  static readonly layer = (providers: ReadonlyArray<SpeechProvider>) => Layer.succeed(SpeechProviders, providers)
+  /** No speech. */
+  static readonly layerNone = Layer.succeed(SpeechProviders, [])
+}
+
+export const fields = { speech: Schema.optionalWith(distinct(SpeechProvider), { default: () => [] }) }
+
+export const layer = ({ speech }: { readonly speech: ReadonlyArray<SpeechProvider> }) => SpeechProviders.layer(speech)

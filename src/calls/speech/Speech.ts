@@ -1,0 +1,178 @@
+/** Text to speech over the OpenAI audio route: the audio passes through as it comes, at the model's price of a character. */
+import { Context, Deferred, Effect, Exit, Layer } from "effect"
+import type { Readable } from "node:stream"
+import { Gate } from "../../books/gate/Gate.ts"
+import type { Admission, Claim, Measured, Metered, Receipt } from "../../books/gate/Gate.ts"
+import type { GateRefusal } from "../../books/gate/Problems.ts"
+import { handedOver } from "../../upstream/wire/ByteStream.ts"
+import type { How } from "../../upstream/wire/ByteStream.ts"
+import type { Caller } from "../../kernel/Caller.ts"
+import * as Ids from "../../kernel/Ids.ts"
+import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import type { Nano } from "../../kernel/Money.ts"
+import { charge } from "../../kernel/Price.ts"
+import type { BooksUnavailable } from "../../books/ledger/Problems.ts"
+import { PriceVersions } from "../../books/prices/PriceVersions.ts"
+import { failed, refused } from "../../upstream/wire/Failures.ts"
+import type { UpstreamProblem } from "../../upstream/wire/Failures.ts"
+import * as Passage from "../../upstream/wire/Passage.ts"
+import { pick, pickModel } from "../../upstream/models/Provider.ts"
+import type { UnknownModel, UnknownProvider } from "../../upstream/models/Provider.ts"
+import { upstreamLookup } from "../../upstream/models/Upstreams.ts"
+import * as Wire from "../../upstream/wire/Wire.ts"
+import { SpeechProviders } from "./Settings.ts"
+import type { SpeechModel, SpeechProvider } from "./Settings.ts"
+import { charactersOf, formats } from "./Request.ts"
+import type { SpeechRequest } from "./Request.ts"
+
+/** One text that is to be spoken. */
+export interface SpeechCall {
+  readonly caller: Caller
+  readonly request: SpeechRequest
+  /** The route's name in usage records: `speech` unless it is said. */
+  readonly endpoint?: string | undefined
+  /** Statements that stand or fall with the admission of the call. */
+  readonly beside?: Claim["beside"]
+}
+
+export interface SpeechAudio {
+  /**
+   * The audio as it comes, or the events that hold it. Its end waits until the charge is in the books; it is destroyed with an error where the upstream breaks off.
+   * It must be read to its end or destroyed: until then the call is open.
+   */
+  readonly audio: Readable
+  readonly content_type: string
+  /** What is charged: all of it once the audio has begun to come, nothing where the upstream breaks off. */
+  readonly cost: Nano
+  /** Of the record that the call leaves when the audio has ended. */
+  readonly usage_id: string
+  /** Waits for the end of the audio. */
+  readonly receipt: Effect.Effect<Receipt, BooksUnavailable>
+}
+
+export type SpeechProblem = InvalidRequest | UnknownProvider | UnknownModel | GateRefusal | UpstreamProblem
+
+export interface SpeechContract {
+  /** Answers once the first bytes of audio have come. */
+  readonly speak: (call: SpeechCall) => Effect.Effect<SpeechAudio, SpeechProblem>
+}
+
+const refusalBytesMax = 1024 * 1024
+
+export class Speech extends Context.Tag("tollgate/speech/Speech")<Speech, SpeechContract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(Speech, make))
+}
+
+/** A text with its provider, model and cost. */
+interface Order {
+  readonly provider: SpeechProvider
+  readonly model: SpeechModel
+  readonly request: SpeechRequest
+  readonly characters: number
+  readonly cost: Nano
+}
+
+const make = Effect.gen(function* () {
+  const gate = yield* Gate
+  const providers = yield* SpeechProviders
+  const upstreamOf = yield* upstreamLookup("speech provider", providers)
+  const versions = yield* PriceVersions
+
+  const speak: SpeechContract["speak"] = Effect.fnUntraced(function* ({
+    beside,
+    caller,
+    endpoint = "speech",
+    request
+  }) {
+    const provider = yield* pick(providers, request.provider)
+    const model = yield* pickModel(provider.models, request.model)
+    if (request.stream_format === "sse" && !model.events) return yield* noEvents
+    const characters = charactersOf(request.input)
+    const cost = charge([{ units: characters, price: model.price }])
+    const claim = {
+      caller,
+      usage_type: "tool",
+      endpoint,
+      model: model.id,
+      provider: provider.id,
+      price: yield* versions.of([{ quantity: "units", unit: "character", price: model.price }]),
+      most: cost,
+      least: cost,
+      beside
+    } as const
+    const order = { provider, model, request, characters, cost }
+    return yield* handedOver(
+      gate.meter(claim, (admission) => ask(admission, order)),
+      ({ audio }) => audio
+    )
+  })
+
+  const ask = Effect.fnUntraced(function* (
+    admission: Admission,
+    order: Order
+  ): Effect.fn.Return<Metered<SpeechAudio>, UpstreamProblem> {
+    const { cost, model, provider, request } = order
+    const { input, instructions, response_format, speed, stream_format, voice } = request
+    const events = stream_format === "sse"
+    const upstream = upstreamOf(provider.upstream)
+    const unreachable = ({ reason }: Wire.Unreachable) => failed(upstream.name, reason)
+    const body = JSON.stringify({
+      model: model.upstream_model,
+      input,
+      voice,
+      response_format,
+      speed,
+      instructions,
+      stream_format: events ? stream_format : undefined
+    })
+    const sent = { method: "POST", path: "/audio/speech", headers: upstream.headers, body } as const
+    const answer = yield* Effect.catchAll(upstream.wire(admission).open(sent, admission.to_its_end), unreachable)
+    if (answer.status < 200 || answer.status > 299) {
+      const whole = yield* Effect.catchAll(Wire.collect(answer, refusalBytesMax), unreachable)
+      return yield* refused(upstream.name, whole)
+    }
+    const type = Wire.header(answer.headers, "content-type") ?? ""
+    if (events ? !eventStream.test(type) : /json|text\//.test(type)) {
+      answer.abort()
+      return yield* failed(upstream.name, `its answer is ${type}, not ${events ? "events" : "audio"}`)
+    }
+    const passage = Passage.make(answer, admission.to_its_end)
+    // Once an answer has begun, the only way to say that it is empty is to cut it off.
+    if (!(yield* passage.begun)) return yield* failed(upstream.name, "its answer is empty")
+    const receipt = yield* Deferred.make<Receipt, BooksUnavailable>()
+    const settled = Effect.flatMap(passage.ended, (ending) =>
+      Effect.map(Effect.exit(admission.settle(measuredOf(ending, order))), (exit) => {
+        Deferred.unsafeDone(receipt, exit)
+        if (Exit.isSuccess(exit)) passage.finish(ending)
+        else passage.cut()
+      })
+    )
+    return yield* admission.goOn(
+      {
+        audio: passage.body,
+        content_type: events ? "text/event-stream" : formats[response_format],
+        cost,
+        usage_id: Ids.usageOf(admission.call),
+        receipt: Deferred.await(receipt)
+      },
+      settled
+    )
+  })
+
+  return { speak } satisfies SpeechContract
+})
+
+const eventStream = /^text\/event-stream\b/i
+const noEvents = InvalidRequest.of("stream_format", "audio: this model makes no events")
+
+/** Audio that the upstream broke off costs nothing. `left`: the service stopped before the rest of it came, which was made all the same. */
+const measuredOf = (how: How, { characters, cost, provider }: Order): Measured => ({
+  cost: how === "broken" ? 0n : cost,
+  prompt_tokens: 0,
+  completion_tokens: 0,
+  units: how === "broken" ? 0 : characters,
+  provider: provider.id,
+  success: how !== "broken",
+  error_type: how === "broken" ? "upstream_error" : how === "left" ? "client_disconnected" : null,
+  usage_source: how === "broken" ? "none" : "counted"
+})

@@ -1,0 +1,93 @@
+/** Audio that is to be transcribed, and the form in which an upstream takes it, made as it is read. */
+import { createReadStream } from "node:fs"
+import { Readable } from "node:stream"
+import { tagBytesOf } from "../../kernel/AudioForm.ts"
+import { framesOf } from "./Frames.ts"
+
+/**
+ * An audio file: its bytes, a file on the disk, or a stream that is read once. What is not bytes must be exactly `length` bytes long. A
+ * stream is not looked into: its length in seconds is bounded by its bytes alone.
+ */
+export type Audio = {
+  /** Its ending tells many providers the format: `a.wav`. */
+  readonly name: string
+  /** Its media type. */
+  readonly content_type: string
+} & (
+  | { readonly bytes: Uint8Array }
+  | { readonly path: string; readonly length: number }
+  | { readonly stream: Readable; readonly length: number }
+)
+
+export const lengthInBytes = (audio: Audio): number => ("bytes" in audio ? audio.bytes.length : audio.length)
+
+/** Tags that may stand before the audio. One is usual. */
+const tagsMax = 4
+
+/**
+ * Whether audio lasts longer than so many seconds by its own frames, or has an unknown length. It is read only as far as needed:
+ * most audio is bounded by its bytes, and has a beginning that says so.
+ */
+export const lastsLonger = async (audio: Audio, seconds: number): Promise<boolean> => {
+  let start = 0
+  for (let tags = 0; tags <= tagsMax; tags++) {
+    let tag = 0
+    let frames: ReturnType<typeof framesOf>
+    for await (const chunk of chunksOf(audio, start)) {
+      if (frames === undefined) {
+        tag = tagBytesOf(chunk)
+        if (tag > 0) break
+        frames = framesOf(chunk)
+        if (frames === undefined) return false
+      }
+      frames.take(chunk)
+      if (frames.seconds() > seconds) return true
+    }
+    if (tag === 0) return false
+    start += tag
+  }
+  return true
+}
+
+const chunksOf = (audio: Audio, start: number): Iterable<Buffer> | AsyncIterable<Buffer> => {
+  if ("stream" in audio) return []
+  if ("path" in audio) return createReadStream(audio.path, { start })
+  const { buffer, byteLength, byteOffset } = audio.bytes
+  return start < byteLength ? [Buffer.from(buffer, byteOffset + start, byteLength - start)] : []
+}
+
+/** Lets go of a stream that was not read, or not to its end. */
+export const release = (audio: Audio): void => {
+  if ("stream" in audio) audio.stream.destroy()
+}
+
+/** The form: the fields, one of several values once for each, then the file. */
+export const formOf = (
+  audio: Audio,
+  fields: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>,
+  boundary: string
+): { readonly body: Readable; readonly length: number } => {
+  const { content_type, name } = audio
+  const quoted = (text: string) => text.replace(/["\r\n]/g, (one) => encodeURIComponent(one))
+  const head = Buffer.from(
+    Object.entries(fields)
+      .flatMap(([key, value = []]) =>
+        [value].flat().map((one) => `--${boundary}\r\ncontent-disposition: form-data; name="${key}"\r\n\r\n${one}\r\n`)
+      )
+      .join("") +
+      `--${boundary}\r\ncontent-disposition: form-data; name="file"; filename="${quoted(name)}"\r\n` +
+      `content-type: ${/^[\w.+-]+\/[\w.+-]+$/.test(content_type) ? content_type : "application/octet-stream"}\r\n\r\n`
+  )
+  const tail = Buffer.from(`\r\n--${boundary}--\r\n`)
+  return {
+    body: Readable.from(parts(head, audio, tail), { objectMode: false }),
+    length: head.length + lengthInBytes(audio) + tail.length
+  }
+}
+
+async function* parts(head: Buffer, audio: Audio, tail: Buffer): AsyncGenerator<Uint8Array> {
+  yield head
+  if ("bytes" in audio) yield audio.bytes
+  else for await (const chunk of "path" in audio ? createReadStream(audio.path) : audio.stream) yield chunk as Buffer
+  yield tail
+}

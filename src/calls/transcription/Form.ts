@@ -1,0 +1,160 @@
+/**
+ * Reads a multipart form as it comes, and writes its audio to the disk as fast as the disk takes it. The parser is called directly:
+ * the platform's own way to it fails at a file name that is not Latin-1.
+ */
+import { Effect } from "effect"
+import * as Multipasta from "multipasta"
+import { createWriteStream } from "node:fs"
+import type { WriteStream } from "node:fs"
+import type { Readable } from "node:stream"
+import { bodyProblemOf } from "../../http/transport/Incoming.ts"
+import type { BodyProblem } from "../../http/transport/Incoming.ts"
+import { dispositionOf, unreadable } from "../../http/transport/Multipart.ts"
+import type { PayloadTooLarge } from "../../http/contract/Problems.ts"
+import { fileBytesMax } from "./Length.ts"
+import { AudioTooLarge } from "./Problems.ts"
+
+export interface Form {
+  /** The first file of the field `file`. */
+  readonly audio: FormFile | undefined
+  /** The text of each other field; a list where it is there twice, `null` where it is a file. */
+  readonly texts: Readonly<Record<string, unknown>>
+}
+
+export interface FormFile {
+  readonly name: string
+  readonly content_type: string
+  readonly bytes: number
+}
+
+/** Why a form could not be read. */
+export type FormProblem = Exclude<BodyProblem, PayloadTooLarge> | AudioTooLarge
+
+/** Reads the form of this content type, and writes its audio to `path`. */
+export const formFrom = (source: Readable, type: string, path: string): Effect.Effect<Form, FormProblem> =>
+  Effect.async((resume) => {
+    const reading = new Reading(source, type, path, resume)
+    reading.begin()
+    return Effect.sync(() => reading.stop())
+  })
+
+type Outcome = Effect.Effect<Form, FormProblem>
+
+/** A form that is being read. It ends once: with its last boundary, with its body or connection before that, or as too large. */
+class Reading {
+  private over = false
+  private audio: { readonly name: string; readonly content_type: string; bytes: number } | undefined
+  private readonly texts: Record<string, unknown> = Object.create(null)
+  private readonly source: Readable
+  private readonly disk: WriteStream
+  private readonly parser: Multipasta.Parser
+  private readonly resume: (outcome: Outcome) => void
+
+  constructor(source: Readable, type: string, path: string, resume: (outcome: Outcome) => void) {
+    this.source = source
+    this.resume = resume
+    this.disk = createWriteStream(path).once("error", this.diskFailed)
+    this.parser = Multipasta.make({
+      headers: { "content-type": type },
+      maxParts: 32,
+      maxFieldSize: 64 * 1024,
+      isFile: (info) => dispositionOf(info).filename !== undefined || Multipasta.defaultIsFile(info),
+      onField: this.field,
+      onFile: this.file,
+      onError: this.cutShort,
+      onDone: () => this.end(Effect.succeed({ audio: this.audio, texts: this.texts }))
+    })
+  }
+
+  begin(): void {
+    const { source } = this
+    if (source.destroyed) this.failed(source.errored)
+    // It is over already where the parser refuses the boundary.
+    if (this.over) return
+    source.on("data", this.data).once("end", this.ended).once("close", this.cutShort).once("error", this.failed)
+  }
+
+  /** Stops without an outcome. */
+  stop(): void {
+    this.over = true
+    this.detach()
+    this.disk.destroy()
+  }
+
+  private end(outcome: Outcome): void {
+    if (this.over) return
+    this.over = true
+    this.detach()
+    this.disk.end(() => this.resume(outcome))
+  }
+
+  /** What the client still sends is thrown away, so that it gets to read the answer. */
+  private detach(): void {
+    const { source } = this
+    source.off("data", this.data).off("end", this.ended).off("close", this.cutShort).off("error", this.failed)
+    source.destroy()
+  }
+
+  // ---- the source -----------------------------------------------------------------------------------------------------------------
+
+  private readonly data = (chunk: Uint8Array): void => {
+    this.parse(() => this.parser.write(chunk))
+    if (this.over || !this.disk.writableNeedDrain) return
+    this.source.pause()
+    this.disk.once("drain", () => this.source.resume())
+  }
+
+  private readonly ended = (): void => {
+    this.parse(() => this.parser.end())
+    this.cutShort()
+  }
+
+  /** The body or the connection ended before the last boundary, or the form cannot be read. */
+  private readonly cutShort = (): void => this.end(unreadable)
+
+  private readonly failed = (error: unknown): void => {
+    const problem = bodyProblemOf(error)
+    this.end(problem._tag === "PayloadTooLarge" ? new AudioTooLarge() : problem)
+  }
+
+  private readonly diskFailed = (error: Error): void => {
+    this.over = true
+    this.detach()
+    this.resume(Effect.die(error))
+  }
+
+  // ---- the parts ------------------------------------------------------------------------------------------------------------------
+
+  /** The parser throws at an encoded file name that is not valid. */
+  private parse(step: () => void): void {
+    try {
+      step()
+    } catch {
+      this.cutShort()
+    }
+  }
+
+  private readonly field = (info: Multipasta.PartInfo, value: Uint8Array): void => {
+    const { name } = dispositionOf(info)
+    const text = Multipasta.decodeField(info, value)
+    this.texts[name] = name in this.texts ? [this.texts[name], text] : text
+  }
+
+  private readonly file = (info: Multipasta.PartInfo): ((chunk: Uint8Array | null) => void) => {
+    const { filename, name } = dispositionOf(info)
+    // A form whose file was not chosen.
+    if (filename === "") return ignore
+    if (name !== "file") this.texts[name] = null
+    if (name !== "file" || this.audio !== undefined) return ignore
+    const content_type = info.headers["content-type"] === undefined ? "application/octet-stream" : info.contentType
+    const audio = (this.audio = { name: filename ?? name, content_type, bytes: 0 })
+    return (chunk) => {
+      if (chunk === null || this.over) return
+      audio.bytes += chunk.length
+      if (audio.bytes > fileBytesMax) this.end(new AudioTooLarge())
+      else this.disk.write(chunk)
+    }
+  }
+}
+
+const ignore = () => {}

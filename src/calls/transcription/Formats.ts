@@ -1,0 +1,81 @@
+/** The forms in which a transcript is answered on OpenAI's path. Subtitles are written from the provider's timed segments. */
+import { isObject } from "../../upstream/wire/Failures.ts"
+import type { TranscriptFormat } from "./Fields.ts"
+import type { Transcript } from "./Transcription.ts"
+
+/** A piece of the text, with its times in seconds. */
+interface Segment {
+  readonly start: number
+  readonly end: number
+  readonly text: string
+}
+
+/** The segments of a verbose answer; `undefined` where it has none, or one without text or times. */
+export const segmentsIn = ({ segments }: Readonly<Record<string, unknown>>): ReadonlyArray<Segment> | undefined =>
+  Array.isArray(segments) && segments.every(isSegment) ? segments : undefined
+
+const isSegment = (value: unknown): value is Segment =>
+  isObject(value) && isTime(value.start) && isTime(value.end) && typeof value.text === "string"
+
+const isTime = (value: unknown): boolean => typeof value === "number" && value >= 0 && Number.isFinite(value)
+
+/** A transcript as it goes out. */
+export interface Formatted {
+  readonly content_type: string
+  readonly body: string | Buffer
+}
+
+const json = "application/json"
+const plain = "text/plain; charset=utf-8"
+
+export const formatted = (transcript: Transcript, format: TranscriptFormat): Formatted => {
+  const { text, upstream } = transcript
+  switch (format) {
+    case "text":
+      return { content_type: plain, body: `${text}\n` }
+    case "srt":
+      return { content_type: plain, body: srt(segmentsIn(upstream.body) ?? []) }
+    case "vtt":
+      return { content_type: plain, body: vtt(segmentsIn(upstream.body) ?? []) }
+    default:
+      // A provider's answer in the form that is wanted passes as it came.
+      return {
+        content_type: json,
+        body: upstream.format === format ? upstream.bytes : JSON.stringify(short(transcript))
+      }
+  }
+}
+
+const short = ({ duration, text }: Transcript) => ({
+  text,
+  ...(duration !== undefined && { usage: { type: "duration", seconds: Math.ceil(duration) } })
+})
+
+/** The same as server-sent events. Its text comes in one piece: it is known when the charge is. */
+export const events = (transcript: Transcript): Formatted => {
+  const { text, usage } = { usage: transcript.upstream.body.usage, ...short(transcript) }
+  const lines = [
+    { type: "transcript.text.delta", delta: text },
+    { type: "transcript.text.done", text, ...(usage !== undefined && { usage }) }
+  ].map((event) => `data: ${JSON.stringify(event)}\n\n`)
+  return { content_type: "text/event-stream", body: lines.join("") }
+}
+
+const srt = (segments: ReadonlyArray<Segment>): string =>
+  segments
+    .map(({ end, start, text }, i) => `${i + 1}\n${clock(start, ",")} --> ${clock(end, ",")}\n${line(text)}\n\n`)
+    .join("")
+
+const vtt = (segments: ReadonlyArray<Segment>): string =>
+  `WEBVTT\n\n${segments.map(({ end, start, text }) => `${clock(start, ".")} --> ${clock(end, ".")}\n${line(text)}\n\n`).join("")}`
+
+/** An empty line would end the subtitle. */
+const line = (text: string): string => text.trim().replace(/\s*\n\s*/g, "\n")
+
+/** `00:01:02,345` */
+const clock = (seconds: number, mark: "," | "."): string => {
+  const millis = Math.round(seconds * 1_000)
+  const two = (value: number) => String(Math.floor(value)).padStart(2, "0")
+  const [hours, minutes] = [two(millis / 3_600_000), two((millis / 60_000) % 60)]
+  return `${hours}:${minutes}:${two((millis / 1_000) % 60)}${mark}${String(millis % 1_000).padStart(3, "0")}`
+}

@@ -1,0 +1,221 @@
+/**
+ * How long audio lasts by its own frames, in formats whose bytes say little of it: FLAC, and Opus and Vorbis in Ogg. Silence takes next to
+ * no bytes in them. A header may say anything, so the frames are counted, as a decoder reads them.
+ */
+import { bytesASecond, bytesASecondOf, isWave } from "../../kernel/AudioForm.ts"
+
+/** Counts the frames of a file as it is read. */
+export interface Frames {
+  /** The next bytes of the file. */
+  readonly take: (bytes: Buffer) => void
+  /** How many seconds have come, at the most; infinity if unknown. */
+  readonly seconds: () => number
+}
+
+const endless: Frames = { take: () => {}, seconds: () => Number.POSITIVE_INFINITY }
+
+/** What counts the frames of a file that begins so; `undefined` where its bytes bound its length. */
+export const framesOf = (head: Buffer): Frames | undefined => {
+  const name = head.toString("latin1", 0, 4)
+  if (name === "fLaC") return flac(head)
+  if (name === "OggS") return new Ogg()
+  // Samples at some few a second last as long as silence does elsewhere.
+  const rate = isWave(head) ? bytesASecondOf(head) : 0
+  return rate > 0 && rate < bytesASecond ? endless : undefined
+}
+
+// ---- FLAC -----------------------------------------------------------------------------------------------------------------------
+
+/** The longest header of a frame. */
+const headerMax = 16
+const rates = [0, 88_200, 176_400, 192_000, 8_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 96_000]
+
+const crcs = Uint8Array.from({ length: 256 }, (_, byte) => {
+  let crc = byte
+  for (let bit = 0; bit < 8; bit++) crc = crc & 0x80 ? ((crc << 1) ^ 0x07) & 0xff : (crc << 1) & 0xff
+  return crc
+})
+
+const flac = (head: Buffer): Frames => {
+  if (head.length < 26) return endless
+  const rate = (head[18]! << 12) | (head[19]! << 4) | (head[20]! >> 4)
+  if (rate === 0) return endless
+  const declared = ((head[21]! & 0x0f) * 2 ** 32 + head.readUInt32BE(22)) / rate
+  let counted = 0
+  let rest: Buffer = Buffer.alloc(0)
+  return {
+    take: (bytes) => {
+      const all = Buffer.concat([rest, bytes])
+      const end = all.length - headerMax
+      for (let at = all.indexOf(0xff); at !== -1 && at < end; at = all.indexOf(0xff, at + 1))
+        counted += secondsAt(all, at, rate)
+      rest = all.subarray(Math.max(0, end))
+    },
+    seconds: () => {
+      const all = Buffer.concat([rest, Buffer.alloc(headerMax)])
+      let last = 0
+      for (let at = 0; at < rest.length; at++) last += secondsAt(all, at, rate)
+      return Math.max(declared, counted + last)
+    }
+  }
+}
+
+/** How long the frame lasts whose header stands there; 0 where there is none. */
+const secondsAt = (bytes: Buffer, at: number, usual: number): number => {
+  if (bytes[at] !== 0xff || (bytes[at + 1]! & 0xfe) !== 0xf8) return 0
+  const [size, rate] = [bytes[at + 2]! >> 4, bytes[at + 2]! & 0x0f]
+  const numbers = numberBytes(bytes[at + 4]!)
+  if (size === 0 || rate === 15 || (bytes[at + 3]! & 1) !== 0 || numbers === 0) return 0
+  const sizeAt = at + 4 + numbers
+  const rateAt = sizeAt + (size === 6 ? 1 : size === 7 ? 2 : 0)
+  const crcAt = rateAt + (rate === 12 ? 1 : rate > 12 ? 2 : 0)
+  let crc = 0
+  for (let i = at; i < crcAt; i++) crc = crcs[crc ^ bytes[i]!]!
+  if (crc !== bytes[crcAt]) return 0
+  const own =
+    rate < 12
+      ? rates[rate]!
+      : rate === 12
+        ? bytes[rateAt]! * 1_000
+        : bytes.readUInt16BE(rateAt) * (rate === 13 ? 1 : 10)
+  // A decoder may go by either rate.
+  return samplesOf(size, bytes, sizeAt) / (own === 0 ? usual : Math.min(own, usual))
+}
+
+const samplesOf = (size: number, bytes: Buffer, at: number): number => {
+  if (size === 1) return 192
+  if (size === 6) return bytes[at]! + 1
+  if (size === 7) return bytes.readUInt16BE(at) + 1
+  return size < 6 ? 576 << (size - 2) : 256 << (size - 8)
+}
+
+/** How many bytes the number of a frame has, by its first; 0 where that is none. */
+const numberBytes = (first: number): number => {
+  if (first < 0x80) return 1
+  const ones = Math.clz32(~(first << 24))
+  return ones === 1 || ones > 7 ? 0 : ones
+}
+
+// ---- Ogg ------------------------------------------------------------------------------------------------------------------------
+
+const pageHead = 27
+/** Of a packet that is looked into: where Vorbis says its rate and the longest of its blocks. */
+const packetHead = 30
+
+/** One of the streams of a file. */
+interface Stream {
+  codec: "opus" | "vorbis" | undefined
+  /** Samples a second. */
+  rate: number
+  /** Samples of a packet of Vorbis. */
+  block: number
+  packets: number
+  seconds: number
+  /** The beginning of the packet that is being read. */
+  packet: Buffer
+  first: number | undefined
+  last: number
+}
+
+class Ogg implements Frames {
+  private readonly streams = new Map<number, Stream>()
+  private rest: Buffer = Buffer.alloc(0)
+  private lost = false
+
+  readonly take: Frames["take"] = (bytes) => {
+    let left = Buffer.concat([this.rest, bytes])
+    while (!this.lost && left.length >= pageHead) {
+      const length = this.page(left)
+      if (length === 0) break
+      left = left.subarray(length)
+    }
+    this.rest = left
+  }
+
+  readonly seconds: Frames["seconds"] = () => {
+    let seconds = this.lost ? Number.POSITIVE_INFINITY : 0
+    for (const { first = 0, last, rate, seconds: counted } of this.streams.values())
+      seconds += Math.max(counted, (last - first) / rate)
+    return seconds
+  }
+
+  /** Reads a page, and says how long it is; 0 where it is not whole yet. */
+  private page(bytes: Buffer): number {
+    if (bytes.toString("latin1", 0, 4) !== "OggS") {
+      this.lost = true
+      return 0
+    }
+    const segments = bytes[26]!
+    const sizes = bytes.subarray(pageHead, pageHead + segments)
+    if (sizes.length < segments) return 0
+    const body = pageHead + segments
+    const length = sizes.reduce((sum, size) => sum + size, body)
+    if (bytes.length < length) return 0
+    const stream = this.streamOf(bytes.readUInt32LE(14))
+    let at = body
+    for (const size of sizes) {
+      const room = packetHead - stream.packet.length
+      if (room > 0) stream.packet = Buffer.concat([stream.packet, bytes.subarray(at, at + Math.min(size, room))])
+      at += size
+      if (size < 255) this.packet(stream)
+    }
+    const position = bytes.readBigInt64LE(6)
+    if (position > 0n) {
+      stream.first ??= Number(position)
+      stream.last = Math.max(stream.last, Number(position))
+    }
+    return length
+  }
+
+  private streamOf(serial: number): Stream {
+    const found = this.streams.get(serial)
+    if (found !== undefined) return found
+    const packet = Buffer.alloc(0)
+    const stream = {
+      codec: undefined,
+      rate: 48_000,
+      block: 0,
+      packets: 0,
+      seconds: 0,
+      packet,
+      first: undefined,
+      last: 0
+    }
+    this.streams.set(serial, stream)
+    return stream
+  }
+
+  /** A packet has ended. */
+  private packet(stream: Stream): void {
+    const { packet } = stream
+    stream.packet = Buffer.alloc(0)
+    if (stream.packets++ === 0) this.begin(stream, packet)
+    else if (stream.codec === "opus") stream.seconds += opusSeconds(packet)
+    else stream.seconds += stream.block / stream.rate
+  }
+
+  private begin(stream: Stream, packet: Buffer): void {
+    if (packet.toString("latin1", 0, 8) === "OpusHead") stream.codec = "opus"
+    else if (packet.toString("latin1", 0, 7) === "\x01vorbis" && packet.length >= 29) {
+      stream.codec = "vorbis"
+      stream.rate = packet.readUInt32LE(12)
+      // A block overlaps half of the next.
+      stream.block = 2 ** (packet[28]! >> 4) / 2
+    }
+    if (stream.codec === undefined || stream.rate === 0) this.lost = true
+  }
+}
+
+const silkMillis = [10, 20, 40, 60]
+const celtMillis = [2.5, 5, 10, 20]
+/** The longest packet. */
+const opusMost = 0.12
+
+/** How long a packet of Opus lasts, by its first two bytes. */
+const opusSeconds = ([first, second]: Buffer): number => {
+  if (first === undefined) return 0
+  const [config, code] = [first >> 3, first & 3]
+  const millis = config < 12 ? silkMillis[config & 3]! : config < 16 ? silkMillis[config & 1]! : celtMillis[config & 3]!
+  const frames = code === 0 ? 1 : code === 3 ? (second ?? 0) & 0x3f : 2
+  return Math.min((millis * frames) / 1_000, opusMost)
+}

@@ -1,0 +1,162 @@
+/** The transcription routes: a form to a file on the disk, a transcript to JSON. */
+import { HttpApiBuilder } from "@effect/platform"
+import type { FileSystem, Path } from "@effect/platform"
+import { Effect, Either } from "effect"
+import type { Schema } from "effect"
+import { contract } from "../../http/contract/Contract.ts"
+import type { Shape } from "../../http/contract/Annotations.ts"
+import { callable } from "../../http/lanes/Caller.ts"
+import type { Inbound } from "../../http/transport/Inbound.ts"
+import { openAiRefusal } from "../../http/contract/OpenAiRefusal.ts"
+import { raw } from "../../http/lanes/Raw.ts"
+import { json } from "../../http/transport/Reply.ts"
+import type { Reply } from "../../http/transport/Reply.ts"
+import { Gate } from "../../books/gate/Gate.ts"
+import { affordable } from "../../http/idempotency/BeforeBody.ts"
+import { Idempotency, refusalIn } from "../../http/idempotency/Idempotency.ts"
+import type { Caller } from "../../kernel/Caller.ts"
+import { envelope } from "../../kernel/Envelope.ts"
+import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { toDecimal } from "../../kernel/Money.ts"
+import { modelsOf, withModel } from "../../upstream/models/Provider.ts"
+import { TranscriptionApi, TranscriptionModelsApi } from "./Api.ts"
+import { OpenAiTranscriptionFields, OpenAiTranslationFields, TranscriptionFields } from "./Fields.ts"
+import type { OpenAiFields, TranscriptionAnswer } from "./Fields.ts"
+import { events, formatted } from "./Formats.ts"
+import { TranscriptionProviders } from "./Settings.ts"
+import { Transcription } from "./Transcription.ts"
+import type { Transcript, TranscriptionCall } from "./Transcription.ts"
+import { receive } from "./Upload.ts"
+
+export const TranscriptionHttp = HttpApiBuilder.group(
+  contract.add(TranscriptionApi),
+  "transcription",
+  Effect.fnUntraced(function* (handlers) {
+    const transcription = yield* Transcription
+    const providers = yield* TranscriptionProviders
+    const idempotency = yield* Idempotency
+    const disk = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
+    const ifAffordable = affordable(yield* Gate, idempotency, [transcription.least])
+
+    /**
+     * A route, by which its keys are told from the others', the fields of its form, whose call they make, how its transcript is
+     * answered, and the shape of its refusals.
+     */
+    const route = <Fields, I>(
+      name: string,
+      schema: Schema.Schema<Fields, I>,
+      asked: (fields: Fields) => Either.Either<Asked, InvalidRequest>,
+      replied: (transcript: Transcript, fields: Fields) => Reply,
+      shape?: Shape
+    ) => {
+      const received = receive(schema)
+      const served = Effect.fnUntraced(function* (caller: Caller, inbound: Inbound) {
+        const { bytes, content_type, fields, fingerprint, name: file, path } = yield* received(inbound)
+        const call = yield* asked(fields)
+        // Who asks for what there is not is told so whatever the key was used for.
+        yield* transcription.quote(call, bytes)
+        const audio = { name: file, content_type, path, length: bytes }
+        return yield* idempotency.once(
+          caller,
+          inbound.header("idempotency-key"),
+          () => `${name} ${fingerprint}`,
+          (beside) =>
+            Effect.map(transcription.transcribe({ ...call, caller, audio, beside }), (transcript) =>
+              replied(transcript, fields)
+            ),
+          undefined,
+          refusalIn(shape, inbound.request_id ?? "")
+        )
+      })
+      return raw((caller: Caller, inbound: Inbound) =>
+        ifAffordable(caller, inbound, Effect.provide(Effect.scoped(served(caller, inbound)), disk))
+      )
+    }
+
+    const documented = (name: string, shape: (answer: TranscriptionAnswer) => object) =>
+      route(
+        name,
+        TranscriptionFields,
+        (fields) => Either.right(askedOf(fields)),
+        (transcript) => replyOf(transcript, shape)
+      )
+
+    const openAi = <I>(name: string, schema: Schema.Schema<OpenAiFields, I>, task: Asked["task"]) =>
+      route(
+        name,
+        schema,
+        (fields) =>
+          Either.flatMap(openAiAskedOf(fields), (asked) =>
+            Either.map(withModel(providers, fields.model), ({ id }) => ({
+              ...asked,
+              task,
+              endpoint: name,
+              provider: id
+            }))
+          ),
+        openAiReplyOf,
+        openAiRefusal
+      )
+
+    return handlers
+      .handleRaw(
+        "transcribe",
+        documented("transcriptions", (answer) => answer)
+      )
+      .handleRaw("toolTranscribe", documented("tools/transcriptions", envelope))
+      .handleRaw("createTranscription", openAi("audio/transcriptions", OpenAiTranscriptionFields, "transcribe"))
+      .handleRaw("createTranslation", openAi("audio/translations", OpenAiTranslationFields, "translate"))
+  })
+)
+
+export const TranscriptionModelsHttp = HttpApiBuilder.group(
+  contract.add(TranscriptionModelsApi),
+  "transcriptionModels",
+  (handlers) =>
+    handlers.handle("list", () =>
+      Effect.flatMap(TranscriptionProviders, (providers) =>
+        Effect.map(callable(modelsOf(providers, "second")), (models) => ({ models }))
+      )
+    )
+)
+
+/** What a form's fields ask for. */
+type Asked = Omit<TranscriptionCall, "caller" | "audio" | "beside">
+
+const askedOf = ({ language, model, prompt, provider, temperature }: TranscriptionFields): Asked => ({
+  provider,
+  model,
+  language,
+  prompt,
+  temperature: temperature === undefined ? undefined : Number(temperature)
+})
+
+const openAiAskedOf = (fields: OpenAiFields): Either.Either<Asked, InvalidRequest> => {
+  const { response_format: format = "json" } = fields
+  const granularities = [fields.timestamp_granularities ?? fields["timestamp_granularities[]"] ?? []].flat()
+  if (granularities.length > 0 && format !== "verbose_json") return noGranularities
+  if (fields.stream === "true" && format !== "json" && format !== "text") return notStreamed
+  const detail = format === "verbose_json" ? "verbose" : format === "srt" || format === "vtt" ? "segments" : undefined
+  return Either.right({ ...askedOf({ ...fields, provider: undefined }), detail, granularities })
+}
+
+const noGranularities = Either.left(
+  InvalidRequest.of("timestamp_granularities", "only with verbose_json as the response_format")
+)
+const notStreamed = Either.left(InvalidRequest.of("stream", "only with json or text as the response_format"))
+
+const openAiReplyOf = (transcript: Transcript, { response_format = "json", stream }: OpenAiFields): Reply => {
+  const { body, content_type } = stream === "true" ? events(transcript) : formatted(transcript, response_format)
+  return { status: 200, headers: { "content-type": content_type, ...receiptHeaders(transcript) }, body }
+}
+
+const replyOf = (transcript: Transcript, shape: (answer: TranscriptionAnswer) => object): Reply => {
+  const { duration, provider, text } = transcript
+  const answer = { text, status: "completed", provider, ...(duration !== undefined && { duration }) } as const
+  return json(200, shape(answer), receiptHeaders(transcript))
+}
+
+const receiptHeaders = ({ receipt }: Transcript) => ({
+  "x-charge-usd": toDecimal(receipt.charged),
+  "x-usage-id": receipt.usage_id
+})

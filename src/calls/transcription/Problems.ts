@@ -1,0 +1,8 @@
+/** What the transcription routes refuse. */
+import { Problem } from "../../kernel/Problem.ts"
+
+export class AudioTooLarge extends Problem<AudioTooLarge>()("AudioTooLarge", {
+  status: 413,
+  error: "the audio file is larger than 25 MiB",
+  code: "payload_too_large"
+}) {}

@@ -1,0 +1,49 @@
+/** The providers of transcription of the configuration file: `tools.transcription`. */
+import { Context, Layer, Schema } from "effect"
+import { UsdPer } from "../../kernel/Price.ts"
+import type { UnitPrice } from "../../kernel/Price.ts"
+import { distinct, readAs } from "../../kernel/Setting.ts"
+import { modelFields, named, providerFields } from "../../upstream/models/Provider.ts"
+
+export const TranscriptionModel = readAs(
+  Schema.Struct({
+    ...modelFields,
+    /** The response format in which the upstream says how long the audio is: `verbose_json`, where the model knows it. */
+    wire_format: Schema.optionalWith(Schema.Literal("verbose_json", "json"), { default: () => "json" as const }),
+    /** Whether it also translates speech to English, at the same price. */
+    translates: Schema.optionalWith(Schema.Boolean, { default: () => false }),
+    usd_per_minute: UsdPer(1)
+  }),
+  ({ id, model, translates, usd_per_minute, wire_format }) => ({
+    id,
+    upstream_model: model ?? id,
+    wire_format,
+    translates,
+    /** USD a second; every second that has begun counts. */
+    price: (usd_per_minute / 60n) as UnitPrice
+  })
+)
+export interface TranscriptionModel extends Schema.Schema.Type<typeof TranscriptionModel> {}
+
+/** A provider that speaks the OpenAI audio routes. */
+export const TranscriptionProvider = readAs(
+  Schema.Struct({ ...providerFields, models: Schema.NonEmptyArray(TranscriptionModel) }),
+  named
+)
+export interface TranscriptionProvider extends Schema.Schema.Type<typeof TranscriptionProvider> {}
+
+/** The first is asked unless a caller picks another. */
+export class TranscriptionProviders extends Context.Tag("tollgate/transcription/TranscriptionProviders")<
+  TranscriptionProviders,
+  ReadonlyArray<TranscriptionProvider>
+>() {
+  static readonly layer = (providers: ReadonlyArray<TranscriptionProvider>) =>
+    Layer.succeed(TranscriptionProviders, providers)
+  /** No transcription. */
+  static readonly layerNone = Layer.succeed(TranscriptionProviders, [])
+}
+
+export const fields = { transcription: Schema.optionalWith(distinct(TranscriptionProvider), { default: () => [] }) }
+
+export const layer = ({ transcription }: { readonly transcription: ReadonlyArray<TranscriptionProvider> }) =>
+  TranscriptionProviders.layer(transcription)

@@ -1,0 +1,101 @@
+/** The refusals that any route may answer, whatever its domain. Those of a domain stand in its own `Problems.ts`. */
+import { Schema } from "effect"
+import { Busy } from "../../kernel/Busy.ts"
+import { Problem } from "../../kernel/Problem.ts"
+
+export class RouteNotFound extends Problem<RouteNotFound>()("RouteNotFound", {
+  status: 404,
+  error: "no such route",
+  code: "not_found"
+}) {}
+
+export class MethodNotAllowed extends Problem<MethodNotAllowed>()("MethodNotAllowed", {
+  status: 405,
+  error: "Method Not Allowed",
+  /** The methods that the path has, where it is a path. */
+  fields: { allow: Schema.optional(Schema.Array(Schema.String)) },
+  details: {},
+  headers: ({ allow }): Record<string, string> => (allow === undefined ? {} : { allow: allow.join(", ") })
+}) {}
+
+/** A request to become a WebSocket on a path that is served by plain requests. */
+export class WebSocketNotServed extends Problem<WebSocketNotServed>()("WebSocketNotServed", {
+  status: 426,
+  error: "this path is not served by WebSocket: send a POST request",
+  code: "upgrade_required",
+  // HTTP wants a 426 to name the protocol that is served, in both headers. Node reads nothing behind such a request, so the connection ends.
+  headers: () => ({ upgrade: "HTTP/1.1", connection: "upgrade, close" })
+}) {}
+
+export class PayloadTooLarge extends Problem<PayloadTooLarge>()("PayloadTooLarge", {
+  status: 413,
+  error: "the request body is too large",
+  code: "payload_too_large"
+}) {}
+
+export class UnsupportedEncoding extends Problem<UnsupportedEncoding>()("UnsupportedEncoding", {
+  status: 415,
+  error: "the request body's Content-Encoding is none of gzip, br and deflate",
+  code: "unsupported_encoding"
+}) {}
+
+export class UnsupportedMediaType extends Problem<UnsupportedMediaType>()("UnsupportedMediaType", {
+  status: 415,
+  error: "the request body must be application/json",
+  code: "unsupported_media_type"
+}) {}
+
+/** Of a request that a cookie lets in. */
+export class CrossOrigin extends Problem<CrossOrigin>()("CrossOrigin", {
+  status: 403,
+  error: "only the service's own page may ask this",
+  code: "cross_origin"
+}) {}
+
+/** The connection is closed behind it. */
+export class BodyTooSlow extends Problem<BodyTooSlow>()("BodyTooSlow", {
+  status: 408,
+  error: "the request body comes too slowly",
+  code: "request_timeout"
+}) {}
+
+/** The request line and the headers. */
+export class HeadTooSlow extends Problem<HeadTooSlow>()("HeadTooSlow", {
+  status: 408,
+  error: "the request comes too slowly",
+  code: "request_timeout"
+}) {}
+
+export class HeadTooLong extends Problem<HeadTooLong>()("HeadTooLong", {
+  status: 431,
+  error: "the request's headers are too long",
+  code: "headers_too_long"
+}) {}
+
+/** What any route with a body may refuse. */
+export const BodyRefusal = Schema.Union(PayloadTooLarge, UnsupportedEncoding, BodyTooSlow, Busy)
+
+export class RateLimited extends Problem<RateLimited>()("RateLimited", {
+  status: 429,
+  error: "too many requests, try again later",
+  code: "rate_limited"
+}) {}
+
+/** For the metrics: nobody reads it. */
+export class ClientDisconnected extends Problem<ClientDisconnected>()("ClientDisconnected", {
+  status: 499,
+  error: "the client left before there was an answer",
+  code: "client_disconnected"
+}) {}
+
+export class InternalError extends Problem<InternalError>()("InternalError", {
+  status: 500,
+  error: "internal error",
+  code: "internal_error"
+}) {}
+
+export class Unavailable extends Problem<Unavailable>()("Unavailable", {
+  status: 503,
+  error: "the service is shutting down, try again shortly",
+  code: "unavailable"
+}) {}

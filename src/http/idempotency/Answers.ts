@@ -1,0 +1,103 @@
+/**
+ * How an answer is captured for its Idempotency-Key, whole or as it streams, and how it is given again.
+ *
+ * An answer from a kibibyte on is stored compressed, and its stored headers say so (`content-encoding: gzip`). A replay decompresses it, since
+ * its client may take no compressed answer. Both happen on a thread of zlib's.
+ */
+import { Effect } from "effect"
+import { constants, gunzip, gzip } from "node:zlib"
+import type * as Reply from "../transport/Reply.ts"
+import type { ProblemInstance } from "../../kernel/Problem.ts"
+import { ByteStream, ofReadable } from "../../upstream/wire/ByteStream.ts"
+import { IdempotencyAnswerLost } from "./Problems.ts"
+import type { PackedAnswer, Row, StoredAnswer } from "./Keys.ts"
+
+/** Answers longer than this are not stored. */
+export const answerBytesMax = 8 * 1024 * 1024
+
+/** Shorter answers are stored as they are. */
+const compressedMin = 1024
+
+/** The answer to a key whose answer is not kept: it was too long, was cut off, was never stored, or was deleted. */
+export const lost = (refusal: Refusal, usage_id?: string): StoredAnswer =>
+  refusal(new IdempotencyAnswerLost({ usage_id }))
+
+/** How a problem is answered on the route of a key. */
+export type Refusal = (problem: ProblemInstance<string>) => StoredAnswer
+
+/** The answer as it is stored: compressed where that makes it shorter. */
+export const packed = ({ body, headers, status }: StoredAnswer): Effect.Effect<PackedAnswer> => {
+  const bytes = typeof body === "string" ? Buffer.from(body) : body
+  const plain: PackedAnswer = { status, headers, body: bytes }
+  if (bytes.length < compressedMin || encoding in headers) return Effect.succeed(plain)
+  return Effect.async((resume) =>
+    // The default level takes twice as long and saves a twentieth more.
+    gzip(bytes, { level: constants.Z_BEST_SPEED }, (error, short) =>
+      resume(
+        Effect.succeed(
+          error !== null || short.length >= bytes.length
+            ? plain
+            : { status, headers: { ...headers, [encoding]: "gzip" }, body: short }
+        )
+      )
+    )
+  )
+}
+
+/** The stored answer of this row. */
+export const replay = ({ body, headers }: Row, status: number): Effect.Effect<Reply.Reply> => {
+  const { [encoding]: how, ...plain } = JSON.parse(headers ?? "{}") as Record<string, string>
+  const bytes = Buffer.from(body ?? [])
+  const again = (body: Buffer): Reply.Reply => ({
+    status,
+    headers: { ...plain, "idempotency-replayed": "true" },
+    body
+  })
+  if (how !== "gzip") return Effect.succeed(again(bytes))
+  return Effect.async((resume) =>
+    gunzip(bytes, { maxOutputLength: answerBytesMax }, (error, long) =>
+      resume(error === null ? Effect.succeed(again(long)) : Effect.die(error))
+    )
+  )
+}
+
+const encoding = "content-encoding"
+
+/**
+ * Has the answer stored. A whole one is stored before it goes out. A stream is collected as it passes, and its end waits until it is
+ * stored. One that breaks off, or whose client leaves, is not the answer. `run` runs an effect behind the answer.
+ */
+export const capture = (
+  reply: Reply.Reply,
+  refusal: Refusal,
+  store: (answer: StoredAnswer) => Effect.Effect<void>,
+  run: (effect: Effect.Effect<void>) => void
+): Effect.Effect<Reply.Reply> => {
+  const { body, headers, status } = reply
+  const usage_id = headers["x-usage-id"]
+  if (typeof body === "string" || Buffer.isBuffer(body)) {
+    return Effect.as(store(body.length > answerBytesMax ? lost(refusal, usage_id) : { status, headers, body }), reply)
+  }
+  return Effect.sync(() => {
+    let chunks: Array<Buffer> | undefined = []
+    let size = 0
+    const stream = new ByteStream(ofReadable(body), {
+      read_on: 0,
+      tap: {
+        data: (chunk, stream) => {
+          size += chunk.length
+          if (size > answerBytesMax) chunks = undefined
+          else chunks?.push(chunk)
+          stream.pass(chunk)
+        }
+      }
+    })
+    const end = Effect.flatMap(stream.ended, (how) => {
+      const all = how === "complete" && chunks !== undefined
+      const stored = store(all ? { status, headers, body: Buffer.concat(chunks!) } : lost(refusal, usage_id))
+      return Effect.map(stored, () => (how === "complete" ? stream.finish() : stream.cut("the answer broke off")))
+    })
+    run(end)
+    return { status, headers, body: stream.body }
+  })
+}

@@ -1,0 +1,317 @@
+/**
+ * Idempotency-Keys of metered routes: the same request with the same key is answered with the stored answer, and costs nothing. This is
+ * the HTTP face's: it stores answers, and no service knows of it.
+ *
+ * A key is taken before the call. It is tied to the call in the transaction that admits the call. It is released when the call reached
+ * no provider: a retry after a refusal is a new try, a retry after a call is none, whether the call was charged or not.
+ *
+ * A key without an answer is either in use by a request of this process, or abandoned: the process was killed, or the answer could not be
+ * stored. An abandoned key that is tied to no call is as good as new. One that is tied to a call is answered by `resume` (from the job that
+ * the call made), else with `idempotency_in_flight` while the call is open, and `idempotency_answer_lost` afterwards.
+ *
+ * Where the specification is silent:
+ * - A key belongs to a tenant, an account and a holder: the application of an API key, the OAuth client of a token, or the person's own
+ *   sign-ins. One application can neither read an answer that was made for another nor block its keys. The holder stays the same when a token is
+ *   refreshed or the person signs in again, so a retry then is still no second charge; a retry with the key of another application is
+ *   another call. Keys of earlier versions have no holder: every credential of their account may use them until they are forgotten.
+ * - Keys are remembered for seven days, and longer while their call is open. The answer is stored as it went out, a stream as its bytes. One
+ *   longer than 8 MiB, or cut off, is not stored: the key then answers 409 `idempotency_answer_lost`, and the usage record, which
+ *   `details.usage_id` names, says what was charged. A refusal before any provider was reached releases the key; a failure after it is
+ *   replayed.
+ * - An account keeps up to 10,000 answers of 32 MiB together, compressed (`idempotency` of the configuration). Beyond that its oldest answers are
+ *   deleted. Their keys are remembered for as long as any: a replay is answered by the job that the call made, where it made one, else with
+ *   the same 409. No replay makes a second call.
+ * - A key whose answer was not stored (the process was killed, the books could not be written) is answered by the job that its call made,
+ *   where it made one; else 409 `idempotency_in_flight` while the call is open, and `idempotency_answer_lost` afterwards, also for an
+ *   interrupted call at cost 0. No provider is asked a second time.
+ */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Cause, Clock, Context, Deferred, Duration, Effect, Exit, Fiber, FiberId, Layer } from "effect"
+import { createHash } from "node:crypto"
+import type { Readable } from "node:stream"
+import { drainLimit, OnLateSettlement } from "../../books/gate/Gate.ts"
+import type { Claim } from "../../books/gate/Gate.ts"
+import type { Shape } from "../contract/Annotations.ts"
+import { problemOf } from "../lanes/Fault.ts"
+import { withBody } from "../transport/Inbound.ts"
+import type { Inbound } from "../transport/Inbound.ts"
+import * as Reply from "../transport/Reply.ts"
+import type { Caller } from "../../kernel/Caller.ts"
+import * as FiberPool from "../../kernel/hot/FiberPool.ts"
+import { usageOf } from "../../kernel/Ids.ts"
+import * as Loop from "../../kernel/Loop.ts"
+import type { ProblemInstance } from "../../kernel/Problem.ts"
+import { isNotStarted } from "../../kernel/ReadOn.ts"
+import * as Calls from "../../books/ledger/Calls.ts"
+import { BooksUnavailable } from "../../books/ledger/Problems.ts"
+import { untilWritten, Writer } from "../../books/ledger/Writer.ts"
+import { Runs } from "../../storage/engine/Runs.ts"
+import { handedOver } from "../../upstream/wire/ByteStream.ts"
+import * as Answers from "./Answers.ts"
+import * as Kept from "./Kept.ts"
+import * as Keys from "./Keys.ts"
+import type { Key, PackedAnswer, StoredAnswer } from "./Keys.ts"
+import { IdempotencyInFlight, IdempotencyKeyInvalid, IdempotencyKeyReused } from "./Problems.ts"
+
+export type IdempotencyProblem = IdempotencyKeyInvalid | IdempotencyKeyReused | IdempotencyInFlight | BooksUnavailable
+
+/** For the claim of the call: ties the key to it. */
+export type Beside = NonNullable<Claim["beside"]>
+
+export interface IdempotencyContract {
+  /**
+   * Runs the call unless one was made with the request's key; without a key it just runs. The body, of up to `limit` bytes, is read ahead
+   * where there is a key: the same bytes on the same route are the same request. `resume` answers for a call that was made and whose
+   * answer was not stored, where it can. `shape` is that of the route's refusals, since those are stored too.
+   */
+  readonly onceOf: <E extends ProblemInstance<string>, R>(
+    caller: Caller,
+    inbound: Inbound,
+    route: string,
+    limit: number,
+    call: (inbound: Inbound, beside: Beside | undefined) => Effect.Effect<Reply.Reply, E, R>,
+    resume?: (inbound: Inbound, call: string) => Effect.Effect<Reply.Reply | undefined, E, R>,
+    shape?: Shape
+  ) => Effect.Effect<Reply.Reply, E | IdempotencyProblem | Effect.Effect.Error<ReturnType<Inbound["read"]>>, R>
+  /** The same for a body that is not held in memory: `fingerprint` says what the request is, and is asked for only where there is a key. */
+  readonly once: <E extends ProblemInstance<string>, R>(
+    caller: Caller,
+    key: string | undefined,
+    fingerprint: () => string,
+    call: (beside: Beside | undefined) => Effect.Effect<Reply.Reply, E, R>,
+    resume?: (call: string) => Effect.Effect<Reply.Reply | undefined, E, R>,
+    refusal?: Answers.Refusal
+  ) => Effect.Effect<Reply.Reply, E | IdempotencyProblem, R>
+  /** Whether no request with this key was made; without a key none was. */
+  readonly isNew: (caller: Caller, key: string | undefined) => Effect.Effect<boolean>
+  /** Forgets keys that are older than `lifetime` and whose calls have ended. `layerJobs` runs it. */
+  readonly jobs: ReadonlyArray<Loop.Job>
+}
+
+/** How long a key is remembered, and longer while its call is open. */
+export const lifetime = Duration.days(7)
+
+export const isKey = (key: string): boolean => /^[A-Za-z0-9_-]{16,128}$/.test(key)
+
+export class Idempotency extends Context.Tag("tollgate/idempotency/Idempotency")<Idempotency, IdempotencyContract>() {
+  static readonly layer = Layer.suspend(() => Layer.scoped(Idempotency, make).pipe(Layer.provide(Runs.layer)))
+  static readonly layerJobs = Loop.layer(Idempotency, ({ jobs }) => jobs)
+}
+
+const hashOf = (...parts: ReadonlyArray<string | Buffer>): string => {
+  const hash = createHash("sha256")
+  for (const part of parts) hash.update(part).update("\0")
+  return hash.digest("hex")
+}
+
+type Call<E, R> = (beside: Beside) => Effect.Effect<Reply.Reply, E, R>
+type Resume<E, R> = ((call: string) => Effect.Effect<Reply.Reply | undefined, E, R>) | undefined
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient
+  const writer = yield* Writer
+  const { hasEnded, run } = yield* Runs
+  const fibers = yield* FiberPool.make
+  yield* Effect.addFinalizer(() => fibers.quiet(drainLimit))
+  const keys = Keys.make(sql, writer, run)
+  const kept = Kept.make(sql, writer, yield* Kept.KeptConfig)
+  /** The keys that requests of this process use now. */
+  const inUse = new Set<string>()
+
+  const free = (key: Key): Effect.Effect<void> =>
+    Effect.sync(() => {
+      inUse.delete(key.id)
+    })
+
+  /** Stores the answer, and then frees the key. While the books cannot be written that goes on in the background: nobody waits for it. */
+  const store = (key: Key, answer: StoredAnswer): Effect.Effect<void> =>
+    Effect.flatMap(Answers.packed(answer), (packed) => storePacked(key, packed))
+
+  const storePacked = (key: Key, answer: PackedAnswer): Effect.Effect<void> => {
+    const write = Effect.zipRight(key.store(answer), kept.stored(key.account_id, answer.body.length))
+    const finish = <E>(written: Effect.Effect<unknown, E>) =>
+      Effect.catchAllCause(written, (cause) =>
+        Effect.logError("an answer could not be stored for its Idempotency-Key", cause)
+      ).pipe(Effect.zipRight(free(key)))
+    return Effect.matchCauseEffect(write, {
+      onSuccess: () => free(key),
+      onFailure: (cause) =>
+        isUnavailable(cause)
+          ? Effect.sync(() => fibers.run(finish(untilWritten(write))))
+          : finish(Effect.failCause(cause))
+    })
+  }
+
+  /** For a key that another request of this process uses. */
+  const answerOfOther = Effect.fnUntraced(function* (key: Key, request_hash: string) {
+    const row = yield* key.find
+    if (row !== undefined && row.request_hash !== request_hash) return yield* new IdempotencyKeyReused()
+    if (row === undefined || row.status === null) return yield* inFlight
+    return yield* Answers.replay(row, row.status)
+  })
+
+  /** Takes the key, or finds what was done with it: the answer to give, and whether it is to be stored. */
+  const decide = Effect.fnUntraced(function* <E extends ProblemInstance<string>, R>(
+    key: Key,
+    request_hash: string,
+    call: Call<E, R>,
+    resume: Resume<E, R>,
+    refusal: Answers.Refusal
+  ) {
+    const fresh = { reply: Effect.suspend(() => call(key.beside)), toStore: true }
+    if (yield* key.take(request_hash)) return fresh
+    const row = yield* key.find
+    if (row === undefined) return yield* inFlight
+    const wasAnswered = row.answered_at !== null
+    // Another process uses it, unless that has ended and abandoned it.
+    const elsewhere = !wasAnswered && row.run !== run && !((yield* hasEnded(row.run)) && (yield* key.takeOver(row.run)))
+    const state = row.status !== null || row.call === null ? undefined : yield* Calls.stateOf(sql, row.call)
+    if (!wasAnswered && !elsewhere && (state === undefined || Keys.reachedNoProvider(state))) {
+      return (yield* key.takeAgain(row, request_hash)) ? fresh : yield* inFlight
+    }
+    if (row.request_hash !== request_hash) return yield* new IdempotencyKeyReused()
+    if (row.status !== null) return { reply: Answers.replay(row, row.status), toStore: false }
+    if (elsewhere) return yield* inFlight
+    const reply = resume === undefined || row.call === null ? undefined : yield* resume(row.call)
+    if (reply !== undefined) return { reply: Effect.succeed(reply), toStore: true }
+    if (state?._tag === "open") return yield* inFlight
+    const usage_id = state?._tag === "ended" ? usageOf(row.call!) : undefined
+    return { reply: Effect.succeed<Reply.Reply>(Answers.lost(refusal, usage_id)), toStore: false }
+  })
+
+  /** A request with a key, to its end. */
+  const serve = Effect.fnUntraced(function* <E extends ProblemInstance<string>, R>(
+    key: Key,
+    request_hash: string,
+    call: Call<E, R>,
+    resume: Resume<E, R>,
+    refusal: Answers.Refusal
+  ) {
+    const { reply, toStore } = yield* Effect.tapErrorCause(decide(key, request_hash, call, resume, refusal), () =>
+      free(key)
+    )
+    const exit = yield* Effect.exit(reply)
+    if (Exit.isSuccess(exit) && toStore) {
+      return yield* Answers.capture(exit.value, refusal, (answer) => store(key, answer), fibers.run)
+    }
+    if (Exit.isFailure(exit)) yield* Effect.tapErrorCause(fail(key, exit.cause, refusal), () => free(key))
+    else yield* free(key)
+    return yield* exit
+  })
+
+  /** A call that reached no provider releases its key, any other has its failure stored. */
+  const fail = Effect.fnUntraced(function* (
+    key: Key,
+    cause: Cause.Cause<ProblemInstance<string>>,
+    refusal: Answers.Refusal
+  ) {
+    const row = yield* key.find
+    const state = row?.call == null ? undefined : yield* Calls.stateOf(sql, row.call)
+    // What cannot be released just now is abandoned, tied to no call, and as good as new.
+    if (state === undefined || Keys.reachedNoProvider(state) || isNotStarted(cause)) {
+      return yield* Effect.zipRight(Effect.ignore(key.release), free(key))
+    }
+    // It was made, and is charged in the end: that the books were unavailable meanwhile is not its answer.
+    if (isUnavailable(cause)) return yield* free(key)
+    yield* store(key, refusal(yield* problemOf(cause, true)))
+  })
+
+  /**
+   * Answers like the request, but with `BooksUnavailable` once its settlement is late. The request goes on all the same: its answer is
+   * stored, and is there for whoever asks again. A client that leaves interrupts it: what it still comes to is stored as well.
+   */
+  const withinPatience = <E, R>(
+    request: Effect.Effect<Reply.Reply, E, R>
+  ): Effect.Effect<Reply.Reply, E | BooksUnavailable, R> =>
+    Effect.suspend(() => {
+      const answer = Deferred.unsafeMake<Reply.Reply, E | BooksUnavailable>(FiberId.none)
+      let left = false
+      const served = Effect.map(request, (reply) => {
+        if (left) bodyOf(reply)?.destroy()
+        return reply
+      }).pipe(
+        Effect.provideService(OnLateSettlement, () =>
+          Deferred.unsafeDone(answer, new BooksUnavailable({ maybe_written: true }))
+        ),
+        Effect.intoDeferred(answer)
+      )
+      return Effect.flatMap(Effect.forkDaemon(served), (fiber) =>
+        Effect.onInterrupt(Effect.interruptible(Deferred.await(answer)), () => {
+          left = true
+          fiber.unsafeInterruptAsFork(FiberId.none)
+          // What it still comes to is waited for at the end of the process.
+          fibers.run(Effect.asVoid(Fiber.await(fiber)))
+          // Answered already, though the answer did not get as far as to its client.
+          return Effect.ignore(
+            Effect.whenEffect(
+              Effect.map(Deferred.await(answer), (reply) => bodyOf(reply)?.destroy()),
+              Deferred.isDone(answer)
+            )
+          )
+        })
+      )
+    })
+
+  const once: IdempotencyContract["once"] = (caller, key, fingerprint, call, resume, refusal = plainly) => {
+    if (key === undefined || key === "") return call(undefined)
+    if (!isKey(key)) return new IdempotencyKeyInvalid()
+    const mine = keys.of(caller, key)
+    const request_hash = fingerprint()
+    const served = Effect.suspend(() => {
+      if (inUse.has(mine.id)) return answerOfOther(mine, request_hash)
+      inUse.add(mine.id)
+      return withinPatience(serve(mine, request_hash, call, resume, refusal))
+    })
+    return handedOver(served, bodyOf)
+  }
+
+  const isNew: IdempotencyContract["isNew"] = (caller, key) =>
+    key === undefined || !isKey(key)
+      ? Effect.succeed(true)
+      : Effect.map(keys.of(caller, key).find, (row) => row === undefined)
+
+  const onceOf: IdempotencyContract["onceOf"] = (caller, inbound, route, limit, call, resume, shape) => {
+    const key = inbound.header("idempotency-key")
+    if (key === undefined || key === "") return call(inbound, undefined)
+    return Effect.flatMap(inbound.read(limit), (bytes) => {
+      const again = withBody(inbound, bytes)
+      return once(
+        caller,
+        key,
+        () => hashOf(route, bytes),
+        (beside) => call(again, beside),
+        resume && ((made) => resume(again, made)),
+        shape && refusalIn(shape, inbound.request_id ?? "")
+      )
+    })
+  }
+
+  const forget = Effect.gen(function* () {
+    const before = (yield* Clock.currentTimeMillis) - Duration.toMillis(lifetime)
+    return (yield* keys.forget(before)) ? 0 : Duration.hours(1)
+  })
+
+  return {
+    once,
+    onceOf,
+    isNew,
+    jobs: [{ name: "idempotency keys", turn: forget }]
+  } satisfies IdempotencyContract
+})
+
+/** A refusal of a route with this shape, as it is stored. */
+export const refusalIn =
+  (shape: Shape | undefined, request_id: string): Answers.Refusal =>
+  (problem) => {
+    const reply = Reply.ofProblem(problem, request_id, shape)
+    return { ...reply, body: reply.body as string }
+  }
+const plainly = refusalIn(undefined, "")
+
+/** The body of an answer that streams. */
+const bodyOf = ({ body }: Reply.Reply): Readable | undefined =>
+  typeof body === "string" || Buffer.isBuffer(body) ? undefined : body
+
+const inFlight = new IdempotencyInFlight({ retry_after: 1 })
+
+const isUnavailable = (cause: Cause.Cause<unknown>): boolean => Cause.squash(cause) instanceof BooksUnavailable

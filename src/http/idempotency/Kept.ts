@@ -1,0 +1,89 @@
+/**
+ * Bounds how much of the disk the stored answers of one account take. Where an account has more answers or bytes than that, its oldest answers
+ * are deleted until an eighth of the room is free. Their keys stay, so a replay is refused and makes no second call.
+ *
+ * A process counts the answers of an account in the database when it stores the first one, and adds up what it stores itself. It counts again
+ * after ten minutes, since other nodes store answers of the same account.
+ */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { Clock, Context, Duration, Effect, Schema } from "effect"
+import * as Statements from "../../books/ledger/Statements.ts"
+import { statement } from "../../books/ledger/Transaction.ts"
+import type { Writer } from "../../books/ledger/Writer.ts"
+import { answerBytesMax } from "./Answers.ts"
+
+export const KeptSettings = Schema.Struct({
+  /** How many stored answers an account may have. */
+  answers_per_account: Schema.optionalWith(Schema.Int.pipe(Schema.greaterThanOrEqualTo(100)), {
+    default: () => 10_000
+  }),
+  /** How many bytes they may have, as they are stored: compressed. The longest answer must fit several times. */
+  bytes_per_account: Schema.optionalWith(Schema.Int.pipe(Schema.greaterThanOrEqualTo(2 * answerBytesMax)), {
+    default: () => 32 * 1024 * 1024
+  })
+})
+export interface KeptSettings extends Schema.Schema.Type<typeof KeptSettings> {}
+
+export class KeptConfig extends Context.Reference<KeptConfig>()("tollgate/idempotency/KeptConfig", {
+  defaultValue: () => Schema.decodeSync(KeptSettings)({})
+}) {}
+
+interface Sum {
+  readonly answers: number
+  readonly bytes: number
+}
+
+interface Counted extends Sum {
+  /** When the database was last asked. */
+  readonly at: number
+}
+
+const countAgainAfter = Duration.toMillis("10 minutes")
+
+/** A process remembers the sums of this many accounts. */
+const accountsMax = 10_000
+
+export const make = (sql: SqlClient, writer: Context.Tag.Service<Writer>, settings: KeptSettings) => {
+  const { answers_per_account, bytes_per_account } = settings
+  const sums = new Map<string, Counted>()
+
+  const count = (account: string) =>
+    Effect.map(
+      Effect.orDie(
+        sql<Sum>`SELECT count(*) AS answers, CAST(COALESCE(sum(length(body)), 0) AS BIGINT) AS bytes
+          FROM tollgate_idempotency_keys WHERE account_id = ${account} AND body IS NOT NULL`
+      ),
+      ([sum]) => sum!
+    )
+
+  /** Deletes the oldest answers of the account beyond seven eighths of its room. */
+  const trim = (account: string) =>
+    Statements.write(
+      writer,
+      statement(sql`UPDATE tollgate_idempotency_keys SET status = NULL, headers = NULL, body = NULL
+        WHERE (tenant_id, account_id, key, holder) IN (
+          SELECT tenant_id, account_id, key, holder FROM (
+            SELECT tenant_id, account_id, key, holder,
+              row_number() OVER newest AS answers, sum(length(body)) OVER newest AS bytes
+            FROM tollgate_idempotency_keys WHERE account_id = ${account} AND body IS NOT NULL
+            WINDOW newest AS (ORDER BY answered_at DESC, tenant_id, key, holder ROWS UNBOUNDED PRECEDING)) AS ranked
+          WHERE answers > ${Math.floor((answers_per_account / 8) * 7)} OR bytes > ${Math.floor((bytes_per_account / 8) * 7)})`)
+    )
+
+  return {
+    /** Takes in that an answer of the account was stored, and makes room where the account has too many. */
+    stored: Effect.fnUntraced(function* (account: string, bytes: number) {
+      const now = yield* Clock.currentTimeMillis
+      const before = sums.get(account)
+      const sum: Counted =
+        before === undefined || now - before.at > countAgainAfter
+          ? { ...(yield* count(account)), at: now }
+          : { answers: before.answers + 1, bytes: before.bytes + bytes, at: before.at }
+      if (sums.size >= accountsMax) sums.clear()
+      sums.set(account, sum)
+      if (sum.answers <= answers_per_account && sum.bytes <= bytes_per_account) return
+      yield* trim(account)
+      sums.delete(account)
+    })
+  }
+}

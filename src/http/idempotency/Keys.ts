@@ -1,0 +1,157 @@
+/** The table of Idempotency-Keys: whose a key is, how its row is read, and every statement that changes one. */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { Clock, Effect } from "effect"
+import type { Context } from "effect"
+import { refusedLate } from "../../books/gate/Gate.ts"
+import { holderOf } from "../../kernel/Caller.ts"
+import type { Caller } from "../../kernel/Caller.ts"
+import * as Calls from "../../books/ledger/Calls.ts"
+import { BooksUnavailable } from "../../books/ledger/Problems.ts"
+import { statement } from "../../books/ledger/Transaction.ts"
+import type { Statement } from "../../books/ledger/Transaction.ts"
+import type { Writer } from "../../books/ledger/Writer.ts"
+
+export interface Row {
+  readonly holder: string
+  readonly request_hash: string
+  /** The run of the process that uses it. */
+  readonly run: string
+  /** The call that it was used for, once that was admitted. */
+  readonly call: string | null
+  readonly status: number | null
+  readonly headers: string | null
+  readonly body: Uint8Array | null
+  /** When its answer was stored. A row that has this and no status had an answer, which was deleted to make room (`Kept`). */
+  readonly answered_at: number | null
+}
+
+/** An answer that is to be stored. */
+export interface StoredAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | Buffer
+}
+
+/** The same as the database gets it. */
+export interface PackedAnswer extends StoredAnswer {
+  readonly body: Buffer
+}
+
+/** How many old keys are forgotten in one transaction. */
+const forgottenAtOnce = 500
+
+/** Of keys that were taken before keys had holders: every credential of their account may use them. */
+const anyHolder = "any"
+
+export type Keys = ReturnType<typeof make>
+export type Key = ReturnType<Keys["of"]>
+
+export const make = (sql: SqlClient, writer: Context.Tag.Service<Writer>, run: string) => {
+  const submit = (template: Parameters<typeof statement>[0], rows?: number) =>
+    writer.submit({ postings: [], statements: [statement(template, rows)] })
+
+  /** The key of a request. */
+  const of = (caller: Caller, key: string) => {
+    const { account_id, tenant_id } = caller
+    const holder = holderOf(caller)
+    const mine = sql`tenant_id = ${tenant_id} AND account_id = ${account_id} AND key = ${key}
+      AND holder IN (${holder}, ${anyHolder})`
+    return {
+      account_id,
+      /** The same for the same key. */
+      id: `${tenant_id} ${account_id} ${holder} ${key}`,
+      find: Effect.map(
+        Effect.orDie(
+          sql<Row>`SELECT holder, request_hash, run, call, status, headers, body, answered_at
+            FROM tollgate_idempotency_keys WHERE ${mine}`
+        ),
+        ([row]) => row
+      ),
+      /** Whether it was new. */
+      take: (request_hash: string) =>
+        Effect.flatMap(Clock.currentTimeMillis, (now) =>
+          foundRow(
+            submit(
+              sql`INSERT INTO tollgate_idempotency_keys (tenant_id, account_id, holder, key, request_hash, run, created_at)
+                SELECT ${tenant_id}, ${account_id}, ${holder}, ${key}, ${request_hash}, ${run}, ${now}
+                WHERE NOT EXISTS (SELECT 1 FROM tollgate_idempotency_keys WHERE ${mine})
+                ON CONFLICT DO NOTHING RETURNING key`,
+              1
+            )
+          )
+        ),
+      /** Takes the abandoned key of this row, whose call reached no provider. */
+      takeAgain: (row: Row, request_hash: string) =>
+        Effect.flatMap(Clock.currentTimeMillis, (now) =>
+          foundRow(
+            submit(
+              sql`UPDATE tollgate_idempotency_keys
+                SET holder = ${holder}, request_hash = ${request_hash}, created_at = ${now}, call = NULL
+                WHERE ${mine} AND holder = ${row.holder} AND status IS NULL AND call IS NOT DISTINCT FROM ${row.call} RETURNING key`,
+              1
+            )
+          )
+        ),
+      /** Takes one that the given run, which has ended, used. */
+      takeOver: (ended: string) =>
+        foundRow(
+          submit(
+            sql`UPDATE tollgate_idempotency_keys SET run = ${run}
+              WHERE ${mine} AND status IS NULL AND run = ${ended} RETURNING key`,
+            1
+          )
+        ),
+      /**
+       * Ties it to the call, in the transaction that admits that. Refuses that where another process has taken the key over, for which this
+       * one was taken to have ended (a node that was frozen): it may have made the call.
+       */
+      beside: (call: string): ReadonlyArray<Statement> => [
+        statement(
+          sql`UPDATE tollgate_idempotency_keys SET call = ${call} WHERE ${mine} AND run = ${run} RETURNING key`,
+          1
+        )
+      ],
+      /** Unless another process has taken it over. */
+      release: submit(sql`DELETE FROM tollgate_idempotency_keys WHERE ${mine} AND run = ${run}`),
+      store: ({ body, headers, status }: PackedAnswer) =>
+        Effect.flatMap(Clock.currentTimeMillis, (now) =>
+          submit(sql`UPDATE tollgate_idempotency_keys SET status = ${status}, headers = ${JSON.stringify(headers)},
+            body = ${body}, answered_at = ${now} WHERE ${mine}`)
+        )
+    }
+  }
+
+  /** Forgets keys that are older than that and whose call is not open; answers whether there may be more of them. */
+  const forget = Effect.fnUntraced(function* (before: number) {
+    const oldest = sql.literal("ORDER BY created_at, tenant_id, account_id, key, holder")
+    const old = yield* sql<{ call: string | null }>`SELECT call FROM tollgate_idempotency_keys
+      WHERE created_at < ${before} ${oldest} LIMIT ${forgottenAtOnce}`
+    const calls = old.flatMap(({ call }) => (call === null ? [] : [call]))
+    const open = [...(yield* Calls.openOf(sql, calls))]
+    if (old.length === open.length) return false
+    const exceptOpen = open.length === 0 ? sql`` : sql`AND (call IS NULL OR NOT (${sql.in("call", open)}))`
+    yield* submit(sql`DELETE FROM tollgate_idempotency_keys WHERE (tenant_id, account_id, key, holder) IN (
+      SELECT tenant_id, account_id, key, holder FROM tollgate_idempotency_keys
+      WHERE created_at < ${before} ${oldest} LIMIT ${forgottenAtOnce}) ${exceptOpen}`)
+    return open.length === 0 && old.length === forgottenAtOnce
+  })
+
+  return { of, forget }
+}
+
+/** Whether a call reached no provider: it was refused before its reservation turned out to be written. */
+export const reachedNoProvider = (state: Calls.CallState): boolean =>
+  state._tag === "ended" && state.error_type === refusedLate
+
+/** Whether the statement found its row. */
+const foundRow = <E extends { readonly _tag: string }>(write: Effect.Effect<unknown, E>) =>
+  write.pipe(
+    Effect.as(true),
+    Effect.catchAll((refusal) =>
+      refusal._tag === "Conflict"
+        ? Effect.succeed(false)
+        : refusal instanceof BooksUnavailable
+          ? refusal
+          : Effect.dieMessage(`an Idempotency-Key was refused: ${refusal._tag}`)
+    )
+  )

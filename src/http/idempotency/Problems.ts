@@ -1,0 +1,54 @@
+/** What an Idempotency-Key may be refused for. */
+import { Schema } from "effect"
+import { Problem } from "../../kernel/Problem.ts"
+
+/** What a key must be. */
+const rule = "16 to 128 characters of A-Z a-z 0-9 _ -"
+/** Says what is wrong with the header, as every 400 does. */
+const details = { field: "Idempotency-Key", rule } as const
+
+export class IdempotencyKeyRequired extends Problem<IdempotencyKeyRequired>()("IdempotencyKeyRequired", {
+  status: 400,
+  error: "the header Idempotency-Key is required",
+  code: "idempotency_key_required",
+  details
+}) {}
+
+export class IdempotencyKeyInvalid extends Problem<IdempotencyKeyInvalid>()("IdempotencyKeyInvalid", {
+  status: 400,
+  error: `the header Idempotency-Key takes ${rule}`,
+  code: "idempotency_key_invalid",
+  details
+}) {}
+
+export class IdempotencyKeyReused extends Problem<IdempotencyKeyReused>()("IdempotencyKeyReused", {
+  status: 409,
+  error: "this Idempotency-Key was used for another request",
+  code: "idempotency_key_reused"
+}) {}
+
+/** The first request with this key has no answer yet. */
+export class IdempotencyInFlight extends Problem<IdempotencyInFlight>()("IdempotencyInFlight", {
+  status: 409,
+  error: "the first request with this Idempotency-Key is still in flight",
+  code: "idempotency_in_flight"
+}) {}
+
+/**
+ * The call was made, and charged if it cost anything. Its answer was never stored, or was deleted to make room. `usage_id` names the usage
+ * record of the call where it left one.
+ */
+export class IdempotencyAnswerLost extends Problem<IdempotencyAnswerLost>()("IdempotencyAnswerLost", {
+  status: 409,
+  error: "the call with this Idempotency-Key was made once, but its answer was not kept: see its usage record",
+  code: "idempotency_answer_lost",
+  fields: { usage_id: Schema.optional(Schema.String) }
+}) {}
+
+/** Every refusal of a metered route's key. */
+export const IdempotencyRefusal = Schema.Union(
+  IdempotencyKeyInvalid,
+  IdempotencyKeyReused,
+  IdempotencyInFlight,
+  IdempotencyAnswerLost
+)

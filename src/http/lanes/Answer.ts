@@ -1,0 +1,15 @@
+/** What a route that knows its caller answers, in the envelope. */
+import { Effect } from "effect"
+import type { Caller } from "../../kernel/Caller.ts"
+import { envelope } from "../../kernel/Envelope.ts"
+import { BooksUnavailable } from "../../books/ledger/Problems.ts"
+import { CurrentCaller } from "./Caller.ts"
+
+export const answer = <A, E, R>(find: (caller: Caller) => Effect.Effect<A, E, R>) =>
+  Effect.map(storable(Effect.flatMap(CurrentCaller, find)), (result) => envelope(result))
+
+/** Any route that writes may meet books that cannot be written, so contracts do not name it: the frame answers the refusal. */
+export const storable = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, Exclude<E, BooksUnavailable>, R> =>
+  Effect.catchAll(effect, (error) =>
+    error instanceof BooksUnavailable ? Effect.die(error) : Effect.fail(error as Exclude<E, BooksUnavailable>)
+  )

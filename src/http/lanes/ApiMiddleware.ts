@@ -1,0 +1,265 @@
+/**
+ * What all routes of the `HttpApi` have in common, as one middleware: a request id and cross-origin headers on every response, preflight
+ * answers, bodies read up to a limit, and every failure as `{ error, code? }`: an unknown path, a wrong method, an unreadable
+ * body, a value that does not fit, and faults of our own.
+ */
+import { HttpApi, HttpApiBuilder, HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import type { HttpApp } from "@effect/platform"
+import { clientAbortFiberId } from "@effect/platform/HttpServerError"
+import { Context, Effect } from "effect"
+import { Readable } from "node:stream"
+import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { traced, Tracing } from "../../kernel/Tracing.ts"
+import {
+  bodyBytesMax,
+  BodyBytesMax,
+  NoHead,
+  openBodyBytesMax,
+  ReadsOwnBody,
+  RefusalShape,
+  RefusesWebSocket
+} from "../contract/Annotations.ts"
+import type { Shape } from "../contract/Annotations.ts"
+import { Bytes } from "../transport/Bytes.ts"
+import type { Budgets } from "../transport/Bytes.ts"
+import { crossOrigin, preflight } from "../transport/CrossOrigin.ts"
+import { endpointsOf } from "../contract/Endpoints.ts"
+import { problemOf } from "./Fault.ts"
+import { whenOver } from "../transport/Gone.ts"
+import { whenAnswerable } from "../transport/Incoming.ts"
+import * as Inbound from "../transport/Inbound.ts"
+import { parseExact, written } from "../transport/Json.ts"
+import { Observer } from "./Observer.ts"
+import type { Observe } from "./Observer.ts"
+import { MethodNotAllowed, WebSocketNotServed } from "../contract/Problems.ts"
+import { reasonOf } from "../transport/Reason.ts"
+import * as Reply from "../transport/Reply.ts"
+import * as RequestId from "../transport/RequestId.ts"
+
+// ---- the routes of the contract -------------------------------------------------------------------------------------------
+
+interface Route {
+  readonly method: string
+  readonly path: string
+  readonly pattern: RegExp
+  /** The longest body; `undefined`: the handler reads it. */
+  readonly body_bytes_max: number | undefined
+  /** Whether its bodies are counted by themselves. */
+  readonly open: boolean
+  readonly noHead: boolean
+  readonly refusesWebSocket: boolean
+  readonly shape: Shape | undefined
+}
+
+const routesOf = (api: HttpApi.HttpApi.AnyWithProps): ReadonlyArray<Route> =>
+  endpointsOf(api).map(({ annotations, endpoint, middleware }) => {
+    const own = Context.get(annotations, BodyBytesMax)
+    const open = middleware.size === 0 && own === undefined
+    return {
+      method: endpoint.method,
+      path: endpoint.path,
+      pattern: new RegExp(
+        `^${endpoint.path
+          .replace(/[.\\]/g, "\\$&")
+          .replace(/:[A-Za-z_]+/g, "[^/]+")
+          .replace(/\*/g, ".+")}/?$`
+      ),
+      body_bytes_max: Context.get(annotations, ReadsOwnBody)
+        ? undefined
+        : (own ?? (open ? openBodyBytesMax : bodyBytesMax)),
+      open,
+      noHead: Context.get(annotations, NoHead),
+      refusesWebSocket: Context.get(annotations, RefusesWebSocket),
+      shape: Context.get(annotations, RefusalShape)
+    }
+  })
+
+/** A path as the router reads it: what stands before `?`, `;` or `#`, its escapes resolved, but for those of separators. */
+const pathOf = (url: string): string => {
+  const path = url.split(/[?;#]/, 1)[0]!
+  try {
+    return decodeURI(path)
+  } catch {
+    return path
+  }
+}
+
+// ---- the middleware ---------------------------------------------------------------------------------------------------------
+
+interface Facts {
+  readonly routes: ReadonlyArray<Route>
+  readonly observe: Observe
+  readonly tracing: boolean
+  readonly bytes: Budgets
+}
+
+export const ApiMiddleware = HttpApiBuilder.middleware(
+  Effect.gen(function* () {
+    const { api } = yield* HttpApi.Api
+    const facts: Facts = {
+      routes: routesOf(api as unknown as HttpApi.HttpApi.AnyWithProps),
+      observe: yield* Observer,
+      tracing: yield* Tracing,
+      bytes: yield* Bytes
+    }
+    return (app: HttpApp.Default) =>
+      Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+        Effect.zipRight(interruptedWhenGone(request), served(facts, app)(request))
+      )
+  })
+)
+
+const served = ({ bytes, observe, routes, tracing }: Facts, app: HttpApp.Default) =>
+  Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
+    const path = pathOf(request.url)
+    const samePath = routes.filter(({ pattern }) => pattern.test(path))
+    const route = samePath.find(({ method }) => method === request.method)
+    const name = route === undefined ? "unmatched" : `${route.method} ${route.path}`
+    const request_id = RequestId.next()
+    const began = performance.now()
+
+    const answer = Effect.suspend(
+      (): Effect.Effect<HttpServerResponse.HttpServerResponse, MethodNotAllowed | WebSocketNotServed> => {
+        if (request.method === "OPTIONS") return preflighted(request)
+        if (request.method === "HEAD" && samePath.some(({ noHead }) => noHead)) {
+          return new MethodNotAllowed({ allow: methodsOf(samePath) })
+        }
+        if (asksForWebSocket(request) && samePath.some(({ refusesWebSocket }) => refusesWebSocket))
+          return new WebSocketNotServed()
+        return Effect.flatMap(withBody(request, route), (readable) =>
+          Effect.provideService(app, HttpServerRequest.HttpServerRequest, readable)
+        )
+      }
+    ).pipe(
+      Effect.catchAllCause((cause) =>
+        // An unknown method of a path that there is; what the route itself lacks is its own affair.
+        Effect.map(
+          problemOf(cause, Inbound.isGone(request), route === undefined ? methodsOf(samePath) : []),
+          (problem) => Reply.toResponse(Reply.ofProblem(problem, request_id, (route ?? samePath[0])?.shape))
+        )
+      ),
+      Effect.annotateLogs("request_id", request_id),
+      Effect.provideService(Bytes, bytes),
+      Effect.tap(answerable(request, bytes))
+    )
+    const response = yield* tracing ? traced(name, request.headers["traceparent"], answer) : answer
+    observe(name, response.status, (performance.now() - began) / 1000)
+    return Inbound.isGone(request) ? forNobody(response) : whole(response, request, request_id)
+  })
+
+/**
+ * The platform's server interrupts a request whose client leaves, but is not told of one that waits behind another answer of its connection:
+ * its response has no socket yet.
+ */
+const interruptedWhenGone = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<void> =>
+  Effect.withFiberRuntime((fiber) => {
+    const node = Inbound.nodeOf(request)
+    if (node?.response.socket === null) whenOver(node.response, () => fiber.unsafeInterruptAsFork(clientAbortFiberId))
+    return Effect.void
+  })
+
+const methodsOf = (routes: ReadonlyArray<Route>): ReadonlyArray<string> => [
+  ...new Set(routes.map(({ method }) => method))
+]
+
+/** HTTP knows the handshake of a WebSocket by GET alone. */
+const asksForWebSocket = ({ headers, method }: HttpServerRequest.HttpServerRequest): boolean =>
+  method === "GET" && /(?:^|,)\s*websocket\s*(?:,|$)/i.test(headers["upgrade"] ?? "")
+
+const preflighted = (request: HttpServerRequest.HttpServerRequest) =>
+  Effect.succeed(
+    HttpServerResponse.empty({ status: 204, headers: preflight(request.headers["access-control-request-headers"]) })
+  )
+
+// ---- answers ------------------------------------------------------------------------------------------------------------------
+
+/** The answer with all digits of its numbers, a refusal's own reason phrase, and the headers that every response has. */
+const whole = (
+  response: HttpServerResponse.HttpServerResponse,
+  request: HttpServerRequest.HttpServerRequest,
+  request_id: string
+): HttpServerResponse.HttpServerResponse => {
+  const exact = withDigits(response)
+  const { body, status, statusText } = exact
+  const reason =
+    statusText ?? (body._tag === "Uint8Array" && isJson(body.contentType) ? reasonOf(status, body.body) : undefined)
+  // The platform's server for node leaves the phrase to node.
+  const node = Inbound.nodeOf(request)
+  if (reason !== undefined && node !== undefined) node.response.statusMessage = reason
+  return HttpServerResponse.setHeaders(
+    reason === undefined ? exact : HttpServerResponse.setStatus(exact, status, reason),
+    { ...crossOrigin, "x-request-id": request_id }
+  )
+}
+
+const isJson = (type: string): boolean => type.startsWith("application/json")
+
+const withDigits = (response: HttpServerResponse.HttpServerResponse): HttpServerResponse.HttpServerResponse => {
+  const { body, headers, status } = response
+  if (body._tag !== "Uint8Array" || !isJson(body.contentType)) return response
+  const bytes = written(body.body)
+  return bytes === body.body
+    ? response
+    : HttpServerResponse.uint8Array(bytes, { status, headers, contentType: body.contentType })
+}
+
+/** Nothing is sent to a client that has left: the platform would wait for it to take the bytes. */
+const forNobody = ({ body, status }: HttpServerResponse.HttpServerResponse): HttpServerResponse.HttpServerResponse => {
+  if (body._tag === "Raw" && body.body instanceof Readable) body.body.destroy()
+  return HttpServerResponse.empty({ status })
+}
+
+const answerable = (request: HttpServerRequest.HttpServerRequest, bytes: Budgets): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    const node = Inbound.nodeOf(request)
+    return node === undefined || node.request.complete
+      ? Effect.void
+      : Effect.async((resume) => whenAnswerable(node.request, node.response, bytes, () => resume(Effect.void)))
+  })
+
+// ---- bodies -------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The request with a body that is read when it is asked for, once its sender is known, and that is refused in words when it is
+ * too large or unreadable. (The platform cuts the connection of the one, and calls the other a defect.)
+ */
+const withBody = (
+  request: HttpServerRequest.HttpServerRequest,
+  route: Route | undefined
+): Effect.Effect<HttpServerRequest.HttpServerRequest> => {
+  // A path that only the router finds a route for is held to the least.
+  const limit = route === undefined ? openBodyBytesMax : route.body_bytes_max
+  if (limit === undefined || request.method === "GET" || request.method === "HEAD") return Effect.succeed(request)
+  const read = Effect.orDie(
+    Effect.flatMap(Inbound.ofRequest(request, route?.open ?? true), (inbound) => inbound.read(limit))
+  )
+  return Effect.map(Effect.cached(read), (bytes) => {
+    const text = Effect.map(bytes, (bytes) => bytes.toString("utf8"))
+    return new Proxy(request, {
+      get: (target, key) => {
+        switch (key) {
+          case "text":
+            return text
+          case "json":
+            return Effect.flatMap(bytes, (bytes) => Effect.orDie(parseExact(bytes)))
+          case "urlParamsBody":
+            return Effect.map(text, (text) => [...new URLSearchParams(text)])
+          case "arrayBuffer":
+            return Effect.map(bytes, ({ buffer, byteLength, byteOffset }) =>
+              buffer.slice(byteOffset, byteOffset + byteLength)
+            )
+          case "multipart":
+            return Effect.die(
+              new InvalidRequest({
+                message: "the request body is a form where JSON is expected",
+                field: "",
+                rule: "a JSON document"
+              })
+            )
+          default:
+            return Reflect.get(target, key, target)
+        }
+      }
+    })
+  })
+}

@@ -1,0 +1,226 @@
+/**
+ * The fast lane: endpoints that their contract marks `Fast` run straight from node's request to node's response, past the platform's
+ * router, middleware and tracer. Method, path, credential and handler are the contract's. The router serves the same endpoints with the
+ * same bytes: on servers without the lane, and what the lane does not know by its exact path (a trailing slash, escapes).
+ */
+import { HttpApi, HttpServer } from "@effect/platform"
+import type { HttpApp, HttpMiddleware } from "@effect/platform"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { Context, Duration, Effect, Layer } from "effect"
+import type { Cause, Scope } from "effect"
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http"
+import type { ListenOptions } from "node:net"
+import type { Caller } from "../../kernel/Caller.ts"
+import { isDone } from "../../kernel/hot/Done.ts"
+import * as FiberPool from "../../kernel/hot/FiberPool.ts"
+import { traced, Tracing } from "../../kernel/Tracing.ts"
+import { Fast, RefusalShape } from "../contract/Annotations.ts"
+import type { Shape } from "../contract/Annotations.ts"
+import { endpointsOf } from "../contract/Endpoints.ts"
+import { Bytes } from "../transport/Bytes.ts"
+import type { Budget } from "../transport/Bytes.ts"
+import { problemOf } from "./Fault.ts"
+import { isOver, whenOver } from "../transport/Gone.ts"
+import { whenAnswerable } from "../transport/Incoming.ts"
+import * as Inbound from "../transport/Inbound.ts"
+import { Observer } from "./Observer.ts"
+import type { Observe } from "./Observer.ts"
+import { nameOf, RawHandlers } from "./Raw.ts"
+import type { RawHandler } from "./Raw.ts"
+import * as Reply from "../transport/Reply.ts"
+import * as RequestId from "../transport/RequestId.ts"
+import { Authentication } from "./Authentication.ts"
+import type { Authenticate } from "./Authentication.ts"
+
+/** What serves each endpoint of the lane, by method and path: `POST /v1/chat/completions`. */
+export type Lane = ReadonlyMap<string, RequestListener>
+
+// ---- from the contract --------------------------------------------------------------------------------------------------------
+
+/** How long a shutdown waits for calls whose client has left while their upstream is still read. */
+const drainLimit = Duration.seconds(15)
+
+/** The lane of an `HttpApi` whose handlers have been built. An endpoint that cannot be in a lane, but is marked so, is a defect. */
+export const make: Effect.Effect<Lane, never, HttpApi.Api | Authentication | Scope.Scope> = Effect.gen(function* () {
+  const { api } = yield* HttpApi.Api
+  const handlers = yield* RawHandlers
+  const ways = yield* Authentication
+  const facts: Facts = {
+    fibers: yield* FiberPool.make,
+    tracing: yield* Tracing,
+    bytes: yield* Bytes,
+    observe: yield* Observer
+  }
+  yield* Effect.addFinalizer(() => facts.fibers.quiet(drainLimit))
+
+  const lane = new Map<string, RequestListener>()
+  for (const { annotations, endpoint, group, middleware } of endpointsOf(
+    api as unknown as HttpApi.HttpApi.AnyWithProps
+  )) {
+    if (!Context.get(annotations, Fast)) continue
+    const name = nameOf(group.identifier, endpoint.name)
+    const handler = handlers?.get(name)
+    const [way, ...others] = middleware
+    const authenticate = way === undefined ? undefined : ways.get(way.key)
+    if (handler === undefined) throw new Error(`${name} is marked Fast, but has no raw handler`)
+    if (authenticate === undefined || others.length > 0) {
+      throw new Error(`${name} is marked Fast, but its middleware is not one credential that headers are enough for`)
+    }
+    if (/[:*]/.test(endpoint.path)) throw new Error(`${name} is marked Fast, but its path varies`)
+    const route = `${endpoint.method} ${endpoint.path}`
+    const shape = Context.get(annotations, RefusalShape)
+    const served: Route = { name: route, handler, authenticate, shape, facts }
+    lane.set(route, (request, response) => serve(served, request, response))
+  }
+  return lane
+})
+
+interface Facts {
+  readonly fibers: FiberPool.FiberPool
+  readonly tracing: boolean
+  readonly bytes: Budget
+  readonly observe: Observe
+}
+
+interface Route {
+  readonly name: string
+  readonly handler: RawHandler<unknown>
+  readonly authenticate: Authenticate
+  readonly shape: Shape | undefined
+  readonly facts: Facts
+}
+
+// ---- a request ------------------------------------------------------------------------------------------------------------------
+
+const serve = (route: Route, request: IncomingMessage, response: ServerResponse): void => {
+  const call = new Call(route, request, response)
+  Inbound.afterShortBody(request, response, route.facts.bytes, call.id, call.begin)
+}
+
+/** A request on its way through the lane. A class, and not closures over each other, since there is one for every call. */
+class Call {
+  readonly id = RequestId.next()
+  private readonly began = performance.now()
+  private readonly route: Route
+  private readonly request: IncomingMessage
+  private readonly response: ServerResponse
+  private inbound: Inbound.Inbound | undefined
+  private running: FiberPool.Interruptible | undefined
+  private answered = false
+
+  constructor(route: Route, request: IncomingMessage, response: ServerResponse) {
+    this.route = route
+    this.request = request
+    this.response = response
+  }
+
+  readonly begin = (inbound: Inbound.Inbound): void => {
+    const { authenticate, facts, name } = this.route
+    this.inbound = inbound
+    // Within the effect, so that whatever is thrown is answered.
+    const handled = Effect.suspend(() => {
+      const caller = authenticate(inbound)
+      return isDone(caller) ? this.handle(caller.value) : Effect.flatMap(caller, this.handle)
+    })
+    const traceable = facts.tracing ? traced(name, inbound.header("traceparent"), handled) : handled
+    const running = facts.fibers.run(Effect.matchCauseEffect(Effect.interruptible(traceable), this))
+    if (this.answered) return
+    this.running = running
+    if (isOver(this.response)) this.leave()
+    else whenOver(this.response, this.leave)
+  }
+
+  private readonly handle = (caller: Caller): Effect.Effect<Reply.Reply, unknown> => {
+    this.inbound!.heldBy(caller.account_id)
+    return this.route.handler(caller, this.inbound!)
+  }
+
+  /** The client has left, or has its answer. */
+  private readonly leave = (): void => {
+    if (!this.answered) this.running?.interrupt()
+  }
+
+  readonly onSuccess = (reply: Reply.Reply): Effect.Effect<void> => {
+    this.answer(reply)
+    return Effect.void
+  }
+
+  readonly onFailure = (cause: Cause.Cause<unknown>): Effect.Effect<void> =>
+    Effect.map(Effect.annotateLogs(problemOf(cause, isOver(this.response)), "request_id", this.id), (problem) =>
+      this.answer(Reply.ofProblem(problem, this.id, this.route.shape))
+    )
+
+  private answer(reply: Reply.Reply): void {
+    const { id, request, response } = this
+    const { bytes, observe } = this.route.facts
+    this.answered = true
+    whenAnswerable(request, response, bytes, () => Reply.send(response, reply, id))
+    observe(this.route.name, reply.status, (performance.now() - this.began) / 1000)
+  }
+}
+
+// ---- in front of a server -------------------------------------------------------------------------------------------------------
+
+/** Serves by the lane what is in it, and everything else otherwise. */
+export const before =
+  (lane: Lane, otherwise: RequestListener): RequestListener =>
+  (request, response) => {
+    const url = request.url!
+    const query = url.indexOf("?")
+    const listener = lane.get(`${request.method} ${query === -1 ? url : url.slice(0, query)}`) ?? otherwise
+    listener(request, response)
+  }
+
+/** The lanes in front of a server. Whoever serves there adds its own; where there is no `layerServer`, to nothing. */
+export class Lanes extends Context.Reference<Lanes>()("tollgate/http/Lanes", {
+  defaultValue: (): LanesContract => ({ add: () => Effect.void })
+}) {}
+
+export interface LanesContract {
+  /** Serves a lane beneath a prefix, as long as the scope lasts. */
+  readonly add: (prefix: string, lane: Lane) => Effect.Effect<void, never, Scope.Scope>
+}
+
+/**
+ * The platform's `HttpServer` on node, as `NodeHttpServer.layer` makes it, with the lanes of all services that are mounted on it
+ * in front. A request of a lane does not pass what the host puts around its own application (`HttpApiBuilder.serve(middleware)`).
+ */
+export const layerServer = (evaluate: () => Server, options: ListenOptions) =>
+  Layer.scopedContext(
+    Effect.gen(function* () {
+      const all = new Map<string, RequestListener>()
+      let server!: Server
+      const platform = yield* NodeHttpServer.make(() => (server = evaluate()), options)
+      const serve = (app: HttpApp.Default<unknown>, middleware?: HttpMiddleware.HttpMiddleware) =>
+        Effect.zipRight(platform.serve(app, middleware!), placed(server, all))
+      return Context.make(HttpServer.HttpServer, HttpServer.make({ address: platform.address, serve })).pipe(
+        Context.add(Lanes, { add: (prefix, lane) => added(all, prefix, lane) })
+      )
+    })
+  ).pipe(Layer.merge(NodeHttpServer.layerContext))
+
+/** Puts the lanes in front of the listener that came last. */
+const placed = (server: Server, lanes: Lane): Effect.Effect<void, never, Scope.Scope> =>
+  Effect.suspend(() => {
+    const last = server.listeners("request").at(-1) as RequestListener
+    const listener = before(lanes, last)
+    server.off("request", last).on("request", listener)
+    return Effect.addFinalizer(() => Effect.sync(() => server.off("request", listener)))
+  })
+
+const added = (
+  lanes: Map<string, RequestListener>,
+  prefix: string,
+  lane: Lane
+): Effect.Effect<void, never, Scope.Scope> => {
+  const beneath = [...lane].map(([key, listener]) => [key.replace(" ", ` ${prefix}`), listener] as const)
+  return Effect.acquireRelease(
+    Effect.sync(() => {
+      for (const [key, listener] of beneath) lanes.set(key, listener)
+    }),
+    () =>
+      Effect.sync(() => {
+        for (const [key] of beneath) lanes.delete(key)
+      })
+  )
+}

@@ -1,0 +1,70 @@
+/**
+ * Raw routes: their handlers take the caller and the request as it came, and give a `Reply`. A handler is written once, with `raw`. The
+ * platform's router serves it; where the contract says `Fast`, the fast lane serves it as well.
+ */
+import { HttpApiBuilder } from "@effect/platform"
+import type { HttpApiEndpoint, HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { Context, Effect, Layer } from "effect"
+import type { Caller } from "../../kernel/Caller.ts"
+import { CurrentCaller } from "./Caller.ts"
+import * as Inbound from "../transport/Inbound.ts"
+import * as Reply from "../transport/Reply.ts"
+
+/** Needs no services when it runs: what it needs is asked for when its group is built. */
+export type RawHandler<E> = (caller: Caller, inbound: Inbound.Inbound) => Effect.Effect<Reply.Reply, E>
+
+/** What the platform's router calls. */
+type RouterHandler<E> = (input: {
+  readonly request: HttpServerRequest.HttpServerRequest
+}) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, CurrentCaller>
+
+/** The raw handler behind each router handler that `raw` has made. */
+const behind = new WeakMap<object, RawHandler<unknown>>()
+
+/** The handler for `handleRaw`. */
+export const raw = <E>(handler: RawHandler<E>): RouterHandler<E> => {
+  const routed: RouterHandler<E> = ({ request }) =>
+    Effect.flatMap(Effect.all([CurrentCaller, Inbound.ofRequest(request)]), ([caller, inbound]) => {
+      inbound.heldBy(caller.account_id)
+      return Effect.map(handler(caller, inbound), Reply.toResponse)
+    })
+  behind.set(routed, handler)
+  return routed
+}
+
+/** The raw handlers of an `HttpApi`, by `nameOf`; without a layer they are not collected, and there is no fast lane. */
+export class RawHandlers extends Context.Reference<RawHandlers>()("tollgate/http/RawHandlers", {
+  defaultValue: (): Map<string, RawHandler<unknown>> | undefined => undefined
+}) {
+  static readonly layer = Layer.sync(RawHandlers, () => new Map<string, RawHandler<unknown>>())
+}
+
+/** An endpoint's name among all groups: `chat.completion`. */
+export const nameOf = (group: string, endpoint: string): string => `${group}.${endpoint}`
+
+/** What this file knows of the handlers of a group. */
+interface Built {
+  readonly handlers: Iterable<{
+    readonly endpoint: Pick<HttpApiEndpoint.HttpApiEndpoint.AnyWithProps, "name">
+    readonly handler: object
+  }>
+}
+
+/** `HttpApiBuilder.group`, for a group with endpoints for the fast lane: it collects the raw handlers. */
+export const group = ((
+  api: never,
+  name: string,
+  build: (handlers: unknown) => Built | Effect.Effect<Built, unknown, unknown>
+) =>
+  HttpApiBuilder.group(api, name as never, (handlers) => {
+    const built = build(handlers)
+    return Effect.flatMap(RawHandlers, (collected) =>
+      Effect.map(Effect.isEffect(built) ? built : Effect.succeed(built), (built) => {
+        for (const { endpoint, handler } of built.handlers) {
+          const one = behind.get(handler)
+          if (one !== undefined) collected?.set(nameOf(name, endpoint.name), one)
+        }
+        return built
+      })
+    ) as never
+  })) as unknown as typeof HttpApiBuilder.group

@@ -1,0 +1,152 @@
+/**
+ * The service on node's HTTP server: the fast lane first, the platform's router for everything else, and a way to stop that loses
+ * nothing. (`Front` is the server itself.)
+ *
+ * Where the specification is silent:
+ * - Paths are exact, upper and lower case included. A request without a `Host` and one with an expectation are answered as any other.
+ */
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { Context, Effect, Layer } from "effect"
+import type { Server, ServerResponse } from "node:http"
+import type { AddressInfo, Socket } from "node:net"
+import type { Duplex } from "node:stream"
+import type { Address } from "./Address.ts"
+import { crossOrigin } from "../transport/CrossOrigin.ts"
+import { Face } from "../lanes/Face.ts"
+import * as FastLane from "../lanes/FastLane.ts"
+import * as Front from "./Front.ts"
+import { awaitsContinue } from "../transport/Incoming.ts"
+import { HeadTooLong, HeadTooSlow, MethodNotAllowed, PayloadTooLarge } from "../contract/Problems.ts"
+import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { phraseOf } from "../transport/Reason.ts"
+import * as RequestId from "../transport/RequestId.ts"
+import { endUnread, Unread } from "./Unread.ts"
+import { write } from "../../kernel/Decimal.ts"
+import type { ProblemInstance } from "../../kernel/Problem.ts"
+
+/** Where the service can be reached. */
+export class Listening extends Context.Tag("tollgate/Listening")<
+  Listening,
+  { readonly host: string; readonly port: number; readonly url: string }
+>() {}
+
+/** The address could not be taken. */
+export interface ListenFailed {
+  readonly _tag: "ListenFailed"
+  readonly message: string
+}
+
+/** How long a shutdown waits for answers that are under way. */
+const drainLimit = 30_000
+
+export const layer = (options: Address) =>
+  Layer.scoped(
+    Listening,
+    Effect.gen(function* () {
+      const { app, lane } = yield* Face
+      const serve = FastLane.before(lane, yield* NodeHttpServer.makeHandler(app))
+      const front = yield* Effect.acquireRelease(
+        Effect.sync(() => Front.take(options)),
+        ({ server }) => close(server)
+      )
+      endUnread(front.server, yield* Unread)
+      const address = yield* listen(front.server, options)
+      front.serve({
+        request: serve,
+        checkContinue: (request, response) => {
+          awaitsContinue(request, response)
+          // Behind answers to earlier requests of its connection it waits for its turn: what it is told before its answer would else come
+          // behind that answer's head, as Node.js queues it.
+          if (response.socket === null) response.once("socket", () => serve(request, response))
+          else serve(request, response)
+        },
+        // Nothing else is expected of this server that it could not do by just answering.
+        checkExpectation: serve,
+        connect: refuseTunnel,
+        clientError: refuseBytes
+      })
+      const host = address.family === "IPv6" ? `[${address.address}]` : address.address
+      return { host: address.address, port: address.port, url: `http://${host}:${address.port}` }
+    })
+  )
+
+const listen = (server: Server, options: Address) =>
+  Effect.async<AddressInfo, ListenFailed>((resume) => {
+    if (server.listening) return resume(Effect.succeed(server.address() as AddressInfo))
+    const failed = (error: NodeJS.ErrnoException) =>
+      resume(
+        Effect.fail({
+          _tag: "ListenFailed",
+          message:
+            error.code === "EADDRINUSE"
+              ? `PORT: ${options.port} on ${options.host} is in use by another process`
+              : `HOST, PORT: cannot listen on ${options.host}:${options.port} (${error.code ?? error.message})`
+        })
+      )
+    server.once("error", failed)
+    server.listen(options, () => {
+      server.off("error", failed)
+      resume(Effect.succeed(server.address() as AddressInfo))
+    })
+  })
+
+/**
+ * Takes no new connection, lets what is under way finish, and closes each connection as it falls idle. One that has sent nothing
+ * yet (browsers open such ahead) counts as idle too, which node does not think.
+ */
+const close = (server: Server): Effect.Effect<void> =>
+  Effect.async((resume) => {
+    if (!server.listening) return resume(Effect.void)
+    const idle = setInterval(() => server.closeIdleConnections(), 50)
+    const limit = setTimeout(() => server.closeAllConnections(), drainLimit)
+    server.close(() => {
+      clearInterval(idle)
+      clearTimeout(limit)
+      resume(Effect.void)
+    })
+    server.emit("draining")
+  })
+
+/** Bytes that are no HTTP request get an answer too, with the headers that every answer has. */
+const refuseBytes = (error: NodeJS.ErrnoException, socket: Socket): void => {
+  const under = underWay(socket)
+  if (!socket.writable || error.code === "ECONNRESET" || under?.headersSent === true) {
+    socket.destroy()
+    return
+  }
+  // Behind a whole request, which is answered before the connection is closed: another answer would be taken for its own.
+  if (under?.req.complete === true) {
+    under.shouldKeepAlive = false
+    return
+  }
+  end(socket, refusals[error.code ?? ""]?.() ?? notHttp())
+}
+
+/** The answer that is due next on a connection. Node knows it by this field alone. */
+const underWay = (socket: Socket): ServerResponse | undefined =>
+  (socket as { readonly _httpMessage?: ServerResponse | null })._httpMessage ?? undefined
+
+const notHttp = () =>
+  new InvalidRequest({ message: "this is not an HTTP request", field: "", rule: "a request of HTTP/1.1" })
+
+const refusals: Readonly<Record<string, () => ProblemInstance<string>>> = {
+  HPE_HEADER_OVERFLOW: () => new HeadTooLong(),
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: () => new PayloadTooLarge(),
+  ERR_HTTP_REQUEST_TIMEOUT: () => new HeadTooSlow()
+}
+
+/** A request to become a tunnel, which this server is not for. */
+const refuseTunnel = (_request: unknown, socket: Duplex): void => end(socket, new MethodNotAllowed())
+
+const end = (socket: Duplex, problem: ProblemInstance<string>): void => {
+  const body = write(problem.body)
+  const headers = {
+    ...crossOrigin,
+    "x-request-id": RequestId.next(),
+    "content-type": "application/json",
+    "content-length": Buffer.byteLength(body),
+    connection: "close"
+  }
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+  socket.end([`HTTP/1.1 ${problem.status} ${phraseOf(problem.body.error) ?? ""}`, ...lines, "", body].join("\r\n"))
+}

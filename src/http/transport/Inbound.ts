@@ -1,0 +1,237 @@
+/** A request as raw routes read it: headers, its body within a limit, and word when the client has gone. */
+import type { HttpServerRequest } from "@effect/platform"
+import { Effect, Either } from "effect"
+import type { IncomingMessage, ServerResponse } from "node:http"
+import { Readable } from "node:stream"
+import type { ReadableStream } from "node:stream/web"
+import * as Body from "./Incoming.ts"
+import type { BodyProblem } from "./Incoming.ts"
+import { Bytes, shortMax } from "./Bytes.ts"
+import type { Budget, Share } from "./Bytes.ts"
+import { isOver, whenOver } from "./Gone.ts"
+import { PayloadTooLarge } from "../contract/Problems.ts"
+
+export interface Inbound {
+  /**
+   * What `X-Request-Id` says, for the log; undefined where the log knows it already. (To annotate the whole request costs more
+   * than to authenticate it, so in the fast lane only what is logged is annotated.)
+   */
+  readonly request_id: string | undefined
+  readonly header: (name: string) => string | undefined
+  /** What stands behind the `?`. */
+  readonly query: () => URLSearchParams
+  /** The whole body, decoded; refused above `limit` bytes, whether its length was declared or not. */
+  readonly read: (limit: number) => Effect.Effect<Buffer, BodyProblem>
+  /**
+   * The body as it comes, decoded and held to `limit` bytes, for what is put on the disk. It fails with a `BodyProblem`
+   * (`bodyProblemOf`). Who wants no more of it destroys it: what still comes is thrown away.
+   */
+  readonly stream: (limit: number) => Effect.Effect<Readable>
+  /** Says whose body it is, before it is read: an account's share of the budget is bounded. */
+  readonly heldBy: (account: string) => void
+  /** Room for a long answer, of the same budget. It is given back when the effect has ended and the answer is over. */
+  readonly withRoom: <A, E, R>(use: (room: Share) => Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  /** Whether a body is declared that is long, or one whose length nobody knows. */
+  readonly isLong: () => boolean
+}
+
+export const ofNode = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  bytes: Budget,
+  request_id?: string
+): Inbound => new NodeInbound(request, response, bytes, request_id)
+
+/** A class, and its own body's source, since there is one for every call. */
+class NodeInbound implements Inbound, Body.Source {
+  readonly request_id: string | undefined
+  readonly incoming: IncomingMessage
+  private readonly response: ServerResponse
+  private readonly bytes: Budget
+  private holder: string | undefined
+  private held: Share | undefined
+  /** The body, where it was read before its handler was called. */
+  body: Either.Either<Buffer, BodyProblem> | undefined
+
+  constructor(incoming: IncomingMessage, response: ServerResponse, bytes: Budget, request_id: string | undefined) {
+    this.request_id = request_id
+    this.incoming = incoming
+    this.response = response
+    this.bytes = bytes
+  }
+
+  header(name: string): string | undefined {
+    const value = this.incoming.headers[name]
+    return typeof value === "string" ? value : value?.[0]
+  }
+
+  query(): URLSearchParams {
+    return queryOf(this.incoming.url)
+  }
+
+  read(limit: number): Effect.Effect<Buffer, BodyProblem> {
+    if (this.body === undefined) return Effect.async((resume) => Body.whole(this, limit, resume))
+    if (Number(this.header("content-length")) > limit) return new PayloadTooLarge()
+    return Either.isRight(this.body) ? Effect.succeed(this.body.right) : this.body
+  }
+
+  stream(limit: number): Effect.Effect<Readable> {
+    return Effect.sync(() => Body.streamed(this, limit))
+  }
+
+  heldBy(account: string): void {
+    this.holder = account
+  }
+
+  withRoom<A, E, R>(use: (room: Share) => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+    return Effect.suspend(() => {
+      const room = this.bytes.share(this.holder)
+      return Effect.ensuring(
+        use(room),
+        Effect.sync(() => {
+          if (isOver(this.response)) room.release()
+          else whenOver(this.response, () => room.release())
+        })
+      )
+    })
+  }
+
+  isLong(): boolean {
+    return isLong(this)
+  }
+
+  get share(): Share {
+    return (this.held ??= shareOf(this.bytes, this.response, this.holder))
+  }
+
+  get window_ms(): number {
+    return this.bytes.window_ms
+  }
+
+  proceed(): void {
+    Body.proceed(this.incoming)
+  }
+
+  discard(): void {
+    Body.discard(this.incoming, this.bytes)
+  }
+}
+
+/** The same request, whose body has been read. */
+export const withBody = (inbound: Inbound, body: Buffer): Inbound =>
+  Object.assign(Object.create(inbound) as Inbound, { read: () => Effect.succeed(body) })
+
+/** The same for a request of the platform, whichever server it came through; `open`: of a route that asks for no credential. */
+export const ofRequest = (request: HttpServerRequest.HttpServerRequest, open = false): Effect.Effect<Inbound> =>
+  Effect.map(Bytes, (budgets) => {
+    const bytes = open ? budgets.open : budgets
+    const node = nodeOf(request)
+    if (node !== undefined) return ofNode(node.request, node.response, bytes)
+    const web = request.source as Request
+    const header = (name: string) => request.headers[name]
+    const source = (share: Share): Body.Source => {
+      // A request of the web without a body has no stream either.
+      const incoming = web.body === null ? Readable.from([]) : Readable.fromWeb(web.body as ReadableStream)
+      return {
+        header,
+        incoming,
+        share,
+        window_ms: bytes.window_ms,
+        proceed: () => {},
+        discard: () => incoming.destroy()
+      }
+    }
+    let holder: string | undefined
+    const released = (share: Share) => Effect.sync(() => share.release())
+    // Nothing tells when such a request is answered, so its body is counted as long as it comes, and its answer until it is given out.
+    return {
+      request_id: undefined,
+      header,
+      query: () => queryOf(request.url),
+      read: (limit) =>
+        Effect.suspend(() => {
+          const share = bytes.share(holder)
+          return Effect.ensuring(
+            Effect.async<Buffer, BodyProblem>((resume) => Body.whole(source(share), limit, resume)),
+            released(share)
+          )
+        }),
+      stream: (limit) =>
+        Effect.sync(() => {
+          const share = bytes.share(holder)
+          return Body.streamed(source(share), limit).once("close", () => share.release())
+        }),
+      heldBy: (account) => {
+        holder = account
+      },
+      withRoom: <A, E, R>(use: (room: Share) => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+        Effect.suspend(() => {
+          const room = bytes.share(holder)
+          return Effect.ensuring(use(room), released(room))
+        }),
+      isLong: () => isLong({ header })
+    }
+  })
+
+const queryOf = (url = ""): URLSearchParams => {
+  const at = url.indexOf("?")
+  return new URLSearchParams(at === -1 ? "" : url.slice(at + 1))
+}
+
+/** Node's own request and response behind one of the platform, where there are such. */
+export const nodeOf = (
+  request: HttpServerRequest.HttpServerRequest
+): { readonly request: IncomingMessage; readonly response: ServerResponse } | undefined => {
+  const source = request.source as Partial<IncomingMessage>
+  if (typeof source.on !== "function") return undefined
+  const { resolvedResponse } = request as unknown as { readonly resolvedResponse: ServerResponse }
+  return { request: source as IncomingMessage, response: resolvedResponse }
+}
+
+/** Whether the client has left before its answer is complete. */
+export const isGone = (request: HttpServerRequest.HttpServerRequest): boolean => {
+  const node = nodeOf(request)
+  return node === undefined ? (request.source as Partial<Request>).signal?.aborted === true : isOver(node.response)
+}
+
+const isLong = (inbound: Pick<Inbound, "header">): boolean => {
+  const length = inbound.header("content-length")
+  return length === undefined ? inbound.header("transfer-encoding") !== undefined : Number(length) > shortMax
+}
+
+const nothing: Share = { take: () => false, become: () => {}, release: () => {} }
+
+/** What a body holds is given back when its answer is over, or its connection. */
+const shareOf = (bytes: Budget, response: ServerResponse, holder?: string): Share => {
+  // Nothing will tell its end any more, and nobody waits for it.
+  if (isOver(response)) return nothing
+  const share = bytes.share(holder)
+  whenOver(response, () => share.release())
+  return share
+}
+
+/**
+ * Calls back when a body that is declared to be short has come, and never if its connection ends before; at once for all others, for
+ * who shows no credential, and while many bodies are held: then a credential is looked at before a body is read. A fiber that waits for
+ * a body has to be suspended and resumed, which is a twentieth of a call.
+ */
+export const afterShortBody = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  bytes: Budget,
+  request_id: string,
+  then: (inbound: Inbound) => void
+): void => {
+  const inbound = new NodeInbound(request, response, bytes, request_id)
+  const { authorization, "content-encoding": encoding, "content-length": declared, expect } = request.headers
+  const length = Number(declared ?? 0)
+  const shows = authorization !== undefined || request.headers["x-api-key"] !== undefined
+  const waits = length > 0 && length <= shortMax && shows
+  if (!waits || encoding !== undefined || expect !== undefined || bytes.isTight()) return then(inbound)
+  Body.whole(inbound, shortMax, (read) => {
+    // Without its body the client is gone too: there is nobody to answer.
+    if (Either.isLeft(read) && request.destroyed) return
+    inbound.body = read
+    then(inbound)
+  })
+}

@@ -1,0 +1,337 @@
+/**
+ * A body on its way in: decoded, held to a limit, counted in the budget of the process, and given up where it comes too slowly.
+ * And what becomes of the bytes that nobody wants.
+ */
+import { Either } from "effect"
+import type { IncomingMessage, ServerResponse } from "node:http"
+import { Readable } from "node:stream"
+import type { Transform } from "node:stream"
+import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from "node:zlib"
+import { Busy, busyFor } from "../../kernel/Busy.ts"
+import { isProblem } from "../../kernel/Problem.ts"
+import { bytesAWindow } from "./Bytes.ts"
+import type { Budget, Share } from "./Bytes.ts"
+import { BodyTooSlow, PayloadTooLarge, UnsupportedEncoding } from "../contract/Problems.ts"
+import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+
+/** Why a body was not read to its end. */
+export type BodyProblem = InvalidRequest | PayloadTooLarge | UnsupportedEncoding | BodyTooSlow | Busy
+
+/** Where a body comes from, and what it is counted by. */
+export interface Source {
+  readonly header: (name: string) => string | undefined
+  readonly incoming: Readable
+  readonly share: Share
+  readonly window_ms: number
+  /** Lets a client send that asked whether it may. */
+  readonly proceed: () => void
+  /** Takes what still comes, and throws it away. */
+  readonly discard: () => void
+}
+
+/** What a stream of a body failed with. */
+export const bodyProblemOf = (error: unknown): BodyProblem =>
+  isProblem(error) ? (error as unknown as BodyProblem) : unreadable("a whole body")
+
+const unreadable = (rule: string) =>
+  new InvalidRequest({ message: "the request body could not be read", field: "", rule })
+
+const encodings = new Set(["gzip", "x-gzip", "br", "deflate"])
+
+/** What decodes such a body. `deflate` means two formats, which the first byte tells apart. */
+const decoderOf = (encoding: string, first: number): Transform => {
+  if (encoding === "br") return createBrotliDecompress()
+  if (encoding !== "deflate") return createGunzip()
+  return (first & 0x0f) === 8 ? createInflate() : createInflateRaw()
+}
+
+/** Takes a body in. A class, and not closures over each other, since there is one for every call. */
+abstract class Intake {
+  private readonly source: Source
+  private readonly limit: number
+  /** As it stands in the header; empty where the bytes are the body itself. */
+  private readonly encoding: string
+  private decoder: Transform | undefined
+  private timer: NodeJS.Timeout | undefined
+  private came = 0
+  private cameBefore = 0
+  private size = 0
+  private paused = false
+  private over = false
+
+  constructor(source: Source, limit: number) {
+    this.source = source
+    this.limit = limit
+    const encoding = source.header("content-encoding")?.trim().toLowerCase() ?? ""
+    this.encoding = encoding === "identity" ? "" : encoding
+  }
+
+  /** Answers whether it wants more now. */
+  protected abstract data(chunk: Buffer): boolean
+  protected abstract end(): void
+  protected abstract failed(problem: BodyProblem): void
+
+  begin(): void {
+    const { source } = this
+    const { incoming } = source
+    if (incoming.errored !== null || incoming.destroyed) return this.onLost()
+    if (this.encoding !== "" && !encodings.has(this.encoding)) return this.fail(new UnsupportedEncoding())
+    if (Number(source.header("content-length") ?? 0) > this.limit) return this.fail(new PayloadTooLarge())
+    source.proceed()
+    incoming.on("data", this.onIncoming).once("end", this.onEnd).once("close", this.onLost).once("error", this.onLost)
+    if (begun.push(this) === 1) setImmediate(watchBegun)
+  }
+
+  watch(): void {
+    if (this.over || (this.source.incoming as Partial<IncomingMessage>).complete === true) return
+    this.timer = setTimeout(() => {
+      if (!this.paused && this.came - this.cameBefore < bytesAWindow) return this.fail(new BodyTooSlow())
+      this.cameBefore = this.came
+      this.watch()
+    }, this.source.window_ms)
+  }
+
+  pause(): void {
+    this.paused = true
+    ;(this.decoder ?? this.source.incoming).pause()
+  }
+
+  resume(): void {
+    if (!this.paused) return
+    this.paused = false
+    ;(this.decoder ?? this.source.incoming).resume()
+  }
+
+  /** Nothing more of it is wanted. */
+  stop(): void {
+    if (this.over) return
+    this.leave()
+    this.source.discard()
+  }
+
+  private fail(problem: BodyProblem): void {
+    if (this.over) return
+    this.stop()
+    this.failed(problem)
+  }
+
+  private leave(): void {
+    this.over = true
+    clearTimeout(this.timer)
+    const { incoming } = this.source
+    incoming.off("data", this.onIncoming).off("end", this.onEnd).off("close", this.onLost).off("error", this.onLost)
+    this.decoder?.destroy()
+  }
+
+  private finish(): void {
+    if (this.over) return
+    this.leave()
+    this.end()
+  }
+
+  private readonly onLost = () => this.fail(unreadable("a whole body"))
+
+  private readonly onIncoming = (chunk: Buffer) => {
+    this.came += chunk.length
+    if (this.encoding === "") this.onBytes(chunk)
+    else this.decode(chunk)
+  }
+
+  private readonly onEnd = () => {
+    // What has come is no longer lost with its connection.
+    this.source.incoming.off("close", this.onLost)
+    clearTimeout(this.timer)
+    if (this.decoder === undefined) this.finish()
+    else this.decoder.end()
+  }
+
+  private onBytes(chunk: Buffer): void {
+    if (this.over) return
+    this.size += chunk.length
+    if (this.size > this.limit) return this.fail(new PayloadTooLarge())
+    if (!this.source.share.take(chunk.length)) return this.fail(new Busy({ retry_after: busyFor }))
+    if (!this.data(chunk)) this.pause()
+  }
+
+  private decode(chunk: Buffer): void {
+    // A body can be without end and decode to nothing.
+    if (this.came > this.limit) return this.fail(new PayloadTooLarge())
+    const { incoming } = this.source
+    if (this.decoder === undefined) {
+      this.decoder = decoderOf(this.encoding, chunk[0]!)
+      this.decoder.on("data", (decoded: Buffer) => this.onBytes(decoded)).once("end", () => this.finish())
+      this.decoder.on("error", () => this.fail(unreadable(`${this.encoding} data`)))
+    }
+    if (this.decoder.write(chunk)) return
+    incoming.pause()
+    this.decoder.once("drain", () => incoming.resume())
+  }
+}
+
+/** Those that began in this turn of the loop. A body that is there by its end, as those that come with their heads are, needs no timer. */
+let begun: Array<Intake> = []
+
+const watchBegun = () => {
+  const intakes = begun
+  begun = []
+  for (const intake of intakes) intake.watch()
+}
+
+// ---- whole ----------------------------------------------------------------------------------------------------------------
+
+/** Takes the whole body in, and answers once. */
+export const whole = (source: Source, limit: number, then: (read: Either.Either<Buffer, BodyProblem>) => void): void =>
+  new Whole(source, limit, then).begin()
+
+const blockSize = 64 * 1024
+const smallMax = 1024
+
+class Whole extends Intake {
+  private readonly then: (read: Either.Either<Buffer, BodyProblem>) => void
+  private readonly pieces: Array<Buffer> = []
+  /** Small pieces are copied into a block: a million pieces of a byte would take a hundred megabytes. */
+  private block: Buffer | undefined
+  private from = 0
+  private to = 0
+
+  constructor(source: Source, limit: number, then: (read: Either.Either<Buffer, BodyProblem>) => void) {
+    super(source, limit)
+    this.then = then
+  }
+
+  protected data(piece: Buffer): boolean {
+    if (piece.length > smallMax || this.pieces.length === 0) {
+      this.flush()
+      this.pieces.push(piece)
+      return true
+    }
+    if (this.block === undefined || this.to + piece.length > blockSize) {
+      this.flush()
+      this.block = Buffer.allocUnsafeSlow(blockSize)
+      this.from = this.to = 0
+    }
+    this.to += piece.copy(this.block, this.to)
+    return true
+  }
+
+  protected end(): void {
+    this.flush()
+    const bytes = this.pieces.length === 1 ? this.pieces[0]! : Buffer.concat(this.pieces)
+    this.then(Either.right(withoutMark(bytes)))
+  }
+
+  protected failed(problem: BodyProblem): void {
+    this.then(Either.left(problem))
+  }
+
+  private flush(): void {
+    if (this.block !== undefined && this.to > this.from) this.pieces.push(this.block.subarray(this.from, this.to))
+    this.from = this.to
+  }
+}
+
+/** A byte order mark says nothing of UTF-8, and no JSON begins with one. */
+const withoutMark = (bytes: Buffer): Buffer =>
+  bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes
+
+// ---- as it comes ------------------------------------------------------------------------------------------------------------
+
+/** The body as a stream, read no faster than it is wanted. */
+export const streamed = (source: Source, limit: number): Readable => {
+  const intake = new Streamed(source, limit)
+  // Who reads it may come after it has failed, and finds that in `errored`.
+  intake.stream.on("error", () => {})
+  intake.begin()
+  return intake.stream
+}
+
+class Streamed extends Intake {
+  readonly stream = new Readable({
+    highWaterMark: 64 * 1024,
+    read: () => this.resume(),
+    destroy: (error, callback) => {
+      this.stop()
+      callback(error)
+    }
+  })
+
+  protected data(chunk: Buffer): boolean {
+    return this.stream.push(chunk)
+  }
+
+  protected end(): void {
+    this.stream.push(null)
+  }
+
+  protected failed(problem: BodyProblem): void {
+    this.stream.destroy(problem)
+  }
+}
+
+// ---- a client that asks before it sends -----------------------------------------------------------------------------------
+
+const asking = new WeakMap<IncomingMessage, ServerResponse>()
+
+/** For a request with `Expect: 100-continue`: it is told to go on when its body is wanted. */
+export const awaitsContinue = (request: IncomingMessage, response: ServerResponse): void => {
+  asking.set(request, response)
+}
+
+export const proceed = (request: IncomingMessage): void => {
+  if (request.headers.expect === undefined) return
+  asking.get(request)?.writeContinue()
+  asking.delete(request)
+}
+
+// ---- what is not wanted ---------------------------------------------------------------------------------------------------
+
+/** As much is thrown away of a body that nobody reads, so that a client that is still sending reads its answer. */
+const discardMax = 64 * 1024 * 1024
+
+/** Who waits until nothing more comes of a request whose body is thrown away. */
+const discarded = new WeakMap<IncomingMessage, Array<() => void>>()
+
+/** Takes what still comes and throws it away. A client that goes on for too long, or stalls, is cut off. */
+export const discard = (request: IncomingMessage, { window_ms }: Budget): void => {
+  if (discarded.has(request) || request.complete || request.destroyed) return
+  const waiting: Array<() => void> = []
+  discarded.set(request, waiting)
+  let size = 0
+  let sizeBefore = 0
+  const over = () => {
+    clearInterval(watch)
+    for (const tell of waiting.splice(0)) tell()
+  }
+  const watch = setInterval(() => {
+    if (size - sizeBefore >= bytesAWindow) sizeBefore = size
+    else if (waiting.length > 0) over()
+    else request.destroy()
+  }, window_ms)
+  request.on("data", (chunk: Buffer) => {
+    size += chunk.length
+    if (size > discardMax) request.destroy()
+  })
+  request.once("end", over).once("close", over)
+  request.resume()
+}
+
+/**
+ * Calls back when an answer can be sent. One behind which the connection is closed waits until its request has come, or comes no
+ * more: to close while a client is sending resets the connection, and the client may never read the answer.
+ */
+export const whenAnswerable = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  bytes: Budget,
+  then: () => void
+): void => {
+  if (request.complete || request.destroyed) return then()
+  if (asking.delete(request)) {
+    // It does not send its body now, so what it sends next would be taken for that.
+    response.setHeader("connection", "close")
+    return then()
+  }
+  discard(request, bytes)
+  if (response.shouldKeepAlive) then()
+  else discarded.get(request)!.push(then)
+}

@@ -1,0 +1,84 @@
+/** Multipart forms: which content type is one, the names of a part, and a form that is read whole. */
+import { Either } from "effect"
+import * as Multipasta from "multipasta"
+import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+
+/** Whether the content type is that of a form with a boundary that is not empty: without one its parts cannot be told apart. */
+export const isForm = (type: string): boolean =>
+  /^\s*multipart\/form-data\s*;/i.test(type) && /;\s*boundary=(?:"[^"]+"|[^\s;"]+)/i.test(type)
+
+/** The names of a part and of its file, read from the header itself: the parser's own reading knows Latin-1 only. */
+export const dispositionOf = ({
+  headers
+}: Multipasta.PartInfo): { readonly name: string; readonly filename?: string } => {
+  const header = String(headers["content-disposition"] ?? "")
+  const parameters = new Map<string, string>()
+  for (const [, key, quoted, bare] of header.matchAll(/;\s*([\w*-]+)=(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))/g)) {
+    parameters.set(key!.toLowerCase(), quoted === undefined ? bare! : quoted.replace(/\\(["\\])/g, "$1"))
+  }
+  const encoded = /^utf-8''(.*)$/i.exec(parameters.get("filename*") ?? "")?.[1]
+  const filename = encoded === undefined ? parameters.get("filename") : decodeURIComponent(encoded)
+  return { name: parameters.get("name") ?? "", ...(filename !== undefined && { filename }) }
+}
+
+export const unreadable = InvalidRequest.of("", "a form that can be read, and comes whole")
+export const notForm = InvalidRequest.of("", "multipart/form-data with a boundary")
+
+export interface FilePart {
+  readonly field: string
+  readonly name: string
+  readonly bytes: Buffer
+}
+
+/** A form in memory. */
+export interface Form {
+  /** In the order in which they came. */
+  readonly files: ReadonlyArray<FilePart>
+  /** The text of each other field; a list where it is there twice. */
+  readonly texts: Readonly<Record<string, unknown>>
+}
+
+const partsMax = 64
+const textBytesMax = 256 * 1024
+
+/** Reads a form of this content type. */
+export const formOf = (type: string, bytes: Buffer): Either.Either<Form, InvalidRequest> => {
+  if (!isForm(type)) return Either.left(notForm)
+  const texts: Record<string, unknown> = Object.create(null)
+  const files: Array<FilePart> = []
+  let whole: boolean | undefined
+  try {
+    const parser = Multipasta.make({
+      headers: { "content-type": type },
+      maxParts: partsMax,
+      maxFieldSize: textBytesMax,
+      isFile: (info) => dispositionOf(info).filename !== undefined || Multipasta.defaultIsFile(info),
+      onField: (info, value) => {
+        const { name } = dispositionOf(info)
+        const text = Multipasta.decodeField(info, value)
+        texts[name] = name in texts ? [texts[name], text].flat() : text
+      },
+      onFile: (info) => {
+        const { filename, name } = dispositionOf(info)
+        const chunks: Array<Uint8Array> = []
+        return (chunk) => {
+          if (chunk !== null) chunks.push(chunk)
+          // One without a name was not chosen.
+          else if (filename !== "") files.push({ field: name, name: filename ?? name, bytes: Buffer.concat(chunks) })
+        }
+      },
+      onError: () => {
+        whole = false
+      },
+      onDone: () => {
+        whole ??= true
+      }
+    })
+    parser.write(bytes)
+    parser.end()
+  } catch {
+    // The parser throws at an encoded file name that is not valid.
+    return Either.left(unreadable)
+  }
+  return whole === true ? Either.right({ files, texts }) : Either.left(unreadable)
+}

@@ -1,0 +1,87 @@
+/** An answer of a raw route: a status, headers, and a body that is whole or streams. */
+import { HttpServerResponse } from "@effect/platform"
+import type { ServerResponse } from "node:http"
+import type { Readable } from "node:stream"
+import { write } from "../../kernel/Decimal.ts"
+import type { ProblemInstance } from "../../kernel/Problem.ts"
+import type { Shape } from "../contract/Annotations.ts"
+import { crossOrigin } from "./CrossOrigin.ts"
+import { isOver, whenOver } from "./Gone.ts"
+import { reasonOf } from "./Reason.ts"
+
+export interface Reply {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | Buffer | Readable
+}
+
+export const json = (status: number, body: unknown, headers: Record<string, string> = {}): Reply => ({
+  status,
+  headers: { "content-type": "application/json", ...headers },
+  body: write(body)
+})
+
+/** A refusal, in the shape of its endpoint where that has one. */
+export const ofProblem = (problem: ProblemInstance<string>, request_id: string, shape: Shape | undefined): Reply => {
+  const { body, headers, retry_after, status } = problem
+  return json(status, shape === undefined ? body : shape.write(problem, request_id), {
+    ...headers,
+    ...(retry_after !== undefined && { "retry-after": String(retry_after) }),
+    // What still comes of a body that came too slowly is not waited for.
+    ...(status === 408 && { connection: "close" })
+  })
+}
+
+const isStream = (body: Reply["body"]): body is Readable => typeof body !== "string" && !Buffer.isBuffer(body)
+
+/** A refusal's own reason phrase; `undefined`: the one that HTTP has for its status. */
+const phraseFor = (status: number, body: string | Buffer): string | undefined =>
+  status < 400 ? undefined : reasonOf(status, body)
+
+/** The same answer for the platform's server, without what every response has. */
+export const toResponse = ({ body, headers, status }: Reply): HttpServerResponse.HttpServerResponse =>
+  isStream(body)
+    ? HttpServerResponse.raw(body, { status, headers })
+    : HttpServerResponse.uint8Array(typeof body === "string" ? Buffer.from(body) : body, {
+        status,
+        statusText: phraseFor(status, body),
+        headers: { ...headers, "content-length": String(Buffer.byteLength(body)) },
+        contentType: headers["content-type"]
+      })
+
+const common: ReadonlyArray<string> = Object.entries(crossOrigin).flat()
+
+/** Sends it over node's own response, with the headers that every response has: the bytes that the platform makes of `toResponse`. */
+export const send = (response: ServerResponse, { body, headers, status }: Reply, request_id: string): void => {
+  if (isOver(response) || response.headersSent) {
+    if (isStream(body)) body.destroy()
+    return
+  }
+  // Names and values in turn: node takes them as they are, and no object is made for each answer.
+  const head: Array<string> = []
+  for (const name in headers) head.push(name, headers[name]!)
+  if (!isStream(body)) head.push("content-length", String(Buffer.byteLength(body)))
+  head.push(...common, "x-request-id", request_id)
+  if (!isStream(body)) {
+    const reason = phraseFor(status, body)
+    if (reason === undefined) response.writeHead(status, head)
+    else response.writeHead(status, reason, head)
+    response.end(body)
+    return
+  }
+  response.writeHead(status, head)
+  whenOver(response, () => body.destroy())
+  body.once("error", () => response.destroy())
+  flow(body, response)
+}
+
+/** What `pipe` does, without the listeners that it adds and removes for other kinds of streams: those took a fiftieth of a streamed call. */
+const flow = (body: Readable, response: ServerResponse): void => {
+  const resume = () => body.resume()
+  body.on("data", (chunk: Buffer) => {
+    if (response.write(chunk)) return
+    body.pause()
+    response.once("drain", resume)
+  })
+  body.once("end", () => response.end())
+}

@@ -1,8 +1,0 @@
-/** What counting tokens is refused with, beside what the gate and the vendor refuse. */
-import { Problem } from "../kernel/Problem.ts"
-
-export class CountedTooOften extends Problem<CountedTooOften>()("CountedTooOften", {
-  status: 429,
-  error: "too many counts of tokens in a minute, try again shortly",
-  code: "rate_limited"
-}) {}

@@ -1,0 +1,40 @@
+/** The letters and notifications that a tenant gets about its balance and its auto-reload. */
+import { Effect } from "effect"
+import type { BillingAccountsContract } from "../billing/BillingAccounts.ts"
+import type { TenantId } from "../../kernel/Ids.ts"
+import type { Statement } from "../../books/ledger/Transaction.ts"
+import { plainName } from "../../people/mail/Letter.ts"
+import type { OutboxContract } from "../../people/mail/Outbox.ts"
+import { notice } from "../../people/notifications/Notification.ts"
+import type { Kind } from "../../people/notifications/Notification.ts"
+import { manages } from "../../people/tenants/Organisation.ts"
+import type { TenantsContract } from "../../people/tenants/Tenants.ts"
+
+export interface Alert {
+  readonly kind: Kind
+  /** Of its letters: there is one letter of a key to an address, ever. */
+  readonly key: string
+  readonly title: string
+  readonly text: string
+}
+
+export const make = (tenants: TenantsContract, accounts: BillingAccountsContract, outbox: OutboxContract) => ({
+  /** The statements that mail an alert to the billing emails and notify owners and admins. */
+  statements: Effect.fnUntraced(function* (tenant: TenantId, { key, kind, text, title }: Alert, now: number) {
+    const name = (yield* tenants.nameOf(tenant)) ?? tenant
+    const emails = yield* accounts.billingEmails(tenant)
+    const members = (yield* tenants.members(tenant)).filter(({ status }) => status === "active")
+    // The tenant chooses the addresses and causes the movements, so the letters count as its owner's.
+    const caused_by = members.find(({ role }) => role === "owner")?.account_id
+    const subject = `${title}: ${plainName(name, "your team")}`
+    const letters = yield* Effect.forEach(emails, (to) =>
+      outbox.letter({ key: `${key}/${to}`, to, caused_by, subject, text })
+    )
+    const notices = members
+      .filter(({ role }) => manages(role))
+      .map(({ account_id }): Statement => notice({ account_id, kind, title, text, data: { tenant_id: tenant } }, now))
+    return [...letters, ...notices]
+  })
+})
+
+export type Alerts = ReturnType<typeof make>

@@ -1,0 +1,160 @@
+/** The settings of auto-reload and alerts, what may be set, and the state that follows from what happened. */
+import { Either, Schema } from "effect"
+import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { Moment } from "../../kernel/Moment.ts"
+import { amountMax, cent, Usd, usd } from "../../kernel/Money.ts"
+import type { Nano } from "../../kernel/Money.ts"
+import { CreditAmount, creditRule, isCreditAmount, WholeCredits } from "../payments/Payment.ts"
+
+/** Between two attempts to charge, in milliseconds. */
+export const cooldown = 600_000
+/** So many failed charges in a row end it. */
+export const failuresMax = 3
+
+export const State = Schema.Literal("idle", "in_flight", "cooldown", "failed", "disabled")
+export type State = typeof State.Type
+
+export const AutoReload = Schema.Struct({
+  /** A processor on the deployment, and a payment method chosen. */
+  configured: Schema.Boolean,
+  auto_reload: Schema.Struct({
+    enabled: Schema.Boolean,
+    threshold_usd: Usd,
+    amount_credits: WholeCredits,
+    payment_method_id: Schema.NullOr(Schema.String),
+    state: State,
+    last_charged_at: Schema.NullOr(Moment),
+    last_error: Schema.NullOr(Schema.String),
+    disabled_reason: Schema.NullOr(Schema.String),
+    in_flight_started_at: Schema.NullOr(Moment),
+    /** Charges that failed in a row; the third switches it off. */
+    failures: Schema.Int,
+    /** From when on a charge may be attempted again; null: now, or when the one in flight has ended. */
+    free_at: Schema.NullOr(Moment)
+  }),
+  alerts: Schema.Struct({
+    enabled: Schema.Boolean,
+    warn_threshold_usd: Schema.NullOr(Usd),
+    rearm_threshold_usd: Schema.NullOr(Usd)
+  }),
+  /**
+   * An alert was sent; the next may come once the balance has risen above `rearm_threshold_usd`. Not in `alerts`, which a client may send
+   * back as it is.
+   */
+  alerts_warned: Schema.Boolean
+}).annotations({ identifier: "AutoReload" })
+export interface AutoReload extends Schema.Schema.Type<typeof AutoReload> {}
+
+const thresholdRule = "a number of USD from 0.01 to 10000"
+const isThreshold = (amount: Nano): boolean => amount >= cent && amount <= 10_000n * usd
+const Threshold = Usd.pipe(Schema.filter(isThreshold, { message: () => thresholdRule }))
+
+const alertRule = "a number of USD from 0 to 1000000000"
+const isAlertThreshold = (amount: Nano): boolean => amount >= 0n && amount <= amountMax
+const AlertThreshold = Usd.pipe(Schema.filter(isAlertThreshold, { message: () => alertRule }))
+
+/** The body of a PUT: it replaces everything, and knows no other field. */
+export const AutoReloadChange = Schema.Struct({
+  auto_reload: Schema.Struct({
+    enabled: Schema.Boolean,
+    threshold_usd: Schema.optionalWith(Threshold, { default: () => 2n * usd }),
+    amount_credits: Schema.optionalWith(CreditAmount, { default: () => 10n * usd }),
+    payment_method_id: Schema.optionalWith(Schema.NullOr(Schema.String), { default: () => null })
+  }),
+  alerts: Schema.optionalWith(
+    Schema.Struct({
+      enabled: Schema.Boolean,
+      warn_threshold_usd: Schema.optionalWith(Schema.NullOr(AlertThreshold), { default: () => null }),
+      rearm_threshold_usd: Schema.optionalWith(Schema.NullOr(AlertThreshold), { default: () => null })
+    }),
+    { default: () => ({ enabled: false, warn_threshold_usd: null, rearm_threshold_usd: null }) }
+  )
+}).annotations({ identifier: "AutoReloadChange", parseOptions: { onExcessProperty: "error" } })
+export interface AutoReloadChange extends Schema.Schema.Type<typeof AutoReloadChange> {}
+
+/**
+ * The rules that hold for a change, whoever built it: thresholds and amount in their bounds; alerts that are enabled have a threshold,
+ * and come again only above one that is not lower.
+ */
+export const checked = (change: AutoReloadChange): Either.Either<AutoReloadChange, InvalidRequest> => {
+  const wrong = (field: string, rule: string) => Either.left(InvalidRequest.of(field, rule))
+  const { amount_credits, threshold_usd } = change.auto_reload
+  if (!isThreshold(threshold_usd)) return wrong("auto_reload.threshold_usd", thresholdRule)
+  if (!isCreditAmount(amount_credits)) return wrong("auto_reload.amount_credits", creditRule)
+  const { enabled, rearm_threshold_usd: rearm, warn_threshold_usd: warn } = change.alerts
+  if (!(warn === null || isAlertThreshold(warn))) return wrong("alerts.warn_threshold_usd", alertRule)
+  if (!(rearm === null || isAlertThreshold(rearm))) return wrong("alerts.rearm_threshold_usd", alertRule)
+  if (!enabled) return Either.right(change)
+  if (warn === null) return wrong("alerts.warn_threshold_usd", "required while alerts are enabled")
+  if (rearm !== null && rearm < warn) {
+    return wrong("alerts.rearm_threshold_usd", "not below warn_threshold_usd")
+  }
+  return Either.right(change)
+}
+
+/** What is stored of a tenant: its settings, and how its attempts went. */
+export interface StoredSettings {
+  readonly enabled: boolean
+  readonly threshold: Nano
+  /** Of one reload. */
+  readonly amount: Nano
+  readonly payment_method_id: string | null
+  readonly attempt: string | null
+  readonly in_flight_started_at: number | null
+  readonly last_attempt_at: number | null
+  readonly last_charged_at: number | null
+  /** The last attempt failed, and nothing was changed since. */
+  readonly last_failed: boolean
+  readonly last_error: string | null
+  readonly failures: number
+  readonly disabled_reason: string | null
+  readonly alerts_enabled: boolean
+  readonly warn_threshold: Nano | null
+  readonly rearm_threshold: Nano | null
+  readonly warned: boolean
+  /** The balance when it was last looked at; null where nobody has. */
+  readonly looked: Nano | null
+  /** Whether it fell below the threshold while no attempt could begin. */
+  readonly fell: boolean
+  readonly updated_at: number
+}
+
+/** Before anything was set. */
+export const unset: StoredSettings = {
+  enabled: false,
+  threshold: 2n * usd,
+  amount: 10n * usd,
+  payment_method_id: null,
+  attempt: null,
+  in_flight_started_at: null,
+  last_attempt_at: null,
+  last_charged_at: null,
+  last_failed: false,
+  last_error: null,
+  failures: 0,
+  disabled_reason: null,
+  alerts_enabled: false,
+  warn_threshold: null,
+  rearm_threshold: null,
+  warned: false,
+  looked: null,
+  fell: false,
+  updated_at: 0
+}
+
+export const isCooling = ({ last_attempt_at, last_charged_at }: StoredSettings, now: number): boolean =>
+  now < cooledAt({ last_attempt_at, last_charged_at })
+
+/** From when on there may be another attempt. */
+export const cooledAt = ({
+  last_attempt_at,
+  last_charged_at
+}: Pick<StoredSettings, "last_attempt_at" | "last_charged_at">) =>
+  Math.max(last_attempt_at ?? -cooldown, last_charged_at ?? -cooldown) + cooldown
+
+export const stateOf = (settings: StoredSettings, now: number): State => {
+  if (!settings.enabled) return "disabled"
+  if (settings.attempt !== null) return "in_flight"
+  if (settings.last_failed) return "failed"
+  return settings.last_charged_at !== null && now < settings.last_charged_at + cooldown ? "cooldown" : "idle"
+}

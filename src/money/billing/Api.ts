@@ -1,0 +1,58 @@
+/** A tenant's balance, ledger and billing account. */
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
+import { Schema } from "effect"
+import { Example } from "../../http/contract/Documented.ts"
+import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { TenantBillingToken, TenantCallsToken } from "../../people/credentials/Security.ts"
+import { Envelope } from "../../kernel/Envelope.ts"
+import { TenantId } from "../../kernel/Ids.ts"
+import { Amounts, BillingAccount, BillingChange, Credits, LedgerPage, LedgerQuery } from "./Billing.ts"
+import { InsufficientRole } from "../../people/tenants/Problems.ts"
+import { BillingAccountNotFound } from "./Problems.ts"
+
+const path = Schema.Struct({ tenant_id: TenantId })
+
+export class BillingApi extends HttpApiGroup.make("billing")
+  .add(
+    HttpApiEndpoint.get("credits", "/v1/tenants/:tenant_id/billing/credits")
+      .setPath(path)
+      .addSuccess(Envelope(Credits))
+      .middleware(TenantCallsToken)
+      .annotate(OpenApi.Summary, "The balance")
+  )
+  .add(
+    HttpApiEndpoint.get("amounts", "/v1/tenants/:tenant_id/billing/amounts")
+      .setPath(path)
+      .addSuccess(Envelope(Amounts))
+      .middleware(TenantBillingToken)
+      .annotate(OpenApi.Summary, "What the balance is made of, what is held and reserved, and what is left of it")
+  )
+  .add(
+    HttpApiEndpoint.get("ledger", "/v1/tenants/:tenant_id/billing/ledger")
+      .setPath(path)
+      .setUrlParams(LedgerQuery)
+      .addSuccess(Envelope(LedgerPage))
+      .addError(InvalidRequest)
+      .middleware(TenantBillingToken)
+      .annotate(Example, { query: { source: "purchase,transfer_release" } })
+      .annotate(OpenApi.Summary, "The ledger, newest entry first")
+  )
+  .add(
+    HttpApiEndpoint.get("account", "/v1/tenants/:tenant_id/billing")
+      .setPath(path)
+      .addSuccess(Envelope(BillingAccount))
+      .middleware(TenantBillingToken)
+      .annotate(OpenApi.Summary, "The billing account")
+  )
+  .add(
+    HttpApiEndpoint.patch("change", "/v1/tenants/:tenant_id/billing")
+      .setPath(path)
+      .setPayload(BillingChange)
+      .addSuccess(Envelope(BillingAccount))
+      .addError(InsufficientRole)
+      .addError(InvalidRequest)
+      .middleware(TenantBillingToken)
+      .annotate(Example, { body: { billing_emails: ["billing@example.com"], member_spend_enabled: true } })
+      .annotate(OpenApi.Summary, "Who gets billing mail, and whether members may spend (owner or admin)")
+  )
+  .addError(BillingAccountNotFound) {}

@@ -1,0 +1,25 @@
+/** The query of the ledger as values: its sources are a text on the wire. */
+import { Either } from "effect"
+import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import type { PageOf } from "../../kernel/Page.ts"
+import type { EntrySources } from "../../books/ledger/EntriesBySource.ts"
+import { entrySources } from "./Billing.ts"
+import type { LedgerQuery } from "./Billing.ts"
+
+export const ledgerOf = ({
+  page,
+  per_page,
+  source
+}: LedgerQuery): Either.Either<PageOf & { readonly sources: EntrySources | undefined }, InvalidRequest> => {
+  if (source === undefined || source === "call") return Either.right({ page, per_page, sources: source })
+  const names = source.split(",").map((name) => name.trim())
+  const sources = entrySources.filter((one) => names.includes(one))
+  return sources.length === new Set(names).size
+    ? Either.right({ page, per_page, sources })
+    : Either.left(
+        new InvalidRequest({
+          field: "source",
+          rule: `call, or some of ${entrySources.join(", ")}, with commas between`
+        })
+      )
+}

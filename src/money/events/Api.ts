@@ -1,0 +1,37 @@
+/** What happens in a tenant, as it happens: calls, the balance, and the person's notifications. */
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
+import { Schema } from "effect"
+import { NoHead } from "../../http/contract/Annotations.ts"
+import { CallsToken } from "../../people/credentials/Security.ts"
+import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { StreamsBusy, TooManyStreams } from "./Problems.ts"
+
+export class EventsApi extends HttpApiGroup.make("events").add(
+  HttpApiEndpoint.get("events", "/v1/events")
+    .setUrlParams(
+      Schema.Struct({
+        cursor: Schema.optional(
+          Schema.String.annotations({ description: "The id of the last event that came: goes on behind it" })
+        )
+      })
+    )
+    .setHeaders(
+      Schema.Struct({
+        "last-event-id": Schema.optional(
+          Schema.String.annotations({ description: "The same; it goes before the cursor" })
+        )
+      })
+    )
+    .addSuccess(HttpApiSchema.Text({ contentType: "text/event-stream" }))
+    .addError(InvalidRequest)
+    .addError(TooManyStreams)
+    .addError(StreamsBusy)
+    .middleware(CallsToken)
+    .annotate(NoHead, true)
+    .annotate(
+      OpenApi.Summary,
+      "Server-sent events of the token's tenant: `ready`, `call` (a row of `usage`), `balance` (as `billing/credits`), `notification` " +
+        "(a row of `notifications`; of the person's own sign-in only), `reset` (more than 1,000 calls were missed: read them anew), and " +
+        "`end` with a reason, the last one. Each has an id to go on behind"
+    )
+) {}

@@ -1,0 +1,255 @@
+/**
+ * Live events of tenants and accounts. One loop of a node looks at the newest call, balance and notification of those that somebody listens
+ * to, and wakes the listeners; each reads what it has not sent. So it works whichever node a call was made on, nothing is lost between two
+ * connections, and a charge costs nothing more while nobody listens.
+ *
+ * Where the specification is silent:
+ * - An account has up to 8 streams on a node, a node up to 2,000. A further stream of an account is refused with 429. When the node is full,
+ *   the oldest stream of the account that has most gives way to an account that has fewer (`Places`), so accounts with several streams
+ *   leave room for the others. Where every account has one, a tenant that ever bought or received credit takes the place of one that
+ *   did not, so accounts that cost nothing to make cannot keep paying people out. A listener without a place is refused with 503. Both
+ *   refusals say when to try again. A stream that gives way ends with `end` and the reason `displaced`; its cursor is good for the next.
+ * - A listener that missed more than a thousand calls is told so instead.
+ * - Notifications are told in the order of their ids. One that is committed after a later one, by some milliseconds, is in the list alone.
+ */
+import { Context, Duration, Effect, Layer, Option } from "effect"
+import { billingAccountOf } from "../../kernel/Ids.ts"
+import type { AccountId, TenantId } from "../../kernel/Ids.ts"
+import * as Loop from "../../kernel/Loop.ts"
+import type { Job } from "../../kernel/Loop.ts"
+import type { Nano } from "../../kernel/Money.ts"
+import { Ledger } from "../../books/ledger/Ledger.ts"
+import { balanceOf } from "../../books/ledger/Transaction.ts"
+import { Writer } from "../../books/ledger/Writer.ts"
+import { Notifications } from "../../people/notifications/Notifications.ts"
+import { Records } from "../usage/Records.ts"
+import type { FeedEnd, FeedEvent, Listener, Place } from "./Event.ts"
+import { accountMax, nodeMax, Places } from "./Places.ts"
+import type { Placed } from "./Places.ts"
+import { StreamsBusy, TooManyStreams } from "./Problems.ts"
+
+export interface FeedContract {
+  /** A place among the listeners; who takes it gives it back. Not an effect that waits: it is taken or refused. */
+  readonly open: (listener: Listener) => Effect.Effect<Stream, TooManyStreams | StreamsBusy>
+  readonly job: Job
+}
+
+export interface Stream {
+  /** Sends what happens from `after` on, or from now, until it is interrupted or has to end. */
+  readonly run: (options: StreamOptions) => Effect.Effect<FeedEnd>
+  readonly close: () => void
+}
+
+export interface StreamOptions {
+  readonly after: Place | undefined
+  /** Whether the credential still holds. */
+  readonly holds: Effect.Effect<boolean>
+  /** `false`: the listener does not read. */
+  readonly send: (event: FeedEvent, place: Place) => Effect.Effect<boolean>
+}
+
+export class Feed extends Context.Tag("tollgate/events/Feed")<Feed, FeedContract>() {
+  static readonly layer = Layer.suspend(() => Layer.scoped(Feed, make))
+  /** The loop that wakes listeners. */
+  static readonly layerJobs = Layer.suspend(() => Loop.layer(Feed, ({ job }) => [job]))
+}
+
+/** Seconds after which a refused listener may try again. */
+const retryAfter = 10
+
+/** Between two looks; and between a charge of this process and the look that follows it. */
+const pause = Duration.millis(500)
+const wakePause = 100
+/** From one look of so many on, all listeners are woken: their credentials may have ended. */
+const wakeAllEvery = 4
+
+const beat = Duration.seconds(15)
+const missedMax = 1_000
+const pageSize = 100
+
+/** The newest of a tenant or an account, as of the last look. */
+interface Newest {
+  listeners: number
+  call: number
+  balance: Nano | undefined
+  /** Whether the tenant ever bought or received credit. */
+  funded: boolean
+  notification: string
+}
+
+interface Open extends Placed {
+  readonly listener: Listener
+  readonly waker: Loop.Waker
+  /** Gives its place back; it ends by itself then. */
+  readonly close: () => void
+  closed: boolean
+}
+
+/** The newest of whatever somebody listens to, by id. */
+class Watched<Id extends string> extends Map<Id, Newest> {
+  hold(id: Id): Newest {
+    const newest = this.get(id) ?? { listeners: 0, call: 0, balance: undefined, funded: false, notification: "" }
+    newest.listeners++
+    this.set(id, newest)
+    return newest
+  }
+  release(id: Id): void {
+    const newest = this.get(id)
+    if (newest !== undefined && --newest.listeners === 0) this.delete(id)
+  }
+}
+
+const make = Effect.gen(function* () {
+  const ledger = yield* Ledger
+  const notifications = yield* Notifications
+  const records = yield* Records
+  const writer = yield* Writer
+  const jobWaker = yield* Loop.waker
+
+  const streams = new Places<Open>()
+  const tenants = new Watched<TenantId>()
+  const accounts = new Watched<AccountId>()
+  const billed = new Set<string>()
+  let looks = 0
+  let timer: NodeJS.Timeout | undefined
+
+  // Called in the middle of calls.
+  yield* writer.watch((account) => {
+    if (streams.size === 0 || timer !== undefined || !billed.has(account)) return
+    timer = setTimeout(() => {
+      timer = undefined
+      jobWaker.wakeNow()
+    }, wakePause)
+  })
+  yield* Effect.addFinalizer(() => Effect.sync(() => clearTimeout(timer)))
+
+  /** Takes in the newest of these, and answers whose it is that has changed. */
+  const look = Effect.fnUntraced(function* (tenantIds: ReadonlyArray<TenantId>, accountIds: ReadonlyArray<AccountId>) {
+    const changed = new Set<string>()
+    const calls = yield* records.newest(tenantIds)
+    const balances = yield* ledger.accounts(tenantIds.map(billingAccountOf))
+    for (const id of tenantIds) {
+      const newest = tenants.get(id)
+      const account = balances.get(billingAccountOf(id))
+      if (newest === undefined) continue
+      const [call, balance] = [calls.get(id) ?? 0, account === undefined ? undefined : balanceOf(account)]
+      if (call !== newest.call || balance !== newest.balance) changed.add(id)
+      Object.assign(newest, { call, balance, funded: account?.funded === true })
+    }
+    for (const [id, notification] of yield* notifications.newest(accountIds)) {
+      const newest = accounts.get(id)
+      if (newest === undefined || newest.notification === notification) continue
+      newest.notification = notification
+      changed.add(id)
+    }
+    return changed
+  })
+
+  const turn = Effect.gen(function* () {
+    if (streams.size === 0) return undefined
+    const changed = yield* look([...tenants.keys()], [...accounts.keys()])
+    const all = ++looks % wakeAllEvery === 0
+    for (const { listener, waker } of streams) {
+      if (all || changed.has(listener.tenant_id) || changed.has(listener.account_id)) waker.wakeNow()
+    }
+    return pause
+  })
+
+  const isFunded = (tenant_id: TenantId) =>
+    Effect.map(ledger.accountOfTenant(tenant_id), (account) => Option.isSome(account) && account.value.funded)
+
+  const open: FeedContract["open"] = Effect.fnUntraced(function* (listener) {
+    const { account_id, tenant_id } = listener
+    const waker = yield* Loop.waker
+    // Asked before the places are looked at: from then on nothing is waited for, so no other listener comes between.
+    const funded = streams.size >= nodeMax && (yield* isFunded(tenant_id))
+    if (streams.of(account_id) >= accountMax)
+      return yield* new TooManyStreams({ limit: accountMax, retry_after: retryAfter })
+    if (streams.size >= nodeMax) {
+      const displaced = streams.givesWayTo({ account_id, paying: () => funded })
+      if (displaced === undefined) return yield* new StreamsBusy({ retry_after: retryAfter })
+      displaced.close()
+    }
+    const ofTenant = tenants.hold(tenant_id)
+    const ofAccount = accounts.hold(account_id)
+    const one: Open = {
+      listener,
+      account_id,
+      waker,
+      paying: () => ofTenant.funded,
+      closed: false,
+      close: () => {
+        if (one.closed) return
+        one.closed = true
+        streams.delete(one)
+        tenants.release(tenant_id)
+        accounts.release(account_id)
+        if (!tenants.has(tenant_id)) billed.delete(billingAccountOf(tenant_id))
+        waker.wakeNow()
+      }
+    }
+    // Else it is known from the first look on.
+    if (funded) ofTenant.funded = true
+    streams.add(one)
+    billed.add(billingAccountOf(tenant_id))
+    jobWaker.wakeNow()
+    return { run: (options) => run(one, ofTenant, ofAccount, options), close: one.close }
+  })
+
+  const run = Effect.fnUntraced(function* (
+    open: Open,
+    ofTenant: Newest,
+    ofAccount: Newest,
+    { after, holds, send }: StreamOptions
+  ): Effect.fn.Return<FeedEnd> {
+    const { listener, waker } = open
+    const { account_id, notified, tenant_id } = listener
+    yield* look([tenant_id], [account_id])
+    // A cursor that is ahead of the books is none of theirs.
+    const known = after !== undefined && after.call <= ofTenant.call ? after : undefined
+    let place: Place = known ?? { tenant_id, call: ofTenant.call, notification: ofAccount.notification }
+    let told: Nano | undefined
+    if (known === undefined && !(yield* send({ type: "ready" }, place))) return "slow"
+
+    const calls = Effect.gen(function* () {
+      if (ofTenant.call - place.call > missedMax) {
+        place = { ...place, call: ofTenant.call }
+        if (!(yield* send({ type: "reset" }, place))) return false
+      }
+      while (place.call < ofTenant.call) {
+        const from = place.call + 1
+        const page = yield* records.range(tenant_id, { from, to: Math.min(from + pageSize, ofTenant.call + 1) })
+        for (const record of page) {
+          place = { ...place, call: place.call + 1 }
+          if (!(yield* send({ type: "call", record }, place))) return false
+        }
+      }
+      return true
+    })
+
+    const balance = Effect.suspend(() => {
+      if (ofTenant.balance === undefined || ofTenant.balance === told) return Effect.succeed(true)
+      told = ofTenant.balance
+      return send({ type: "balance", balance: told }, place)
+    })
+
+    const notices = Effect.gen(function* () {
+      if (!notified || ofAccount.notification <= place.notification) return true
+      for (const notification of yield* notifications.since(account_id, place.notification, pageSize)) {
+        place = { ...place, notification: notification.id }
+        if (!(yield* send({ type: "notification", notification }, place))) return false
+      }
+      return true
+    })
+
+    for (;;) {
+      if (open.closed) return "displaced"
+      if (!(yield* holds)) return "credential"
+      if (!(yield* calls) || !(yield* balance) || !(yield* notices)) return "slow"
+      const woken = yield* Effect.timeoutOption(waker.woken, beat)
+      if (Option.isNone(woken) && !(yield* send({ type: "beat" }, place))) return "slow"
+    }
+  }, Effect.withTracerEnabled(false))
+
+  return { open, job: { name: "events", turn, waker: jobWaker, everywhere: true } } satisfies FeedContract
+})

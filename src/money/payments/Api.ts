@@ -1,0 +1,62 @@
+/** Buying credit: the processor's pages, stored payment methods, and the processor's word. */
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
+import { Schema } from "effect"
+import { Example } from "../../http/contract/Documented.ts"
+import { bodyBytesMax, BodyBytesMax } from "../../http/contract/Annotations.ts"
+import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { TenantBillingToken } from "../../people/credentials/Security.ts"
+import { Envelope } from "../../kernel/Envelope.ts"
+import { PageQuery } from "../../kernel/Page.ts"
+import { TenantId } from "../../kernel/Ids.ts"
+import { InsufficientRole } from "../../people/tenants/Problems.ts"
+import { Checkout, NewCheckout, PaymentMethods, PurchasePage, Setup } from "./Payment.ts"
+import { PaymentsUnconfigured, ProcessorUnavailable, WebhookSignatureInvalid } from "./Problems.ts"
+
+const path = Schema.Struct({ tenant_id: TenantId })
+
+export class PaymentsApi extends HttpApiGroup.make("payments")
+  .add(
+    HttpApiEndpoint.post("checkout", "/v1/tenants/:tenant_id/billing/checkout")
+      .setPath(path)
+      .setPayload(NewCheckout)
+      .addSuccess(Envelope(Checkout))
+      .addError(InvalidRequest)
+      .addError(InsufficientRole)
+      .annotate(Example, { body: { amount_credits: 25 } })
+      .annotate(OpenApi.Summary, "A page on which credits are paid (owner or admin)")
+  )
+  .add(
+    HttpApiEndpoint.post("setup", "/v1/tenants/:tenant_id/billing/payment-methods/setup")
+      .setPath(path)
+      .addSuccess(Envelope(Setup))
+      .addError(InsufficientRole)
+      .annotate(OpenApi.Summary, "A page on which a payment method is stored (owner or admin)")
+  )
+  .add(
+    HttpApiEndpoint.get("payments", "/v1/tenants/:tenant_id/billing/payments")
+      .setPath(path)
+      .setUrlParams(Schema.Struct(PageQuery))
+      .addSuccess(Envelope(PurchasePage))
+      .addError(InvalidRequest)
+      .annotate(OpenApi.Summary, "Purchases of credit, newest first, with their refunds and disputes")
+  )
+  .add(
+    HttpApiEndpoint.get("methods", "/v1/tenants/:tenant_id/billing/payment-methods")
+      .setPath(path)
+      .addSuccess(Envelope(PaymentMethods))
+      .annotate(OpenApi.Summary, "The stored payment methods")
+  )
+  .addError(PaymentsUnconfigured)
+  .addError(ProcessorUnavailable)
+  .middleware(TenantBillingToken) {}
+
+export class WebhooksApi extends HttpApiGroup.make("webhooks").add(
+  HttpApiEndpoint.post("stripe", "/v1/webhooks/stripe")
+    .setPayload(HttpApiSchema.Text({ contentType: "application/json" }))
+    .addSuccess(Schema.Struct({ received: Schema.Literal(true) }))
+    .addError(InvalidRequest)
+    .addError(WebhookSignatureInvalid)
+    .addError(PaymentsUnconfigured)
+    .annotate(BodyBytesMax, bodyBytesMax)
+    .annotate(OpenApi.Summary, "The payment processor's signed events; each does what it says once")
+) {}

@@ -1,0 +1,165 @@
+/** Payments in the books: credited once, and taken back as far as their refunds and disputes say. */
+import { Clock, Effect } from "effect"
+import * as Ids from "../../kernel/Ids.ts"
+import { cent } from "../../kernel/Money.ts"
+import type { Nano } from "../../kernel/Money.ts"
+import type { LedgerContract } from "../../books/ledger/Ledger.ts"
+import type { BooksUnavailable } from "../../books/ledger/Problems.ts"
+import * as Statements from "../../books/ledger/Statements.ts"
+import type { Posting } from "../../books/ledger/Transaction.ts"
+import type { WriterContract } from "../../books/ledger/Writer.ts"
+import { offlineId } from "./Facts.ts"
+import type * as Facts from "./Facts.ts"
+import { dueOf, merged } from "./Movement.ts"
+import type { Movement } from "./Movement.ts"
+import type { PurchasesContract } from "./Purchases.ts"
+
+interface Parts {
+  readonly writer: WriterContract
+  readonly ledger: LedgerContract
+  readonly facts: ReturnType<typeof Facts.make>
+}
+
+export const make = ({ facts, ledger, writer }: Parts) => {
+  const book: PurchasesContract["book"] = Effect.fn("Purchases.book")(function* (paid, beside) {
+    const { cents, kind, payment_id, tenant_id } = paid
+    const amount = BigInt(cents) * cent
+    const now = yield* Clock.currentTimeMillis
+    const known = yield* facts.find(payment_id)
+    if (known.payment !== undefined || amount <= 0n) {
+      if (beside.length === 0) return
+      return yield* Statements.write(writer, ...beside)
+    }
+    const due = dueOf(amount, known.movements)
+    const credit = {
+      _tag: "Credit",
+      account: Ids.billingAccountOf(tenant_id),
+      amount,
+      source: "purchase",
+      reference: payment_id,
+      description: kind === "checkout" ? "credits purchased" : "credits purchased by auto-reload"
+    } as const
+    const made = writer.submit({
+      // Refunds and disputes that came before the payment.
+      postings:
+        due > 0n
+          ? [credit, takeBack(tenant_id, payment_id, due, payment_id, "purchase refunded or disputed")]
+          : [credit],
+      statements: [
+        facts.unchanged(payment_id, known),
+        facts.addPayment({ id: payment_id, tenant_id, kind, amount, due, created_at: now }),
+        ...beside
+      ]
+    })
+    yield* made.pipe(
+      Effect.asVoid,
+      Effect.catchTags({
+        // Another event of the same payment was faster.
+        Conflict: () => book(paid, beside),
+        AccountMissing: () =>
+          Effect.annotateLogs(Effect.logError("a payment is for a tenant that does not exist"), {
+            payment_id,
+            tenant_id
+          }),
+        BalanceTooLarge: Effect.die
+      })
+    )
+  })
+
+  /**
+   * Takes in refunds and disputes of a payment, and makes the books follow. With none it makes them follow what an earlier version of the
+   * service wrote.
+   */
+  const takeIn = Effect.fn("Purchases.takeIn")(function* (
+    payment_id: string,
+    received: ReadonlyArray<Movement>
+  ): Effect.fn.Return<void, BooksUnavailable> {
+    const known = yield* facts.find(payment_id)
+    const { payment } = known
+    const movements = merged(known.movements, received)
+    const news = movements.filter((one) => !known.movements.includes(one))
+    if (news.length === 0 && payment?.due === payment?.followed) return
+    const now = yield* Clock.currentTimeMillis
+    const due = payment === undefined ? 0n : dueOf(payment.amount, movements)
+    const by = due - (payment === undefined ? 0n : yield* facts.followed(payment_id))
+    const postings = payment === undefined ? [] : changeOf(payment.tenant_id, payment_id, by, news)
+    const statements = [
+      facts.unchanged(payment_id, known),
+      ...news.map((movement) => facts.putMovement(payment_id, movement, now)),
+      ...(payment === undefined ? facts.forget(now) : [facts.setDue(payment_id, due)])
+    ]
+    const done = yield* writer.submit({ postings, statements }).pipe(
+      Effect.as(true),
+      Effect.catchTags({
+        Conflict: () => Effect.succeed(false),
+        AccountMissing: Effect.die,
+        BalanceTooLarge: Effect.die
+      })
+    )
+    // Another event of the same payment was faster.
+    if (!done) return yield* takeIn(payment_id, received)
+    if (payment === undefined) {
+      yield* Effect.annotateLogs(
+        Effect.logWarning("a refund or dispute is of a payment that is not known: it is kept until the payment comes"),
+        { payment_id, movement: news[0]?.id }
+      )
+    }
+  })
+
+  const bookOffline: PurchasesContract["bookOffline"] = Effect.fn("Purchases.bookOffline")(function* (
+    payment,
+    beside = []
+  ) {
+    const { amount, description, reference, tenant_id } = payment
+    const created_at = yield* Clock.currentTimeMillis
+    const id = offlineId(reference)
+    const credit = {
+      account: Ids.billingAccountOf(tenant_id),
+      amount,
+      source: "purchase",
+      reference: id,
+      description: description ?? `credits purchased (${reference})`
+    } as const
+    return yield* ledger
+      .credit(credit, [facts.addPayment({ id, tenant_id, kind: "offline", amount, due: 0n, created_at }), ...beside])
+      .pipe(
+        Effect.as(true),
+        Effect.catchTags({ Conflict: () => Effect.succeed(false), AccountMissing: () => Effect.succeed(false) })
+      )
+  })
+
+  return { book, takeIn, bookOffline }
+}
+
+/**
+ * The postings where `by` more of a payment is to be taken back from now on, or less. `news` say why, unless an earlier version of the
+ * service knew it already.
+ */
+const changeOf = (
+  tenant: string,
+  payment: string,
+  by: Nano,
+  news: ReadonlyArray<Movement>
+): ReadonlyArray<Extract<Posting, { readonly _tag: "Credit" | "TakeBack" }>> => {
+  if (by === 0n) return []
+  // A credit that refers to the payment is the purchase itself.
+  const { id, kind } = news.find((one) => one.kind !== "total") ?? news[0] ?? { id: payment, kind: undefined }
+  if (by > 0n) {
+    const why = kind === undefined ? "refunded or disputed" : kind === "dispute" ? "disputed" : "refunded"
+    return [takeBack(tenant, payment, by, id, `purchase ${why}`)]
+  }
+  return [
+    {
+      _tag: "Credit",
+      account: Ids.billingAccountOf(tenant),
+      amount: -by,
+      source: "purchase",
+      reference: id,
+      description: kind === "dispute" ? "dispute won" : "refund failed",
+      payment
+    }
+  ]
+}
+
+const takeBack = (tenant: string, payment: string, amount: Nano, reference: string, description: string) =>
+  ({ _tag: "TakeBack", account: Ids.billingAccountOf(tenant), amount, reference, description, payment }) as const

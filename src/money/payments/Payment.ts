@@ -1,0 +1,95 @@
+/** What a tenant pays, and with what. */
+import { Schema } from "effect"
+import type { TenantId } from "../../kernel/Ids.ts"
+import { Moment } from "../../kernel/Moment.ts"
+import { usd, Usd } from "../../kernel/Money.ts"
+import type { Nano } from "../../kernel/Money.ts"
+import { Paginated } from "../../kernel/Page.ts"
+
+/** An amount of whole credits: a whole number of USD on the wire, nano-USD inside. */
+const wholeCredits = (
+  credits: Schema.Schema<number>,
+  amount: Schema.Schema<Nano> = Schema.BigIntFromSelf
+): Schema.Schema<Nano, number> =>
+  Schema.transform(credits, amount, {
+    strict: true,
+    decode: (number) => BigInt(number) * usd,
+    encode: (amount) => Number(amount / usd)
+  })
+export const WholeCredits = wholeCredits(Schema.Int)
+
+/** How much credit is bought at once, in USD. */
+export const creditsMin = 5
+export const creditsMax = 10_000
+export const creditRule = `a whole number from ${creditsMin} to ${creditsMax}`
+export const isCreditAmount = (amount: Nano): boolean =>
+  amount % usd === 0n && amount >= BigInt(creditsMin) * usd && amount <= BigInt(creditsMax) * usd
+
+export const CreditAmount = wholeCredits(
+  Schema.Int.pipe(Schema.between(creditsMin, creditsMax, { message: () => creditRule })),
+  // As the documents show it: the number on the wire.
+  Schema.BigIntFromSelf.annotations({
+    title: `between(${creditsMin}, ${creditsMax})`,
+    description: `a number between ${creditsMin} and ${creditsMax}`
+  })
+)
+
+export const NewCheckout = Schema.Struct({ amount_credits: CreditAmount }).annotations({ identifier: "NewCheckout" })
+
+export const Checkout = Schema.Struct({ checkout_url: Schema.String }).annotations({ identifier: "Checkout" })
+export const Setup = Schema.Struct({ setup_url: Schema.String }).annotations({ identifier: "PaymentMethodSetup" })
+
+export const PaymentMethod = Schema.Struct({
+  id: Schema.String,
+  type: Schema.String,
+  brand: Schema.NullOr(Schema.String),
+  last4: Schema.NullOr(Schema.String),
+  exp_month: Schema.NullOr(Schema.Int),
+  exp_year: Schema.NullOr(Schema.Int)
+}).annotations({ identifier: "PaymentMethod" })
+
+export const PaymentMethods = Schema.Struct({ payment_methods: Schema.Array(PaymentMethod) }).annotations({
+  identifier: "PaymentMethods"
+})
+
+/** What moved of a payment after it was made. */
+const PaymentMovement = Schema.Struct({
+  id: Schema.String,
+  kind: Schema.Literal("refund", "dispute"),
+  amount: Usd,
+  /** The refund failed, or the dispute's money came back. */
+  returned: Schema.Boolean,
+  at: Moment
+})
+
+/** A purchase of credit. */
+export const Purchase = Schema.Struct({
+  id: Schema.String,
+  kind: Schema.Literal("checkout", "auto_reload", "offline"),
+  amount: Usd,
+  created_at: Moment,
+  /** What of it was taken back for refunds and disputes. */
+  taken_back: Usd,
+  /** What is still to be taken back. It is taken as soon as credit becomes free or arrives. */
+  owed: Usd,
+  /** The earliest first. */
+  movements: Schema.Array(PaymentMovement)
+}).annotations({ identifier: "Purchase" })
+export interface Purchase extends Schema.Schema.Type<typeof Purchase> {}
+
+export const PurchasePage = Paginated(Purchase).annotations({ identifier: "PurchasePage" })
+
+/** What of a payment was refunded or disputed and could not be taken back so far. */
+export interface Owed {
+  readonly tenant_id: TenantId
+  readonly payment_id: string
+  readonly owed: Nano
+}
+
+/** Refunds and disputes of a payment that is not known. `since` is when the first was received. */
+export interface Waiting {
+  readonly payment_id: string
+  /** How many refunds and disputes. */
+  readonly movements: number
+  readonly since: number
+}

@@ -1,0 +1,20 @@
+/** What the payment routes refuse. */
+import { Problem } from "../../kernel/Problem.ts"
+
+export class PaymentsUnconfigured extends Problem<PaymentsUnconfigured>()("PaymentsUnconfigured", {
+  status: 503,
+  error: "no payment processor is configured here",
+  code: "payments_unconfigured"
+}) {}
+
+export class ProcessorUnavailable extends Problem<ProcessorUnavailable>()("ProcessorUnavailable", {
+  status: 503,
+  error: "the payment processor does not answer, try again shortly",
+  code: "payments_unavailable"
+}) {}
+
+export class WebhookSignatureInvalid extends Problem<WebhookSignatureInvalid>()("WebhookSignatureInvalid", {
+  status: 400,
+  error: "the webhook is not signed for this deployment",
+  code: "webhook_signature_invalid"
+}) {}

@@ -1,0 +1,100 @@
+/** The order of charging for a credential, remembered as long as nothing that it follows from changes. */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { Duration, Effect } from "effect"
+import type { Clock } from "effect"
+import type { Caller } from "../../kernel/Caller.ts"
+import { earlier } from "../../kernel/hot/Earlier.ts"
+import type { AccountId, BillingAccountId } from "../../kernel/Ids.ts"
+import type { Source } from "../../books/ledger/Transaction.ts"
+import { isCurrent } from "../../people/tenants/Belonging.ts"
+import type { BelongingContract, Mark } from "../../people/tenants/Belonging.ts"
+import { cacheLifetime } from "../../people/tenants/KeyCallers.ts"
+import type { TenantsContract } from "../../people/tenants/Tenants.ts"
+import { orderOf } from "./Order.ts"
+import { maySpend } from "./Places.ts"
+import type { Place, Places } from "./Places.ts"
+import type { Selection } from "./Source.ts"
+
+/** Who calls, as far as the order of charging follows from it. */
+export type Asker = Pick<Caller, "account_id" | "tenant_id" | "team_first">
+
+const cachedMax = 50_000
+
+/** What is remembered of an account, by the tenant and kind of its credential. */
+interface Known {
+  /** Of the account, and of every tenant that it belongs to. */
+  readonly marks: ReadonlyArray<Mark>
+  readonly until: number
+  readonly orders: Map<string, ReadonlyArray<Source>>
+}
+
+interface Parts {
+  readonly sql: SqlClient
+  readonly tenants: TenantsContract
+  readonly belonging: BelongingContract
+  readonly places: Places
+  readonly clock: Clock.Clock
+}
+
+export const make = ({ belonging, clock, places, sql, tenants }: Parts) => {
+  /** Not Effect's `Cache`: the gate reads it for every call, without an allocation. */
+  const known = new Map<AccountId, Known>()
+
+  const selectionOf = (account: AccountId): Effect.Effect<Selection | null> =>
+    sql<{
+      pinned: BillingAccountId | null
+    }>`SELECT pinned FROM tollgate_pooling_selections WHERE account_id = ${account}`.pipe(
+      Effect.orDie,
+      Effect.map(([row]) => {
+        if (row === undefined) return null
+        return row.pinned === null ? { mode: "automatic" } : { mode: "pinned", billing_account_id: row.pinned }
+      })
+    )
+
+  const look = Effect.fnUntraced(function* (asker: Asker, key: string, now: number) {
+    const { account_id, tenant_id } = asker
+    // The marks are taken before what is remembered is read: a change in between ends them.
+    const account = belonging.markOf(account_id)
+    const belongs = yield* tenants.memberships(account_id)
+    const marks = [account, ...belongs.map((membership) => belonging.markOf(membership.tenant_id))]
+    const all = yield* places.among(tenant_id, yield* tenants.memberships(account_id))
+    const selection = yield* selectionOf(account_id)
+    const there = known.get(account_id)
+    const sources = earlier(there?.orders.get(key), orderAmong(asker, all, selection))
+    // What changed while it was read is not remembered, least of all with what was read after the change.
+    if (!isCurrent(marks)) return sources
+    if (there !== undefined && there.until > now && isCurrent(there.marks)) there.orders.set(key, sources)
+    else {
+      if (known.size >= cachedMax) known.delete(known.keys().next().value!)
+      const until = now + Duration.toMillis(cacheLifetime)
+      known.set(account_id, { marks, until, orders: new Map([[key, sources]]) })
+    }
+    return sources
+  })
+
+  const payers = (asker: Asker): Effect.Effect<ReadonlyArray<Source>> =>
+    Effect.suspend(() => {
+      const now = clock.unsafeCurrentTimeMillis()
+      const key = asker.team_first ? `team first ${asker.tenant_id}` : asker.tenant_id
+      const there = known.get(asker.account_id)
+      const sources =
+        there !== undefined && there.until > now && isCurrent(there.marks) ? there.orders.get(key) : undefined
+      return sources === undefined ? look(asker, key, now) : Effect.succeed(sources)
+    })
+
+  return { payers, selectionOf }
+}
+
+/** The order of charging among these places. */
+export const orderAmong = (
+  asker: Asker,
+  places: ReadonlyArray<Place>,
+  selection: Selection | null
+): ReadonlyArray<Source> =>
+  orderOf({
+    tenant_id: asker.tenant_id,
+    team_first: asker.team_first,
+    teams: places.flatMap((place) => (place.kind === "team" && maySpend(place) ? [place.membership.tenant_id] : [])),
+    pinned: selection?.mode === "pinned" ? selection.billing_account_id : undefined,
+    barred: places.some((place) => place.kind === "own" && !maySpend(place))
+  })

@@ -1,0 +1,143 @@
+/** Who pays for a person's calls: the order for the gate, and what the person sees of it and may choose. */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Clock, Context, Effect, Layer } from "effect"
+import { BillingAccounts } from "../billing/BillingAccounts.ts"
+import { Payers } from "../../books/gate/Payers.ts"
+import type { Caller } from "../../kernel/Caller.ts"
+import { billingAccountOf } from "../../kernel/Ids.ts"
+import type { BillingAccountId } from "../../kernel/Ids.ts"
+import { Ledger } from "../../books/ledger/Ledger.ts"
+import type { BooksUnavailable } from "../../books/ledger/Problems.ts"
+import * as Statements from "../../books/ledger/Statements.ts"
+import { availableOf, balanceOf, statement } from "../../books/ledger/Transaction.ts"
+import type { Source } from "../../books/ledger/Transaction.ts"
+import { afterCommit, Writer } from "../../books/ledger/Writer.ts"
+import { Belonging } from "../../people/tenants/Belonging.ts"
+import { Tenants } from "../../people/tenants/Tenants.ts"
+import { Sums } from "../usage/Sums.ts"
+import type { Window } from "../usage/Window.ts"
+import * as PayerOrders from "./PayerOrders.ts"
+import type { Asker } from "./PayerOrders.ts"
+import { orderAmong } from "./PayerOrders.ts"
+import * as Places from "./Places.ts"
+import { billingSourceOf, isSource, maySpend } from "./Places.ts"
+import type { FundedPlace } from "./Places.ts"
+import { InvalidBillingSource } from "./Problems.ts"
+import type { BillingSources, Capacity, PayerUsage, Selection } from "./Source.ts"
+
+/** Money is nano-USD. */
+export interface PoolingContract {
+  /** The order of charging for a credential; remembered as long as nothing that it follows from changes. */
+  readonly payers: (caller: Asker) => Effect.Effect<ReadonlyArray<Source>>
+  readonly sources: (caller: Asker) => Effect.Effect<BillingSources>
+  /** Holds for everything that the account calls, by whichever credential. */
+  readonly select: (request: {
+    readonly caller: Asker
+    readonly selection: Selection
+  }) => Effect.Effect<BillingSources, InvalidBillingSource | BooksUnavailable>
+  /** By whole UTC days. */
+  readonly usage: (request: {
+    readonly caller: Pick<Caller, "account_id">
+    readonly window: Window
+  }) => Effect.Effect<PayerUsage>
+  readonly capacity: (caller: Asker) => Effect.Effect<Capacity>
+}
+
+export class Pooling extends Context.Tag("tollgate/pooling/Pooling")<Pooling, PoolingContract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(Pooling, make))
+  /** Tells the gate who may pay. */
+  static readonly layerPayers = Layer.effect(
+    Payers,
+    Effect.map(Pooling, ({ payers }) => payers)
+  )
+}
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient
+  const writer = yield* Writer
+  const tenants = yield* Tenants
+  const belonging = yield* Belonging
+  const sums = yield* Sums
+  const places = Places.make({ tenants, billing: yield* BillingAccounts, ledger: yield* Ledger })
+  const payerOrders = PayerOrders.make({ sql, tenants, belonging, places, clock: yield* Effect.clock })
+  const sources = Effect.fn("Pooling.sources")(function* (asker: Asker) {
+    const funded = (yield* places.funded(asker)).filter(isSource)
+    const selection = yield* payerOrders.selectionOf(asker.account_id)
+    return billingSourcesOf(funded, orderAmong(asker, funded, selection), selection)
+  })
+
+  const select: PoolingContract["select"] = Effect.fn("Pooling.select")(function* ({ caller: asker, selection }) {
+    const pinned = selection.mode === "pinned" ? selection.billing_account_id : null
+    if (pinned !== null) {
+      const { sources: there } = yield* sources(asker)
+      if (!there.some(({ available, billing_account_id }) => available && billing_account_id === pinned)) {
+        return yield* new InvalidBillingSource({ billing_account_id: pinned })
+      }
+    }
+    const now = yield* Clock.currentTimeMillis
+    const row = sql`INSERT INTO tollgate_pooling_selections (account_id, pinned, updated_at)
+      VALUES (${asker.account_id}, ${pinned}, ${now})
+      ON CONFLICT (account_id) DO UPDATE SET pinned = excluded.pinned, updated_at = excluded.updated_at`
+    yield* afterCommit(Statements.write(writer, statement(row)), belonging.changed(asker.account_id))
+    return yield* sources(asker)
+  })
+
+  const usage: PoolingContract["usage"] = Effect.fn("Pooling.usage")(({ caller, window }) =>
+    sums.byPayer({ account_id: caller.account_id, window })
+  )
+
+  const capacity = Effect.fn("Pooling.capacity")((asker: Asker) =>
+    Effect.map(places.funded(asker), (funded) => capacityOf(funded.filter(isSource)))
+  )
+
+  return { payers: payerOrders.payers, sources, select, usage, capacity } satisfies PoolingContract
+})
+
+/** What the person sees: the sources in the order in which they are charged, and which of them is charged now. */
+const billingSourcesOf = (
+  funded: ReadonlyArray<FundedPlace>,
+  order: ReadonlyArray<Source>,
+  selection: Selection | null
+): BillingSources => {
+  const sequence = order.map(({ billing_account_id }) => billing_account_id)
+  // Without an own account that is active nothing is charged at all.
+  const ownActive = funded.some(({ account, kind }) => kind === "own" && account?.status === "active")
+  const canPay = (place: FundedPlace): boolean =>
+    ownActive && place.account?.status === "active" && availableOf(place.account) > 0n && maySpend(place)
+  const placeOf = ({ membership }: FundedPlace): number => {
+    const at = sequence.indexOf(billingAccountOf(membership.tenant_id))
+    return at === -1 ? sequence.length : at
+  }
+  const ordered = [...funded].sort((a, b) => placeOf(a) - placeOf(b))
+  const selected = ordered.find(canPay) ?? ordered[0]
+  const teams = ordered.filter((place) => place.kind === "team" && canPay(place))
+  return {
+    sources: ordered.map((place) => billingSourceOf(place, canPay(place), place === selected)),
+    selection,
+    selection_required:
+      selection?.mode !== "pinned" &&
+      teams.length > 1 &&
+      !ordered.some((place) => place.kind === "own" && canPay(place))
+  }
+}
+
+const capacityOf = (funded: ReadonlyArray<FundedPlace>): Capacity => {
+  const sources = funded.flatMap((place) =>
+    place.account === undefined || !maySpend(place)
+      ? []
+      : [
+          {
+            billing_account_id: place.account.id as BillingAccountId,
+            tenant_id: place.membership.tenant_id,
+            kind: place.kind,
+            balance: balanceOf(place.account),
+            held_credits: place.account.held
+          }
+        ]
+  )
+  return {
+    total_balance: sources.reduce((sum, { balance }) => sum + balance, 0n),
+    total_held: sources.reduce((sum, { held_credits }) => sum + held_credits, 0n),
+    sources
+  }
+}

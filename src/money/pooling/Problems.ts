@@ -1,0 +1,11 @@
+/** What the billing-source routes refuse. */
+import { BillingAccountId } from "../../kernel/Ids.ts"
+import { Problem } from "../../kernel/Problem.ts"
+
+export class InvalidBillingSource extends Problem<InvalidBillingSource>()("InvalidBillingSource", {
+  status: 400,
+  error: "this billing source cannot pay for your calls now",
+  code: "invalid_billing_source",
+  fields: { billing_account_id: BillingAccountId },
+  details: { field: "billing_account_id", rule: "a source that can pay now" }
+}) {}

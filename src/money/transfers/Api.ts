@@ -1,0 +1,154 @@
+/** Sending credit, receiving it, and the invitation's link. */
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
+import { Schema } from "effect"
+import { Example } from "../../http/contract/Documented.ts"
+import { RateLimited } from "../../http/contract/Problems.ts"
+import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { TenantTransfersToken, TransfersToken } from "../../people/credentials/Security.ts"
+import { Envelope } from "../../kernel/Envelope.ts"
+import { TenantId } from "../../kernel/Ids.ts"
+import { IdempotencyKeyInvalid, IdempotencyKeyRequired, IdempotencyKeyReused } from "../../http/idempotency/Problems.ts"
+import { TooManyLetters } from "../../people/mail/Problems.ts"
+import { EmailMismatch, InsufficientRole } from "../../people/tenants/Problems.ts"
+import {
+  BillingAccountInactive,
+  TransferInsufficientCredits,
+  TransferInsufficientGiftable,
+  TransferInvalid,
+  TransferInviteNotFound,
+  TransferNotFound,
+  TransferNotPending,
+  TransferResendTooSoon,
+  TransferSelf
+} from "./Problems.ts"
+import { NewTransfer, Transfer, TransferPage, TransferPreview, TransferQuery } from "./Transfer.ts"
+import { TransferId } from "./States.ts"
+
+const ofTenant = Schema.Struct({ tenant_id: TenantId })
+const ofSent = Schema.Struct({ tenant_id: TenantId, transfer_id: TransferId })
+const ofReceived = Schema.Struct({ transfer_id: TransferId })
+const ofToken = Schema.Struct({ token: Schema.String })
+
+/** What a create answers: 201 when it made the transfer, 200 when the same request had. */
+export const Created = Envelope(Transfer)
+
+export class TransfersApi extends HttpApiGroup.make("transfers")
+  .add(
+    HttpApiEndpoint.post("create", "/v1/tenants/:tenant_id/billing/transfers")
+      .setPath(ofTenant)
+      // The handler asks for the header itself: its absence has a text of its own.
+      .setHeaders(Schema.Struct({ "idempotency-key": Schema.optional(Schema.String) }))
+      .setPayload(NewTransfer)
+      .addSuccess(Created.annotations(HttpApiSchema.annotations({ status: 201, identifier: "TransferCreated" })))
+      .addSuccess(Created.annotations(HttpApiSchema.annotations({ status: 200, identifier: "TransferReplayed" })))
+      .middleware(TenantTransfersToken)
+      .addError(InsufficientRole)
+      .addError(InvalidRequest)
+      .addError(IdempotencyKeyRequired)
+      .addError(IdempotencyKeyInvalid)
+      .addError(IdempotencyKeyReused)
+      .addError(BillingAccountInactive)
+      .addError(TransferInvalid)
+      .addError(TransferSelf)
+      .addError(TransferInsufficientCredits)
+      .addError(TransferInsufficientGiftable)
+      .addError(TooManyLetters)
+      .annotate(Example, {
+        headers: { "Idempotency-Key": "gift-to-grace-2026-01" },
+        body: {
+          amount: 2.5,
+          recipient_email: "grace@example.com",
+          kind: "gift",
+          reason: "thanks",
+          message: "For the review"
+        }
+      })
+      .annotate(OpenApi.Summary, "Send credits: they leave the balance for escrow until the recipient answers")
+  )
+  .add(
+    HttpApiEndpoint.get("sent", "/v1/tenants/:tenant_id/billing/transfers")
+      .setPath(ofTenant)
+      .setUrlParams(TransferQuery)
+      .addSuccess(Envelope(TransferPage))
+      .middleware(TenantTransfersToken)
+      .addError(InvalidRequest)
+      .annotate(OpenApi.Summary, "The transfers that the tenant sent, newest first")
+  )
+  .add(
+    HttpApiEndpoint.del("revoke", "/v1/tenants/:tenant_id/billing/transfers/:transfer_id")
+      .setPath(ofSent)
+      .addSuccess(Envelope(Transfer))
+      .middleware(TenantTransfersToken)
+      .addError(InsufficientRole)
+      .addError(TransferNotFound)
+      .addError(TransferNotPending)
+      .annotate(OpenApi.Summary, "Take a pending transfer back")
+  )
+  .add(
+    HttpApiEndpoint.post("resend", "/v1/tenants/:tenant_id/billing/transfers/:transfer_id/resend")
+      .setPath(ofSent)
+      .addSuccess(Envelope(Transfer))
+      .middleware(TenantTransfersToken)
+      .addError(InsufficientRole)
+      .addError(TransferNotFound)
+      .addError(TransferNotPending)
+      .addError(TransferResendTooSoon)
+      .addError(TooManyLetters)
+      .annotate(OpenApi.Summary, "Mail a new link in place of the one before, once in 12 hours")
+  )
+  .add(
+    HttpApiEndpoint.get("received", "/v1/transfers")
+      .setUrlParams(TransferQuery)
+      .addSuccess(Envelope(TransferPage))
+      .addError(InvalidRequest)
+      .middleware(TransfersToken)
+      .annotate(OpenApi.Summary, "The transfers that were sent to my verified address, newest first")
+  )
+  .add(
+    HttpApiEndpoint.get("transfer", "/v1/transfers/:transfer_id")
+      .setPath(ofReceived)
+      .addSuccess(Envelope(Transfer))
+      .addError(TransferNotFound)
+      .middleware(TransfersToken)
+      .annotate(OpenApi.Summary, "One transfer that I received or sent")
+  )
+  .add(
+    HttpApiEndpoint.post("accept", "/v1/transfers/:transfer_id/accept")
+      .setPath(ofReceived)
+      .addSuccess(Envelope(Transfer))
+      .addError(TransferNotFound)
+      .addError(EmailMismatch)
+      .addError(TransferNotPending)
+      .addError(TransferInvalid)
+      .middleware(TransfersToken)
+      .annotate(OpenApi.Summary, "Accept: the credits land in my home tenant's balance")
+  )
+  .add(
+    HttpApiEndpoint.post("decline", "/v1/transfers/:transfer_id/decline")
+      .setPath(ofReceived)
+      .addSuccess(Envelope(Transfer))
+      .addError(TransferNotFound)
+      .addError(EmailMismatch)
+      .addError(TransferNotPending)
+      .middleware(TransfersToken)
+      .annotate(OpenApi.Summary, "Decline: the credits go back")
+  )
+  .add(
+    HttpApiEndpoint.post("attach", "/v1/transfer-invites/:token/attach")
+      .setPath(ofToken)
+      .addSuccess(Envelope(Transfer))
+      .addError(TransferInviteNotFound)
+      .addError(EmailMismatch)
+      .addError(TransferNotPending)
+      .middleware(TransfersToken)
+      .annotate(OpenApi.Summary, "Bind an invitation to my account; no money moves")
+  ) {}
+
+export class TransferInvitesApi extends HttpApiGroup.make("transferInvites").add(
+  HttpApiEndpoint.get("preview", "/v1/transfer-invites/:token")
+    .setPath(ofToken)
+    .addSuccess(Envelope(TransferPreview))
+    .addError(TransferInviteNotFound)
+    .addError(RateLimited)
+    .annotate(OpenApi.Summary, "What an invitation is about, for whoever holds its link")
+) {}

@@ -1,0 +1,125 @@
+/** A credit transfer: what may be sent, and what it looks like. */
+import { Either, Schema } from "effect"
+import { Email } from "../../kernel/Email.ts"
+import { AccountId } from "../../kernel/Ids.ts"
+import { Moment } from "../../kernel/Moment.ts"
+import { cent, divideHalfUp, fromDecimal, toDecimal, Usd } from "../../kernel/Money.ts"
+import type { Nano } from "../../kernel/Money.ts"
+import { PageQuery, Paginated } from "../../kernel/Page.ts"
+import { isStorable, storableRule } from "../../kernel/StoredText.ts"
+import { TransferInvalid } from "./Problems.ts"
+import { TransferId, TransferStatus } from "./States.ts"
+
+export const TransferKind = Schema.Literal("gift", "transfer")
+export const GiftReason = Schema.Literal("thanks", "welcome", "congrats")
+
+/**
+ * A decimal literal of USD as an amount in whole cents, rounded half-up. What is below a cent, and what is no amount, is 0: the
+ * least amount counts before rounding, so 0.005 is not one cent.
+ */
+export const wholeCents = (literal: string): Nano => {
+  const cents = literal.length > 100 ? undefined : fromDecimal(literal, 2)
+  if (cents === undefined || cents < 1n) return 0n
+  return cents === 1n && fromDecimal(literal, 300)! < 10n ** 298n ? 0n : cents * cent
+}
+
+const Amount = Schema.transform(Schema.JsonNumber, Schema.BigIntFromSelf, {
+  strict: true,
+  decode: (number) => wholeCents(String(number)),
+  encode: (amount) => Number(toDecimal(amount))
+})
+
+/** What is to be sent. As a body a null stands for a field that is not there; the rules of the fields are `draftOf`'s. */
+export const NewTransfer = Schema.Struct({
+  /** At least 0.01 USD, rounded half-up to cents. */
+  amount: Amount,
+  recipient_email: Schema.String,
+  /** `gift` or `transfer`. */
+  kind: Schema.String,
+  /** Of a gift only: `thanks`, `welcome` or `congrats`. */
+  reason: Schema.optional(Schema.NullOr(Schema.String)),
+  /** Of a gift only; up to 280 characters. */
+  message: Schema.optional(Schema.NullOr(Schema.String))
+}).annotations({ identifier: "NewTransfer" })
+export interface NewTransfer extends Schema.Schema.Type<typeof NewTransfer> {}
+
+export const Transfer = Schema.Struct({
+  id: TransferId,
+  status: TransferStatus,
+  kind: TransferKind,
+  amount: Usd,
+  reason: Schema.NullOr(GiftReason),
+  message: Schema.NullOr(Schema.String),
+  sender: Schema.Struct({ account_id: AccountId, name: Schema.String, email: Schema.String }),
+  recipient_email: Schema.String,
+  /** Who it is for, once that is known. */
+  recipient_account_id: Schema.NullOr(AccountId),
+  created_at: Moment,
+  updated_at: Moment,
+  expires_at: Moment,
+  last_sent_at: Moment,
+  accepted_at: Schema.NullOr(Moment),
+  declined_at: Schema.NullOr(Moment),
+  revoked_at: Schema.NullOr(Moment)
+}).annotations({ identifier: "Transfer" })
+export interface Transfer extends Schema.Schema.Type<typeof Transfer> {}
+
+export const TransferPage = Paginated(Transfer).annotations({ identifier: "TransferPage" })
+export interface TransferPage extends Schema.Schema.Type<typeof TransferPage> {}
+
+export const TransferQuery = Schema.Struct({
+  status: Schema.optional(TransferStatus.annotations({ description: "Only transfers in this state" })),
+  ...PageQuery
+})
+export interface TransferQuery extends Schema.Schema.Type<typeof TransferQuery> {}
+
+/** What an invitation's link shows to whoever holds it. */
+export const TransferPreview = Schema.Struct({
+  kind: TransferKind,
+  amount: Usd,
+  reason: Schema.NullOr(GiftReason),
+  message: Schema.NullOr(Schema.String),
+  sender_name: Schema.String,
+  recipient_email_masked: Schema.String,
+  status: TransferStatus,
+  expires_at: Moment
+}).annotations({ identifier: "TransferPreview" })
+export interface TransferPreview extends Schema.Schema.Type<typeof TransferPreview> {}
+
+// ---- the rules of a create ------------------------------------------------------------------------------------------------
+
+/** A transfer that may be made, if there is credit for it. */
+export interface Draft {
+  /** Whole cents. */
+  readonly amount: Nano
+  readonly recipient_email: string
+  readonly kind: typeof TransferKind.Type
+  readonly reason: typeof GiftReason.Type | null
+  readonly message: string | null
+}
+
+export const messageMax = 280
+
+/** The transfer that a request asks for, if it keeps the rules. */
+export const draftOf = (request: NewTransfer): Either.Either<Draft, TransferInvalid> => {
+  const wrong = (field: string, rule: string) =>
+    Either.left(new TransferInvalid({ message: `${field}: ${rule}`, field, rule }))
+  const { amount, kind, message = null, reason = null } = request
+  if (amount < cent) return wrong("amount", "a number of USD, at least 0.01")
+  const email = Schema.decodeEither(Email)(request.recipient_email)
+  if (Either.isLeft(email)) return wrong("recipient_email", "an email address")
+  if (!Schema.is(TransferKind)(kind)) return wrong("kind", "gift or transfer")
+  if (kind === "transfer" && reason !== null) return wrong("reason", "for gifts only")
+  if (kind === "transfer" && message !== null) return wrong("message", "for gifts only")
+  if (reason !== null && !Schema.is(GiftReason)(reason)) return wrong("reason", "thanks, welcome or congrats")
+  if (message !== null && !message.isWellFormed()) return wrong("message", "well-formed text")
+  if (message !== null && !isStorable(message)) return wrong("message", storableRule)
+  if (message !== null && [...message].length > messageMax) return wrong("message", `up to ${messageMax} characters`)
+  return Either.right({
+    amount: divideHalfUp(amount, cent) * cent,
+    recipient_email: email.right,
+    kind,
+    reason,
+    message
+  })
+}

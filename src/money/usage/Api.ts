@@ -1,0 +1,109 @@
+/** What was used: one account's sums, a tenant's records, a tenant's sums by day, month or year. */
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
+import { Schema } from "effect"
+import { Example } from "../../http/contract/Documented.ts"
+import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { CallsToken, KeyOrToken, TenantUsageToken } from "../../people/credentials/Security.ts"
+import { Envelope } from "../../kernel/Envelope.ts"
+import { TenantId } from "../../kernel/Ids.ts"
+import { NotAMember } from "../../people/tenants/Problems.ts"
+import { Explanation } from "./Explanation.ts"
+import { InvalidEndTime, InvalidRollup, InvalidStartTime, TeamPlanRequired, UsageNotFound } from "./Problems.ts"
+import {
+  PayerSeries,
+  PayersQuery,
+  RecordPage,
+  RecordsQuery,
+  Rollup,
+  RollupQuery,
+  SeriesQuery,
+  Summary,
+  SummaryQuery,
+  TeamQuery,
+  TeamUsage,
+  UsageSeries
+} from "./Usage.ts"
+
+const path = Schema.Struct({ tenant_id: TenantId })
+
+export class UsageApi extends HttpApiGroup.make("usage")
+  .add(
+    HttpApiEndpoint.get("summary", "/v1/usage")
+      .setUrlParams(SummaryQuery)
+      .addSuccess(Summary)
+      .addError(InvalidStartTime)
+      .addError(InvalidEndTime)
+      .addError(InvalidRequest)
+      .middleware(KeyOrToken)
+      .annotate(Example, { query: { start_time: "2026-01-01T00:00:00Z" } })
+      .annotate(OpenApi.Summary, "What the caller's account used in the credential's tenant")
+  )
+  .add(
+    HttpApiEndpoint.get("payers", "/v1/usage/payers")
+      .setUrlParams(PayersQuery)
+      .addSuccess(PayerSeries)
+      .addError(InvalidRequest)
+      .middleware(KeyOrToken)
+      .annotate(Example, { query: { start_time: "2026-01-01", end_time: "2026-01-31" } })
+      .annotate(
+        OpenApi.Summary,
+        "The caller's own calls by day, a series for each tenant that paid, in whichever tenant they were made"
+      )
+  )
+  .add(
+    HttpApiEndpoint.get("explain", "/v1/usage/:usage_id/explain")
+      .setPath(Schema.Struct({ usage_id: Schema.String }))
+      .addSuccess(Explanation)
+      .addError(UsageNotFound)
+      .middleware(KeyOrToken)
+      .annotate(OpenApi.Summary, "A charge computed again: units, price and its version, reservation, payer and why")
+  )
+  .add(
+    HttpApiEndpoint.get("records", "/v1/tenants/:tenant_id/usage")
+      .setPath(path)
+      .setUrlParams(RecordsQuery)
+      .addSuccess(Envelope(RecordPage))
+      .addError(InvalidRequest)
+      .middleware(TenantUsageToken)
+      .annotate(Example, { query: { per_page: 20, sort: "cost", direction: "desc" } })
+      .annotate(OpenApi.Summary, "A record of each call made with the tenant's credentials, whoever paid")
+  )
+  .add(
+    HttpApiEndpoint.get("rollup", "/v1/tenants/:tenant_id/usage/rollup")
+      .setPath(path)
+      .setUrlParams(RollupQuery)
+      .addSuccess(Envelope(Rollup))
+      .addError(InvalidRollup)
+      .addError(InvalidRequest)
+      .middleware(TenantUsageToken)
+      .annotate(Example, { query: { rollup: "daily", start_date: "2026-01-01" } })
+      .annotate(OpenApi.Summary, "The tenant's usage by day, month or year, in UTC; periods without calls are absent")
+  )
+  .add(
+    HttpApiEndpoint.get("series", "/v1/tenants/:tenant_id/usage/series")
+      .setPath(path)
+      .setUrlParams(SeriesQuery)
+      .addSuccess(Envelope(UsageSeries))
+      .addError(InvalidRequest)
+      .middleware(TenantUsageToken)
+      .annotate(Example, {
+        query: { start_time: "2026-01-01T00:00:00Z", end_time: "2026-01-31", grain: "hour", by: "model", top: "5" }
+      })
+      .annotate(
+        OpenApi.Summary,
+        "The tenant's usage by hour or day as series, one for each model, account or whatever is asked for"
+      )
+  )
+  .add(
+    HttpApiEndpoint.get("team", "/v1/tenants/:tenant_id/usage/team")
+      .setPath(path)
+      .setUrlParams(TeamQuery)
+      .addSuccess(Envelope(TeamUsage))
+      .addError(InvalidRollup)
+      .addError(InvalidRequest)
+      .addError(NotAMember)
+      .addError(TeamPlanRequired)
+      .middleware(CallsToken)
+      .annotate(Example, { query: { rollup: "monthly" } })
+      .annotate(OpenApi.Summary, "What the team's pool paid, and for whom")
+  ) {}

@@ -1,0 +1,35 @@
+/**
+ * What upstreams served over all tenants: sums by day, provider and model, from what is kept of them (`books/ledger/ByProvider`) and the records that
+ * came since. Those are few, but in the first minute of a database that has a long history and no sums.
+ */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Context, Effect, Layer } from "effect"
+import * as ByProvider from "../../books/ledger/ByProvider.ts"
+import type { DailySum, Days } from "../../books/ledger/ByProvider.ts"
+
+export interface DailyContract {
+  /** By day, provider and model. */
+  readonly sums: (days: Days) => Effect.Effect<ReadonlyArray<DailySum>>
+}
+
+export class Daily extends Context.Tag("tollgate/usage/Daily")<Daily, DailyContract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(Daily, make))
+}
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient
+  /** One after the other: each may read many rows. */
+  const alone = yield* Effect.makeSemaphore(1)
+
+  const sums: DailyContract["sums"] = Effect.fn("Daily.sums")(function* (days) {
+    const { end, sums } = yield* ByProvider.kept(sql, days)
+    const behind = { from: end + 1, to: (yield* ByProvider.lastRow(sql)) + 1 }
+    return ByProvider.together([...sums, ...(yield* ByProvider.among(sql, behind, days))]).toSorted(
+      (a, b) => a.day - b.day || compare(a.provider, b.provider) || compare(a.model, b.model)
+    )
+  }, Effect.orDie)
+
+  return { sums: (days) => alone.withPermits(1)(sums(days)) } satisfies DailyContract
+})
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)

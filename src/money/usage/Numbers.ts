@@ -1,0 +1,67 @@
+/**
+ * Where a tenant's records are. They are numbered in the order of time, so a window is a range of numbers: found by a search,
+ * counted by subtraction, read backwards.
+ */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import type { Fragment } from "@effect/sql/Statement"
+import type { SqlError } from "@effect/sql/SqlError"
+import { Effect } from "effect"
+import type { TenantId } from "../../kernel/Ids.ts"
+import type { Range } from "../../kernel/Pieces.ts"
+import { offsetEvery, recordsAmong, tables } from "../../books/ledger/Chains.ts"
+import { withDimensions } from "../../books/ledger/Dimensions.ts"
+import type { Window } from "./Window.ts"
+
+export const make = (sql: SqlClient) => {
+  /** `tollgate_usage_records r`, those of the range. */
+  const among = (tenant: string, range: Range): Fragment => recordsAmong(sql, tenant, range)
+
+  /** The same, each with its `tollgate_usage_dimensions d`. */
+  const described = (tenant: string, range: Range): Fragment => recordsAmong(sql, tenant, range, withDimensions)
+
+  /** The tenant's newest record. */
+  const newest = Effect.fnUntraced(function* (tenant: string) {
+    const [row] = yield* sql<{ readonly number: number; readonly at: number }>`SELECT r.number, r.at
+      FROM ${sql.literal(tables.r.heads)} h CROSS JOIN tollgate_usage_records r ON r.seq = h.newest WHERE h.id = ${tenant}`
+    return row
+  })
+
+  /** How many records each of these tenants has. */
+  const heads = (tenants: ReadonlyArray<TenantId>) =>
+    sql<{ readonly id: TenantId; readonly total: number }>`SELECT h.id, h.total FROM ${sql.literal(tables.r.heads)} h
+      WHERE h.id IN (SELECT value FROM json_each(${JSON.stringify(tenants)}))`
+
+  /** The first number at or after an instant: a search among the offsets, then among the records between two of them. */
+  // Not a parameter, which would be a fraction's divisor.
+  const every = sql.literal(`${offsetEvery}`)
+  const numberAt = Effect.fnUntraced(function* (tenant: string, at: number) {
+    const [place] = yield* sql<{ readonly number: number }>`
+      WITH RECURSIVE search (owner, low, high) AS (
+        SELECT h.owner, CAST(0 AS BIGINT), h.total / ${every} FROM ${sql.literal(tables.r.heads)} h WHERE h.id = ${tenant}
+        UNION ALL
+        SELECT s.owner, CASE WHEN o.at < ${at} THEN o.number / ${every} ELSE s.low END,
+          CASE WHEN o.at < ${at} THEN s.high ELSE o.number / ${every} - 1 END
+        FROM search s CROSS JOIN tollgate_usage_offsets o
+          ON o.owner = s.owner AND o.number = ((s.low + s.high) / 2 + 1) * ${every}
+        WHERE s.low < s.high
+      )
+      SELECT low * ${every} AS number FROM search WHERE low = high`
+    if (place === undefined) return 1
+    const from = place.number + 1
+    const [before] = yield* sql<{ readonly count: number }>`SELECT COUNT(*) AS count
+      FROM ${among(tenant, { from, to: from + offsetEvery })} AND r.at < ${at}`
+    return from + before!.count
+  })
+
+  const range = Effect.fnUntraced(function* (tenant: string, { end, start }: Window) {
+    const to = end === null ? ((yield* newest(tenant))?.number ?? 0) + 1 : yield* numberAt(tenant, end)
+    const from = start === null ? 1 : yield* numberAt(tenant, start)
+    return { from: Math.min(from, to), to } satisfies Range
+  })
+
+  /** When the tenant's latest record was made; undefined before its first. */
+  const latest = (tenant: string): Effect.Effect<number | undefined, SqlError> =>
+    Effect.map(newest(tenant), (record) => record?.at)
+
+  return { among, described, heads, range, latest }
+}

@@ -1,0 +1,40 @@
+/** What the usage routes refuse. */
+import { Schema } from "effect"
+import { TenantId } from "../../kernel/Ids.ts"
+import { Problem } from "../../kernel/Problem.ts"
+
+export class InvalidStartTime extends Problem<InvalidStartTime>()("InvalidStartTime", {
+  status: 400,
+  error: "Invalid start_time format",
+  details: { field: "start_time", rule: "an RFC 3339 date and time" }
+}) {}
+
+export class InvalidEndTime extends Problem<InvalidEndTime>()("InvalidEndTime", {
+  status: 400,
+  error: "Invalid end_time format",
+  details: { field: "end_time", rule: "an RFC 3339 date and time" }
+}) {}
+
+export class InvalidRollup extends Problem<InvalidRollup>()("InvalidRollup", {
+  status: 400,
+  error: "Invalid rollup value (must be 'daily', 'monthly', or 'annual')",
+  details: { field: "rollup", rule: "daily, monthly or annual" }
+}) {}
+
+/** Team usage of a tenant whose plan does not make it a team. */
+export class TeamPlanRequired extends Problem<TeamPlanRequired>()("TeamPlanRequired", {
+  status: 403,
+  error: "team usage needs an active team plan",
+  code: "team_plan_required",
+  fields: { tenant_id: TenantId },
+  details: {}
+}) {}
+
+/** Unknown, or neither made nor paid by the credential's tenant. */
+export class UsageNotFound extends Problem<UsageNotFound>()("UsageNotFound", {
+  status: 404,
+  error: "no such usage record",
+  code: "usage_not_found",
+  fields: { usage_id: Schema.String },
+  details: {}
+}) {}

@@ -1,0 +1,124 @@
+/** The queries of the usage routes as values: dates, names and lists are texts on the wire, whose refusals have texts of their own. */
+import { Either } from "effect"
+import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import type { AccountId } from "../../kernel/Ids.ts"
+import { InvalidEndTime, InvalidRollup, InvalidStartTime } from "./Problems.ts"
+import type { Filter } from "./Filtered.ts"
+import type { RecordsAsked } from "./Records.ts"
+import type { RollupAsked } from "./Sums.ts"
+import { fewMembers } from "./TeamUsage.ts"
+import type { TeamAsked } from "./TeamUsage.ts"
+import { bucketsMax, millisOf } from "./Series.ts"
+import type { PayersAsked, SeriesAsked } from "./Series.ts"
+import { directions, grains, rollups, seriesBy, seriesMax, seriesPreset, sorts, usageTypes } from "./Usage.ts"
+import type {
+  PayersQuery,
+  RecordsQuery,
+  RollupName,
+  RollupQuery,
+  SeriesQuery,
+  SummaryQuery,
+  TeamQuery
+} from "./Usage.ts"
+import { endOf, instantOf, startOf } from "./Window.ts"
+import type { Window } from "./Window.ts"
+
+/** To the millisecond. */
+export const summaryWindow = (query: SummaryQuery): Either.Either<Window, InvalidStartTime | InvalidEndTime> => {
+  const start = instantOf(query.start_time)
+  if (start === undefined) return Either.left(new InvalidStartTime())
+  const end = instantOf(query.end_time)
+  return end === undefined ? Either.left(new InvalidEndTime()) : Either.right({ start, end })
+}
+
+export const windowOf = (
+  query: Pick<RollupQuery, "start_date" | "end_date">
+): Either.Either<Window, InvalidRequest> => {
+  const start = startOf(query.start_date)
+  if (start === undefined) return refuse("start_date", "an RFC 3339 date and time")
+  const end = endOf(query.end_date)
+  if (end === undefined) return refuse("end_date", "an RFC 3339 date and time")
+  return Either.right({ start, end })
+}
+
+const rollupName = (text: string | undefined): Either.Either<RollupName, InvalidRollup> => {
+  const name = rollups.find((one) => one === text)
+  return name === undefined ? Either.left(new InvalidRollup()) : Either.right(name)
+}
+
+export const rollupOf = (
+  query: RollupQuery
+): Either.Either<Omit<RollupAsked, "tenant_id">, InvalidRollup | InvalidRequest> =>
+  Either.gen(function* () {
+    const { application_id, provider } = query
+    const rollup = yield* rollupName(query.rollup)
+    const usage_type = usageTypes.find((type) => type === query.usage_type)
+    if (query.usage_type !== undefined && usage_type === undefined) {
+      return yield* refuse("usage_type", usageTypes.join(" or "))
+    }
+    return { rollup, window: yield* windowOf(query), application_id, usage_type, provider }
+  })
+
+export const recordsOf = (query: RecordsQuery): Either.Either<Omit<RecordsAsked, "tenant_id">, InvalidRequest> =>
+  Either.gen(function* () {
+    const { cursor, page, per_page } = query
+    const sort = sorts.find((one) => one === (query.sort ?? "timestamp"))
+    if (sort === undefined) return yield* refuse("sort", `one of ${sorts.join(", ")}`)
+    const direction = directions.find((one) => one === (query.direction ?? "desc"))
+    if (direction === undefined) return yield* refuse("direction", "asc or desc")
+    return { sort, direction, window: yield* windowOf(query), page, per_page, cursor, filter: yield* filterOf(query) }
+  })
+
+const texts = ["model", "provider", "endpoint", "account_id", "application_id", "billing_source_tenant_id"] as const
+
+/** `undefined` where nothing is filtered. */
+const filterOf = (query: RecordsQuery): Either.Either<Filter | undefined, InvalidRequest> => {
+  const usage_type = usageTypes.find((type) => type === query.usage_type)
+  if (query.usage_type !== undefined && usage_type === undefined) return refuse("usage_type", usageTypes.join(" or "))
+  const { success } = query
+  if (success !== undefined && success !== "true" && success !== "false") return refuse("success", "true or false")
+  const filter: Filter = {
+    ...Object.fromEntries(texts.filter((name) => query[name] !== undefined).map((name) => [name, query[name]!])),
+    ...(usage_type !== undefined && { usage_type }),
+    ...(success !== undefined && { success: success === "true" })
+  }
+  return Either.right(Object.keys(filter).length === 0 ? undefined : filter)
+}
+
+/** The window is widened to whole buckets. */
+export const seriesOf = (query: SeriesQuery): Either.Either<Omit<SeriesAsked, "tenant_id">, InvalidRequest> =>
+  Either.gen(function* () {
+    const by = seriesBy.find((one) => one === (query.by ?? "none"))
+    if (by === undefined) return yield* refuse("by", `one of ${seriesBy.join(", ")}`)
+    const grain = grains.find((one) => one === (query.grain ?? "day"))
+    if (grain === undefined) return yield* refuse("grain", "hour or day")
+    const top = Number(query.top ?? seriesPreset)
+    if (!Number.isInteger(top) || top < 1 || top > seriesMax) return yield* refuse("top", `1 to ${seriesMax}`)
+    const [first, last] = [startOf(query.start_time), endOf(query.end_time)]
+    if (first === undefined || first === null) return yield* refuse("start_time", "an RFC 3339 date and time")
+    if (last === undefined || last === null) return yield* refuse("end_time", "an RFC 3339 date and time")
+    const width = millisOf[grain]
+    const start = Math.floor(first / width) * width
+    const end = Math.max(start, Math.ceil(last / width) * width)
+    if ((end - start) / width > bucketsMax) {
+      return yield* refuse("end_time", `at most ${bucketsMax} buckets of a ${grain} behind start_time`)
+    }
+    return { by, grain, top, start, end }
+  })
+
+export const payersOf = (query: PayersQuery): Either.Either<Omit<PayersAsked, "account_id">, InvalidRequest> =>
+  Either.map(seriesOf(query), ({ end, start, top }) => ({ start, end, top }))
+
+/** The accounts are named with commas between them; `undefined` where none is. */
+export const teamOf = (query: TeamQuery): Either.Either<Omit<TeamAsked, "tenant_id">, InvalidRollup | InvalidRequest> =>
+  Either.gen(function* () {
+    const members = yield* membersOf(query.members)
+    return { members, rollup: yield* rollupName(query.rollup ?? "daily"), window: yield* windowOf(query) }
+  })
+
+const membersOf = (text: string | undefined): Either.Either<TeamAsked["members"], InvalidRequest> => {
+  if (text === undefined || text === "") return Either.right(undefined)
+  return fewMembers([...new Set(text.split(",").map((id) => id.trim() as AccountId))].filter((id) => id !== ""))
+}
+
+const refuse = (field: string, rule: string) => Either.left(new InvalidRequest({ field, rule }))

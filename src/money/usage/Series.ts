@@ -1,0 +1,323 @@
+/**
+ * A tenant's usage over time: a bucket for each hour or day of a window, and a series for each model, account, or whatever else is asked
+ * for. It is summed from the tallies of the tenant's records, and from the records that no tally holds yet.
+ *
+ * Where the specification is silent:
+ * - The dearest series are named; all others are one, without a key.
+ */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Context, Effect, Layer } from "effect"
+import { tenantOf } from "../../kernel/Ids.ts"
+import type { AccountId, TenantId } from "../../kernel/Ids.ts"
+import { day, hour } from "../../kernel/Moment.ts"
+import type { Nano } from "../../kernel/Money.ts"
+import { turn } from "../../kernel/Pieces.ts"
+import { plus } from "../../books/ledger/Places.ts"
+import { tailsWith } from "../../books/ledger/Tails.ts"
+import * as Tallies from "../../books/ledger/Tallies.ts"
+import { exactMax, valueOf } from "../../books/ledger/Varints.ts"
+import type { Value } from "../../books/ledger/Varints.ts"
+import * as Numbers from "./Numbers.ts"
+import type { Grain, SeriesBy } from "./Usage.ts"
+
+export interface SeriesContract {
+  /** The calls made with the tenant's credentials, whoever paid; every bucket of the window, those without calls too. */
+  readonly of: (asked: SeriesAsked) => Effect.Effect<SeriesSet>
+  /** The calls of an account by the tenant that paid, in whichever tenant they were made. */
+  readonly byPayer: (asked: PayersAsked) => Effect.Effect<SeriesSet>
+}
+
+export interface SeriesAsked {
+  readonly tenant_id: TenantId
+  readonly grain: Grain
+  readonly by: SeriesBy
+  /** Milliseconds since 1970, each at the beginning of a bucket. */
+  readonly start: number
+  readonly end: number
+  /** How many series are named at the most. */
+  readonly top: number
+}
+
+/** The same of an account's calls by days, which are all that is kept of payers. */
+export interface PayersAsked extends Omit<SeriesAsked, "tenant_id" | "grain" | "by"> {
+  readonly account_id: AccountId
+}
+
+/** A bucket each: money in nano-USD. */
+export interface Columns {
+  readonly cost: BigInt64Array
+  readonly requests: Float64Array
+  readonly failures: Float64Array
+  readonly tokens: Float64Array
+}
+
+export interface Total {
+  readonly cost: Nano
+  readonly requests: number
+  readonly failures: number
+  readonly tokens: number
+}
+
+export interface OneSeries extends Columns {
+  /** `null`: all that are not named. */
+  readonly key: string | null
+  readonly total: Total
+}
+
+export interface SeriesSet extends Buckets {
+  readonly by: SeriesBy
+  /** The dearest first, what is not named last. */
+  readonly series: ReadonlyArray<OneSeries>
+  readonly total: Total
+}
+
+/** The buckets of a window. */
+type Buckets = Pick<SeriesAsked, "grain" | "start" | "end">
+
+export const millisOf: Readonly<Record<Grain, number>> = { hour, day }
+
+/** How many buckets a window may have: a year of hours. */
+export const bucketsMax = 366 * 24
+
+export class Series extends Context.Tag("tollgate/usage/Series")<Series, SeriesContract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(Series, make))
+}
+
+/** The column of dimensions that tells series apart. */
+const columns: Readonly<Record<SeriesBy, string>> = {
+  model: "model",
+  account: "account_id",
+  endpoint: "endpoint",
+  none: "''",
+  application: "application_id",
+  provider: "provider",
+  payer: "billing_source_tenant_id"
+}
+
+/** What a key comes to in a bucket. */
+interface Sum {
+  readonly at: number
+  readonly key: string
+  readonly requests: number
+  readonly successes: number
+  readonly tokens: number
+  readonly cost: string
+}
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient
+  const numbers = Numbers.make(sql)
+  // Long windows of large tenants take turns.
+  const walks = yield* Effect.makeSemaphore(4)
+
+  /** By what each of these dimensions is told apart from others. */
+  const keysOf = Effect.fnUntraced(function* (by: SeriesBy, dimensions: Iterable<number>) {
+    const rows = yield* sql<{ readonly number: number; readonly key: string }>`
+      SELECT number, ${sql.literal(columns[by])} AS key FROM tollgate_usage_dimensions
+      WHERE number IN (SELECT CAST(value AS BIGINT) FROM json_each(${JSON.stringify([...dimensions])}))`
+    return new Map(rows.map(({ key, number }) => [number, key]))
+  })
+
+  const of: SeriesContract["of"] = Effect.fn("Series.of")(
+    function* (asked) {
+      const { by, end, start, tenant_id: tenant } = asked
+      const range = yield* numbers.range(tenant, { start, end })
+      const { rest, runs } = Tallies.touching(range, yield* Tallies.written(sql, tenant))
+      const [first, behind] = [Tallies.hourOf(start), Tallies.hourOf(end)]
+      const within =
+        (give: Tallies.Give): Tallies.Give =>
+        (hour, dimensions, requests, failures, tokens, cost) => {
+          if (hour >= first && hour < behind) give(hour, dimensions, requests, failures, tokens, cost)
+        }
+      // Which are the dearest is known by what whole runs come to; then these alone are spread over the buckets.
+      const ranking = new Ranking()
+      const tail = yield* Tallies.sumsAmong(sql, tenant, rest)
+      const whole = runs.filter(({ isWhole }) => isWhole)
+      const cut = runs.filter(({ isWhole }) => !isWhole)
+      yield* Tallies.each(sql, tenant, whole, "totals", (bytes) => Tallies.decode(bytes, ranking.add))
+      yield* Tallies.each(sql, tenant, cut, "sums", (bytes) => Tallies.decode(bytes, within(ranking.add)))
+      for (const bytes of tail) Tallies.decode(bytes, within(ranking.add))
+      const spread = new Spread(asked, ranking.keys(yield* keysOf(by, ranking.dimensions()), asked.top))
+      yield* Tallies.each(sql, tenant, runs, "sums", (bytes) => Tallies.decode(bytes, within(spread.add)))
+      for (const [i, bytes] of tail.entries()) {
+        if (i > 0) yield* turn
+        Tallies.decode(bytes, within(spread.add))
+      }
+      return yield* setOf(spread, by)
+    },
+    walks.withPermits(1),
+    Effect.orDie
+  )
+
+  const byPayer: SeriesContract["byPayer"] = Effect.fn("Series.byPayer")(function* (asked) {
+    const { account_id, end, start } = asked
+    const rows = yield* Effect.orDie(
+      sql<Sum>`SELECT at, payer AS key, SUM(requests) AS requests, SUM(successes) AS successes,
+          SUM(prompt_tokens + completion_tokens) AS tokens, CAST(SUM(cost) AS TEXT) AS cost FROM (
+          SELECT start AS at, billing_account_id AS payer, requests, successes, prompt_tokens, completion_tokens, cost
+          FROM tollgate_usage_by_payer WHERE account_id = ${account_id} AND start >= ${start} AND start < ${end}
+          UNION ALL SELECT r.at - r.at % ${sql.literal(`${day}`)}, d.billing_account_id, 1, r.success, r.prompt_tokens,
+            r.completion_tokens, r.cost FROM ${tailsWith(sql, "account_id", account_id)}
+          WHERE +d.account_id = ${account_id} AND r.at >= ${start} AND r.at < ${end}
+        ) sums GROUP BY at, payer`
+    )
+    const ranking = new Ranking()
+    const payers = [...new Set(rows.map(({ key }) => key))]
+    const places = new Map(payers.map((payer, place) => [payer, place]))
+    const keys = new Map(payers.map((payer, place) => [place, tenantOf(payer) as string]))
+    const sums = (give: Tallies.Give) => {
+      for (const { at, cost, key, requests, successes, tokens } of rows) {
+        give(Tallies.hourOf(at), places.get(key)!, requests, requests - successes, tokens, valueOf(BigInt(cost)))
+      }
+    }
+    sums(ranking.add)
+    const spread = new Spread({ ...asked, grain: "day" }, ranking.keys(keys, asked.top))
+    sums(spread.add)
+    return yield* setOf(spread, "payer")
+  }, walks.withPermits(1))
+
+  return { of, byPayer } satisfies SeriesContract
+})
+
+/** Amounts that add up exactly: as doubles while these are exact, which takes a tenth of what bigints do. */
+class Amounts {
+  private readonly low: Float64Array
+  private readonly high: BigInt64Array
+
+  constructor(places: number) {
+    this.low = new Float64Array(places)
+    this.high = new BigInt64Array(places)
+  }
+
+  add(place: number, amount: Value): void {
+    if (typeof amount === "bigint") return void (this.high[place]! += amount)
+    const sum = this.low[place]! + amount
+    if (sum <= exactMax) return void (this.low[place] = sum)
+    this.high[place]! += BigInt(this.low[place]!)
+    this.low[place] = amount
+  }
+
+  amounts(from: number, to: number): BigInt64Array {
+    return this.high.subarray(from, to).map((high, place) => high + BigInt(this.low[from + place]!))
+  }
+}
+
+/** What dimensions come to in the window, to say which of them are told apart. */
+class Ranking {
+  private readonly sums = new Map<number, { cost: Value; requests: number }>()
+
+  readonly add: Tallies.Give = (_, dimensions, requests, _failures, _tokens, cost) => {
+    const sum = this.sums.get(dimensions)
+    if (sum === undefined) return void this.sums.set(dimensions, { cost, requests })
+    sum.cost = plus(sum.cost, cost)
+    sum.requests += requests
+  }
+
+  dimensions(): Iterable<number> {
+    return this.sums.keys()
+  }
+
+  /** The dearest keys, and which of them each of the dimensions belongs to: `named.length` stands for all others. */
+  keys(keyOf: ReadonlyMap<number, string>, top: number): Keys {
+    const byKey = new Map<string, { cost: Value; requests: number }>()
+    for (const [dimensions, { cost, requests }] of this.sums) {
+      const key = keyOf.get(dimensions)!
+      const sum = byKey.get(key) ?? { cost: 0, requests: 0 }
+      byKey.set(key, { cost: plus(sum.cost, cost), requests: sum.requests + requests })
+    }
+    const order = [...byKey].sort(
+      ([a, x], [b, y]) => (x.cost === y.cost ? y.requests - x.requests : y.cost > x.cost ? 1 : -1) || (a < b ? -1 : 1)
+    )
+    const named = order.slice(0, top).map(([key]) => key)
+    const places = new Map(named.map((key, place) => [key, place]))
+    return {
+      named,
+      hasOthers: order.length > top,
+      placeOf: new Map([...this.sums.keys()].map((one) => [one, places.get(keyOf.get(one)!) ?? named.length]))
+    }
+  }
+}
+
+interface Keys {
+  readonly named: ReadonlyArray<string>
+  readonly hasOthers: boolean
+  readonly placeOf: ReadonlyMap<number, number>
+}
+
+/** The sums of each key, and of all others, spread over the buckets of a window. */
+class Spread {
+  readonly buckets: Buckets
+  readonly keys: Keys
+  /** How many buckets there are, and the hours of each. */
+  readonly length: number
+  private readonly hours: number
+  private readonly first: number
+  private readonly cost: Amounts
+  private readonly requests: Float64Array
+  private readonly failures: Float64Array
+  private readonly tokens: Float64Array
+
+  constructor(buckets: Buckets, keys: Keys) {
+    const { end, grain, start } = buckets
+    this.buckets = buckets
+    this.keys = keys
+    this.length = (end - start) / millisOf[grain]
+    this.hours = millisOf[grain] / hour
+    this.first = Tallies.hourOf(start)
+    const places = this.length * (keys.named.length + 1)
+    this.cost = new Amounts(places)
+    this.requests = new Float64Array(places)
+    this.failures = new Float64Array(places)
+    this.tokens = new Float64Array(places)
+  }
+
+  readonly add: Tallies.Give = (hour, dimensions, requests, failures, tokens, cost) => {
+    const place = this.keys.placeOf.get(dimensions)! * this.length + Math.floor((hour - this.first) / this.hours)
+    this.cost.add(place, cost)
+    this.requests[place]! += requests
+    this.failures[place]! += failures
+    this.tokens[place]! += tokens
+  }
+
+  one(key: string | null, place: number): OneSeries {
+    const [from, to] = [place * this.length, (place + 1) * this.length]
+    const columns: Columns = {
+      cost: this.cost.amounts(from, to),
+      requests: this.requests.subarray(from, to),
+      failures: this.failures.subarray(from, to),
+      tokens: this.tokens.subarray(from, to)
+    }
+    return { key, total: totalOf(columns), ...columns }
+  }
+}
+
+/** How many buckets take so long that others have a turn. */
+export const longMin = 1000
+
+/** The series of a spread; others have a turn before each that is long. */
+const setOf = Effect.fnUntraced(function* (spread: Spread, by: SeriesSet["by"]) {
+  const { end, grain, start } = spread.buckets
+  const { hasOthers, named } = spread.keys
+  const keys = hasOthers ? [...named, null] : named
+  const series: Array<OneSeries> = []
+  for (const [place, key] of keys.entries()) {
+    if (spread.length > longMin) yield* turn
+    series.push(spread.one(key, place))
+  }
+  const total = series.map((one) => one.total).reduce(added, { cost: 0n, requests: 0, failures: 0, tokens: 0 })
+  return { by, grain, start, end, series, total } satisfies SeriesSet
+})
+
+const totalOf = ({ cost, failures, requests, tokens }: Columns): Total => ({
+  cost: cost.reduce((sum, one) => sum + one, 0n),
+  requests: requests.reduce((sum, one) => sum + one, 0),
+  failures: failures.reduce((sum, one) => sum + one, 0),
+  tokens: tokens.reduce((sum, one) => sum + one, 0)
+})
+
+const added = (a: Total, b: Total): Total => ({
+  cost: a.cost + b.cost,
+  requests: a.requests + b.requests,
+  failures: a.failures + b.failures,
+  tokens: a.tokens + b.tokens
+})

@@ -1,0 +1,367 @@
+/** Sums of usage over a window: what the rollups hold, and the tails that are not yet in them, in one statement. */
+import { SqlClient } from "@effect/sql/SqlClient"
+import type { Fragment } from "@effect/sql/Statement"
+import { Context, Effect, Layer } from "effect"
+import type { Actor } from "../../kernel/Caller.ts"
+import { billingAccountOf, tenantOf } from "../../kernel/Ids.ts"
+import type { AccountId, BillingAccountId, TenantId } from "../../kernel/Ids.ts"
+import { day } from "../../kernel/Moment.ts"
+import { fromRow } from "../../kernel/Money.ts"
+import type { Nano } from "../../kernel/Money.ts"
+import { inPieces, turn } from "../../kernel/Pieces.ts"
+import { tailsOf, tailsWith } from "../../books/ledger/Tails.ts"
+import * as Numbers from "./Numbers.ts"
+import type { DataPoint, Rollup, RollupName, Summary, Totals, UsageType } from "./Usage.ts"
+import { partsOf, wholeDays } from "./Window.ts"
+import type { Part, Window } from "./Window.ts"
+
+/** Money is nano-USD, times milliseconds since 1970. */
+export interface SumsContract {
+  /** The calls of the caller's account in the credential's tenant, to the millisecond. */
+  readonly summary: (asked: { readonly caller: Actor; readonly window: Window }) => Effect.Effect<Summary>
+  /** The calls made with the tenant's credentials, whoever paid, by whole UTC days. Periods without calls are absent. */
+  readonly rollup: (asked: RollupAsked) => Effect.Effect<Rollup>
+  /** What each billing account paid for an account's calls, in whichever tenant they were made, by whole UTC days. */
+  readonly byPayer: (asked: { readonly account_id: AccountId; readonly window: Window }) => Effect.Effect<PayerSums>
+  /** What the tenant's billing account paid, whoever called. */
+  readonly paid: (asked: PaidAsked) => Effect.Effect<Paid>
+}
+
+/** A filter that is left out lets every call through. */
+export interface RollupAsked {
+  readonly tenant_id: TenantId
+  readonly rollup: RollupName
+  readonly window: Window
+  /** Empty: calls without an application, by user token. */
+  readonly application_id?: string | undefined
+  readonly usage_type?: UsageType | undefined
+  readonly provider?: string | undefined
+}
+
+export interface PaidAsked {
+  readonly tenant_id: TenantId
+  readonly rollup: RollupName
+  readonly window: Window
+  /** Who is told apart from all others. */
+  readonly viewer: AccountId
+  /** Whose periods are given by themselves; unless they are named, those for whom the most was paid, up to `most`. */
+  readonly named: ReadonlyArray<AccountId> | { readonly most: number }
+}
+
+/** Periods in which nobody of them called are absent; the earliest comes first. */
+export interface Paid {
+  /** Of everybody who called. */
+  readonly callers: ReadonlyArray<{ readonly account_id: AccountId; readonly totals: Totals }>
+  readonly viewer: ReadonlyArray<DataPoint>
+  readonly others: ReadonlyArray<DataPoint>
+  readonly named: ReadonlyMap<AccountId, ReadonlyArray<DataPoint>>
+}
+
+export interface PayerSums {
+  readonly window: Window
+  readonly totals: Totals
+  /** The dearest first. */
+  readonly sources: ReadonlyArray<
+    Totals & {
+      readonly billing_account_id: BillingAccountId
+      readonly tenant_id: TenantId
+      readonly kind: "own" | "team"
+    }
+  >
+}
+
+export class Sums extends Context.Tag("tollgate/usage/Sums")<Sums, SumsContract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(Sums, make))
+}
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient
+  const numbers = Numbers.make(sql)
+
+  const summary: SumsContract["summary"] = Effect.fn("Sums.summary")(function* ({ caller, window: { end, start } }) {
+    return yield* Effect.orDie(
+      Effect.gen(function* () {
+        // An end behind the latest record is no end: so "until now" cuts no hour in two.
+        const latest = yield* numbers.latest(caller.tenant_id)
+        const open = end !== null && latest !== undefined && latest < end
+        const parts = partsOf({ start, end: open ? null : end })
+        return summed((yield* Effect.forEach(parts, (part) => sumsOf(caller, part))).flat())
+      })
+    )
+  })
+
+  /** The sums of a part: from the rollup of its grain, or from the records themselves where it is less than an hour. */
+  const sumsOf = Effect.fnUntraced(function* ({ account_id, tenant_id }: Actor, { end, grain, start }: Part) {
+    if (grain !== null) {
+      return yield* sql<SumRow>`SELECT model, endpoint, ${sql.literal(sumSelection)} FROM (
+          SELECT model, endpoint, ${sql.literal(sumColumns)} FROM tollgate_usage_by_caller
+          WHERE tenant_id = ${tenant_id} AND account_id = ${account_id} AND grain = ${grain}
+            AND start >= ${start} AND start < ${end}
+          UNION ALL SELECT d.model, d.endpoint, ${sql.literal(recordColumns)} FROM ${tailOf(tenant_id)}
+          WHERE +d.account_id = ${account_id} AND r.at >= ${start} AND r.at < ${end}
+        ) sums GROUP BY model, endpoint`
+    }
+    const range = yield* numbers.range(tenant_id, { start, end })
+    // `+`: the dimensions are found by number, whatever SQLite has heard of their table.
+    const pieces = yield* inPieces(
+      range,
+      (piece) => sql<SumRow>`SELECT model, endpoint, ${sql.literal(sumSelection)} FROM (
+          SELECT d.model, d.endpoint, ${sql.literal(recordColumns)}
+          FROM ${numbers.described(tenant_id, piece)} AND +d.account_id = ${account_id}
+        ) sums GROUP BY model, endpoint`
+    )
+    return pieces.flat()
+  })
+
+  const tailOf = (tenant: string): Fragment => tailsOf(sql, sql`SELECT ${tenant} AS id`)
+
+  const rollup: SumsContract["rollup"] = Effect.fn("Sums.rollup")(function* (asked) {
+    const { application_id, provider, rollup: by, tenant_id, usage_type, window } = asked
+    const { end, start } = wholeDays(window)
+    const only = (column: string, value: string | undefined) =>
+      value === undefined ? sql.literal("") : sql`AND +${sql.literal(column)} = ${value}`
+    const filters = sql`${only("application_id", application_id)} ${only("usage_type", usage_type)} ${only("provider", provider)}`
+    const rows = yield* Effect.orDie(
+      sql<PointRow>`SELECT ${periodOf(sql, by)} AS timestamp, ${sql.literal(sumSelection)} FROM (
+          SELECT start, ${sql.literal(sumColumns)} FROM tollgate_usage_by_tenant
+          WHERE tenant_id = ${tenant_id} AND start >= ${start} AND start < ${end} ${filters}
+          UNION ALL SELECT ${sql.literal(dayOfRecord)}, ${sql.literal(recordColumns)} FROM ${tailOf(tenant_id)}
+          WHERE r.at >= ${start} AND r.at < ${end} ${filters}
+        ) sums GROUP BY 1 ORDER BY 1`
+    )
+    return { rollup: by, start_date: window.start, end_date: window.end, data_points: rows.map(pointOf) }
+  })
+
+  const byPayer: SumsContract["byPayer"] = Effect.fn("Sums.byPayer")(function* ({ account_id, window }) {
+    const { end, start } = wholeDays(window)
+    const rows = yield* Effect.orDie(
+      sql<PayerRow>`SELECT billing_account_id, billing_source_kind AS kind, SUM(requests) AS requests,
+          SUM(prompt_tokens + completion_tokens) AS tokens, CAST(SUM(cost) AS TEXT) AS cost FROM (
+          SELECT billing_account_id, billing_source_kind, ${sql.literal(sumColumns)} FROM tollgate_usage_by_payer
+          WHERE account_id = ${account_id} AND start >= ${start} AND start < ${end}
+          UNION ALL SELECT d.billing_account_id, d.billing_source_kind, ${sql.literal(recordColumns)}
+          FROM ${tailsWith(sql, "account_id", account_id)}
+          WHERE +d.account_id = ${account_id} AND r.at >= ${start} AND r.at < ${end}
+        ) sums GROUP BY 1, 2 ORDER BY SUM(cost) DESC, 1, 2`
+    )
+    const sources = rows.map((row) => ({
+      billing_account_id: row.billing_account_id,
+      tenant_id: tenantOf(row.billing_account_id),
+      kind: row.kind,
+      total_requests: row.requests,
+      total_tokens: row.tokens,
+      total_cost: fromRow(row.cost)
+    }))
+    return { window, totals: added(sources), sources }
+  })
+
+  // One statement, so that nothing is folded from a tail into the rollups between its parts; what it gives is summed, since a year of a
+  // large team is a row for each of its members and days.
+  const paid: SumsContract["paid"] = Effect.fn("Sums.paid")(function* ({ named, rollup, tenant_id, viewer, window }) {
+    const { end, start } = wholeDays(window)
+    const payer = billingAccountOf(tenant_id)
+    const period = periodOf(sql, rollup)
+    const [columns, sums, sumsOfSums] = [sumColumns, sumSelection, sumOfSums].map((text) => sql.literal(text))
+    const rolled = sql`tollgate_usage_by_payer WHERE billing_account_id = ${payer} AND start >= ${start} AND start < ${end}`
+    const few =
+      "most" in named
+        ? sql`SELECT account_id FROM callers ORDER BY CAST(cost AS BIGINT) DESC, ${period}, account_id LIMIT ${named.most}`
+        : sql`SELECT value AS account_id FROM json_each(${JSON.stringify(named)})`
+    const isFew = sql`account_id IN (SELECT account_id FROM few)`
+    // A year of 200 people is 0.1 s of one statement.
+    yield* turn
+    const rows = yield* Effect.orDie(
+      sql<PaidRow>`WITH tail AS MATERIALIZED (
+          SELECT ${sql.literal(dayOfRecord)}, d.account_id, ${sql.literal(recordColumns)}
+          FROM ${tailsWith(sql, "billing_account_id", payer)}
+          WHERE +d.billing_account_id = ${payer} AND r.at >= ${start} AND r.at < ${end}
+        ),
+        callers AS MATERIALIZED (
+          SELECT account_id, MIN(start) AS start, ${sums} FROM (
+            SELECT start, account_id, ${columns} FROM ${rolled} UNION ALL SELECT start, account_id, ${columns} FROM tail
+          ) paid GROUP BY account_id
+        ),
+        few AS MATERIALIZED (SELECT account_id FROM (${few}) named UNION SELECT ${viewer}),
+        few_days AS MATERIALIZED (
+          SELECT account_id, start, ${sumsOfSums} FROM ${rolled} AND ${isFew} GROUP BY start, account_id
+          UNION ALL SELECT account_id, start, ${columns} FROM tail WHERE ${isFew}
+        ),
+        other_days AS MATERIALIZED (
+          SELECT start, ${sumsOfSums} FROM ${rolled} AND account_id <> ${viewer} GROUP BY start
+          UNION ALL SELECT start, ${columns} FROM tail WHERE account_id <> ${viewer}
+        )
+        SELECT 0 AS part, account_id, ${period} AS timestamp, ${columns} FROM callers
+        UNION ALL SELECT 1, account_id, ${period}, ${sums} FROM few_days GROUP BY 2, 3
+        UNION ALL SELECT 2, '', ${period}, ${sums} FROM other_days GROUP BY 3
+        ORDER BY 1, 3, 2`
+    )
+    const [callers, several, others] = [0, 1, 2].map((part) => rows.filter((row) => row.part === part))
+    const pointsOf = (account: AccountId) => several!.filter(({ account_id }) => account_id === account).map(pointOf)
+    const chosen = "most" in named ? dearest(callers!, named.most) : named
+    return {
+      callers: callers!.map((row) => {
+        const { total_cost, total_requests, total_tokens } = pointOf(row)
+        return { account_id: row.account_id, totals: { total_requests, total_tokens, total_cost } }
+      }),
+      viewer: pointsOf(viewer),
+      others: others!.map(pointOf),
+      named: new Map(chosen.map((account) => [account, pointsOf(account)]))
+    }
+  })
+
+  return { summary, rollup, byPayer, paid } satisfies SumsContract
+})
+
+const sumColumns = "requests, successes, prompt_tokens, completion_tokens, units, cost, latency_ms"
+
+const sumSelection = `SUM(requests) AS requests, SUM(successes) AS successes, SUM(prompt_tokens) AS prompt_tokens,
+  SUM(completion_tokens) AS completion_tokens, SUM(units) AS units, CAST(SUM(cost) AS TEXT) AS cost,
+  SUM(latency_ms) AS latency_ms`
+
+/** Sums that are summed once more. */
+const sumOfSums = sumColumns.replaceAll(/\w+/g, "SUM($&) AS $&")
+
+/** What a record adds to the sums, and the day that it adds it to. */
+const recordColumns = `1 AS requests, r.success AS successes, r.prompt_tokens, r.completion_tokens, r.units, r.cost, r.latency_ms`
+const dayOfRecord = `r.at - r.at % ${day} AS start`
+
+// ---- summary ------------------------------------------------------------------------------------------------------------
+
+interface SumRow {
+  readonly model: string
+  readonly endpoint: string
+  readonly requests: number
+  readonly successes: number
+  readonly prompt_tokens: number
+  readonly completion_tokens: number
+  readonly cost: string
+  readonly latency_ms: number
+}
+
+interface Total {
+  readonly name: string
+  requests: number
+  successes: number
+  prompt_tokens: number
+  completion_tokens: number
+  cost: Nano
+  latency_ms: number
+}
+
+const summed = (rows: ReadonlyArray<SumRow>): Summary => {
+  const [all = nothing("")] = totals(rows, () => "")
+  return {
+    total_requests: all.requests,
+    successful_requests: all.successes,
+    failed_requests: all.requests - all.successes,
+    total_tokens: all.prompt_tokens + all.completion_tokens,
+    prompt_tokens: all.prompt_tokens,
+    completion_tokens: all.completion_tokens,
+    total_cost: all.cost,
+    average_latency_ms: all.requests === 0 ? 0 : all.latency_ms / all.requests,
+    model_breakdown: totals(rows, (row) => row.model).map((total) => ({
+      model: total.name,
+      request_count: total.requests,
+      total_tokens: total.prompt_tokens + total.completion_tokens,
+      prompt_tokens: total.prompt_tokens,
+      completion_tokens: total.completion_tokens,
+      total_cost: total.cost
+    })),
+    endpoint_breakdown: totals(rows, (row) => row.endpoint).map((total) => ({
+      endpoint: total.name,
+      request_count: total.requests,
+      total_tokens: total.prompt_tokens + total.completion_tokens,
+      total_cost: total.cost
+    }))
+  }
+}
+
+const nothing = (name: string): Total => ({
+  name,
+  requests: 0,
+  successes: 0,
+  prompt_tokens: 0,
+  completion_tokens: 0,
+  cost: 0n,
+  latency_ms: 0
+})
+
+/** One total for each name among the rows: the dearest first, then by name. */
+const totals = (rows: ReadonlyArray<SumRow>, nameOf: (row: SumRow) => string): ReadonlyArray<Total> => {
+  const byName = new Map<string, Total>()
+  for (const row of rows) {
+    const name = nameOf(row)
+    const total = byName.get(name) ?? nothing(name)
+    byName.set(name, total)
+    total.requests += row.requests
+    total.successes += row.successes
+    total.prompt_tokens += row.prompt_tokens
+    total.completion_tokens += row.completion_tokens
+    total.cost += fromRow(row.cost)
+    total.latency_ms += row.latency_ms
+  }
+  return [...byName.values()].sort((a, b) =>
+    a.cost === b.cost ? (a.name < b.name ? -1 : 1) : a.cost > b.cost ? -1 : 1
+  )
+}
+
+// ---- rollup -------------------------------------------------------------------------------------------------------------
+
+/** The first instant of the period that a day belongs to. */
+const periodOf = (sql: SqlClient, rollup: RollupName): Fragment => {
+  if (rollup === "daily") return sql.literal("start")
+  const unit = rollup === "monthly" ? "month" : "year"
+  return sql.literal(
+    sql.onDialectOrElse({
+      pg: () =>
+        `CAST(extract(epoch FROM date_trunc('${unit}', to_timestamp(start / 1000.0) AT TIME ZONE 'UTC')) * 1000 AS bigint)`,
+      orElse: () => `unixepoch(start / 1000, 'unixepoch', 'start of ${unit}') * 1000`
+    })
+  )
+}
+
+interface PayerRow {
+  readonly billing_account_id: BillingAccountId
+  readonly kind: "own" | "team"
+  readonly requests: number
+  readonly tokens: number
+  readonly cost: string
+}
+
+/** The sum of sums. */
+export const added = (parts: ReadonlyArray<Totals>): Totals => ({
+  total_requests: parts.reduce((sum, part) => sum + part.total_requests, 0),
+  total_tokens: parts.reduce((sum, part) => sum + part.total_tokens, 0),
+  total_cost: parts.reduce((sum, part) => sum + part.total_cost, 0n)
+})
+
+interface PointRow extends Omit<SumRow, "model" | "endpoint"> {
+  readonly timestamp: number
+  readonly units: number
+}
+
+/** `part`: 0 for a caller's sum, whose `timestamp` is that of the first period; 1 for the viewer or one of the named; 2 for all but the viewer. */
+interface PaidRow extends PointRow {
+  readonly part: number
+  readonly account_id: AccountId
+}
+
+/** Those who cost the most, as the statement chooses them: of two that cost the same the one who called first. */
+const dearest = (callers: ReadonlyArray<PaidRow>, most: number): ReadonlyArray<AccountId> =>
+  callers
+    .map((row) => ({ account_id: row.account_id, cost: fromRow(row.cost) }))
+    .sort((a, b) => (a.cost === b.cost ? 0 : a.cost > b.cost ? -1 : 1))
+    .slice(0, most)
+    .map(({ account_id }) => account_id)
+
+const pointOf = (row: PointRow): DataPoint => ({
+  timestamp: row.timestamp,
+  total_requests: row.requests,
+  total_tokens: row.prompt_tokens + row.completion_tokens,
+  prompt_tokens: row.prompt_tokens,
+  completion_tokens: row.completion_tokens,
+  units: row.units,
+  total_cost: fromRow(row.cost),
+  success_count: row.successes,
+  failure_count: row.requests - row.successes
+})

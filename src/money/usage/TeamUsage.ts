@@ -1,0 +1,141 @@
+/** What a team's pool paid, and for whom. */
+import { Context, Effect, Either, Layer } from "effect"
+import type { Caller } from "../../kernel/Caller.ts"
+import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import type { AccountId, TenantId } from "../../kernel/Ids.ts"
+import { isTeam } from "../../people/tenants/Account.ts"
+import type { Member } from "../../people/tenants/Account.ts"
+import { NotAMember } from "../../people/tenants/Problems.ts"
+import { Tenants } from "../../people/tenants/Tenants.ts"
+import { TeamPlanRequired } from "./Problems.ts"
+import { added, Sums } from "./Sums.ts"
+import { teamMembersMax } from "./Usage.ts"
+import type { DataPoint, RollupName, TeamUsage as Team } from "./Usage.ts"
+import type { Window } from "./Window.ts"
+
+export interface TeamUsageContract {
+  /** For any active member of a tenant that is a team. Money is nano-USD, times milliseconds since 1970. */
+  readonly of: (
+    asked: TeamAsked & { readonly caller: Pick<Caller, "account_id"> }
+  ) => Effect.Effect<Team, NotAMember | TeamPlanRequired | InvalidRequest>
+  /** The tenant's members, and the caller among them; refuses as `of` does who may not see its usage. */
+  readonly roster: (asked: {
+    readonly caller: Pick<Caller, "account_id">
+    readonly tenant_id: TenantId
+  }) => Effect.Effect<
+    { readonly members: ReadonlyArray<Member>; readonly viewer: Member },
+    NotAMember | TeamPlanRequired
+  >
+}
+
+export interface TeamAsked {
+  readonly tenant_id: TenantId
+  readonly rollup: RollupName
+  readonly window: Window
+  /** Up to five accounts that the answer is limited to; of the whole team where it is left out. */
+  readonly members?: ReadonlyArray<AccountId> | undefined
+}
+
+export class TeamUsage extends Context.Tag("tollgate/usage/TeamUsage")<TeamUsage, TeamUsageContract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(TeamUsage, make))
+}
+
+const make = Effect.gen(function* () {
+  const tenants = yield* Tenants
+  const sums = yield* Sums
+
+  const roster: TeamUsageContract["roster"] = Effect.fnUntraced(function* ({ caller, tenant_id }) {
+    const members = yield* tenants.members(tenant_id)
+    const viewer = members.find(({ account_id, status }) => account_id === caller.account_id && status === "active")
+    if (viewer === undefined) return yield* new NotAMember({ tenant_id })
+    if (!isTeam(yield* tenants.plan(tenant_id))) return yield* new TeamPlanRequired({ tenant_id })
+    return { members, viewer }
+  })
+
+  const of: TeamUsageContract["of"] = Effect.fn("TeamUsage.of")(function* (asked) {
+    const { rollup, tenant_id, window } = asked
+    const { account_id } = asked.caller
+    const { members: present, viewer } = yield* roster(asked)
+    const chosen = asked.members === undefined ? undefined : yield* fewMembers(asked.members)
+
+    const paid = yield* sums.paid({
+      tenant_id,
+      rollup,
+      window,
+      viewer: account_id,
+      named: chosen ?? { most: teamMembersMax }
+    })
+    const spent = new Map(paid.callers.map(({ account_id, totals }) => [account_id, totals]))
+    const there = new Set(present.map((member) => member.account_id))
+    const gone = yield* tenants.named([...spent.keys()].filter((account) => !there.has(account)))
+    const isWanted = (account: AccountId): boolean => chosen === undefined || chosen.includes(account)
+    const members = [
+      ...present.map(({ account_id: account, email, name, role, status }) => ({
+        account_id: account,
+        name,
+        email,
+        role,
+        status,
+        in_roster: true,
+        is_viewer: account === account_id,
+        totals: spent.get(account) ?? added([])
+      })),
+      ...gone.map(({ email, id, name }) => ({
+        account_id: id,
+        name,
+        email,
+        role: null,
+        status: "removed" as const,
+        in_roster: false,
+        is_viewer: false,
+        totals: spent.get(id) ?? added([])
+      }))
+    ].filter((member) => isWanted(member.account_id))
+    return {
+      window,
+      rollup,
+      tenant_id,
+      viewer: { account_id, role: viewer.role },
+      totals: added([...spent.values()]),
+      members,
+      series: {
+        team: together([...paid.viewer, ...paid.others]),
+        viewer: paid.viewer,
+        others: paid.others,
+        members: Object.fromEntries(paid.named)
+      }
+    }
+  })
+
+  return { of, roster } satisfies TeamUsageContract
+})
+
+/** The accounts, if they are not too many. */
+export const fewMembers = (
+  accounts: ReadonlyArray<AccountId>
+): Either.Either<ReadonlyArray<AccountId>, InvalidRequest> =>
+  accounts.length <= teamMembersMax
+    ? Either.right(accounts)
+    : Either.left(new InvalidRequest({ field: "members", rule: `up to ${teamMembersMax} account ids` }))
+
+/** One data point for each period, the earliest first. */
+const together = (points: ReadonlyArray<DataPoint>): ReadonlyArray<DataPoint> => {
+  const periods = new Map<number, DataPoint>()
+  for (const point of points) {
+    const there = periods.get(point.timestamp)
+    periods.set(point.timestamp, there === undefined ? point : sum(there, point))
+  }
+  return [...periods.values()].sort((a, b) => a.timestamp - b.timestamp)
+}
+
+const sum = (a: DataPoint, b: DataPoint): DataPoint => ({
+  timestamp: a.timestamp,
+  total_requests: a.total_requests + b.total_requests,
+  total_tokens: a.total_tokens + b.total_tokens,
+  prompt_tokens: a.prompt_tokens + b.prompt_tokens,
+  completion_tokens: a.completion_tokens + b.completion_tokens,
+  units: a.units + b.units,
+  total_cost: a.total_cost + b.total_cost,
+  success_count: a.success_count + b.success_count,
+  failure_count: a.failure_count + b.failure_count
+})

@@ -1,0 +1,290 @@
+/** What is shown of metered calls: the record that each left, the sums of many, and how either is asked for. */
+import { Schema } from "effect"
+import { Moment } from "../../kernel/Moment.ts"
+import { Usd } from "../../kernel/Money.ts"
+import { AccountId, TenantId } from "../../kernel/Ids.ts"
+import type { TokenDetail } from "../../kernel/TokenDetails.ts"
+import { PageQuery, Paginated } from "../../kernel/Page.ts"
+import { MembershipStatus, Role } from "../../people/tenants/Account.ts"
+
+// ---- records ------------------------------------------------------------------------------------------------------------
+
+const Tokens = Schema.optionalWith(Schema.Int, { exact: true })
+
+const TokenDetails = Schema.Struct({
+  cached_audio_tokens: Tokens,
+  cached_tokens: Tokens,
+  cache_write_tokens: Tokens,
+  cache_write_1h_tokens: Tokens,
+  prompt_audio_tokens: Tokens,
+  prompt_image_tokens: Tokens,
+  reasoning_tokens: Tokens,
+  completion_audio_tokens: Tokens,
+  completion_image_tokens: Tokens
+} satisfies { readonly [Name in TokenDetail]: typeof Tokens })
+
+export interface UsageRecord extends Schema.Schema.Type<typeof UsageRecord> {}
+export const UsageRecord = Schema.Struct({
+  id: Schema.String,
+  timestamp: Moment,
+  account_id: Schema.String,
+  /** Of the credential that called. */
+  tenant_id: Schema.String,
+  usage_type: Schema.Literal("inference", "tool"),
+  model: Schema.String,
+  provider: Schema.String,
+  prompt_tokens: Schema.Int,
+  completion_tokens: Schema.Int,
+  total_tokens: Schema.Int,
+  units: Schema.Number,
+  cost: Usd,
+  /** What the balance could not pay; absent where it paid all. */
+  uncollected: Schema.optionalWith(Usd, { exact: true }),
+  /** Milliseconds. */
+  latency: Schema.Number,
+  success: Schema.Boolean,
+  error_type: Schema.optionalWith(Schema.String, { exact: true }),
+  endpoint: Schema.String,
+  billing_account_id: Schema.String,
+  billing_source_tenant_id: Schema.String,
+  billing_source_kind: Schema.Literal("own", "team"),
+  /** Present where the numbers are not the provider's own. */
+  usage_source: Schema.optionalWith(Schema.Literal("counted", "estimated"), { exact: true }),
+  /** Of the tokens those that vendors bill apart, by their kinds; absent where there are none. */
+  token_details: Schema.optionalWith(TokenDetails, { exact: true })
+}).annotations({ identifier: "UsageRecord" })
+
+export const sorts = ["timestamp", "cost", "total_tokens", "latency"] as const
+export type Sort = (typeof sorts)[number]
+
+export const usageTypes = ["inference", "tool"] as const
+export type UsageType = (typeof usageTypes)[number]
+
+export const directions = ["asc", "desc"] as const
+export type Direction = (typeof directions)[number]
+
+/** A text that the service checks by itself, since its refusal has words of its own. */
+const text = (description: string) => Schema.optionalWith(Schema.String.annotations({ description }), { exact: true })
+
+const oneOf = (values: ReadonlyArray<string>, description: string) =>
+  Schema.optionalWith(Schema.String.annotations({ jsonSchema: { type: "string", enum: [...values], description } }), {
+    exact: true
+  })
+
+const dates = {
+  start_date: text("RFC 3339; the first instant inside"),
+  end_date: text("RFC 3339; the first instant behind the window. A bare date includes its day")
+}
+
+export interface RecordsQuery extends Schema.Schema.Type<typeof RecordsQuery> {}
+export const RecordsQuery = Schema.Struct({
+  ...PageQuery,
+  ...dates,
+  sort: oneOf(sorts, "timestamp, unless said otherwise"),
+  direction: oneOf(directions, "desc, unless said otherwise"),
+  model: text("Only calls of this model. Filtered records are sorted by time"),
+  provider: text("Only calls that this provider served"),
+  endpoint: text("Only calls of this endpoint"),
+  account_id: text("Only calls of this account"),
+  application_id: text("Only calls with a key of this application; empty: calls by user token"),
+  billing_source_tenant_id: text("Only calls that this tenant paid"),
+  usage_type: oneOf(usageTypes, "Only calls of this type"),
+  success: oneOf(["true", "false"], "Only calls that succeeded, or that failed"),
+  cursor: text("`next_cursor` of the page before: goes on where that one ended")
+})
+
+export interface RecordPage extends Schema.Schema.Type<typeof RecordPage> {}
+export const RecordPage = Schema.Struct({
+  ...Paginated(UsageRecord).fields,
+  /** Null at the end. */
+  next_cursor: Schema.NullOr(Schema.String)
+}).annotations({ identifier: "UsageRecordPage" })
+
+// ---- summary ------------------------------------------------------------------------------------------------------------
+
+export interface SummaryQuery extends Schema.Schema.Type<typeof SummaryQuery> {}
+export const SummaryQuery = Schema.Struct({
+  start_time: text("RFC 3339, date and time; the first instant inside"),
+  end_time: text("RFC 3339, date and time; the first instant behind the window")
+})
+
+export interface Summary extends Schema.Schema.Type<typeof Summary> {}
+export const Summary = Schema.Struct({
+  total_requests: Schema.Int,
+  successful_requests: Schema.Int,
+  failed_requests: Schema.Int,
+  total_tokens: Schema.Int,
+  prompt_tokens: Schema.Int,
+  completion_tokens: Schema.Int,
+  total_cost: Usd,
+  /** 0 where there were no calls. */
+  average_latency_ms: Schema.Number,
+  model_breakdown: Schema.Array(
+    Schema.Struct({
+      model: Schema.String,
+      request_count: Schema.Int,
+      total_tokens: Schema.Int,
+      prompt_tokens: Schema.Int,
+      completion_tokens: Schema.Int,
+      total_cost: Usd
+    })
+  ),
+  endpoint_breakdown: Schema.Array(
+    Schema.Struct({
+      endpoint: Schema.String,
+      request_count: Schema.Int,
+      total_tokens: Schema.Int,
+      total_cost: Usd
+    })
+  )
+}).annotations({ identifier: "UsageSummary" })
+
+// ---- rollup -------------------------------------------------------------------------------------------------------------
+
+export const rollups = ["daily", "monthly", "annual"] as const
+export type RollupName = (typeof rollups)[number]
+
+export interface RollupQuery extends Schema.Schema.Type<typeof RollupQuery> {}
+export const RollupQuery = Schema.Struct({
+  rollup: oneOf(rollups, "Required: the width of a data point"),
+  start_date: text("RFC 3339; the whole UTC day that it falls into is counted"),
+  end_date: text("RFC 3339; whole UTC days before it are counted, the one that it falls into too"),
+  application_id: text("Only calls with a key of this application"),
+  usage_type: oneOf(usageTypes, "Only calls of this type"),
+  provider: text("Only calls that this provider served")
+})
+
+/** A period in which there was at least one call. */
+export interface DataPoint extends Schema.Schema.Type<typeof DataPoint> {}
+export const DataPoint = Schema.Struct({
+  /** The first instant of the period, in UTC. */
+  timestamp: Moment,
+  total_requests: Schema.Int,
+  total_tokens: Schema.Int,
+  prompt_tokens: Schema.Int,
+  completion_tokens: Schema.Int,
+  units: Schema.Number,
+  total_cost: Usd,
+  success_count: Schema.Int,
+  failure_count: Schema.Int
+}).annotations({ identifier: "UsageDataPoint" })
+
+export interface Rollup extends Schema.Schema.Type<typeof Rollup> {}
+export const Rollup = Schema.Struct({
+  rollup: Schema.Literal(...rollups),
+  /** As asked. */
+  start_date: Schema.NullOr(Moment),
+  end_date: Schema.NullOr(Moment),
+  data_points: Schema.Array(DataPoint)
+}).annotations({ identifier: "UsageRollup" })
+
+// ---- series -------------------------------------------------------------------------------------------------------------
+
+export const grains = ["hour", "day"] as const
+export type Grain = (typeof grains)[number]
+
+export const seriesBy = ["none", "model", "account", "endpoint", "application", "provider", "payer"] as const
+export type SeriesBy = (typeof seriesBy)[number]
+
+/** How many series are named, unless said otherwise, and at the most. */
+export const seriesPreset = 8
+export const seriesMax = 50
+
+export interface SeriesQuery extends Schema.Schema.Type<typeof SeriesQuery> {}
+export const SeriesQuery = Schema.Struct({
+  start_time: text("Required, RFC 3339; the whole bucket that it falls into is counted"),
+  end_time: text("Required, RFC 3339; whole buckets before it are counted, the one that it falls into too"),
+  grain: oneOf(grains, "The width of a bucket in UTC; day, unless said otherwise"),
+  by: oneOf(seriesBy, "What series are told apart by; none, unless said otherwise. Payers are tenants"),
+  top: text(`How many series are named at the most, 1 to ${seriesMax}; ${seriesPreset}, unless said otherwise`)
+})
+
+export interface PayersQuery extends Schema.Schema.Type<typeof PayersQuery> {}
+export const PayersQuery = SeriesQuery.pick("start_time", "end_time", "top")
+
+const SeriesTotal = Schema.Struct({
+  cost: Usd,
+  requests: Schema.Int,
+  failures: Schema.Int,
+  tokens: Schema.Int
+})
+
+export interface UsageSeries extends Schema.Schema.Type<typeof UsageSeries> {}
+export const UsageSeries = Schema.Struct({
+  grain: Schema.Literal(...grains),
+  by: Schema.Literal(...seriesBy),
+  /** Of the buckets: the first instant of the first, and the first instant behind the last. */
+  start_time: Moment,
+  end_time: Moment,
+  /** The first instant of each bucket. */
+  timestamps: Schema.Array(Moment),
+  /** The dearest first. */
+  series: Schema.Array(
+    Schema.Struct({
+      /** A model, an account's id, the id of the tenant that paid, ...; empty where there is nothing to tell apart, or no application. `null`: all others. */
+      key: Schema.NullOr(Schema.String),
+      total: SeriesTotal,
+      /** A value for each bucket. */
+      cost: Schema.Array(Usd),
+      requests: Schema.Array(Schema.Int),
+      failures: Schema.Array(Schema.Int),
+      tokens: Schema.Array(Schema.Int)
+    })
+  ),
+  total: SeriesTotal
+}).annotations({ identifier: "UsageSeries" })
+
+export interface PayerSeries extends Schema.Schema.Type<typeof PayerSeries> {}
+export const PayerSeries = Schema.Struct({ ...UsageSeries.fields, by: Schema.Literal("payer") }).annotations({
+  identifier: "PayerSeries"
+})
+
+// ---- team ---------------------------------------------------------------------------------------------------------------
+
+/** How many members a series is drawn for at the most. */
+export const teamMembersMax = 5
+
+export interface TeamQuery extends Schema.Schema.Type<typeof TeamQuery> {}
+export const TeamQuery = Schema.Struct({
+  start_date: text("RFC 3339; the whole UTC day that it falls into is counted"),
+  end_date: text("RFC 3339; whole UTC days before it are counted, the one that it falls into too"),
+  rollup: oneOf(rollups, "The width of a data point; daily, unless said otherwise"),
+  members: text(
+    `Up to ${teamMembersMax} account ids with commas between them: \`members\` and \`series.members\` hold these only`
+  )
+})
+
+export interface Totals extends Schema.Schema.Type<typeof Totals> {}
+export const Totals = Schema.Struct({ total_requests: Schema.Int, total_tokens: Schema.Int, total_cost: Usd })
+
+export interface TeamUsage extends Schema.Schema.Type<typeof TeamUsage> {}
+export const TeamUsage = Schema.Struct({
+  /** As asked. */
+  window: Schema.Struct({ start: Schema.NullOr(Moment), end: Schema.NullOr(Moment) }),
+  rollup: Schema.Literal(...rollups),
+  tenant_id: TenantId,
+  viewer: Schema.Struct({ account_id: AccountId, role: Role }),
+  /** Of the whole team, whomever `members` names. */
+  totals: Totals,
+  members: Schema.Array(
+    Schema.Struct({
+      account_id: AccountId,
+      name: Schema.String,
+      email: Schema.String,
+      /** Null for those who left. */
+      role: Schema.NullOr(Role),
+      status: MembershipStatus,
+      /** Whether they belong to the team still; those who left and had spent are listed too. */
+      in_roster: Schema.Boolean,
+      is_viewer: Schema.Boolean,
+      totals: Totals
+    })
+  ),
+  series: Schema.Struct({
+    team: Schema.Array(DataPoint),
+    viewer: Schema.Array(DataPoint),
+    others: Schema.Array(DataPoint),
+    /** By account id: those asked for, else the five that cost the most. */
+    members: Schema.Record({ key: Schema.String, value: Schema.Array(DataPoint) })
+  })
+}).annotations({ identifier: "TeamUsage" })

@@ -1,0 +1,64 @@
+/**
+ * The audit log: who did what, when, on whom, and what came of it. An entry is a statement of the transaction that does it, so that there
+ * is no act without an entry and no entry without an act; what was refused has an entry by itself. Entries are added and never changed.
+ */
+import { Schema } from "effect"
+import { Moment } from "../../kernel/Moment.ts"
+import { toDecimal } from "../../kernel/Money.ts"
+import type { Statement } from "../../books/ledger/Transaction.ts"
+import { storable } from "../../storage/database/Text.ts"
+import { Via } from "./Operator.ts"
+import type { Operator } from "./Operator.ts"
+
+/** What was done, and on whom. */
+export interface Act {
+  readonly action: string
+  readonly tenant_id?: string | undefined
+  readonly account_id?: string | undefined
+  /** What else it is about: the id of a key, a session, a client; a reference. */
+  readonly subject?: string | undefined
+  /** Amounts are nano-USD here, and decimal texts of USD in the log. */
+  readonly details?: Readonly<Record<string, string | number | boolean | bigint | undefined>>
+}
+
+export const Result = Schema.Literal("done", "refused")
+
+export const AuditEntry = Schema.Struct({
+  id: Schema.Int,
+  at: Moment,
+  operator: Schema.String,
+  via: Via,
+  action: Schema.String,
+  tenant_id: Schema.NullOr(Schema.String),
+  /** As the tenant is called now; null where there is none. */
+  tenant_name: Schema.NullOr(Schema.String),
+  account_id: Schema.NullOr(Schema.String),
+  subject: Schema.NullOr(Schema.String),
+  result: Result,
+  details: Schema.Record({ key: Schema.String, value: Schema.Unknown })
+}).annotations({ identifier: "AuditEntry" })
+export interface AuditEntry extends Schema.Schema.Type<typeof AuditEntry> {}
+
+/** The statement that adds an entry. */
+export const entry = (
+  { name, via }: Operator,
+  { account_id, action, details = {}, subject, tenant_id }: Act,
+  at: number,
+  result: typeof Result.Type = "done"
+): Statement => ({
+  text: `INSERT INTO tollgate_operator_audit (at, operator, via, action, tenant_id, account_id, subject, result, details)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  params: [
+    at,
+    storable(name),
+    via,
+    action,
+    storedOrNull(tenant_id),
+    storedOrNull(account_id),
+    storedOrNull(subject),
+    result,
+    storable(JSON.stringify(details, (_, value: unknown) => (typeof value === "bigint" ? toDecimal(value) : value)))
+  ]
+})
+
+const storedOrNull = (text: string | undefined): string | null => (text === undefined ? null : storable(text))

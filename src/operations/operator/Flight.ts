@@ -1,0 +1,147 @@
+/** Money in flight, the work of the service, and whether the books hold: what the operator sees of them. */
+import { Schema } from "effect"
+import { Moment } from "../../kernel/Moment.ts"
+import { Usd } from "../../kernel/Money.ts"
+import { NodeFigures } from "../ops/Node.ts"
+
+export const Flight = Schema.Struct({
+  at: Moment,
+  /** The node that answers, where there may be several; `unsettled` is its own. */
+  node: Schema.NullOr(Schema.String),
+  reserved: Usd,
+  open_calls: Schema.Int,
+  oldest_at: Schema.NullOr(Moment),
+  /** Calls that have ended and whose settlement could not be written yet. */
+  unsettled: Schema.Int,
+  escrowed: Usd,
+  pending_transfers: Schema.Int,
+  /** Open reservations by their age: from `from_seconds` on, below `to_seconds`. */
+  ages: Schema.Array(
+    Schema.Struct({
+      from_seconds: Schema.Int,
+      to_seconds: Schema.NullOr(Schema.Int),
+      calls: Schema.Int,
+      amount: Usd
+    })
+  ),
+  /** Pending transfers by the whole UTC days since they were made. */
+  escrow_ages: Schema.Array(
+    Schema.Struct({
+      from_days: Schema.Int,
+      to_days: Schema.NullOr(Schema.Int),
+      transfers: Schema.Int,
+      amount: Usd
+    })
+  ),
+  /** What refunds and disputes could not take back. */
+  owed: Usd
+}).annotations({ identifier: "OperatorFlight" })
+export interface Flight extends Schema.Schema.Type<typeof Flight> {}
+
+export const ReservationLine = Schema.Struct({
+  id: Schema.String,
+  at: Moment,
+  amount: Usd,
+  tenant_id: Schema.String,
+  tenant_name: Schema.NullOr(Schema.String),
+  account_id: Schema.String,
+  payer_tenant_id: Schema.String,
+  payer_tenant_name: Schema.NullOr(Schema.String),
+  model: Schema.String,
+  provider: Schema.String,
+  endpoint: Schema.String,
+  run: Schema.String,
+  /** Whether the process that admitted it is at work still, or a job looks after it; what others left is given back within a minute. */
+  node_alive: Schema.Boolean
+}).annotations({ identifier: "OperatorReservation" })
+export interface ReservationLine extends Schema.Schema.Type<typeof ReservationLine> {}
+
+export const Owed = Schema.Struct({
+  owed: Schema.Array(
+    Schema.Struct({
+      payment_id: Schema.String,
+      tenant_id: Schema.String,
+      tenant_name: Schema.NullOr(Schema.String),
+      owed: Usd
+    })
+  ),
+  /** Refunds and disputes of payments that are not known. */
+  waiting: Schema.Array(Schema.Struct({ payment_id: Schema.String, movements: Schema.Int, since: Moment }))
+}).annotations({ identifier: "OperatorOwed" })
+export interface Owed extends Schema.Schema.Type<typeof Owed> {}
+
+export const Work = Schema.Struct({
+  node: Schema.NullOr(NodeFigures),
+  loops: Schema.Array(
+    Schema.Struct({
+      loop: Schema.String,
+      running: Schema.Boolean,
+      last_turn_at: Schema.NullOr(Moment),
+      /** Null: when it is woken. */
+      next_turn_at: Schema.NullOr(Moment),
+      seconds_since_good: Schema.Number,
+      failures: Schema.Int,
+      /** Why it does not turn as it should. */
+      trouble: Schema.NullOr(Schema.String)
+    })
+  ),
+  /** Generation jobs that have not ended, by state. */
+  jobs: Schema.Array(
+    Schema.Struct({ kind: Schema.Literal("media"), status: Schema.String, count: Schema.Int, oldest_at: Moment })
+  ),
+  outbox: Schema.Struct({ waiting: Schema.Int, oldest_at: Schema.NullOr(Moment) })
+}).annotations({ identifier: "OperatorWork" })
+export interface Work extends Schema.Schema.Type<typeof Work> {}
+
+/** `entry` and `record`: up to which rows it read. */
+export const Verification = Schema.Struct({
+  at: Moment,
+  whole: Schema.Boolean,
+  findings: Schema.Int,
+  millis: Schema.Int,
+  entry: Schema.Int,
+  record: Schema.Int
+}).annotations({ identifier: "OperatorVerification" })
+export interface Verification extends Schema.Schema.Type<typeof Verification> {}
+
+const Finding = Schema.Struct({ check: Schema.String, message: Schema.String })
+
+export const Verifications = Schema.Struct({
+  /** The one that runs in the process that answers. */
+  running: Schema.NullOr(Schema.Struct({ began_at: Moment, whole: Schema.Boolean, rows: Schema.Int, of: Schema.Int })),
+  last: Schema.NullOr(Verification),
+  last_held: Schema.NullOr(Verification),
+  recent: Schema.Array(Verification),
+  /** How many rows at most came since the books last held. */
+  behind: Schema.Struct({ entries: Schema.Int, records: Schema.Int }),
+  /** The first findings of the last one that ran in the process that answers. */
+  found: Schema.Array(Finding)
+}).annotations({ identifier: "OperatorVerifications" })
+export interface Verifications extends Schema.Schema.Type<typeof Verifications> {}
+
+export const NewVerification = Schema.Struct({
+  /** Everything; else what came since the books last held. */
+  whole: Schema.optionalWith(Schema.Boolean, { default: () => false })
+}).annotations({ identifier: "OperatorNewVerification" })
+
+export const InvariantsLooked = Schema.Struct({
+  at: Moment,
+  millis: Schema.Int,
+  checks: Schema.Array(
+    Schema.Struct({ name: Schema.String, holds: Schema.Boolean, findings: Schema.Array(Schema.String) })
+  )
+}).annotations({ identifier: "OperatorInvariants" })
+export interface InvariantsLooked extends Schema.Schema.Type<typeof InvariantsLooked> {}
+
+export const LiveFigures = Schema.Struct({
+  at: Moment,
+  /** Over all nodes, since the figures before. */
+  calls_per_second: Schema.Number,
+  reserved: Usd,
+  open_calls: Schema.Int,
+  escrowed: Usd,
+  /** Of the node that answers. */
+  unsettled: Schema.Int,
+  loops: Schema.Array(Schema.Struct({ loop: Schema.String, trouble: Schema.NullOr(Schema.String) }))
+}).annotations({ identifier: "OperatorLiveFigures" })
+export interface LiveFigures extends Schema.Schema.Type<typeof LiveFigures> {}

@@ -1,0 +1,115 @@
+import { HttpApiBuilder, HttpServerRequest } from "@effect/platform"
+import { Effect, Layer } from "effect"
+import { contract } from "../../http/contract/Contract.ts"
+import { BillingAccounts } from "../../money/billing/BillingAccounts.ts"
+import { ledgerOf } from "../../money/billing/Query.ts"
+import { storable } from "../../http/lanes/Answer.ts"
+import { UnsupportedMediaType } from "../../http/contract/Problems.ts"
+import { envelope } from "../../kernel/Envelope.ts"
+import { Explanations } from "../../money/usage/Explanations.ts"
+import { recordsOf } from "../../money/usage/Query.ts"
+import { Records } from "../../money/usage/Records.ts"
+import { OperatorApi } from "./Api.ts"
+import { OperatorActs } from "./Acts.ts"
+import { AuditLog } from "./AuditLog.ts"
+import { CurrentOperator } from "./CurrentOperator.ts"
+import { OperatorDirectory } from "./Directory.ts"
+import * as LiveEvents from "./LiveEvents.ts"
+import type { SignedInOperator } from "./Operator.ts"
+import { TenantNotFound } from "./Problems.ts"
+import { OperatorToken } from "./Security.ts"
+import { OperatorSessions } from "./Sessions.ts"
+import { OperatorUpstreams } from "./Upstreams.ts"
+import { OperatorWatch } from "./Watch.ts"
+
+const OperatorTokenHttp = Layer.effect(
+  OperatorToken,
+  Effect.map(OperatorSessions, ({ operatorOf }) => ({
+    operator_token: () =>
+      Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) => operatorOf(headers["authorization"]))
+  }))
+)
+
+const isCsv = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
+  /^text\/csv *(?:;|$)/i.test(headers["content-type"] ?? "")
+
+const answered = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.map(storable(effect), (result) => envelope(result))
+
+const by = <A, E, R>(act: (operator: SignedInOperator) => Effect.Effect<A, E, R>) =>
+  answered(Effect.flatMap(CurrentOperator, act))
+
+export const OperatorHttp = HttpApiBuilder.group(
+  contract.add(OperatorApi),
+  "operator",
+  Effect.fnUntraced(function* (handlers) {
+    const sessions = yield* OperatorSessions
+    const log = yield* AuditLog
+    const directory = yield* OperatorDirectory
+    const acts = yield* OperatorActs
+    const billing = yield* BillingAccounts
+    const records = yield* Records
+    const explanations = yield* Explanations
+    const watch = yield* OperatorWatch
+    const upstreams = yield* OperatorUpstreams
+    const live = LiveEvents.make(sessions, watch)
+    return handlers
+      .handle("me", () => by((me) => Effect.succeed(me)))
+      .handle("sessions", () =>
+        by(({ session_id }) =>
+          Effect.map(sessions.list, (found) => ({
+            sessions: found.map((session) => ({ ...session, current: session.id === session_id }))
+          }))
+        )
+      )
+      .handle("endSession", ({ path }) =>
+        by((me) => Effect.map(sessions.end(path.session_id, me), (ended) => ({ ended })))
+      )
+      .handle("audit", ({ urlParams }) => answered(log.page(urlParams)))
+      .handle("search", ({ urlParams: { limit, q } }) => answered(directory.search(q, limit)))
+      .handle("tenants", ({ urlParams }) => answered(directory.tenants(urlParams)))
+      .handle("tenant", ({ path }) => answered(directory.tenant(path.tenant_id)))
+      .handle("ledger", ({ path: { tenant_id }, urlParams }) =>
+        answered(
+          Effect.flatMap(ledgerOf(urlParams), (asked) =>
+            Effect.mapError(billing.ledger({ tenant_id, ...asked }), () => new TenantNotFound({ tenant_id }))
+          )
+        )
+      )
+      .handle("usage", ({ path: { tenant_id }, urlParams }) =>
+        answered(Effect.flatMap(recordsOf(urlParams), (asked) => records.page({ tenant_id, ...asked })))
+      )
+      .handle("explain", ({ path }) => answered(explanations.of(path)))
+      .handle("person", ({ path }) => answered(directory.person(path.account_id)))
+      .handle("grant", ({ path, payload }) => by((me) => acts.grant(me, path.tenant_id, payload)))
+      .handle("purchase", ({ path, payload }) => by((me) => acts.purchase(me, path.tenant_id, payload)))
+      .handle("suspendTenant", ({ path, payload }) =>
+        by((me) => acts.setTenant(me, path.tenant_id, "suspended", payload))
+      )
+      .handle("activateTenant", ({ path, payload }) =>
+        by((me) => acts.setTenant(me, path.tenant_id, "active", payload))
+      )
+      .handle("suspendPerson", ({ path, payload }) =>
+        by((me) => acts.setPerson(me, path.account_id, "suspended", payload))
+      )
+      .handle("activatePerson", ({ path, payload }) =>
+        by((me) => acts.setPerson(me, path.account_id, "active", payload))
+      )
+      .handle("revokeKey", ({ path, urlParams }) => by((me) => acts.revokeKey(me, path.application_id, urlParams)))
+      .handle("upstreams", () => answered(upstreams.list))
+      .handle("costs", ({ urlParams }) => answered(upstreams.costs(urlParams)))
+      .handleRaw("drift", ({ request, urlParams }) =>
+        isCsv(request)
+          ? answered(Effect.flatMap(Effect.orDie(request.text), (text) => upstreams.drift({ text, ...urlParams })))
+          : new UnsupportedMediaType({ message: "the request body must be text/csv" })
+      )
+      .handle("flight", () => answered(watch.flight))
+      .handle("reservations", ({ urlParams }) => answered(watch.reservations(urlParams)))
+      .handle("owed", () => answered(watch.owed))
+      .handle("loops", () => answered(watch.work))
+      .handle("verifications", () => answered(watch.verifications))
+      .handle("verify", ({ payload }) => by((me) => watch.verify(me, payload.whole)))
+      .handle("invariants", () => by((me) => watch.invariants(me)))
+      .handleRaw("events", ({ request }) => live(request))
+      .handle("endSignIns", ({ path, urlParams }) => by((me) => acts.endSignIns(me, path.account_id, urlParams)))
+  })
+).pipe(Layer.provide(OperatorTokenHttp))

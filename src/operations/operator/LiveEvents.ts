@@ -1,0 +1,41 @@
+/** Live figures as server-sent events, once a second, for as long as the credential that asked holds. */
+import type { HttpServerRequest } from "@effect/platform"
+import { Effect, Schema } from "effect"
+import { eventText, served } from "../../http/transport/EventStream.ts"
+import type { EventStream } from "../../http/transport/EventStream.ts"
+import { Busy } from "../../kernel/Busy.ts"
+import { write } from "../../kernel/Decimal.ts"
+import { LiveFigures } from "./Flight.ts"
+import type { OperatorSessionsContract } from "./Sessions.ts"
+import type { OperatorWatchContract } from "./Watch.ts"
+
+/** How many may listen to one node. */
+export const listenersMax = 16
+
+/** After how many events the credential is looked at again. */
+const looks = 5
+
+const encode = Schema.encodeSync(LiveFigures)
+
+export const make = ({ operatorOf }: OperatorSessionsContract, { live }: OperatorWatchContract) => {
+  let listeners = 0
+
+  const run = (request: HttpServerRequest.HttpServerRequest) =>
+    Effect.fnUntraced(function* (stream: EventStream) {
+      const holds = Effect.isSuccess(operatorOf(request.headers["authorization"]))
+      for (let sent = 0; ; sent++) {
+        if (sent % looks === 0 && !(yield* holds)) return "credential"
+        const figures = { ...encode(yield* live), listeners }
+        if (!(yield* stream.send(eventText("figures", write(figures))))) return "slow"
+        yield* Effect.sleep("1 second")
+      }
+    })
+
+  return Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
+    if (listeners >= listenersMax) {
+      return yield* new Busy({ message: "too many listen already, try again later", retry_after: 10 })
+    }
+    listeners += 1
+    return yield* served(request, run(request), () => void listeners--)
+  }, Effect.uninterruptible)
+}

@@ -1,0 +1,39 @@
+/** What the operator's routes refuse. */
+import { Schema } from "effect"
+import { Problem } from "../../kernel/Problem.ts"
+
+export class TenantNotFound extends Problem<TenantNotFound>()("TenantNotFound", {
+  status: 404,
+  error: "tenant not found",
+  code: "tenant_not_found",
+  fields: { tenant_id: Schema.String },
+  details: {}
+}) {}
+
+/** A grant or purchase of this reference was booked before, of another amount or for another tenant. */
+export class ReferenceUsed extends Problem<ReferenceUsed>()("ReferenceUsed", {
+  status: 409,
+  error: "this reference was used before, for another amount or tenant",
+  code: "reference_used",
+  fields: { reference: Schema.String }
+}) {}
+
+export class BalanceBeyondBooks extends Problem<BalanceBeyondBooks>()("BalanceBeyondBooks", {
+  status: 422,
+  error: "the balance would exceed what the books hold",
+  code: "balance_too_large"
+}) {}
+
+/** It is neither suspended nor activated. */
+export class TenantClosed extends Problem<TenantClosed>()("TenantClosed", {
+  status: 409,
+  error: "the tenant's billing account is closed",
+  code: "tenant_closed"
+}) {}
+
+/** One of its kind runs at a time. */
+export class AlreadyRunning extends Problem<AlreadyRunning>()("AlreadyRunning", {
+  status: 409,
+  error: "one is running already: ask for how far it is",
+  code: "already_running"
+}) {}

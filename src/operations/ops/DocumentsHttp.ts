@@ -1,0 +1,66 @@
+/**
+ * Serves what describes the service: `/openapi.json`, `/docs` and the guides below it. Each is made when it is first requested, because writing
+ * the documents takes longer than a start and the reference page alone has two megabytes.
+ */
+import { HttpApiBuilder, HttpRouter, HttpServerResponse } from "@effect/platform"
+import type { HttpApi } from "@effect/platform"
+import { Effect } from "effect"
+import { RouteNotFound } from "../../http/contract/Problems.ts"
+import { pathTo, ServiceInfo } from "../../kernel/ServiceInfo.ts"
+import { CurrentSandbox } from "../../kernel/SandboxInfo.ts"
+
+/** Renders the guides. `docs` is the path of the reference, for links. */
+export interface GuidePages {
+  readonly listPage: (docs: string) => string
+  /** `undefined` if no guide has this name. */
+  readonly guidePage: (name: string, docs: string) => string | undefined
+  /** The reference page with links to the guides. */
+  readonly withNavigation: (html: string, docs: string) => string
+}
+
+/** Routes of the documents of a contract, for a service whose routes begin with `prefix`. */
+export const documents = (
+  api: HttpApi.HttpApi.AnyWithProps,
+  prefix: "" | `/${string}`,
+  loadGuides: () => Promise<GuidePages>
+) =>
+  HttpApiBuilder.Router.use((router) =>
+    Effect.gen(function* () {
+      const { public_url } = yield* ServiceInfo
+      const sandbox = yield* CurrentSandbox
+      const base = pathTo(prefix, public_url)
+      const docs = `${base === "/" ? "" : base}/docs`
+      // Making a document is uninterruptible: a client that leaves meanwhile must not leave a failure in the cache.
+      const once = <A>(load: () => Promise<A>) =>
+        Effect.map(Effect.cached(Effect.promise(load)), (loaded) => Effect.uninterruptible(loaded))
+      const pages = yield* once(loadGuides)
+      const made = yield* Effect.cached(
+        Effect.flatMap(
+          Effect.promise(() => import("./Documents.ts")),
+          ({ make }) => make(api, base || "/", sandbox)
+        )
+      )
+      const answer = Effect.orDie(Effect.flatten(Effect.uninterruptible(made)))
+      yield* router.get("/openapi.json", answer)
+      yield* router.get(
+        "/docs",
+        Effect.zipWith(answer, pages, (response, { withNavigation }) =>
+          response.body._tag === "Uint8Array"
+            ? HttpServerResponse.html(withNavigation(new TextDecoder().decode(response.body.body), docs))
+            : response
+        )
+      )
+      yield* router.get(
+        "/docs/guides",
+        Effect.map(pages, ({ listPage }) => HttpServerResponse.html(listPage(docs)))
+      )
+      yield* router.get(
+        "/docs/guides/:name",
+        Effect.gen(function* () {
+          const { name = "" } = yield* HttpRouter.params
+          const page = (yield* pages).guidePage(name, docs)
+          return page === undefined ? yield* new RouteNotFound() : HttpServerResponse.html(page)
+        })
+      )
+    })
+  )

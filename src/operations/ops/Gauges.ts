@@ -1,0 +1,32 @@
+/** What the books hold at the moment, for the metrics. */
+import { Clock, Effect } from "effect"
+import { Ledger } from "../../books/ledger/Ledger.ts"
+
+export interface Gauges {
+  /** USD set aside by calls, and in escrow of transfers. */
+  readonly reserved_usd: number
+  readonly escrowed_usd: number
+  /** How long the oldest open call has been open. */
+  readonly oldest_unsettled_seconds: number
+  readonly open_calls: number
+  /** How long ago `verify` last found the books right; infinite where it never did. */
+  readonly seconds_since_verified: number
+  /** What its last run found. */
+  readonly findings: number
+}
+
+export const read: Effect.Effect<Gauges, never, Ledger> = Effect.gen(function* () {
+  const now = yield* Clock.currentTimeMillis
+  const { escrowed, findings, oldest_at, open_calls, reserved, verified_at } = yield* Effect.flatMap(
+    Ledger,
+    ({ totals }) => totals
+  )
+  return {
+    reserved_usd: Number(reserved) / 1e9,
+    escrowed_usd: Number(escrowed) / 1e9,
+    open_calls,
+    oldest_unsettled_seconds: oldest_at === null ? 0 : Math.max(0, (now - oldest_at) / 1000),
+    seconds_since_verified: verified_at === null ? Number.POSITIVE_INFINITY : Math.max(0, (now - verified_at) / 1000),
+    findings
+  }
+})

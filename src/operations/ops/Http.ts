@@ -1,0 +1,44 @@
+import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
+import { Effect } from "effect"
+import { contract } from "../../http/contract/Contract.ts"
+import { Gate } from "../../books/gate/Gate.ts"
+import { Ledger } from "../../books/ledger/Ledger.ts"
+import { Indexes } from "../../storage/engine/Indexes.ts"
+import { OpsApi } from "./Api.ts"
+import * as Gauges from "./Gauges.ts"
+import { Loops } from "./Loops.ts"
+import { Metrics } from "./Metrics.ts"
+import { Readiness } from "./Readiness.ts"
+
+export const OpsHttp = HttpApiBuilder.group(
+  contract.add(OpsApi),
+  "ops",
+  Effect.fnUntraced(function* (handlers) {
+    const ledger = yield* Ledger
+    const metrics = yield* Metrics
+    const readiness = yield* Readiness
+    const loops = yield* Loops
+    const gate = yield* Gate
+    const indexes = yield* Indexes
+
+    const work = Effect.zipWith(gate.unsettled, readiness.node, (unsettled, node) =>
+      metrics.setWork({ unsettled, node, missing_indexes: indexes.missing(), loops: loops.figures() })
+    )
+
+    const gauges = Effect.map(Effect.provideService(Gauges.read, Ledger, ledger), metrics.setGauges)
+
+    return handlers
+      .handle("health", () => Effect.succeed({ status: "ok" as const }))
+      .handle("ready", () =>
+        Effect.zipRight(
+          readiness.check,
+          Effect.map(readiness.node, (node) => ({ status: "ok" as const, ...(node !== undefined && { node }) }))
+        )
+      )
+      .handle("metrics", () =>
+        Effect.map(Effect.andThen(Effect.andThen(gauges, work), Effect.promise(metrics.text)), (text) =>
+          HttpServerResponse.text(text, { contentType: metrics.content_type })
+        )
+      )
+  })
+)

@@ -1,0 +1,79 @@
+/**
+ * Whether the service does its work: its database can be read and durably written, every loop turns, and of several nodes it has a lease. The write changes a row of
+ * its own, since on a full disk a transaction without one succeeds.
+ */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Clock, Context, Duration, Effect, Fiber, Layer } from "effect"
+import { statement } from "../../books/ledger/Transaction.ts"
+import { Writer } from "../../books/ledger/Writer.ts"
+import { Loops } from "./Loops.ts"
+import { Runs } from "../../storage/engine/Runs.ts"
+import { figuresOf } from "./Node.ts"
+import type { NodeFigures } from "./Node.ts"
+import { NotReady } from "./Problems.ts"
+
+export interface ReadinessContract {
+  /** Anybody may ask, so the database is written once a second at most; who asks meanwhile is told what came of that. */
+  readonly check: Effect.Effect<void, NotReady>
+  /** What this node is among others, where there may be others. */
+  readonly node: Effect.Effect<NodeFigures | undefined>
+}
+
+/** How long the database may take. */
+const patience = Duration.seconds(2)
+/** How long it is believed. */
+const believedFor = Duration.seconds(1)
+
+export class Readiness extends Context.Tag("tollgate/ops/Readiness")<Readiness, ReadinessContract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(Readiness, make).pipe(Layer.provide(Runs.layer)))
+}
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient
+  const writer = yield* Writer
+  const loops = yield* Loops
+  const { node } = yield* Runs
+
+  const written = Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    writer.submit({
+      postings: [],
+      statements: [
+        statement(sql`INSERT INTO tollgate_ops_readiness (id, checked_at) VALUES (1, ${now})
+          ON CONFLICT (id) DO UPDATE SET checked_at = excluded.checked_at`)
+      ]
+    })
+  )
+  // On a fiber of its own: who asked first may leave.
+  const probe = Effect.all([sql`SELECT 1`, written], { discard: true }).pipe(
+    Effect.timeoutFail({ duration: patience, onTimeout: () => "it does not answer" }),
+    Effect.as(undefined),
+    Effect.catchTag("BooksUnavailable", () => Effect.succeed("it cannot be written")),
+    Effect.catchAllCause((cause) =>
+      Effect.as(Effect.logError("the database could not be asked", cause), "it does not answer")
+    ),
+    Effect.interruptible,
+    Effect.forkDaemon,
+    Effect.flatMap(Fiber.join)
+  )
+  const database = yield* Effect.cachedWithTTL(probe, believedFor)
+
+  const check = Effect.gen(function* () {
+    const troubled = loops.figures().filter(({ trouble }) => trouble !== undefined)
+    const found = yield* database
+    const lapsed = node !== undefined && node.leaseLeft() <= 0 ? `the lease of ${node.name} has lapsed` : undefined
+    if (found === undefined && troubled.length === 0 && lapsed === undefined) return
+    return yield* new NotReady({
+      database: found,
+      node: lapsed,
+      loops:
+        troubled.length === 0
+          ? undefined
+          : Object.fromEntries(troubled.map(({ loop, trouble }) => [loop, trouble ?? ""]))
+    })
+  })
+
+  return {
+    check,
+    node: Effect.sync(() => (node === undefined ? undefined : figuresOf(node)))
+  } satisfies ReadinessContract
+})

@@ -1,0 +1,46 @@
+/**
+ * Traces, where the configuration file wants them: `telemetry`.
+ *
+ * Where the specification is silent:
+ * - Traces are off unless `telemetry` in the configuration names a collector.
+ */
+import * as OtlpSerialization from "@effect/opentelemetry/OtlpSerialization"
+import * as OtlpTracer from "@effect/opentelemetry/OtlpTracer"
+import { FetchHttpClient } from "@effect/platform"
+import { Effect, Layer, Redacted, Schema } from "effect"
+import { ServiceInfo } from "../../kernel/ServiceInfo.ts"
+import { Address, NonEmpty, secretOf } from "../../kernel/Setting.ts"
+import { Tracing } from "../../kernel/Tracing.ts"
+import { version } from "../../kernel/Version.ts"
+
+const Collector = Schema.Struct({
+  /** Up to and without `/v1/traces`. */
+  endpoint: Address,
+  /** The environment variable that holds an Authorization header, where the collector wants one. */
+  authorization_env: Schema.optional(NonEmpty)
+})
+
+export const fields = {
+  /** Where traces go, by the OpenTelemetry protocol over HTTP; without it, none are made. */
+  telemetry: Schema.optional(Collector)
+}
+
+/** Fails where the variable of the header is not set. */
+export const layer = ({ telemetry }: { readonly telemetry?: typeof Collector.Type | undefined }) =>
+  telemetry === undefined
+    ? Layer.empty
+    : Layer.unwrapEffect(
+        Effect.gen(function* () {
+          const { service_name } = yield* ServiceInfo
+          const authorization = yield* secretOf("telemetry.authorization_env", telemetry.authorization_env)
+          const tracer = OtlpTracer.layer({
+            url: `${telemetry.endpoint.replace(/\/+$/, "")}/v1/traces`,
+            resource: { serviceName: service_name, serviceVersion: version },
+            ...(authorization !== undefined && { headers: { authorization: Redacted.value(authorization) } })
+          })
+          return Layer.merge(
+            Layer.succeed(Tracing, true),
+            tracer.pipe(Layer.provide([OtlpSerialization.layerJson, FetchHttpClient.layer]))
+          )
+        })
+      )

@@ -1,0 +1,337 @@
+/** Signing in, staying signed in, signing out; and the keys by which anyone can verify an access token. */
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
+import { Schema } from "effect"
+import { Browsed, Example } from "../../http/contract/Documented.ts"
+import { RateLimited } from "../../http/contract/Problems.ts"
+import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { ProfileToken, SignInToken } from "../credentials/Security.ts"
+import { Envelope } from "../../kernel/Envelope.ts"
+import { AccountId, TenantId } from "../../kernel/Ids.ts"
+import { NotAMember } from "../tenants/Problems.ts"
+import {
+  AccountSuspended,
+  ClientIdNotFound,
+  ClientIdRequired,
+  InvalidGrant,
+  InvalidScope,
+  UnsupportedGrantType
+} from "./Problems.ts"
+import {
+  IdentityProviderUnavailable,
+  IdentityProviderUnconfigured,
+  IdentityRejected
+} from "../../upstream/identity/Problems.ts"
+
+/** What an application asks for. What is required is optional here, so that the texts of the specification come first. */
+export const AuthorizationRequest = Schema.Struct({
+  client_id: Schema.optional(Schema.String),
+  redirect_uri: Schema.optional(Schema.String),
+  response_type: Schema.optional(Schema.String),
+  scope: Schema.optional(Schema.String),
+  state: Schema.optional(Schema.String),
+  nonce: Schema.optional(Schema.String),
+  code_challenge: Schema.optional(Schema.String),
+  code_challenge_method: Schema.optional(Schema.String)
+}).annotations({ identifier: "AuthorizationRequest" })
+export interface AuthorizationRequest extends Schema.Schema.Type<typeof AuthorizationRequest> {}
+
+/** One as the OpenAPI document shows it; the challenge is that of RFC 7636. */
+const authorizationExample = {
+  client_id: "{oauth_client_id}",
+  redirect_uri: "{redirect_uri}",
+  response_type: "code",
+  scope: "openid calls",
+  state: "af0ifjsldkj",
+  code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
+  code_challenge_method: "S256"
+} as const
+
+/** The provider's token for this person, and the application through which they come. */
+export const SignInRequest = Schema.Struct({
+  id_token: Schema.optional(Schema.String),
+  access_token: Schema.optional(Schema.String),
+  client_id: Schema.optional(Schema.String)
+}).annotations({ identifier: "SignInRequest" })
+
+export const TokenResponse = Schema.Struct({
+  access_token: Schema.String,
+  token_type: Schema.Literal("Bearer"),
+  expires_in: Schema.Int,
+  refresh_token: Schema.String,
+  /** What an application got, and who the person is where that was asked for. */
+  scope: Schema.optional(Schema.String),
+  id_token: Schema.optional(Schema.String)
+}).annotations({ identifier: "TokenResponse" })
+
+const SignedIn = Schema.Struct({ account_created: Schema.Boolean, token_response: TokenResponse }).annotations({
+  identifier: "SignedIn"
+})
+
+/**
+ * What is required is optional here, so that the texts of the specification come first: another grant type has no refresh token.
+ * `tenant_id`: a tenant in which the account is an active member, for a token of that one.
+ */
+export const RefreshRequest = Schema.Struct({
+  client_id: Schema.optional(Schema.String),
+  grant_type: Schema.optional(Schema.String),
+  refresh_token: Schema.optional(Schema.String),
+  tenant_id: Schema.optional(TenantId)
+}).annotations({ identifier: "RefreshRequest" })
+
+const RevokeRequest = Schema.Struct({ token: Schema.String, token_type: Schema.optional(Schema.String) })
+
+const Jwk = Schema.Record({ key: Schema.String, value: Schema.Unknown })
+
+const signIn = <const Name extends string>(name: Name) =>
+  HttpApiEndpoint.post(name, `/v1/auth/${name}`)
+    .setPayload(SignInRequest)
+    .addSuccess(Envelope(SignedIn))
+    .addError(InvalidRequest)
+    .addError(RateLimited)
+    .addError(ClientIdRequired)
+    .addError(ClientIdNotFound)
+    .addError(AccountSuspended)
+    .addError(IdentityRejected)
+    .addError(IdentityProviderUnavailable)
+    .addError(IdentityProviderUnconfigured)
+    .annotate(Example, { body: { id_token: "{id_token}", client_id: "{client_id}" } })
+    .annotate(OpenApi.Summary, `Sign in with ${name}; the first time makes an account and its home tenant`)
+
+const refresh = <const Name extends string>(name: Name, path: `/${string}`) =>
+  HttpApiEndpoint.post(name, path)
+    .setPayload(RefreshRequest)
+    .addSuccess(Envelope(TokenResponse))
+    .addError(InvalidRequest)
+    .addError(RateLimited)
+    .addError(ClientIdRequired)
+    .addError(ClientIdNotFound)
+    .addError(UnsupportedGrantType)
+    .addError(InvalidGrant)
+    .addError(NotAMember)
+    .annotate(Example, {
+      body: { client_id: "{client_id}", grant_type: "refresh_token", refresh_token: "{refresh_token}" }
+    })
+    .annotate(OpenApi.Summary, "A new pair of tokens for a refresh token, which is spent")
+
+export class AuthApi extends HttpApiGroup.make("auth")
+  .add(signIn("google"))
+  .add(signIn("microsoft"))
+  .add(refresh("refresh", "/v1/auth/token"))
+  .add(refresh("refreshGoogle", "/v1/auth/google/refresh"))
+  .add(refresh("refreshMicrosoft", "/v1/auth/microsoft/refresh"))
+  .add(
+    HttpApiEndpoint.post("revoke", "/v1/auth/revoke")
+      .setPayload(RevokeRequest)
+      .addSuccess(Envelope(Schema.Struct({ success: Schema.Literal(true) })))
+      .addError(InvalidRequest)
+      .addError(RateLimited)
+      .annotate(Example, { body: { token: "{refresh_token}", token_type: "refresh_token" } })
+      .annotate(OpenApi.Summary, "End the sign-in that a refresh token belongs to")
+  )
+  .add(
+    HttpApiEndpoint.get("keys", "/.well-known/jwks.json")
+      .addSuccess(Schema.Struct({ keys: Schema.Array(Jwk) }))
+      .annotate(OpenApi.Summary, "The public keys of access tokens")
+  ) {}
+
+const Consented = Schema.Struct({
+  code: Schema.String,
+  state: Schema.NullOr(Schema.String),
+  redirect_uri: Schema.String
+}).annotations({ identifier: "Consented" })
+
+const Consentable = Schema.Struct({
+  client_id: Schema.String,
+  /** The application's name. */
+  client_name: Schema.String,
+  /** What it asks for. */
+  scope: Schema.String,
+  /** What it gets if the person consents, and that in words for them to read. */
+  granted: Schema.String,
+  allows: Schema.Array(Schema.String),
+  /** Whether it is the operator's own, which may do all that the person may. */
+  trusted: Schema.Boolean,
+  redirect_uri: Schema.String,
+  state: Schema.NullOr(Schema.String)
+}).annotations({ identifier: "Consentable" })
+
+const OAuthError = (status: 400 | 401) =>
+  Schema.Struct({ error: Schema.String, error_description: Schema.optional(Schema.String) }).annotations(
+    HttpApiSchema.annotations({ status, identifier: `OAuthError${status}` })
+  )
+
+/** By grant type: `authorization_code`, `refresh_token`, or `urn:ietf:params:oauth:grant-type:device_code`. */
+const OAuthTokenRequest = Schema.Struct({
+  grant_type: Schema.String,
+  code: Schema.optional(Schema.String),
+  redirect_uri: Schema.optional(Schema.String),
+  client_id: Schema.optional(Schema.String),
+  code_verifier: Schema.optional(Schema.String),
+  refresh_token: Schema.optional(Schema.String),
+  device_code: Schema.optional(Schema.String)
+}).annotations({ identifier: "OAuthTokenRequest" })
+
+const DeviceRequest = Schema.Struct({
+  client_id: Schema.String,
+  scope: Schema.optional(Schema.String)
+}).annotations({ identifier: "DeviceRequest" })
+
+const DeviceResponse = Schema.Struct({
+  /** What the application asks the token endpoint with. */
+  device_code: Schema.String,
+  /** What the person types, on the page of `verification_uri`; `verification_uri_complete` has it in it. */
+  user_code: Schema.String,
+  verification_uri: Schema.String,
+  verification_uri_complete: Schema.String,
+  /** Seconds. */
+  expires_in: Schema.Int,
+  /** Seconds to wait between two questions. */
+  interval: Schema.Int
+}).annotations({ identifier: "DeviceResponse" })
+
+const RevocationRequest = Schema.Struct({
+  token: Schema.String,
+  token_type_hint: Schema.optional(Schema.String),
+  client_id: Schema.String
+}).annotations({ identifier: "RevocationRequest" })
+
+/** What an application asks for itself, and is refused as OAuth 2.0 says. */
+const asApplication = <const Name extends string>(name: Name, path: `/${string}`) =>
+  HttpApiEndpoint.post(name, path).addError(OAuthError(400)).addError(OAuthError(401)).addError(RateLimited)
+
+/** OAuth 2.0 as an application drives it: the code flow with PKCE and its consent page, the device flow, revocation. */
+export class OAuthApi extends HttpApiGroup.make("oauth")
+  .add(
+    HttpApiEndpoint.post("request", "/v1/auth/oauth/request")
+      .setPayload(AuthorizationRequest)
+      .addSuccess(Envelope(Consentable))
+      .addError(InvalidRequest)
+      .addError(ClientIdRequired)
+      .addError(ClientIdNotFound)
+      .addError(InvalidScope)
+      .addError(RateLimited)
+      .annotate(Example, { body: authorizationExample })
+      .annotate(OpenApi.Summary, "Whether an application's request is in order, for a consent page")
+  )
+  .add(
+    asApplication("token", "/v1/auth/oauth/token")
+      .setPayload(OAuthTokenRequest)
+      .addSuccess(TokenResponse)
+      .annotate(Example, {
+        body: {
+          grant_type: "authorization_code",
+          code: "{code}",
+          redirect_uri: "{redirect_uri}",
+          client_id: "{oauth_client_id}",
+          code_verifier: "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
+        }
+      })
+      .annotate(OpenApi.Summary, "Tokens for a code, a device's code or a refresh token; JSON or form")
+  )
+  .add(
+    asApplication("device", "/v1/auth/oauth/device")
+      .setPayload(DeviceRequest)
+      .addSuccess(DeviceResponse)
+      .annotate(Example, { body: { client_id: "{oauth_client_id}", scope: "openid calls" } })
+      .annotate(OpenApi.Summary, "Codes for an application without a browser (RFC 8628); JSON or form")
+  )
+  .add(
+    asApplication("revokeToken", "/v1/auth/oauth/revoke")
+      .setPayload(RevocationRequest)
+      .addSuccess(Schema.Void.annotations(HttpApiSchema.annotations({ status: 200 })))
+      .annotate(Example, { body: { token: "{refresh_token}", client_id: "{oauth_client_id}" } })
+      .annotate(
+        OpenApi.Summary,
+        "End the sign-in that an application's token follows from (RFC 7009); a token that is none is answered alike"
+      )
+  )
+  .add(
+    HttpApiEndpoint.get("discovery", "/.well-known/openid-configuration")
+      .addSuccess(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
+      .annotate(OpenApi.Summary, "Where everything is, for client libraries")
+  )
+  .add(
+    HttpApiEndpoint.get("authorizationServer", "/.well-known/oauth-authorization-server")
+      .addSuccess(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
+      .annotate(OpenApi.Summary, "The same by the name of RFC 8414")
+  ) {}
+
+const UserInfo = Schema.Struct({
+  sub: AccountId,
+  name: Schema.String,
+  email: Schema.String,
+  email_verified: Schema.Boolean
+}).annotations({ identifier: "UserInfo" })
+
+/** Who the person is, for an application. */
+export class UserInfoApi extends HttpApiGroup.make("userinfo")
+  .add(
+    HttpApiEndpoint.get("userinfo", "/v1/auth/oauth/userinfo")
+      .addSuccess(UserInfo)
+      .annotate(OpenApi.Summary, "Who the person of an access token is (OpenID Connect)")
+  )
+  .add(
+    HttpApiEndpoint.post("userinfoPosted", "/v1/auth/oauth/userinfo")
+      .addSuccess(UserInfo)
+      .annotate(OpenApi.Summary, "The same by POST")
+  )
+  .middleware(ProfileToken) {}
+
+/** The decision itself, by the person's own token. */
+export class ConsentApi extends HttpApiGroup.make("consent")
+  .add(
+    HttpApiEndpoint.post("code", "/v1/auth/oauth/code")
+      .setPayload(AuthorizationRequest)
+      .addSuccess(Envelope(Consented))
+      .addError(InvalidRequest)
+      .addError(ClientIdRequired)
+      .addError(ClientIdNotFound)
+      .addError(InvalidScope)
+      .annotate(Example, { body: authorizationExample })
+      .annotate(OpenApi.Summary, "A code for what the person consents to; good for a minute, once")
+  )
+  .middleware(SignInToken) {}
+
+const Page = HttpApiSchema.Text({ contentType: "text/html" })
+
+/** The pages of the same flow, for a person in a browser. */
+export class BrowserApi extends HttpApiGroup.make("browser")
+  .add(
+    HttpApiEndpoint.get("authorize", "/oauth/authorize")
+      .addSuccess(Page)
+      .annotate(Browsed, true)
+      .annotate(
+        OpenApi.Summary,
+        "The page on which a person signs in and decides; an application opens it in a browser with the parameters of OAuth 2.0"
+      )
+  )
+  .add(
+    HttpApiEndpoint.post("decide", "/oauth/authorize")
+      .addSuccess(Page)
+      .annotate(Browsed, true)
+      .annotate(OpenApi.Summary, "The form of that page: the decision")
+  )
+  .add(
+    HttpApiEndpoint.get("device", "/oauth/device")
+      .addSuccess(Page)
+      .annotate(Browsed, true)
+      .annotate(OpenApi.Summary, "The page on which a person types the code that a device shows, and decides")
+  )
+  .add(
+    HttpApiEndpoint.post("decideDevice", "/oauth/device")
+      .addSuccess(Page)
+      .annotate(Browsed, true)
+      .annotate(OpenApi.Summary, "The form of that page: the decision")
+  )
+  .add(
+    HttpApiEndpoint.post("signedIn", "/oauth/signed-in")
+      .addSuccess(Page)
+      .annotate(Browsed, true)
+      .annotate(OpenApi.Summary, "Where the identity provider sends the browser back to")
+  )
+  .add(
+    HttpApiEndpoint.get("resume", "/oauth/continue")
+      .addSuccess(Page)
+      .annotate(Browsed, true)
+      .annotate(OpenApi.Summary, "The same browser after that, with its cookie")
+  ) {}

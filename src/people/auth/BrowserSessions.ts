@@ -1,0 +1,133 @@
+/**
+ * The session of a person in the console: a sign-in like any other (`Sessions`), which a browser holds in a cookie instead of a refresh
+ * token, since tabs that share a token that works once would end it for each other. What the cookie holds is sealed; the sign-in can be
+ * ended by its name, and with it all access tokens that follow from it.
+ *
+ * Where the specification is silent:
+ * - A session ends a week after it was last used, and ninety days after the sign-in; its access tokens live for ten minutes.
+ * - The tenant that was asked for last is the one of a tab that asks for none.
+ */
+import { Clock, Context, Duration, Effect, Layer } from "effect"
+import type { AccountId, TenantId } from "../../kernel/Ids.ts"
+import type { BooksUnavailable } from "../../books/ledger/Problems.ts"
+import { NotAMember } from "../tenants/Problems.ts"
+import { Tenants } from "../tenants/Tenants.ts"
+import { DeploymentSecret } from "../../storage/secret/DeploymentSecret.ts"
+import { SessionEnded } from "./Problems.ts"
+import { familyLifetime, refreshLifetime, Sessions } from "./Sessions.ts"
+import { Tokens } from "./Tokens.ts"
+
+/** What the console is called among clients; its tokens name it. */
+export const consoleClient = "console"
+
+const accessLifetime = Duration.minutes(10)
+
+/** A session as its browser holds it. */
+export interface Held {
+  readonly cookie: string
+  /** Milliseconds since 1970: until then it must be used again. */
+  readonly until: number
+}
+
+export interface Access {
+  readonly access_token: string
+  /** Seconds. */
+  readonly expires_in: number
+  readonly account_id: AccountId
+  readonly tenant_id: TenantId
+  /** The session from now on. */
+  readonly session: Held
+}
+
+export interface BrowserSessionsContract {
+  /** Begins a session of a person who has just signed in. */
+  readonly open: (person: {
+    readonly account_id: AccountId
+    readonly tenant_id: TenantId
+  }) => Effect.Effect<Held, BooksUnavailable>
+  /** An access token for the person, in this tenant where one is named. */
+  readonly access: (
+    cookie: string | undefined,
+    tenant: TenantId | undefined
+  ) => Effect.Effect<Access, SessionEnded | NotAMember>
+  /** Ends the session; a cookie that holds none ends nothing. */
+  readonly end: (cookie: string | undefined) => Effect.Effect<void, BooksUnavailable>
+}
+
+export class BrowserSessions extends Context.Tag("tollgate/auth/BrowserSessions")<
+  BrowserSessions,
+  BrowserSessionsContract
+>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(BrowserSessions, make))
+}
+
+interface Sealed {
+  readonly kind: "session"
+  readonly family: string
+  readonly account_id: AccountId
+  readonly tenant_id: TenantId
+  readonly signed_in_at: number
+  readonly until: number
+}
+
+const make = Effect.gen(function* () {
+  const secret = yield* DeploymentSecret
+  const sessions = yield* Sessions
+  const tenants = yield* Tenants
+  const tokens = yield* Tokens
+
+  const seal = Effect.fnUntraced(function* (session: Omit<Sealed, "kind" | "until">, now: number) {
+    const until = Math.min(
+      now + Duration.toMillis(refreshLifetime),
+      session.signed_in_at + Duration.toMillis(familyLifetime)
+    )
+    const sealed: Sealed = { ...session, kind: "session", until }
+    return { cookie: yield* secret.seal(JSON.stringify(sealed)), until } satisfies Held
+  })
+
+  const unseal = (cookie: string | undefined): Effect.Effect<Sealed | undefined> =>
+    cookie === undefined || cookie === ""
+      ? Effect.succeed(undefined)
+      : Effect.gen(function* () {
+          const now = yield* Clock.currentTimeMillis
+          const session = JSON.parse(yield* secret.unseal(cookie)) as Sealed
+          return session.kind === "session" && session.until > now ? session : undefined
+          // Sealed by another secret, or by nobody.
+        }).pipe(Effect.catchAllCause(() => Effect.succeed(undefined)))
+
+  const open: BrowserSessionsContract["open"] = Effect.fn("BrowserSessions.open")(function* (person) {
+    const now = yield* Clock.currentTimeMillis
+    const family = yield* sessions.begin({ ...person, client_id: consoleClient, team_first: false, grant: "all" })
+    return yield* seal({ ...person, family, signed_in_at: now }, now)
+  })
+
+  /** The tenant that is asked for, else the last one, else the first that the person still belongs to. */
+  const tenantOf = Effect.fnUntraced(function* ({ account_id, tenant_id }: Sealed, asked: TenantId | undefined) {
+    if (yield* tenants.isActiveMember(account_id, asked ?? tenant_id)) return asked ?? tenant_id
+    if (asked !== undefined) return yield* new NotAMember({ tenant_id: asked })
+    const left = (yield* tenants.memberships(account_id)).find(({ status }) => status === "active")
+    return left?.tenant_id ?? (yield* new SessionEnded())
+  })
+
+  const access: BrowserSessionsContract["access"] = Effect.fn("BrowserSessions.access")(function* (cookie, asked) {
+    const session = yield* unseal(cookie)
+    if (session === undefined || !(yield* sessions.isLive(session.family))) return yield* new SessionEnded()
+    const { account_id, family } = session
+    const tenant_id = yield* tenantOf(session, asked)
+    const token = { account_id, tenant_id, client_id: consoleClient, family, team_first: false, grant: "all" } as const
+    return {
+      access_token: yield* tokens.sign(token, accessLifetime),
+      expires_in: Duration.toSeconds(accessLifetime),
+      account_id,
+      tenant_id,
+      session: yield* seal({ ...session, tenant_id }, yield* Clock.currentTimeMillis)
+    }
+  })
+
+  const end: BrowserSessionsContract["end"] = Effect.fn("BrowserSessions.end")(function* (cookie) {
+    const session = yield* unseal(cookie)
+    if (session !== undefined) yield* sessions.end(session.account_id, session.family)
+  })
+
+  return { open, access, end } satisfies BrowserSessionsContract
+})

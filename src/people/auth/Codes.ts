@@ -1,0 +1,89 @@
+/** Authorization codes: what a person's consent gives an application, good for a minute, once. Stored by their hashes. */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { Clock, Duration, Effect } from "effect"
+import { randomBytes } from "node:crypto"
+import type { AccountId, TenantId } from "../../kernel/Ids.ts"
+import * as Statements from "../../books/ledger/Statements.ts"
+import { statement } from "../../books/ledger/Transaction.ts"
+import type { Statement } from "../../books/ledger/Transaction.ts"
+import type { WriterContract } from "../../books/ledger/Writer.ts"
+import type { AuthorizationContract } from "./Authorization.ts"
+import type { DeploymentSecretContract } from "../../storage/secret/DeploymentSecret.ts"
+import type { Ending } from "../../books/ledger/Ending.ts"
+import { toRow } from "../credentials/Scope.ts"
+
+const lifetime = Duration.toMillis(Duration.minutes(1))
+/** How long a code is kept after its end, to know a copy by. */
+const retention = Duration.toMillis(Duration.days(1))
+
+export interface Code {
+  readonly hash: string
+  readonly client_id: string
+  readonly redirect_uri: string
+  readonly account_id: AccountId
+  readonly tenant_id: TenantId
+  readonly challenge: string
+  readonly scope: string
+  readonly nonce: string | null
+  readonly expires_at: number
+  readonly used_at: number | null
+}
+
+export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentSecretContract) => {
+  const issue: AuthorizationContract["consent"] = Effect.fn("Authorization.consent")(function* (person, request) {
+    const now = yield* Clock.currentTimeMillis
+    const code = `oc_${randomBytes(32).toString("hex")}`
+    const row: Omit<Code, "used_at"> = {
+      hash: secret.hash("authorization_code", code),
+      client_id: request.client.client_id,
+      redirect_uri: request.redirect_uri,
+      account_id: person.account_id,
+      tenant_id: person.tenant_id,
+      challenge: request.challenge,
+      scope: toRow(request.grant),
+      nonce: request.nonce ?? null,
+      expires_at: now + lifetime
+    }
+    yield* Statements.write(
+      writer,
+      statement(sql`DELETE FROM tollgate_auth_codes WHERE expires_at < ${now - retention}`),
+      statement(sql`INSERT INTO tollgate_auth_codes ${sql.insert(row)}`)
+    )
+    return code
+  })
+
+  const find = (code: string): Effect.Effect<Code | undefined> =>
+    sql<Code>`SELECT hash, client_id, redirect_uri, account_id, tenant_id, challenge, scope, nonce, expires_at, used_at
+      FROM tollgate_auth_codes WHERE hash = ${secret.hash("authorization_code", code)}`.pipe(
+      Effect.orDie,
+      Effect.map(([row]) => row)
+    )
+
+  /** For the transaction that a code is good for: refuses it if the code was used. `family` names the sign-in that it gave. */
+  const spend = ({ hash }: Code, family: string | null, now: number): Statement =>
+    statement(
+      sql`UPDATE tollgate_auth_codes SET used_at = ${now}, family_id = ${family}
+        WHERE hash = ${hash} AND used_at IS NULL RETURNING hash`,
+      1
+    )
+
+  /** Spends a code without a sign-in. Answers whether it was unused. */
+  const discard = (code: Code) =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) => Statements.tryWrite(writer, spend(code, null, now)))
+
+  /** The sign-in that a code gave; `null` where it gave none. */
+  const familyOf = ({ hash }: Code): Effect.Effect<string | null> =>
+    sql<{ family_id: string | null }>`SELECT family_id FROM tollgate_auth_codes WHERE hash = ${hash}`.pipe(
+      Effect.orDie,
+      Effect.map(([row]) => row?.family_id ?? null)
+    )
+
+  return { issue, find, spend, discard, familyOf }
+}
+
+/** Under another secret no code is known any more. */
+export const codesEnd: Ending = {
+  count: (sql, now) => sql`SELECT count(*) AS n FROM tollgate_auth_codes WHERE used_at IS NULL AND expires_at > ${now}`,
+  statements: (sql) => [statement(sql`DELETE FROM tollgate_auth_codes`)],
+  notice: (n) => `${n} authorization codes end`
+}

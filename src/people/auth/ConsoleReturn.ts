@@ -1,0 +1,46 @@
+/** Where a sign-in for the console ends: at a page of the console, with the cookie of its session, or at its sign-in page with a reason. */
+import { ownCookie } from "../../http/transport/OwnCookie.ts"
+import { pathTo } from "../../kernel/ServiceInfo.ts"
+import type { ServiceFacts } from "../../kernel/ServiceInfo.ts"
+import type { Held } from "./BrowserSessions.ts"
+
+/** Why a sign-in came to nothing, as the console's sign-in page is told. */
+export type SignInFailure =
+  | "expired"
+  | "cancelled"
+  | "rejected"
+  | "provider_unavailable"
+  | "other_browser"
+  | "suspended"
+  | "too_many_requests"
+  | "unavailable"
+
+const pageMax = 2_000
+
+/** A page of the console by its path below `/console/`, with its query; the first page for whatever leads elsewhere, or to a sign-in. */
+export const pageIn = (to: string | null): string => {
+  const base = "http://console.invalid/console/"
+  if (to === null || to.length > pageMax || !URL.canParse(to, base)) return ""
+  const { origin, pathname, search } = new URL(to, base)
+  if (origin !== new URL(base).origin || !pathname.startsWith("/console/")) return ""
+  const page = pathname.slice("/console/".length)
+  return /^sign-in(?:\/|$)/.test(page) ? "" : page + search
+}
+
+/** The addresses of the console's pages and its cookie, for a service that people reach at `public_url`. */
+export const make = ({ public_url }: Pick<ServiceFacts, "public_url">) => {
+  const root = `${pathTo("", public_url)}/console`
+  const { attributes, name } = ownCookie("tollgate_console", "/console", public_url)
+  const strict = `${attributes}; SameSite=Strict`
+
+  return {
+    cookieName: name,
+    /** The header that hands the browser its session. */
+    setCookie: ({ cookie, until }: Held, now: number) =>
+      `${name}=${cookie}; Max-Age=${Math.ceil((until - now) / 1_000)}; ${strict}`,
+    clearCookie: `${name}=; Max-Age=0; ${strict}`,
+    pageAt: (page: string) => `${root}/${page}`,
+    failedAt: (error: SignInFailure, page: string) =>
+      `${root}/sign-in?${new URLSearchParams({ error, ...(page !== "" && { to: page }) })}`
+  }
+}

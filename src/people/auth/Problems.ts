@@ -1,0 +1,70 @@
+import { Schema } from "effect"
+import { BrokenRule } from "../../kernel/InvalidRequest.ts"
+import { Problem } from "../../kernel/Problem.ts"
+
+/** Its text names the service: `Tollgate client ID is required`. */
+export class ClientIdRequired extends Problem<ClientIdRequired>()("ClientIdRequired", {
+  status: 400,
+  error: "client ID is required",
+  like: /client ID is required$/,
+  fields: {
+    field: Schema.propertySignature(Schema.String).pipe(Schema.withConstructorDefault(() => "client_id")),
+    rule: Schema.propertySignature(Schema.String).pipe(Schema.withConstructorDefault(() => "required"))
+  }
+}) {}
+
+export class ClientIdNotFound extends Problem<ClientIdNotFound>()("ClientIdNotFound", {
+  status: 404,
+  error: "Client ID not found"
+}) {}
+
+/** Its text repeats the value: `Unsupported grant_type: password`. */
+export class UnsupportedGrantType extends Problem<UnsupportedGrantType>()("UnsupportedGrantType", {
+  status: 400,
+  error: "Unsupported grant_type: ",
+  like: /^Unsupported grant_type: /,
+  details: { field: "grant_type", rule: "refresh_token" }
+}) {}
+
+/** Its text names the word that is no scope. */
+export class InvalidScope extends Problem<InvalidScope>()("InvalidScope", {
+  status: 400,
+  error: "scope: not known here",
+  code: "invalid_scope",
+  fields: BrokenRule
+}) {}
+
+/** A refresh token that is unknown, expired, revoked or used before. */
+export class InvalidGrant extends Problem<InvalidGrant>()("InvalidGrant", {
+  status: 401,
+  error: "invalid or expired token",
+  code: "invalid_grant"
+}) {}
+
+/** The operator has suspended the person who signs in. */
+export class AccountSuspended extends Problem<AccountSuspended>()("AccountSuspended", {
+  status: 403,
+  error: "this account is suspended: write to the operator of the service",
+  code: "account_suspended"
+}) {}
+
+/** The session in the console. */
+export class SessionEnded extends Problem<SessionEnded>()("SessionEnded", {
+  status: 401,
+  error: "there is no session in this browser, or it has ended: sign in",
+  code: "session_ended"
+}) {}
+
+/** A refusal of the token endpoint, with the words of RFC 6749 and the status that they are answered with. */
+export class OAuthRefusal extends Schema.TaggedError<OAuthRefusal>()("OAuthRefusal", {
+  status: Schema.Literal(400, 401),
+  error: Schema.String,
+  error_description: Schema.optional(Schema.String)
+}) {
+  static of(error: string, error_description?: string, status: 400 | 401 = 400): OAuthRefusal {
+    return new OAuthRefusal({ status, error, ...(error_description !== undefined && { error_description }) })
+  }
+  override get message() {
+    return this.error_description ?? this.error
+  }
+}

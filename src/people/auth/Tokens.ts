@@ -1,0 +1,124 @@
+/**
+ * Access tokens: signed JWTs for an hour, for one account in one tenant, verifiable by anyone with the published keys. And ID tokens,
+ * which tell an application who has signed in; as an access token they are worth nothing.
+ */
+import { Clock, Context, Duration, Effect, Layer } from "effect"
+import { decodeProtectedHeader, jwtVerify, SignJWT } from "jose"
+import type { JWTPayload } from "jose"
+import { AccountId, TenantId } from "../../kernel/Ids.ts"
+import { toDate } from "../../kernel/Moment.ts"
+import { ServiceInfo } from "../../kernel/ServiceInfo.ts"
+import { InvalidToken } from "../credentials/Problems.ts"
+import { fromRow, toRow } from "../credentials/Scope.ts"
+import type { Grant } from "../credentials/Scope.ts"
+import { algorithm, signedLifetime, SigningKeys } from "./SigningKeys.ts"
+
+export interface AccessToken {
+  readonly account_id: AccountId
+  readonly tenant_id: TenantId
+  readonly client_id: string
+  /** The sign-in that it follows from, by which it can be ended. */
+  readonly family: string
+  /** Minted by the OAuth code exchange: the team pool is charged first. */
+  readonly team_first: boolean
+  readonly grant: Grant
+}
+
+/** Who has signed in, for the application that asked. */
+export interface IdToken {
+  readonly account_id: AccountId
+  readonly client_id: string
+  readonly nonce: string | null
+  readonly email: string
+  readonly email_verified: boolean
+  readonly name: string
+}
+
+/** What a token was found to say, and until when. */
+export interface VerifiedToken extends AccessToken {
+  readonly expires_at: number
+}
+
+export interface TokensContract {
+  /** `lifetime`: where it is shorter than `accessLifetime`. */
+  readonly sign: (token: AccessToken, lifetime?: Duration.Duration) => Effect.Effect<string>
+  readonly signId: (token: IdToken) => Effect.Effect<string>
+  readonly verify: (jwt: string) => Effect.Effect<VerifiedToken, InvalidToken>
+}
+
+export const accessLifetime = signedLifetime
+
+/** What tells an access token from an ID token (RFC 9068). */
+const accessType = "at+jwt"
+
+export class Tokens extends Context.Tag("tollgate/auth/Tokens")<Tokens, TokensContract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(Tokens, make))
+}
+
+const make = Effect.gen(function* () {
+  const keys = yield* SigningKeys
+  // What `iss` says. Our own tokens are known by our keys, so a deployment that moves signs nobody out.
+  const { public_url: issuer } = yield* ServiceInfo
+
+  const signed = Effect.fnUntraced(function* (
+    typ: string,
+    account: AccountId,
+    client: string,
+    claims: JWTPayload,
+    lifetime: Duration.Duration
+  ) {
+    const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+    const { key, kid } = keys.current()
+    const jwt = new SignJWT(claims)
+      .setProtectedHeader({ alg: algorithm, kid, typ })
+      .setSubject(account)
+      .setAudience(client)
+      .setIssuer(issuer)
+      .setIssuedAt(now)
+      .setExpirationTime(now + Duration.toSeconds(lifetime))
+      .setJti(crypto.randomUUID())
+    return yield* Effect.promise(() => jwt.sign(key))
+  })
+
+  const sign = Effect.fn("Tokens.sign")((token: AccessToken, lifetime: Duration.Duration = accessLifetime) => {
+    const { account_id, client_id, family, grant, team_first, tenant_id } = token
+    const limits = grant === "all" ? {} : { scope: toRow(grant) }
+    const claims = { tenant_id, sid: family, ...(team_first && { team_first }), ...limits }
+    return signed(accessType, account_id, client_id, claims, lifetime)
+  })
+
+  const signId = Effect.fn("Tokens.signId")(({ account_id, client_id, nonce, ...who }: IdToken) =>
+    signed("JWT", account_id, client_id, { ...who, ...(nonce !== null && { nonce }) }, accessLifetime)
+  )
+
+  const verify = Effect.fnUntraced(function* (jwt: string) {
+    const key = yield* Effect.try({ try: () => decodeProtectedHeader(jwt).kid, catch: () => new InvalidToken() }).pipe(
+      Effect.flatMap((kid) => (kid === undefined ? Effect.succeed(undefined) : keys.find(kid)))
+    )
+    if (key === undefined) return yield* new InvalidToken()
+    const currentDate = toDate(yield* Clock.currentTimeMillis)
+    const { payload } = yield* Effect.tryPromise({
+      try: () =>
+        jwtVerify(jwt, key, {
+          algorithms: [algorithm],
+          currentDate,
+          typ: accessType,
+          requiredClaims: ["sub", "exp", "aud"]
+        }),
+      catch: () => new InvalidToken()
+    })
+    const { scope, sid, tenant_id } = payload
+    if (typeof tenant_id !== "string" || typeof sid !== "string") return yield* new InvalidToken()
+    return {
+      account_id: AccountId.make(payload.sub!),
+      tenant_id: TenantId.make(tenant_id),
+      client_id: String(payload.aud),
+      family: sid,
+      team_first: payload.team_first === true,
+      grant: typeof scope === "string" ? fromRow(scope) : ("all" as const),
+      expires_at: payload.exp! * 1000
+    }
+  })
+
+  return { sign, signId, verify } satisfies TokensContract
+})

@@ -1,0 +1,112 @@
+/**
+ * Messages from the contact forms of websites.
+ *
+ * Where the specification is silent:
+ * - The answer to a client token is the bare object, that of a contact message is enveloped, as the specification shows them.
+ */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Clock, Context, Duration, Effect, Layer } from "effect"
+import { Clients } from "../credentials/Clients.ts"
+import * as ClientTokens from "../auth/ClientTokens.ts"
+import { DeploymentSecret } from "../../storage/secret/DeploymentSecret.ts"
+import { ClientIdNotFound, ClientIdRequired } from "../auth/Problems.ts"
+import { ServiceInfo } from "../../kernel/ServiceInfo.ts"
+import * as Ids from "../../kernel/Ids.ts"
+import type { BooksUnavailable } from "../../books/ledger/Problems.ts"
+import * as Statements from "../../books/ledger/Statements.ts"
+import { statement } from "../../books/ledger/Transaction.ts"
+import { afterCommit, Writer } from "../../books/ledger/Writer.ts"
+import { plainName } from "../mail/Letter.ts"
+import { Outbox } from "../mail/Outbox.ts"
+import { ContactEmail } from "./Settings.ts"
+import type { ClientToken, ContactMessage } from "./Contact.ts"
+import type { HeldClientTokenFacts } from "./HeldClientToken.ts"
+import { InvalidClientToken } from "./Problems.ts"
+
+/** A website's contact form: it asks for a token with its client id, and sends one message with it. */
+export interface ContactsContract {
+  /** A token for one message, good for 30 minutes, for a registered website. */
+  readonly token: (request: {
+    readonly service_client_id?: string | undefined
+  }) => Effect.Effect<ClientToken, ClientIdRequired | ClientIdNotFound | BooksUnavailable>
+  /** What a token stands for, as long as it is good. */
+  readonly find: (token: string) => Effect.Effect<HeldClientTokenFacts, InvalidClientToken>
+  /** Stores the message, mails it to the operator, and ends the token. */
+  readonly write: (request: {
+    readonly token: HeldClientTokenFacts
+    readonly message: ContactMessage
+  }) => Effect.Effect<void, InvalidClientToken | BooksUnavailable>
+}
+
+export class Contacts extends Context.Tag("tollgate/contact/Contacts")<Contacts, ContactsContract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(Contacts, make))
+}
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient
+  const writer = yield* Writer
+  const tokens = ClientTokens.make(sql, yield* DeploymentSecret)
+  const clients = yield* Clients
+  const outbox = yield* Outbox
+  const operator = yield* ContactEmail
+  const { service_name } = yield* ServiceInfo
+
+  const token: ContactsContract["token"] = Effect.fn("Contacts.token")(function* ({ service_client_id }) {
+    if (service_client_id === undefined || service_client_id === "") {
+      return yield* new ClientIdRequired({
+        message: `${service_name} client ID is required`,
+        field: "service_client_id"
+      })
+    }
+    if ((yield* clients.find(service_client_id, ["web"])) === undefined) return yield* new ClientIdNotFound()
+    const now = yield* Clock.currentTimeMillis
+    const { statements, token } = tokens.issue(service_client_id, now)
+    yield* Statements.write(writer, ...statements)
+    return { token, expires_in: Duration.toSeconds(ClientTokens.tokenLifetime) }
+  })
+
+  const find: ContactsContract["find"] = Effect.fn("Contacts.find")(function* (token) {
+    const found = yield* tokens.find(token, yield* Clock.currentTimeMillis)
+    return found ?? (yield* new InvalidClientToken())
+  })
+
+  const write: ContactsContract["write"] = Effect.fn("Contacts.write")(function* ({ message, token }) {
+    const { client_id, hash } = token
+    const now = yield* Clock.currentTimeMillis
+    const id = Ids.at("msg", now)
+    const { email, inquiryType: inquiry_type, message: text, name, subscribe } = message
+    const letters =
+      operator === undefined
+        ? []
+        : [
+            yield* outbox.letter({
+              key: `contact/${id}`,
+              to: operator,
+              subject: `${service_name}: ${plainName(inquiry_type, "a message")}`,
+              text: `${plainName(name, "Somebody")} <${email}> writes:\n\n${text}\n\nSubscribes to news: ${subscribe ? "yes" : "no"}`
+            })
+          ]
+    const written = writer.submit({
+      postings: [],
+      statements: [
+        tokens.spend(hash, now),
+        statement(
+          sql`INSERT INTO tollgate_contact_messages ${sql.insert({
+            id,
+            client_id,
+            name,
+            email,
+            inquiry_type,
+            message: text,
+            subscribe: subscribe ? 1 : 0,
+            created_at: now
+          })}`
+        ),
+        ...letters
+      ]
+    })
+    yield* Effect.catchTag(afterCommit(written, outbox.wake), "Conflict", () => new InvalidClientToken())
+  })
+
+  return { token, find, write } satisfies ContactsContract
+})

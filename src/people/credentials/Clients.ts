@@ -1,0 +1,153 @@
+/**
+ * The applications that the operator has registered: in the configuration, or by a command, which is kept in the database.
+ *
+ * Where the specification is silent:
+ * - OAuth clients and applications' sign-ins of an earlier version are not trusted: they go on with what their consent page said. Access
+ *   tokens of an earlier version name no sign-in, so they are refused; clients refresh them.
+ * - OAuth clients are public and prove themselves by PKCE with S256. A redirect address is compared to the letter, but for the port of
+ *   a loopback address. Consent pages keep their state in a sealed cookie for ten minutes.
+ */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Clock, Context, Effect, Layer } from "effect"
+import { randomBytes } from "node:crypto"
+import type { BooksUnavailable } from "../../books/ledger/Problems.ts"
+import * as Statements from "../../books/ledger/Statements.ts"
+import { statement } from "../../books/ledger/Transaction.ts"
+import type { Statement } from "../../books/ledger/Transaction.ts"
+import { Writer } from "../../books/ledger/Writer.ts"
+
+/** `app` signs people in by a provider's token, `oauth` by the code flow, `web` speaks for a website's contact form. */
+export type ClientKind = "app" | "oauth" | "web"
+
+export interface Client {
+  readonly client_id: string
+  readonly kind: ClientKind
+  readonly name: string
+  /** Where the code flow may lead back to. */
+  readonly redirect_uris: ReadonlyArray<string>
+  /** An `oauth` client of the operator's own, which may do all that a sign-in may. */
+  readonly trusted?: boolean | undefined
+  /** An `oauth` client that may use the device flow. */
+  readonly device?: boolean | undefined
+}
+
+/** Those of the configuration. */
+export class ConfiguredClients extends Context.Tag("tollgate/auth/ConfiguredClients")<
+  ConfiguredClients,
+  ReadonlyArray<Client>
+>() {}
+
+export interface ClientsContract {
+  /** A client of one of these kinds. */
+  readonly find: (client_id: string, kinds: ReadonlyArray<ClientKind>) => Effect.Effect<Client | undefined>
+  readonly list: Effect.Effect<ReadonlyArray<Client>>
+  /** What is `beside` it stands in the same transaction, and is told the id. */
+  readonly create: (
+    client: Omit<Client, "client_id">,
+    beside?: (client_id: string) => ReadonlyArray<Statement>
+  ) => Effect.Effect<Client, BooksUnavailable>
+  /** Ends the application and every sign-in that came through it. Answers whether there was one to revoke. */
+  readonly revoke: (client_id: string, beside?: ReadonlyArray<Statement>) => Effect.Effect<boolean, BooksUnavailable>
+}
+
+export class Clients extends Context.Tag("tollgate/auth/Clients")<Clients, ClientsContract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(Clients, make))
+}
+
+type Row = Omit<Client, "redirect_uris" | "trusted" | "device"> & {
+  readonly redirect_uris: string
+  readonly trusted: number
+  readonly device: number
+}
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient
+  const writer = yield* Writer
+  const configured = yield* ConfiguredClients
+
+  const fromRow = (row: Row): Client => ({
+    ...row,
+    redirect_uris: JSON.parse(row.redirect_uris) as ReadonlyArray<string>,
+    trusted: row.trusted === 1,
+    device: row.device === 1
+  })
+
+  const find: ClientsContract["find"] = Effect.fnUntraced(function* (client_id, kinds) {
+    const known = configured.find((client) => client.client_id === client_id)
+    const [row] =
+      known === undefined
+        ? yield* Effect.orDie(
+            sql<Row>`SELECT client_id, kind, name, redirect_uris, trusted, device FROM tollgate_auth_clients
+              WHERE client_id = ${client_id} AND revoked_at IS NULL`
+          )
+        : []
+    const client = known ?? (row === undefined ? undefined : fromRow(row))
+    return client !== undefined && kinds.includes(client.kind) ? client : undefined
+  })
+
+  const list = Effect.map(
+    Effect.orDie(
+      sql<Row>`SELECT client_id, kind, name, redirect_uris, trusted, device FROM tollgate_auth_clients WHERE revoked_at IS NULL ORDER BY created_at`
+    ),
+    (rows) => [...configured, ...rows.map(fromRow)]
+  )
+
+  const create: ClientsContract["create"] = Effect.fnUntraced(function* (
+    { device = false, kind, name, redirect_uris, trusted = false },
+    beside = () => []
+  ) {
+    const now = yield* Clock.currentTimeMillis
+    const client_id = `${kind}-${randomBytes(12).toString("hex")}`
+    const client: Client = { client_id, kind, name, redirect_uris, trusted, device }
+    const row = {
+      ...client,
+      redirect_uris: JSON.stringify(redirect_uris),
+      trusted: trusted ? 1 : 0,
+      device: device ? 1 : 0,
+      created_at: now
+    }
+    yield* Statements.write(
+      writer,
+      statement(sql`INSERT INTO tollgate_auth_clients ${sql.insert(row)}`),
+      ...beside(client_id)
+    )
+    return client
+  })
+
+  const revoke: ClientsContract["revoke"] = Effect.fnUntraced(function* (client_id, beside = []) {
+    const now = yield* Clock.currentTimeMillis
+    const ended = sql`UPDATE tollgate_auth_clients SET revoked_at = ${now}
+      WHERE client_id = ${client_id} AND revoked_at IS NULL RETURNING client_id`
+    // What it was given ends with it: access tokens within a minute, refresh tokens at once.
+    const families = sql`UPDATE tollgate_auth_families SET revoked_at = ${now}
+      WHERE client_id = ${client_id} AND revoked_at IS NULL`
+    return yield* Statements.tryWrite(writer, statement(ended, 1), statement(families), ...beside)
+  })
+
+  return { find, list, create, revoke } satisfies ClientsContract
+})
+
+/** Whether an address may be registered: what leads back with a code is neither a script nor a file, and has no fragment. */
+export const isRedirectAddress = (text: string): boolean =>
+  URL.canParse(text) &&
+  new URL(text).hash === "" &&
+  !text.includes("#") &&
+  !/^(?:javascript|data|vbscript|file|blob|about):$/.test(new URL(text).protocol)
+
+/**
+ * Whether a redirect address is one that the client registered: the same text, but for the port of a loopback address, which an
+ * application on the person's own machine cannot choose beforehand (RFC 8252). Neither text is parsed: parsers differ in what they accept
+ * and correct, so a browser could go to another path than the one that was compared.
+ */
+export const mayRedirect = ({ redirect_uris }: Client, address: string): boolean =>
+  redirect_uris.some((registered) => registered === address || isSameLoopback(registered, address))
+
+/** Host, optional port, and the rest of the text unparsed. */
+const loopback = /^(http:\/\/(?:127\.0\.0\.1|localhost|\[::1\]))(?::(\d{1,5}))?((?:[/?][^]*)?)$/
+
+const isSameLoopback = (registered: string, address: string): boolean => {
+  const [one, other] = [loopback.exec(registered), loopback.exec(address)]
+  return one !== null && other !== null && one[1] === other[1] && one[3] === other[3] && isPort(other[2])
+}
+
+const isPort = (port: string | undefined): boolean => port === undefined || Number(port) <= 65_535

@@ -1,0 +1,125 @@
+/**
+ * The ways a route may ask for a credential. Each provides the `CurrentCaller`; `people/auth/` says how. A way that takes user tokens names the
+ * scope that the token of an application must have, so there is no such route without one.
+ */
+import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "@effect/platform"
+import { Schema } from "effect"
+import { CurrentCaller } from "../../http/lanes/Caller.ts"
+import {
+  ExpiredKey,
+  ForeignKey,
+  InsufficientScope,
+  InvalidKey,
+  InvalidKeyFormat,
+  InvalidToken,
+  MissingAuthorization,
+  TenantMismatch,
+  TenantMismatchUsage
+} from "./Problems.ts"
+import type { Demand } from "./Scope.ts"
+
+const bearer = (format: string, description: string) =>
+  HttpApiSecurity.bearer.pipe(
+    HttpApiSecurity.annotate(OpenApi.Format, format),
+    HttpApiSecurity.annotate(OpenApi.Description, `\`Authorization: Bearer …\` with ${description}`)
+  )
+
+const asToken = bearer(
+  "JWT",
+  "the access token of a person: of their sign-in (`POST /v1/auth/google`), which may do everything, or of an application that they " +
+    "let in (`POST /v1/auth/oauth/token`), which needs the scope that the operation names. Lives for an hour."
+)
+const asKey = bearer(
+  "<prefix>-prod-<64 hex digits>",
+  "an API key of a tenant (`POST /v1/tenants/{tenant_id}/applications`). Lives until it is deleted, or its `expires_at`."
+)
+const asKeyOrToken = bearer("JWT, or <prefix>-prod-<64 hex digits>", "a user token or an API key, whichever you have.")
+
+const asHeader = HttpApiSecurity.apiKey({ key: "x-api-key", in: "header" }).pipe(
+  HttpApiSecurity.annotate(OpenApi.Description, "The same in `x-api-key`; without an `Authorization` header.")
+)
+
+const TokenProblem = Schema.Union(MissingAuthorization, InvalidToken, InsufficientScope)
+
+/** U: a live access token, else 401 `invalid or expired token`. */
+const userToken =
+  <Self>() =>
+  <const D extends Demand>(demand: D) =>
+    Object.assign(
+      HttpApiMiddleware.Tag<Self>()(`tollgate/http/UserToken/${demand}`, {
+        provides: CurrentCaller,
+        failure: TokenProblem,
+        security: { user_token: asToken }
+      }),
+      { demand }
+    )
+
+/** Who the person is. */
+export class ProfileToken extends userToken<ProfileToken>()("profile") {}
+/** Usage, and what may pay. */
+export class CallsToken extends userToken<CallsToken>()("calls") {}
+export class TransfersToken extends userToken<TransfersToken>()("transfers") {}
+export class BillingToken extends userToken<BillingToken>()("billing") {}
+export class OrganizationToken extends userToken<OrganizationToken>()("organization") {}
+/** The person's own sign-in, which no application holds. */
+export class SignInToken extends userToken<SignInToken>()("sign_in") {}
+
+/** U, on a path with a `tenant_id`, which must be the token's; asked before anything else of the request is read. */
+const tenantToken =
+  <Self>() =>
+  <const D extends Demand>(demand: D) =>
+    Object.assign(
+      HttpApiMiddleware.Tag<Self>()(`tollgate/http/TenantToken/${demand}`, {
+        provides: CurrentCaller,
+        failure: Schema.Union(TokenProblem, TenantMismatch),
+        security: { user_token: asToken }
+      }),
+      { demand }
+    )
+
+/** A tenant's balance. */
+export class TenantCallsToken extends tenantToken<TenantCallsToken>()("calls") {}
+export class TenantBillingToken extends tenantToken<TenantBillingToken>()("billing") {}
+export class TenantKeysToken extends tenantToken<TenantKeysToken>()("keys") {}
+export class TenantTransfersToken extends tenantToken<TenantTransfersToken>()("transfers") {}
+
+/** The same for `usage` and `usage/rollup`, in their own words. */
+export class TenantUsageToken extends Object.assign(
+  HttpApiMiddleware.Tag<TenantUsageToken>()("tollgate/http/TenantUsageToken", {
+    provides: CurrentCaller,
+    failure: Schema.Union(TokenProblem, TenantMismatchUsage),
+    security: { user_token: asToken }
+  }),
+  { demand: "calls" as const }
+) {}
+
+const KeyProblem = Schema.Union(MissingAuthorization, InvalidKeyFormat, ForeignKey, ExpiredKey, InvalidKey)
+const KeyOrTokenProblem = Schema.Union(KeyProblem, InsufficientScope)
+
+/** K/U: read as a user token first, then as an API key. */
+export class KeyOrToken extends Object.assign(
+  HttpApiMiddleware.Tag<KeyOrToken>()("tollgate/http/KeyOrToken", {
+    provides: CurrentCaller,
+    failure: KeyOrTokenProblem,
+    security: { user_token_or_api_key: asKeyOrToken }
+  }),
+  { demand: "calls" as const }
+) {}
+
+/** The same, or either of both in `x-api-key`, which clients of Anthropic's protocol send. */
+// @effect-diagnostics-next-line leakingRequirements:off -- who authenticates looks at the request, by each of its headers
+export class KeyOrTokenEitherHeader extends Object.assign(
+  HttpApiMiddleware.Tag<KeyOrTokenEitherHeader>()("tollgate/http/KeyOrTokenEitherHeader", {
+    provides: CurrentCaller,
+    failure: KeyOrTokenProblem,
+    security: { user_token_or_api_key: asKeyOrToken, x_api_key: asHeader }
+  }),
+  { demand: "calls" as const }
+) {}
+
+/** K: read as an API key only. */
+export class ApiKey extends HttpApiMiddleware.Tag<ApiKey>()("tollgate/http/ApiKey", {
+  provides: CurrentCaller,
+  failure: KeyProblem,
+  security: { api_key: asKey }
+}) {}

@@ -1,0 +1,32 @@
+/** What the mail route refuses, and what routes that send letters do. */
+import { Schema } from "effect"
+import { Problem } from "../../kernel/Problem.ts"
+
+/** A client over HTTP knows the account by its own credential: the body does not name it. */
+export class EmailNotVerified extends Problem<EmailNotVerified>()("EmailNotVerified", {
+  status: 400,
+  error: "the key's account has no verified email address to send to",
+  code: "email_not_verified",
+  fields: { account_id: Schema.optional(Schema.String) },
+  details: {}
+}) {}
+
+/** For good: what is refused only for now waits in the outbox. */
+export class LetterRefused extends Problem<LetterRefused>()("LetterRefused", {
+  status: 500,
+  error: "the mail server refused the letter",
+  code: "upstream_error"
+}) {}
+
+/** One account has caused as many letters as it may for now; nothing was done. */
+export class TooManyLetters extends Problem<TooManyLetters>()("TooManyLetters", {
+  status: 429,
+  error: "you have caused too many letters, try again later",
+  code: "too_many_letters"
+}) {}
+
+export class MailUnavailable extends Problem<MailUnavailable>()("MailUnavailable", {
+  status: 503,
+  error: "mail is unavailable: no mail server is configured here",
+  code: "mail_unavailable"
+}) {}

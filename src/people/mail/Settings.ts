@@ -1,0 +1,72 @@
+/** The mail server, what a letter to oneself costs, and how many letters an account may cause: `mail` and `letter_limits`. */
+import { Context, Effect, Layer, Schema } from "effect"
+import { UsdPer } from "../../kernel/Price.ts"
+import type { UnitPrice } from "../../kernel/Price.ts"
+import { Count, NonEmpty, secretOf } from "../../kernel/Setting.ts"
+import type { ConfigProblem } from "../../kernel/Setting.ts"
+import { Mail } from "../../upstream/mail/Mail.ts"
+
+const MailServer = Schema.Struct({
+  host: NonEmpty,
+  /** 465 with `secure`, else 587. */
+  port: Schema.optional(Count),
+  /** TLS from the first byte on; without it STARTTLS is used where the server offers it. */
+  secure: Schema.optionalWith(Schema.Boolean, { default: () => false }),
+  user: Schema.optional(NonEmpty),
+  /** The environment variable that holds the password. */
+  password_env: Schema.optional(NonEmpty),
+  /** What a letter to oneself costs. */
+  usd_per_letter: Schema.optionalWith(UsdPer(1), { default: () => 0n as UnitPrice }),
+  /** The sender: `Tollgate <no-reply@example.com>`. */
+  from: Schema.String.pipe(
+    Schema.filter((text) => /^[^<>@\r\n]*<[^<>\s@]+@[^<>\s@]+>$|^[^<>\s@]+@[^<>\s@]+$/.test(text), {
+      message: () => "an address, or a name and an address: Tollgate <no-reply@example.com>"
+    })
+  )
+})
+
+/** What a letter to oneself costs, in USD. */
+export class LetterPrice extends Context.Tag("tollgate/mail/LetterPrice")<LetterPrice, UnitPrice>() {
+  static readonly layer = (price: UnitPrice) => Layer.succeed(LetterPrice, price)
+  /** Letters cost nothing. */
+  static readonly layerFree = Layer.succeed(LetterPrice, 0n as UnitPrice)
+}
+
+export const LetterLimitFacts = Schema.Struct({
+  per_hour: Schema.optionalWith(Count, { default: () => 20 }),
+  per_day_to_one_address: Schema.optionalWith(Count, { default: () => 5 })
+})
+export interface LetterLimitFacts extends Schema.Schema.Type<typeof LetterLimitFacts> {}
+
+const presets: LetterLimitFacts = Schema.decodeSync(LetterLimitFacts)({})
+
+/** How many letters one account may cause, by invitations and transfers: in an hour, and in a day to one address. */
+export class LetterLimits extends Context.Reference<LetterLimits>()("tollgate/mail/LetterLimits", {
+  defaultValue: () => presets
+}) {}
+
+export const fields = {
+  /** The server that mail leaves by; without it, nothing is mailed. */
+  mail: Schema.optional(MailServer),
+  letter_limits: Schema.optionalWith(LetterLimitFacts, { default: () => presets })
+}
+
+export interface MailSettings {
+  readonly mail?: typeof MailServer.Type | undefined
+  readonly letter_limits: LetterLimitFacts
+}
+
+/** Fails where the variable of the password is not set. */
+export const layer = ({ letter_limits, mail }: MailSettings): Layer.Layer<Mail | LetterPrice, ConfigProblem> =>
+  Layer.mergeAll(
+    mail === undefined ? Mail.layerNone : server(mail),
+    mail === undefined ? LetterPrice.layerFree : LetterPrice.layer(mail.usd_per_letter),
+    Layer.succeed(LetterLimits, letter_limits)
+  )
+
+const server = (mail: typeof MailServer.Type) =>
+  Layer.unwrapEffect(
+    Effect.map(secretOf("mail.password_env", mail.password_env), (password) =>
+      Mail.layerSmtp({ ...mail, password, port: mail.port ?? (mail.secure ? 465 : 587) })
+    )
+  )

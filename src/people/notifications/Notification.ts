@@ -1,0 +1,63 @@
+/** What is told to an account inside the service, until it is marked as read. */
+import { Schema } from "effect"
+import * as Ids from "../../kernel/Ids.ts"
+import type { AccountId } from "../../kernel/Ids.ts"
+import { Moment } from "../../kernel/Moment.ts"
+import { Paginated } from "../../kernel/Page.ts"
+import type { Statement } from "../../books/ledger/Transaction.ts"
+
+export const Kind = Schema.Literal(
+  "transfer_received",
+  "transfer_ended",
+  "tenant_invite",
+  "low_balance",
+  "auto_reload_failed"
+)
+export type Kind = typeof Kind.Type
+
+export const NotificationId = Schema.String.pipe(Schema.brand("NotificationId"))
+export type NotificationId = typeof NotificationId.Type
+
+export const Notification = Schema.Struct({
+  id: NotificationId,
+  kind: Kind,
+  /** A line, and a sentence or two. */
+  title: Schema.String,
+  text: Schema.String,
+  /** What it is about, by ids: `{ transfer_id }`. */
+  data: Schema.Record({ key: Schema.String, value: Schema.String }),
+  created_at: Moment,
+  read_at: Schema.NullOr(Moment)
+}).annotations({ identifier: "Notification" })
+export type Notification = typeof Notification.Type
+
+export const NotificationPage = Schema.Struct({
+  ...Paginated(Notification).fields,
+  /** Of all, not of this page. */
+  unread: Schema.Int
+}).annotations({ identifier: "NotificationPage" })
+
+/** Which are marked as read: up to an id, that one too, or all. */
+export const NotificationsRead = Schema.Struct({
+  up_to: Schema.optionalWith(NotificationId, { exact: true })
+}).annotations({ identifier: "NotificationsRead" })
+
+/** How many were marked, and how many are not read still. */
+export const NotificationsMarked = Schema.Struct({ marked: Schema.Int, unread: Schema.Int }).annotations({
+  identifier: "NotificationsMarked"
+})
+
+export interface Notice {
+  readonly account_id: AccountId
+  readonly kind: Kind
+  readonly title: string
+  readonly text: string
+  readonly data?: Readonly<Record<string, string>>
+}
+
+/** The statement that tells an account something, for the transaction that is its cause. */
+export const notice = ({ account_id, data = {}, kind, text, title }: Notice, now: number): Statement => ({
+  text: `INSERT INTO tollgate_notifications_notices (id, account_id, kind, title, text, data, created_at)
+    VALUES (?, ?, ?, ?, ?, ?, ?)`,
+  params: [Ids.at("ntf", now), account_id, kind, title, text, JSON.stringify(data), now]
+})

@@ -1,0 +1,246 @@
+/** Who I am, where I belong, the applications of a tenant, and the people in it. */
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
+import { Schema } from "effect"
+import { Example } from "../../http/contract/Documented.ts"
+import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { RateLimited } from "../../http/contract/Problems.ts"
+import { OrganizationToken, ProfileToken, TenantKeysToken } from "../credentials/Security.ts"
+import { Envelope } from "../../kernel/Envelope.ts"
+import { AccountId, ApplicationId, TenantId } from "../../kernel/Ids.ts"
+import { PageQuery } from "../../kernel/Page.ts"
+import { TooManyLetters } from "../mail/Problems.ts"
+import { Account, Me, Member, Membership } from "./Account.ts"
+import { Application, ApplicationChange, ApplicationPage, ApplicationWithKey, NewApplication } from "./Application.ts"
+import {
+  Invite,
+  InviteId,
+  InvitePreview,
+  Invites,
+  MemberChange,
+  Members,
+  NewInvite,
+  NewOrganisation,
+  Organisation,
+  PlanChange,
+  TenantPlan
+} from "./Organisation.ts"
+import {
+  AccountNotFound,
+  AlreadyMember,
+  ApplicationNotFound,
+  EmailMismatch,
+  HomeTenant,
+  InsufficientRole,
+  InviteNotFound,
+  LastOwner,
+  MemberNotFound,
+  NotAMember,
+  TeamFull,
+  TooManyTenants
+} from "./Problems.ts"
+
+const ofTenant = Schema.Struct({ tenant_id: TenantId })
+const ofApplication = Schema.Struct({ tenant_id: TenantId, application_id: ApplicationId })
+
+export class TenantsApi extends HttpApiGroup.make("tenants")
+  .add(
+    HttpApiEndpoint.get("me", "/v1/me")
+      .addSuccess(Envelope(Me))
+      .addError(AccountNotFound)
+      .middleware(ProfileToken)
+      .annotate(OpenApi.Summary, "Who I am: my account, the identity behind it, and what became of the signup credit")
+  )
+  .add(
+    HttpApiEndpoint.get("memberships", "/v1/me/memberships")
+      .addSuccess(Envelope(Schema.Struct({ memberships: Schema.Array(Membership) })))
+      .middleware(ProfileToken)
+      .annotate(OpenApi.Summary, "The tenants that I belong to, my home tenant first")
+  )
+  .add(
+    HttpApiEndpoint.get("account", "/v1/accounts/:account_id")
+      .setPath(Schema.Struct({ account_id: AccountId }))
+      .addSuccess(Envelope(Account))
+      .addError(AccountNotFound)
+      .middleware(OrganizationToken)
+      .annotate(OpenApi.Summary, "My account, or that of somebody with whom I share a tenant")
+  )
+  .add(
+    HttpApiEndpoint.post("createApplication", "/v1/tenants/:tenant_id/applications")
+      .setPath(ofTenant)
+      .setPayload(NewApplication)
+      .addSuccess(
+        Envelope(ApplicationWithKey).annotations(
+          HttpApiSchema.annotations({ status: 201, identifier: "ApplicationCreated" })
+        )
+      )
+      .middleware(TenantKeysToken)
+      .addError(InvalidRequest)
+      .annotate(Example, { body: { name: "nightly report", description: "reads usage" } })
+      .annotate(OpenApi.Summary, "Make an API key; it is shown in this answer only")
+  )
+  .add(
+    HttpApiEndpoint.get("listApplications", "/v1/tenants/:tenant_id/applications")
+      .setPath(ofTenant)
+      .setUrlParams(Schema.Struct(PageQuery))
+      .addSuccess(Envelope(ApplicationPage))
+      .middleware(TenantKeysToken)
+      .addError(InvalidRequest)
+      .annotate(
+        OpenApi.Summary,
+        "The API keys of the tenant, newest first, without the keys themselves; a member sees their own"
+      )
+  )
+  .add(
+    HttpApiEndpoint.get("application", "/v1/tenants/:tenant_id/applications/:application_id")
+      .setPath(ofApplication)
+      .addSuccess(Envelope(Application))
+      .middleware(TenantKeysToken)
+      .addError(ApplicationNotFound)
+      .addError(InsufficientRole)
+      .annotate(OpenApi.Summary, "One API key's record")
+  )
+  .add(
+    HttpApiEndpoint.patch("changeApplication", "/v1/tenants/:tenant_id/applications/:application_id")
+      .setPath(ofApplication)
+      .setPayload(ApplicationChange)
+      .addSuccess(Envelope(Application))
+      .middleware(TenantKeysToken)
+      .addError(ApplicationNotFound)
+      .addError(InsufficientRole)
+      .addError(InvalidRequest)
+      .annotate(Example, { body: { name: "weekly report" } })
+      .annotate(OpenApi.Summary, "Rename or redescribe an API key of one's own, or any as owner or admin")
+  )
+  .add(
+    HttpApiEndpoint.del("deleteApplication", "/v1/tenants/:tenant_id/applications/:application_id")
+      .setPath(ofApplication)
+      .addSuccess(Envelope(Application))
+      .middleware(TenantKeysToken)
+      .addError(ApplicationNotFound)
+      .addError(InsufficientRole)
+      .annotate(OpenApi.Summary, "Revoke an API key of one's own, or any as owner or admin")
+  ) {}
+
+const ofMember = Schema.Struct({ tenant_id: TenantId, account_id: AccountId })
+
+/** Wants the caller to be an active member of the path's tenant, whichever tenant the token is for. */
+export class OrganisationsApi extends HttpApiGroup.make("organisations")
+  .add(
+    HttpApiEndpoint.post("create", "/v1/tenants")
+      .setPayload(NewOrganisation)
+      .addSuccess(
+        Envelope(Organisation).annotations(
+          HttpApiSchema.annotations({ status: 201, identifier: "OrganisationCreated" })
+        )
+      )
+      .addError(TooManyTenants)
+      .addError(InvalidRequest)
+      .annotate(Example, { body: { name: "Acme" } })
+      .annotate(OpenApi.Summary, "Make a tenant to share; it starts without credit")
+  )
+  .add(
+    HttpApiEndpoint.get("members", "/v1/tenants/:tenant_id/members")
+      .setPath(ofTenant)
+      .addSuccess(Envelope(Members))
+      .addError(NotAMember)
+      .annotate(OpenApi.Summary, "Who belongs to the tenant")
+  )
+  .add(
+    HttpApiEndpoint.patch("changeMember", "/v1/tenants/:tenant_id/members/:account_id")
+      .setPath(ofMember)
+      .setPayload(MemberChange)
+      .addSuccess(Envelope(Member))
+      .addError(NotAMember)
+      .addError(InsufficientRole)
+      .addError(MemberNotFound)
+      .addError(LastOwner)
+      .addError(HomeTenant)
+      .addError(TooManyTenants)
+      .addError(InvalidRequest)
+      .annotate(Example, { body: { role: "admin" } })
+      .annotate(OpenApi.Summary, "Change a member's role, suspend or reinstate them (owner or admin)")
+  )
+  .add(
+    HttpApiEndpoint.del("removeMember", "/v1/tenants/:tenant_id/members/:account_id")
+      .setPath(ofMember)
+      .addSuccess(Envelope(Member))
+      .addError(NotAMember)
+      .addError(InsufficientRole)
+      .addError(MemberNotFound)
+      .addError(LastOwner)
+      .addError(HomeTenant)
+      .addError(TooManyTenants)
+      .addError(InvalidRequest)
+      .annotate(OpenApi.Summary, "Remove a member (owner or admin), or leave")
+  )
+  .add(
+    HttpApiEndpoint.get("invites", "/v1/tenants/:tenant_id/invites")
+      .setPath(ofTenant)
+      .addSuccess(Envelope(Invites))
+      .addError(NotAMember)
+      .addError(InsufficientRole)
+      .annotate(OpenApi.Summary, "Invitations to the tenant, newest first (owner or admin)")
+  )
+  .add(
+    HttpApiEndpoint.post("invite", "/v1/tenants/:tenant_id/invites")
+      .setPath(ofTenant)
+      .setPayload(NewInvite)
+      .addSuccess(Envelope(Invite).annotations(HttpApiSchema.annotations({ status: 201, identifier: "InviteCreated" })))
+      .addError(NotAMember)
+      .addError(InsufficientRole)
+      .addError(AlreadyMember)
+      .addError(TooManyLetters)
+      .addError(InvalidRequest)
+      .annotate(Example, { body: { email: "grace@example.com", role: "member" } })
+      .annotate(
+        OpenApi.Summary,
+        "Invite somebody by mail (owner or admin); replaces an open invitation of that address"
+      )
+  )
+  .add(
+    HttpApiEndpoint.del("revokeInvite", "/v1/tenants/:tenant_id/invites/:invite_id")
+      .setPath(Schema.Struct({ tenant_id: TenantId, invite_id: InviteId }))
+      .addSuccess(Envelope(Invite))
+      .addError(NotAMember)
+      .addError(InsufficientRole)
+      .addError(InviteNotFound)
+      .annotate(OpenApi.Summary, "Take an invitation back (owner or admin)")
+  )
+  .add(
+    HttpApiEndpoint.post("acceptInvite", "/v1/tenant-invites/:token/accept")
+      .setPath(Schema.Struct({ token: Schema.String }))
+      .addSuccess(Envelope(Membership))
+      .addError(InviteNotFound)
+      .addError(EmailMismatch)
+      .addError(TeamFull)
+      .addError(TooManyTenants)
+      .annotate(OpenApi.Summary, "Join by the token of an invitation's letter")
+  )
+  .add(
+    HttpApiEndpoint.get("plan", "/v1/tenants/:tenant_id/plan")
+      .setPath(ofTenant)
+      .addSuccess(Envelope(TenantPlan))
+      .addError(NotAMember)
+      .annotate(OpenApi.Summary, "The tenant's plan and its seats")
+  )
+  .add(
+    HttpApiEndpoint.put("setPlan", "/v1/tenants/:tenant_id/plan")
+      .setPath(ofTenant)
+      .setPayload(PlanChange)
+      .addSuccess(Envelope(TenantPlan))
+      .addError(NotAMember)
+      .addError(InsufficientRole)
+      .addError(InvalidRequest)
+      .annotate(Example, { body: { plan: "team", seats: 5 } })
+      .annotate(OpenApi.Summary, "Choose the plan and its seats (owner or admin)")
+  )
+  .middleware(OrganizationToken) {}
+
+export class TenantInvitesApi extends HttpApiGroup.make("tenantInvites").add(
+  HttpApiEndpoint.get("preview", "/v1/tenant-invites/:token")
+    .setPath(Schema.Struct({ token: Schema.String }))
+    .addSuccess(Envelope(InvitePreview))
+    .addError(InviteNotFound)
+    .addError(RateLimited)
+    .annotate(OpenApi.Summary, "Who invites to which team, for whoever holds the invitation's link")
+) {}

@@ -1,0 +1,57 @@
+/** The limits that an owner or admin has set on another person's key: that person may make them stricter, and change only others. */
+import type { Limit } from "../../books/ledger/Transaction.ts"
+
+type Spending = Pick<Limit, "amount" | "period">
+
+/** The fields that were set, as they stand in the row of an application. */
+export interface Bounds {
+  readonly spending?: { readonly amount: string; readonly period: Spending["period"] }
+  readonly expires_at?: number
+  readonly allowed_models?: ReadonlyArray<string>
+}
+
+/** A requested change: `null` lifts a limit, and a field that is `undefined` stays. */
+export interface Asked {
+  readonly spending: Spending | null | undefined
+  readonly expires_at: number | null | undefined
+  readonly allowed_models: ReadonlyArray<string> | null | undefined
+}
+
+export const ofRow = (json: string | null): Bounds => (json === null ? {} : (JSON.parse(json) as Bounds))
+
+export const toRow = (bounds: Bounds): string | null =>
+  Object.keys(bounds).length === 0 ? null : JSON.stringify(bounds)
+
+/** A limit of all time holds in each month too; a limit of each month says nothing of all time. */
+const isWithin = (bound: NonNullable<Bounds["spending"]>, { amount, period }: Spending): boolean =>
+  amount <= BigInt(bound.amount) && (period === bound.period || period === "total")
+
+/** Whether the change raises and lifts none of them. */
+export const permits = (bounds: Bounds, { allowed_models, expires_at, spending }: Asked): boolean => {
+  if (bounds.spending !== undefined && spending !== undefined)
+    if (spending === null || !isWithin(bounds.spending, spending)) return false
+  if (bounds.expires_at !== undefined && expires_at !== undefined)
+    if (expires_at === null || expires_at > bounds.expires_at) return false
+  const { allowed_models: models } = bounds
+  if (models === undefined || allowed_models === undefined) return true
+  return allowed_models !== null && allowed_models.every((model) => models.includes(model))
+}
+
+/** The bounds after the key's own member has made the change. */
+export const without = (bounds: Bounds, asked: Asked): Bounds => ({
+  ...(bounds.spending !== undefined && asked.spending === undefined && { spending: bounds.spending }),
+  ...(bounds.expires_at !== undefined && asked.expires_at === undefined && { expires_at: bounds.expires_at }),
+  ...(bounds.allowed_models !== undefined &&
+    asked.allowed_models === undefined && { allowed_models: bounds.allowed_models })
+})
+
+/** The bounds after an owner, admin or operator has made the change. */
+export const including = (bounds: Bounds, asked: Asked): Bounds => {
+  const { allowed_models, expires_at, spending } = asked
+  return {
+    ...without(bounds, asked),
+    ...(spending != null && { spending: { amount: String(spending.amount), period: spending.period } }),
+    ...(expires_at != null && { expires_at }),
+    ...(allowed_models != null && { allowed_models })
+  }
+}

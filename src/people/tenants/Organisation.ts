@@ -1,0 +1,92 @@
+/** What members of a tenant share: their roles, invitations to it, and its plan. */
+import { Schema } from "effect"
+import { Email } from "../../kernel/Email.ts"
+import { AccountId, TenantId } from "../../kernel/Ids.ts"
+import { Moment } from "../../kernel/Moment.ts"
+import { StoredText } from "../../kernel/StoredText.ts"
+import { Member, PlanName, PlanStatus, Role } from "./Account.ts"
+
+export const Organisation = Schema.Struct({
+  id: TenantId,
+  name: Schema.String,
+  /** Of the caller. */
+  role: Role,
+  created_at: Moment
+}).annotations({ identifier: "Organisation" })
+export interface Organisation extends Schema.Schema.Type<typeof Organisation> {}
+
+export const NewOrganisation = Schema.Struct({
+  name: StoredText.pipe(
+    Schema.filter((name) => name.trim() !== "" && name.length <= 100, {
+      message: () => "a text of 1 to 100 characters"
+    })
+  )
+}).annotations({ identifier: "NewOrganisation" })
+
+export const Members = Schema.Struct({ members: Schema.Array(Member) })
+
+export const MemberChange = Schema.Struct({
+  role: Schema.optional(Role),
+  status: Schema.optional(Schema.Literal("active", "suspended", "removed"))
+}).annotations({ identifier: "MemberChange" })
+export interface MemberChange extends Schema.Schema.Type<typeof MemberChange> {}
+
+export const InviteId = Schema.String.pipe(Schema.brand("InviteId"))
+export type InviteId = typeof InviteId.Type
+
+export const NewInvite = Schema.Struct({
+  email: Email,
+  role: Schema.optionalWith(Role, { default: () => "member" })
+}).annotations({ identifier: "NewInvite" })
+export interface NewInvite extends Schema.Schema.Type<typeof NewInvite> {}
+
+/** An invitation as the tenant sees it. Its token is only in the letter. */
+export const Invite = Schema.Struct({
+  id: InviteId,
+  tenant_id: TenantId,
+  email: Schema.String,
+  role: Role,
+  status: Schema.Literal("pending", "accepted", "revoked", "expired"),
+  /** Who invited. */
+  invited_by: AccountId,
+  created_at: Moment,
+  expires_at: Moment
+}).annotations({ identifier: "Invite" })
+export interface Invite extends Schema.Schema.Type<typeof Invite> {}
+
+/** What an invitation's link shows to whoever holds it. */
+export const InvitePreview = Schema.Struct({
+  tenant_name: Schema.String,
+  role: Role,
+  inviter_name: Schema.String,
+  email_masked: Schema.String,
+  status: Invite.fields.status,
+  expires_at: Moment
+}).annotations({ identifier: "InvitePreview" })
+export interface InvitePreview extends Schema.Schema.Type<typeof InvitePreview> {}
+
+export const Invites = Schema.Struct({ invites: Schema.Array(Invite) })
+
+export const PlanChange = Schema.Struct({
+  plan: PlanName,
+  seats: Schema.optional(
+    Schema.Int.pipe(Schema.between(1, 10_000, { message: () => "a whole number from 1 to 10000" }))
+  )
+}).annotations({ identifier: "PlanChange" })
+export interface PlanChange extends Schema.Schema.Type<typeof PlanChange> {}
+
+/** The plan as its tenant sees it. `none` as status where there is no plan. */
+export const TenantPlan = Schema.Struct({
+  plan: PlanName,
+  status: Schema.Literal("none", ...PlanStatus.literals),
+  seats: Schema.Int,
+  /** By members who are active or suspended. */
+  seats_taken: Schema.Int
+}).annotations({ identifier: "TenantPlan" })
+export interface TenantPlan extends Schema.Schema.Type<typeof TenantPlan> {}
+
+/** May change the tenant's settings, members and invitations. */
+export const manages = (role: Role): boolean => role !== "member"
+
+/** Whether somebody of role `by` may give, take or change the role `of`: only owners change owners. */
+export const mayTouch = (by: Role, of: Role): boolean => by === "owner" || (by === "admin" && of !== "owner")

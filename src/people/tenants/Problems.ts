@@ -1,0 +1,99 @@
+import { Schema } from "effect"
+import { AccountId, ApplicationId, TenantId } from "../../kernel/Ids.ts"
+import { Problem } from "../../kernel/Problem.ts"
+
+export class AccountNotFound extends Problem<AccountNotFound>()("AccountNotFound", {
+  status: 404,
+  error: "account not found",
+  code: "account_not_found",
+  fields: { account_id: AccountId },
+  details: {}
+}) {}
+
+export class ApplicationNotFound extends Problem<ApplicationNotFound>()("ApplicationNotFound", {
+  status: 404,
+  error: "application not found",
+  code: "application_not_found",
+  fields: { application_id: ApplicationId },
+  details: {}
+}) {}
+
+/** Organisation routes, and a refresh for another tenant: the caller is no active member of the path's tenant. */
+export class NotAMember extends Problem<NotAMember>()("NotAMember", {
+  status: 403,
+  error: "you are not an active member of this tenant",
+  code: "not_a_member",
+  fields: { tenant_id: TenantId },
+  details: {}
+}) {}
+
+/** The caller is no member of the tenant, or their role does not allow this in it. */
+export class InsufficientRole extends Problem<InsufficientRole>()("InsufficientRole", {
+  status: 403,
+  error: "your role in this tenant does not allow this",
+  code: "insufficient_role",
+  fields: { tenant_id: TenantId },
+  details: {}
+}) {}
+
+/** Routes that act for a mail address: the caller's verified one is another. */
+export class EmailMismatch extends Problem<EmailMismatch>()("EmailMismatch", {
+  status: 403,
+  error: "this was sent to another email address than the verified one of your account",
+  code: "email_mismatch"
+}) {}
+
+export class MemberNotFound extends Problem<MemberNotFound>()("MemberNotFound", {
+  status: 404,
+  error: "no such member in this tenant",
+  code: "member_not_found",
+  fields: { tenant_id: TenantId, account_id: AccountId },
+  details: {}
+}) {}
+
+export class LastOwner extends Problem<LastOwner>()("LastOwner", {
+  status: 409,
+  error: "a tenant keeps at least one active owner: make somebody else an owner first",
+  code: "last_owner",
+  fields: { tenant_id: TenantId },
+  details: {}
+}) {}
+
+/** An account cannot be suspended in its home tenant, nor removed from it. */
+export class HomeTenant extends Problem<HomeTenant>()("HomeTenant", {
+  status: 409,
+  error: "this is the home tenant of that account, which cannot be suspended or removed from it",
+  code: "home_tenant",
+  fields: { tenant_id: TenantId, account_id: AccountId },
+  details: {}
+}) {}
+
+export class AlreadyMember extends Problem<AlreadyMember>()("AlreadyMember", {
+  status: 409,
+  error: "somebody with this address belongs to the tenant already",
+  code: "already_member",
+  fields: { tenant_id: TenantId, email: Schema.String },
+  details: {}
+}) {}
+
+/** Unknown, revoked, expired, or replaced by a later one. */
+export class InviteNotFound extends Problem<InviteNotFound>()("InviteNotFound", {
+  status: 404,
+  error: "there is no such invitation, or it is no longer open",
+  code: "invite_not_found"
+}) {}
+
+export class TeamFull extends Problem<TeamFull>()("TeamFull", {
+  status: 409,
+  error: "all seats of the team's plan are taken: an owner can add seats or free one",
+  code: "team_full",
+  fields: { tenant_id: TenantId, seats: Schema.Int, members: Schema.Int },
+  details: {}
+}) {}
+
+/** The account owns as many tenants as one may, or is a member of as many. */
+export class TooManyTenants extends Problem<TooManyTenants>()("TooManyTenants", {
+  status: 409,
+  error: "an account owns at most 20 tenants, its home included, and is a member of at most 100",
+  code: "too_many_tenants"
+}) {}

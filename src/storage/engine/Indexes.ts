@@ -1,0 +1,31 @@
+/**
+ * Indexes that a version brings to tables which are there already. On PostgreSQL they are built while nodes serve (`postgres/Indexes`). On
+ * SQLite a migration builds them, before anybody is served.
+ */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { Context, Effect, Layer, Option } from "effect"
+import * as Loop from "../../kernel/Loop.ts"
+import type { Job } from "../../kernel/Loop.ts"
+import { Postgres } from "../postgres/Client.ts"
+import * as PostgresIndexes from "../postgres/Indexes.ts"
+
+export interface IndexesContract {
+  /** How many are not built yet; `undefined` until this node has looked, and where a migration builds them. */
+  readonly missing: () => number | undefined
+  /** Builds them. `layerJobs` runs it. */
+  readonly jobs: ReadonlyArray<Job>
+}
+
+export class Indexes extends Context.Tag("tollgate/sql/Indexes")<Indexes, IndexesContract>() {
+  static readonly layer: Layer.Layer<Indexes, never, SqlClient> = Layer.suspend(() =>
+    Layer.scoped(
+      Indexes,
+      Effect.flatMap(Effect.serviceOption(Postgres), (postgres) =>
+        Option.isNone(postgres)
+          ? Effect.succeed<IndexesContract>({ missing: () => undefined, jobs: [] })
+          : Effect.provideService(PostgresIndexes.make, Postgres, postgres.value)
+      )
+    )
+  )
+  static readonly layerJobs = Layer.suspend(() => Loop.layer(Indexes, ({ jobs }) => jobs))
+}

@@ -1,0 +1,146 @@
+/**
+ * Connections to PostgreSQL. Rows come as SQLite gives them: whole numbers as numbers (money is selected as text), a truth as 1 or 0.
+ */
+import * as PgClient from "@effect/sql-pg/PgClient"
+import type { SqlError } from "@effect/sql/SqlError"
+import * as Reactivity from "@effect/experimental/Reactivity"
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Context, Effect, Layer } from "effect"
+import type { Redacted } from "effect"
+import { Pool, types as driverTypes } from "pg"
+import type { Client, ClientConfig, PoolConfig, QueryConfig } from "pg"
+import type { Connections } from "../database/Location.ts"
+import { storable, storableJson } from "../database/Text.ts"
+import { postgres } from "./Dialect.ts"
+import { TargetClient, targetOf } from "./Target.ts"
+
+export interface PostgresSettings extends Connections {
+  /** `postgres://user:password@host:port/database?sslmode=...` */
+  readonly url: Redacted.Redacted
+  /** What this node is called, where other than its host; and its version. */
+  readonly node?: string
+  readonly version?: string
+  /** The newest migration that this version has; without it, it is taken to have all. */
+  readonly knows?: number
+  /** Whether a thread renews the lease of this node too (`Renewal`). */
+  readonly hasThread?: boolean
+}
+
+/** How connections are made; the writer takes some of its own. */
+export class Postgres extends Context.Tag("tollgate/sql/Postgres")<
+  Postgres,
+  { readonly settings: PostgresSettings; readonly connect: (config?: ClientConfig) => Client }
+>() {}
+
+/** A number, or its text where a number is not exact. */
+const whole = (text: string): number | string => {
+  const number = Number(text)
+  return Number.isInteger(number) && !Number.isSafeInteger(number) ? text : number
+}
+
+const parsers: Readonly<Record<number, (text: string) => unknown>> = {
+  [driverTypes.builtins.BOOL]: (text) => (text === "t" ? 1 : 0),
+  [driverTypes.builtins.INT8]: whole,
+  [driverTypes.builtins.NUMERIC]: whole
+}
+
+/** What makes a value of a column's text, by the number of its type. */
+export const parserOf = (oid: number): ((text: string) => unknown) =>
+  parsers[oid] ?? (driverTypes.getTypeParser(oid, "text") as (text: string) => unknown)
+
+const types = {
+  getTypeParser: (oid: number, format?: "text" | "binary") =>
+    (format === "binary" ? undefined : parsers[oid]) ?? driverTypes.getTypeParser(oid, format as "text")
+} as NonNullable<ClientConfig["types"]>
+
+const names = new Map<string, string>()
+/** Each is kept by the server for every connection. */
+const namesMax = 500
+
+/** What is asked again and again is prepared by its name, once for a connection. */
+const nameOf = (text: string): string | undefined => {
+  let name = names.get(text)
+  if (name === undefined && names.size < namesMax) names.set(text, (name = `tollgate-${names.size}`))
+  return name
+}
+
+interface Asked {
+  readonly text: string
+  readonly values?: ReadonlyArray<unknown> | undefined
+  readonly rowMode?: string
+}
+
+/** Takes statements as they stand in the code. */
+class Connection extends TargetClient {
+  // oxlint-disable-next-line typescript/no-explicit-any -- the driver's own has ten overloads
+  override query(asked: any, values?: any, callback?: any): any {
+    if (typeof asked === "string") {
+      return typeof values === "function"
+        ? super.query(prepared({ text: asked }), values)
+        : super.query(prepared({ text: asked, values }), callback)
+    }
+    // A cursor submits itself.
+    return super.query(typeof asked.submit === "function" ? asked : prepared(asked as Asked), values, callback)
+  }
+}
+
+const prepared = (asked: Asked): QueryConfig & { rowMode?: "array" } => {
+  const text = postgres(asked.text)
+  if (asked.values === undefined || asked.values.length === 0) return { ...asked, text } as QueryConfig
+  const name = nameOf(text)
+  const values = valuesFor(text, asked.values)
+  return { ...asked, text, values, ...(name !== undefined && { name }) } as QueryConfig & { rowMode?: "array" }
+}
+
+/** Parameters of a statement as PostgreSQL keeps them. */
+export const valuesFor = (text: string, values: ReadonlyArray<unknown>): ReadonlyArray<unknown> =>
+  values.length === 0 ? values : values.map(text.includes("json") ? valueOfJson : valueOf)
+
+const valueOf = (value: unknown): unknown => (typeof value === "string" ? storable(value) : value)
+const valueOfJson = (value: unknown): unknown =>
+  typeof value === "string" ? (/^[[{]/.test(value) ? storableJson(value) : storable(value)) : value
+
+/** A `SqlClient` for reading, and the way to connections that write. */
+export const layer = (settings: PostgresSettings): Layer.Layer<SqlClient | Postgres, SqlError> =>
+  Layer.mergeAll(reading(settings), Layer.succeed(Postgres, { settings, connect: connect(settings) }))
+
+const connect = ({ url }: PostgresSettings) => {
+  const target = targetOf(url)
+  return ({ options = "", ...config }: ClientConfig = {}): Client =>
+    new Connection({
+      ...target,
+      application_name: "tollgate",
+      types,
+      ...config,
+      // Behind ours, those of the URL win.
+      options: `${options} ${target.options}`.trim()
+    })
+}
+
+const reading = ({ connectMillis, readers, statementMillis, url }: PostgresSettings) =>
+  Layer.scoped(
+    SqlClient,
+    PgClient.fromPool({
+      acquire: Effect.acquireRelease(
+        Effect.sync(() => {
+          const pool = new Pool({
+            ...targetOf(url, `-c default_transaction_read_only=on -c statement_timeout=${statementMillis}`),
+            max: readers,
+            connectionTimeoutMillis: connectMillis,
+            // A server that does not even say that it has given up is not waited for.
+            query_timeout: statementMillis === 0 ? 0 : statementMillis + graceMillis,
+            application_name: "tollgate",
+            types,
+            Client: Connection
+          } as PoolConfig)
+          // A connection that is lost while nobody uses it is made anew for the next who asks.
+          pool.on("error", () => {})
+          return pool
+        }),
+        (pool) => Effect.promise(() => pool.end())
+      )
+    })
+  ).pipe(Layer.provide(Reactivity.layer))
+
+/** How much longer than the server a silent connection is given, in milliseconds. */
+const graceMillis = 1_000

@@ -1,0 +1,272 @@
+/**
+ * Runs of nodes over one PostgreSQL database. A run is a row with a lease that its node renews, by the database's clock. A thread renews it
+ * too (`Renewal`), for the time in which the main thread is busy. A run whose lease has lapsed may be ended by any other node, which then
+ * gives back what it had set aside. A node whose run was ended admits no more calls until it has a lease again (`books/ledger/Several`). What it
+ * settles late finds its reservation released, and is charged all the same (`books/ledger/Released`).
+ *
+ * A node that starts ends the former run of its name at once, so what a killed node had set aside is free when it is back. A former run that
+ * is still alive is replaced for good: it admits no calls any more, and says so. Its open calls settle late.
+ *
+ * One node leads: the one whose connection here holds an advisory lock. The server ends a connection that says nothing for as long as
+ * a lease lasts, and a node that was not answered for so long does not take itself for the leader; so there are never two at once by their
+ * own account. A turn that the former leader has begun may still run then: its statements have conditions of their own.
+ */
+import { Effect, Redacted, Runtime, Schedule } from "effect"
+import { hostname } from "node:os"
+import type { Client } from "pg"
+import * as Ids from "../../kernel/Ids.ts"
+import { migrationsTable } from "../database/Unusable.ts"
+import { Postgres } from "./Client.ts"
+import { now } from "./LeaseTask.ts"
+import * as Locks from "./Locks.ts"
+import * as Notifications from "./Notifications.ts"
+import * as Renewal from "./Renewal.ts"
+
+/** How long a lease is good for, and how often it is renewed, in seconds. */
+const lease = 20
+const renewalSeconds = 5
+const renewalMillis = renewalSeconds * 1_000
+
+/** How long a statement about leases may take, in milliseconds: far less than a lease. */
+const patience = 5_000
+
+const leaseMillis = lease * 1_000
+
+export const make = Effect.gen(function* () {
+  const { connect, settings } = yield* Postgres
+  const run = yield* Ids.make("run")
+  const name = settings.node ?? hostname()
+  const knows = settings.knows ?? anyVersion
+  let client: Client | undefined
+  const ask = async (text: string, params: ReadonlyArray<unknown>) => {
+    if (client === undefined) {
+      const fresh = connect({
+        connectionTimeoutMillis: patience,
+        query_timeout: patience,
+        keepAlive: true,
+        application_name: applicationOf(run)
+      })
+      const lost = () => {
+        if (client === fresh) client = undefined
+      }
+      fresh.on("error", lost)
+      fresh.on("end", lost)
+      await fresh.connect()
+      await fresh.query(`SET idle_session_timeout = '${lease}s'`)
+      client = fresh
+    }
+    const used = client
+    try {
+      return (await used.query(text, params as Array<unknown>)).rows
+    } catch (error) {
+      if (client === used) client = undefined
+      used.end().catch(() => {})
+      throw error
+    }
+  }
+  /** One statement at a time over the one connection. */
+  const turn = yield* Effect.makeSemaphore(1)
+  const asked = (text: string, ...params: ReadonlyArray<unknown>) =>
+    turn.withPermits(1)(Effect.tryPromise(() => ask(text, params)))
+
+  /** When the last renewal of this thread that was answered was asked for. */
+  let renewedAt = now()
+  let renewal: Renewal.Renewal | undefined
+  /** The connection that holds the lock of the leader. */
+  let leading: Client | undefined
+  let found: Found = { leader: undefined, nodes: 1, lapsed: 0 }
+  /** Whether this process may not serve the database any more: it is too old, or another one has its name. */
+  let retired = false
+  const listeners = { lead: new Set<() => void>(), lapse: new Set<() => void>() }
+  const sinceRenewal = () => now() - Math.max(renewedAt, renewal?.renewedAt() ?? 0)
+  const leaseLeft = () => (retired ? 0 : leaseMillis - sinceRenewal())
+  // By the renewals of this connection, which holds the lock.
+  const leads = () => !retired && leading !== undefined && leading === client && renewedAt + leaseMillis > now()
+
+  const enter = asked(insertRun, run, name, settings.version ?? "", knows)
+  // A batch of the former run that hangs holds its row, and loses its connection after some seconds.
+  const replaceFormer =
+    settings.node === undefined
+      ? Effect.void
+      : Effect.retry(asked(replaceRuns, name, run), { times: 3, schedule: Schedule.spaced("1 second") })
+
+  const renew = Effect.gen(function* () {
+    const [needed] = yield* asked(selectOldestNeeded)
+    if (needed!.oldest > knows)
+      return yield* giveUp(
+        `a newer version brought the database up to date (migration ${needed!.id}), and this one cannot serve it any more: run that`
+      )
+    const at = now()
+    if ((yield* asked(renewRun, run)).length === 0) {
+      const [row] = yield* asked("SELECT replaced FROM tollgate_sql_nodes WHERE run = ?", run)
+      if (row?.replaced === 1)
+        return yield* giveUp(
+          `another process was started as the node ${name}, so this one admits no calls any more: stop it, or give each its own NODE_NAME`
+        )
+      // Its row is gone where it said nothing for very long.
+      yield* enter
+    }
+    retired = false
+    renewedAt = at
+    if (leading === undefined || leading !== client) {
+      leading = undefined
+      const [row] = yield* asked(`SELECT pg_try_advisory_lock(${Locks.leader}) AS locked`)
+      if (row?.locked === 1) {
+        leading = client
+        listeners.lead.forEach((listener) => listener())
+      }
+    }
+    const [row] = yield* asked(lookAround)
+    found = { leader: row?.leader ?? undefined, nodes: row?.nodes ?? 0, lapsed: row?.lapsed ?? 0 }
+    if (leads()) {
+      yield* asked(forgetLongEnded)
+      yield* asked(Notifications.forgetOld)
+    }
+    if (found.lapsed > 0) listeners.lapse.forEach((listener) => listener())
+  })
+
+  /** The node admits no calls from now on, and another one leads. */
+  const giveUp = (why: string) =>
+    Effect.suspend(() => {
+      if (retired) return Effect.void
+      retired = true
+      leading = undefined
+      return Effect.zipRight(
+        Effect.logFatal(why),
+        asked("UPDATE tollgate_sql_nodes SET until = now(), ended = true WHERE run = ?", run).pipe(
+          // With it goes the lock of the leader.
+          Effect.zipRight(Effect.promise(async () => client?.end().catch(() => {})))
+        )
+      )
+    })
+
+  const log = Runtime.runFork(yield* Effect.runtime<never>())
+  const startRenewal = Effect.sync(() => {
+    if (settings.hasThread !== true) return
+    renewal = Renewal.start(
+      {
+        url: Redacted.value(settings.url),
+        run,
+        text: keepRun,
+        every: renewalMillis,
+        patience,
+        stuckAfter: Renewal.stuckAfter
+      },
+      (error) => log(Effect.logWarning("the thread that renews the lease of this node has failed", error))
+    )
+  })
+  yield* Effect.acquireRelease(
+    Effect.orDie(Effect.zipRight(Effect.all([enter, replaceFormer, renew], { discard: true }), startRenewal)),
+    () =>
+      Effect.zipRight(
+        Effect.promise(async () => renewal?.stop()),
+        Effect.ignore(asked("DELETE FROM tollgate_sql_nodes WHERE run = ? AND NOT replaced", run)).pipe(
+          Effect.zipRight(Effect.promise(async () => client?.end().catch(() => {})))
+        )
+      )
+  )
+  yield* pause(renewalMillis).pipe(
+    Effect.zipRight(renew),
+    Effect.catchAll((error) =>
+      Effect.zipRight(Effect.logWarning("the lease of this node could not be renewed", error.cause), pause(1_000))
+    ),
+    Effect.forever,
+    Effect.withTracerEnabled(false),
+    Effect.forkScoped
+  )
+  return {
+    run,
+    hasEnded: (name: string) =>
+      name === run
+        ? Effect.succeed(false)
+        : asked(endRun, name).pipe(
+            Effect.zipRight(asked("SELECT 1 FROM tollgate_sql_nodes WHERE run = ? AND NOT ended", name)),
+            Effect.map((rows) => rows.length === 0),
+            // Whoever cannot be asked after is taken to be at work.
+            Effect.orElseSucceed(() => false)
+          ),
+    node: {
+      name,
+      leaseLeft,
+      sinceRenewal,
+      leads,
+      leader: () => (leads() ? name : found.leader),
+      nodes: () => found.nodes,
+      on: (event: "lead" | "lapse", listener: () => void) => {
+        listeners[event].add(listener)
+        return () => void listeners[event].delete(listener)
+      }
+    }
+  }
+})
+
+interface Found {
+  readonly leader: string | undefined
+  readonly nodes: number
+  readonly lapsed: number
+}
+
+/** Time of this process, however its clock may be steered: the database's runs beside it. */
+const pause = (millis: number) =>
+  Effect.async<void>((resume) => {
+    const timer = setTimeout(() => resume(Effect.void), millis)
+    return Effect.sync(() => clearTimeout(timer))
+  })
+
+/** What the connection of a node is called at the server, which says so of whoever holds the lock. */
+const applicationOf = (run: string): string => `tollgate ${run}`
+
+const until = `now() + interval '${lease} seconds'`
+
+const insertRun = `INSERT INTO tollgate_sql_nodes (run, name, version, knows, started_at, until)
+  VALUES (?, ?, ?, ?, (extract(epoch FROM now()) * 1000)::bigint, ${until})`
+
+/** What a node has that is taken to know every migration. */
+const anyVersion = 2_147_483_647
+
+/**
+ * The newest migration, and which migration a version must have at least to serve the database. (A database that was made before versions
+ * could serve beside each other does not say: then only the version that made it.)
+ */
+export const selectOldestNeeded = `SELECT COALESCE(max(m.migration_id), 0) AS id,
+    COALESCE(max(COALESCE((to_jsonb(m) ->> 'oldest')::integer, m.migration_id)), 0) AS oldest
+  FROM ${migrationsTable} m`
+
+/** The names of the nodes at work whose version does not have this migration. */
+export const selectOlder = `SELECT n.name FROM tollgate_sql_nodes n
+  WHERE NOT ended AND until > now() AND COALESCE((to_jsonb(n) ->> 'knows')::integer, 1) < ? ORDER BY n.name`
+
+const renewRun = `UPDATE tollgate_sql_nodes SET until = ${until}, ended = false WHERE run = ? AND NOT replaced RETURNING run`
+
+/** For the thread, whose driver takes it as it is. A run that was ended is for the main thread to begin again. */
+const keepRun = `UPDATE tollgate_sql_nodes SET until = ${until} WHERE run = $1 AND NOT ended`
+
+/** The former runs of a node. The lock waits for batches that admit calls under them. */
+const replaceRuns = `WITH former AS (
+    SELECT run FROM tollgate_sql_nodes WHERE name = ? AND run <> ? AND NOT replaced FOR UPDATE
+  )
+  UPDATE tollgate_sql_nodes n SET ended = true, replaced = true, until = least(until, now()) FROM former WHERE n.run = former.run`
+
+/** Of nodes that ended without a word: those that gave back what they had set aside have done so long since. */
+const forgetLongEnded = "DELETE FROM tollgate_sql_nodes WHERE until < now() - interval '30 days'"
+
+/** The others, by their leases; those that lapsed since the last look or the one before. */
+const lookAround = `SELECT
+    (SELECT count(*) FROM tollgate_sql_nodes WHERE NOT ended AND until > now()) AS nodes,
+    (SELECT count(*) FROM tollgate_sql_nodes
+      WHERE NOT ended AND until <= now() AND until > now() - interval '${3 * renewalSeconds} seconds') AS lapsed,
+    (SELECT n.name FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+      JOIN tollgate_sql_nodes n ON a.application_name = '${applicationOf("")}' || n.run
+      WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+        AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+        AND (l.classid::bigint << 32) | l.objid::bigint = ${Locks.leader} LIMIT 1) AS leader`
+
+/** After a start of the server every node has a lease's time to come back. The lock waits for batches that admit calls under this run. */
+const endRun = `WITH lapsed AS (
+    SELECT run FROM tollgate_sql_nodes
+    WHERE run = ? AND NOT ended AND greatest(until, pg_postmaster_start_time() + interval '${lease} seconds') < now() FOR UPDATE
+  )
+  UPDATE tollgate_sql_nodes n SET ended = true FROM lapsed WHERE n.run = lapsed.run`
+
+/** The names of the nodes that are at work. */
+export const selectAtWork = "SELECT name FROM tollgate_sql_nodes WHERE NOT ended AND until > now() ORDER BY name"

@@ -1,0 +1,168 @@
+/** What a PostgreSQL database is before it is used, and why one cannot be: in one sentence for whoever runs the command. */
+import { Cause, Effect } from "effect"
+import { DatabaseError } from "pg"
+import type { Client } from "pg"
+import type { PostgresDatabase } from "../database/Location.ts"
+import { copyTable, DatabaseUnusable, migrationsTable, selectSource, unfinishedCopy } from "../database/Unusable.ts"
+import type { Use } from "../database/Unusable.ts"
+import { isConnectionFault } from "./Faults.ts"
+import { selectAtWork } from "./Leases.ts"
+import { TargetClient, targetOf } from "./Target.ts"
+
+/** The oldest version that takes a subquery without a name after FROM, as the statements have them. */
+const oldest = 16
+
+/** How long a server is waited for, in milliseconds. */
+const patience = 5_000
+
+/** The newest migration that the database has applied, 0 where it holds nothing of ours. Fails where it cannot be used. */
+export const look = (
+  database: PostgresDatabase,
+  { copying = false }: Pick<Use, "copying"> = {}
+): Effect.Effect<number, DatabaseUnusable> =>
+  asking(database, async (client) => {
+    const { rows } = await client.query(settings)
+    const refusal = refusalOf(database, rows[0] as Settings)
+    if (refusal !== undefined) throw new DatabaseUnusable({ message: refusal })
+    if (!copying) {
+      const copy = await client.query("SELECT to_regclass($1) IS NOT NULL AS there", [copyTable])
+      if (copy.rows[0].there === true)
+        throw unfinishedCopy(database.shown, (await client.query(selectSource)).rows[0].value)
+    }
+    const { rows: tables } = await client.query(selectTable, [migrationsTable])
+    if (tables[0].there !== true) return 0
+    if (tables[0].may_read !== true) throw new DatabaseUnusable({ message: foreignTables(database) })
+    return (await client.query(`SELECT max(migration_id) AS id FROM ${migrationsTable}`)).rows[0].id ?? 0
+  })
+
+/** Fails while nodes serve the database, which has our tables. One may begin to afterwards. */
+export const unserved = (database: PostgresDatabase): Effect.Effect<void, DatabaseUnusable> =>
+  asking(database, async (client) => {
+    const { rows } = await client.query(selectAtWork)
+    if (rows.length > 0) throw new DatabaseUnusable({ message: `${database.shown} ${servedBy(rows)}` })
+  })
+
+/** Why a database is left alone that these nodes serve (`selectAtWork`). */
+export const servedBy = (nodes: ReadonlyArray<{ readonly name: string }>): string =>
+  `is served by ${nodes.map(({ name }) => name).join(", ")}: stop it first (a node that was killed counts for 20 s)`
+
+/** Asks over a connection of its own. */
+const asking = <A>(
+  database: PostgresDatabase,
+  ask: (client: Client) => Promise<A>
+): Effect.Effect<A, DatabaseUnusable> =>
+  Effect.acquireUseRelease(
+    Effect.try({
+      try: () =>
+        new TargetClient({ ...targetOf(database.url), connectionTimeoutMillis: patience, query_timeout: patience }),
+      catch: (error) => new DatabaseUnusable({ message: wordsOf(database, error) })
+    }),
+    (client) =>
+      Effect.tryPromise({
+        try: async () => {
+          client.on("error", () => {})
+          await client.connect()
+          return await ask(client)
+        },
+        catch: (error) =>
+          error instanceof DatabaseUnusable ? error : new DatabaseUnusable({ message: wordsOf(database, error) })
+      }),
+    (client) => Effect.promise(() => client.end().catch(() => {}))
+  )
+
+interface Settings {
+  readonly version: number
+  readonly commit: string
+  readonly read_only: boolean
+  readonly standby: boolean
+  readonly encoding: string
+  readonly may_create: boolean
+}
+
+const settings = `SELECT current_setting('server_version_num')::int / 10000 AS version,
+  current_setting('synchronous_commit') AS commit,
+  current_setting('transaction_read_only') = 'on' AS read_only, pg_is_in_recovery() AS standby,
+  current_setting('server_encoding') AS encoding,
+  has_schema_privilege(current_schema(), 'CREATE') AS may_create`
+
+const selectTable = `SELECT to_regclass($1) IS NOT NULL AS there, has_table_privilege(to_regclass($1), 'SELECT') AS may_read`
+
+const foreignTables = ({ shown }: PostgresDatabase): string =>
+  `${shown} holds tables that its user may not read (${migrationsTable}): use the user who made them, or GRANT that user to this one`
+
+const refusalOf = ({ shown }: PostgresDatabase, found: Settings): string | undefined => {
+  if (found.version < oldest) return `${shown} is PostgreSQL ${found.version}: it must be ${oldest} or newer`
+  if (found.standby || found.read_only) return `${shown} is a standby, or read only: give the address of the primary`
+  if (found.encoding !== "UTF8")
+    return `${shown} keeps its texts as ${found.encoding}: make the database with ENCODING 'UTF8'`
+  // What is acknowledged must be on the disk. How many standbys must have it too is the operator's choice.
+  if (found.commit === "off")
+    return `${shown} has synchronous_commit = off, which may lose what was acknowledged: set it to on`
+  if (!found.may_create)
+    return `the user of ${shown} may not make tables there: GRANT CREATE ON SCHEMA public TO that user`
+  return undefined
+}
+
+/** Why it could not be used, in one sentence that says what to do. */
+export const wordsOf = ({ shown }: PostgresDatabase, error: unknown): string => {
+  const { code, message } =
+    faultOf(error) ?? (error as { readonly code?: string | undefined; readonly message?: string })
+  switch (code) {
+    case "28P01":
+    case "28000":
+      return `${shown} does not let this user in: wrong password, or pg_hba.conf does not allow it (${message})`
+    case "3D000":
+      return `${shown}: there is no such database; make it with CREATE DATABASE`
+    case "42P01":
+    case "42703":
+      return `${shown} is not as this service left it (${message}): restore a backup of it, or take a database that is empty`
+    case "42501":
+      return `${shown}: this user may not do what is needed there (${message})`
+    case "53300":
+      return `${shown} takes no more connections (${message}): raise that limit, or let fewer in`
+    case "57P03":
+      return `${shown} is starting up or shutting down: try again shortly`
+    case "ECONNREFUSED":
+      return `nothing listens at ${shown}: is PostgreSQL running there?`
+    case "ENOTFOUND":
+    case "EAI_AGAIN":
+      return `the host of ${shown} is not known`
+    case "ECONNRESET":
+    case "EPIPE":
+      return `what listens at ${shown} hung up: is it PostgreSQL?`
+    default:
+  }
+  const text = message ?? String(error)
+  if (/timeout/i.test(text))
+    return `${shown} did not answer within ${patience / 1_000} s: is it PostgreSQL, and is a firewall between?`
+  if (/does not support SSL/i.test(text))
+    return `${shown} offers no TLS: set ssl = on there, or take sslmode out of the URL`
+  if (/key values mismatch|bad decrypt|passphrase/i.test(text))
+    return `sslkey of the URL of ${shown} does not belong to its sslcert, or sslpassword does not open it (${text})`
+  if (/alert/i.test(text))
+    return `${shown} does not take this client's certificate: name one that it trusts with sslcert=FILE and sslkey=FILE in the URL (${text})`
+  if (/does not match certificate/i.test(text))
+    return `${shown} shows a certificate of another host: give the name that it is for, or sslmode=verify-ca (${text})`
+  if (/self.signed|certificate|unable to verify/i.test(text))
+    return `${shown} shows a certificate that is not trusted (${text}): name its root with sslrootcert=FILE in the URL`
+  if (
+    /Connection terminated unexpectedly|Invalid message|invalid response|unexpected message|SSL connection|protocol/i.test(
+      text
+    )
+  )
+    return `what listens at ${shown} does not speak as PostgreSQL does (${text})`
+  if (/SASL|password must be a string/i.test(text)) return `${shown} wants a password: put it into the URL`
+  return `${shown} could not be used: ${text}${code === undefined ? "" : ` (${code})`}`
+}
+
+/** The error of PostgreSQL or of the connection to it that is behind another one, if there is one. */
+export const faultOf = (error: unknown): (Error & { readonly code?: string | undefined }) | undefined => {
+  let one: unknown = Cause.isCause(error) ? Cause.squash(error) : error
+  for (let depth = 0; one instanceof Error && depth < 10; depth++) {
+    const { code } = one as { readonly code?: unknown }
+    if (one instanceof DatabaseError || isConnectionFault(one)) return one
+    if (typeof code === "string" && /^E[A-Z]+$/.test(code)) return one as Error & { readonly code: string }
+    one = one.cause
+  }
+  return undefined
+}

@@ -1,0 +1,742 @@
+/**
+ * The tables on PostgreSQL: those that SQLite's migrations come to (`test/storage/Engines.test.ts` compares them), and what several writers need
+ * beside: numbers that are handed out under a row's lock, and the leases of nodes.
+ */
+import { migrationsTable } from "../database/Unusable.ts"
+
+/** Compared and sorted by bytes, as SQLite does, whatever the database's own order of letters is. */
+const text = 'text COLLATE "C"'
+
+/** In their order. */
+export const base: ReadonlyArray<string> = [
+  `CREATE TABLE tollgate_ledger_accounts (
+    id ${text} PRIMARY KEY,
+    tenant_id ${text} NOT NULL UNIQUE,
+    number bigint NOT NULL UNIQUE,
+    status ${text} NOT NULL CHECK (status IN ('active', 'suspended', 'closed')),
+    held bigint NOT NULL CHECK (held >= 0),
+    funded bigint NOT NULL CHECK (funded IN (0, 1))
+  )`,
+  `CREATE INDEX tollgate_ledger_accounts_held ON tollgate_ledger_accounts (held) WHERE held > 0`,
+  `CREATE TABLE tollgate_ledger_amounts (
+    account bigint PRIMARY KEY,
+    giftable bigint NOT NULL CHECK (giftable >= 0),
+    granted bigint NOT NULL CHECK (granted >= 0),
+    reserved bigint NOT NULL CHECK (reserved >= 0 AND reserved <= giftable + granted),
+    entries bigint NOT NULL CHECK (entries >= 0),
+    newest bigint,
+    booked_at bigint NOT NULL DEFAULT 0
+  ) WITH (fillfactor = 50)`,
+  `CREATE TABLE tollgate_ledger_entries (
+    seq bigint PRIMARY KEY,
+    billing_account_id ${text} NOT NULL,
+    number bigint NOT NULL,
+    type ${text} NOT NULL CHECK (type IN ('credit', 'debit')),
+    amount bigint NOT NULL CHECK (amount > 0),
+    balance bigint NOT NULL CHECK (balance >= 0),
+    giftable bigint NOT NULL CHECK (giftable >= 0 AND giftable <= balance),
+    source ${text},
+    reference_id ${text} NOT NULL,
+    description ${text} NOT NULL,
+    at bigint NOT NULL,
+    previous bigint
+  )`,
+  `CREATE TABLE tollgate_usage_by_tenant (
+    tenant_id ${text} NOT NULL,
+    start bigint NOT NULL,
+    application_id ${text} NOT NULL,
+    usage_type ${text} NOT NULL,
+    provider ${text} NOT NULL,
+    requests bigint NOT NULL,
+    successes bigint NOT NULL,
+    prompt_tokens bigint NOT NULL,
+    completion_tokens bigint NOT NULL,
+    units double precision NOT NULL,
+    cost bigint NOT NULL CHECK (cost >= 0),
+    latency_ms bigint NOT NULL,
+    PRIMARY KEY (tenant_id, start, application_id, usage_type, provider)
+  )`,
+  `CREATE TABLE tollgate_usage_by_caller (
+    tenant_id ${text} NOT NULL,
+    account_id ${text} NOT NULL,
+    grain bigint NOT NULL,
+    start bigint NOT NULL,
+    model ${text} NOT NULL,
+    endpoint ${text} NOT NULL,
+    requests bigint NOT NULL,
+    successes bigint NOT NULL,
+    prompt_tokens bigint NOT NULL,
+    completion_tokens bigint NOT NULL,
+    units double precision NOT NULL,
+    cost bigint NOT NULL CHECK (cost >= 0),
+    latency_ms bigint NOT NULL,
+    PRIMARY KEY (tenant_id, account_id, grain, start, model, endpoint)
+  )`,
+  `CREATE TABLE tollgate_usage_by_payer (
+    billing_account_id ${text} NOT NULL,
+    start bigint NOT NULL,
+    account_id ${text} NOT NULL,
+    billing_source_kind ${text} NOT NULL,
+    requests bigint NOT NULL,
+    successes bigint NOT NULL,
+    prompt_tokens bigint NOT NULL,
+    completion_tokens bigint NOT NULL,
+    units double precision NOT NULL,
+    cost bigint NOT NULL CHECK (cost >= 0),
+    latency_ms bigint NOT NULL,
+    PRIMARY KEY (billing_account_id, start, account_id, billing_source_kind)
+  )`,
+  `CREATE TABLE tollgate_tenants_accounts (
+    id ${text} PRIMARY KEY,
+    home_tenant_id ${text} NOT NULL,
+    email ${text} NOT NULL,
+    name ${text} NOT NULL,
+    email_verified bigint NOT NULL CHECK (email_verified IN (0, 1)),
+    granted_at bigint,
+    created_at bigint NOT NULL,
+    updated_at bigint NOT NULL
+  )`,
+  `CREATE UNIQUE INDEX tollgate_tenants_accounts_email ON tollgate_tenants_accounts (email) WHERE email_verified = 1`,
+  `CREATE TABLE tollgate_tenants_identities (
+    provider ${text} NOT NULL,
+    subject ${text} NOT NULL,
+    account_id ${text} NOT NULL,
+    email ${text} NOT NULL,
+    PRIMARY KEY (provider, subject)
+  )`,
+  `CREATE INDEX tollgate_tenants_identities_account ON tollgate_tenants_identities (account_id)`,
+  `CREATE TABLE tollgate_tenants_tenants (
+    id ${text} PRIMARY KEY,
+    name ${text} NOT NULL,
+    created_at bigint NOT NULL
+  )`,
+  `CREATE TABLE tollgate_tenants_memberships (
+    account_id ${text} NOT NULL,
+    tenant_id ${text} NOT NULL,
+    role ${text} NOT NULL CHECK (role IN ('owner', 'admin', 'member')),
+    status ${text} NOT NULL CHECK (status IN ('active', 'invited', 'suspended', 'removed')),
+    created_at bigint NOT NULL,
+    updated_at bigint NOT NULL,
+    PRIMARY KEY (account_id, tenant_id)
+  )`,
+  `CREATE INDEX tollgate_tenants_memberships_tenant ON tollgate_tenants_memberships (tenant_id, account_id)`,
+  `CREATE TABLE tollgate_tenants_applications (
+    id ${text} PRIMARY KEY,
+    tenant_id ${text} NOT NULL,
+    account_id ${text} NOT NULL,
+    name ${text} NOT NULL,
+    description ${text} NOT NULL,
+    key_hash ${text} NOT NULL UNIQUE,
+    key_prefix ${text} NOT NULL,
+    last_used_at bigint,
+    created_at bigint NOT NULL,
+    updated_at bigint NOT NULL
+  )`,
+  `CREATE INDEX tollgate_tenants_applications_tenant ON tollgate_tenants_applications (tenant_id, id)`,
+  `CREATE TABLE tollgate_auth_families (
+    id ${text} PRIMARY KEY,
+    account_id ${text} NOT NULL,
+    client_id ${text} NOT NULL,
+    team_first bigint NOT NULL CHECK (team_first IN (0, 1)),
+    signed_in_at bigint NOT NULL,
+    revoked_at bigint,
+    scope ${text} NOT NULL DEFAULT 'all')`,
+  `CREATE TABLE tollgate_auth_refresh_tokens (
+    hash ${text} PRIMARY KEY,
+    family_id ${text} NOT NULL,
+    tenant_id ${text} NOT NULL,
+    expires_at bigint NOT NULL,
+    used_at bigint
+  )`,
+  `CREATE INDEX tollgate_auth_refresh_tokens_family ON tollgate_auth_refresh_tokens (family_id)`,
+  `CREATE TABLE tollgate_auth_signing_keys (
+    kid ${text} PRIMARY KEY,
+    public ${text} NOT NULL,
+    sealed ${text} NOT NULL,
+    created_at bigint NOT NULL
+  )`,
+  `CREATE TABLE tollgate_mail_outbox (
+    key ${text} PRIMARY KEY,
+    recipient ${text} NOT NULL,
+    sealed ${text} NOT NULL,
+    status ${text} NOT NULL CHECK (status IN ('waiting', 'sending', 'sent', 'failed', 'unknown')),
+    attempts bigint NOT NULL,
+    due_at bigint NOT NULL,
+    created_at bigint NOT NULL,
+    ended_at bigint,
+    last_error ${text},
+    caused_by ${text}
+  )`,
+  `CREATE INDEX tollgate_mail_outbox_open ON tollgate_mail_outbox (status, due_at) WHERE status IN ('waiting', 'sending')`,
+  `CREATE TABLE tollgate_notifications_notices (
+    id ${text} PRIMARY KEY,
+    account_id ${text} NOT NULL,
+    kind ${text} NOT NULL,
+    title ${text} NOT NULL,
+    text ${text} NOT NULL,
+    data ${text} NOT NULL,
+    created_at bigint NOT NULL,
+    read_at bigint
+  )`,
+  `CREATE INDEX tollgate_notifications_notices_account ON tollgate_notifications_notices (account_id, id)`,
+  `CREATE INDEX tollgate_notifications_notices_unread ON tollgate_notifications_notices (account_id) WHERE read_at IS NULL`,
+  `CREATE TABLE tollgate_tenants_plans (
+    tenant_id ${text} PRIMARY KEY,
+    plan ${text} NOT NULL CHECK (plan IN ('none', 'team')),
+    status ${text} NOT NULL CHECK (status IN ('active', 'past_due', 'canceled')),
+    seats bigint NOT NULL CHECK (seats >= 0),
+    created_at bigint NOT NULL,
+    updated_at bigint NOT NULL
+  )`,
+  `CREATE TABLE tollgate_tenants_invites (
+    id ${text} PRIMARY KEY,
+    tenant_id ${text} NOT NULL,
+    email ${text} NOT NULL,
+    role ${text} NOT NULL CHECK (role IN ('owner', 'admin', 'member')),
+    token_hash ${text} NOT NULL UNIQUE,
+    invited_by ${text} NOT NULL,
+    status ${text} NOT NULL CHECK (status IN ('pending', 'accepted', 'revoked')),
+    created_at bigint NOT NULL,
+    expires_at bigint NOT NULL,
+    ended_at bigint
+  )`,
+  `CREATE INDEX tollgate_tenants_invites_tenant ON tollgate_tenants_invites (tenant_id, id)`,
+  `CREATE UNIQUE INDEX tollgate_tenants_invites_pending ON tollgate_tenants_invites (tenant_id, email) WHERE status = 'pending'`,
+  `CREATE TABLE tollgate_billing_settings (
+    tenant_id ${text} PRIMARY KEY,
+    billing_emails ${text} NOT NULL,
+    member_spend_enabled bigint CHECK (member_spend_enabled IN (0, 1)),
+    updated_at bigint NOT NULL
+  )`,
+  `CREATE TABLE tollgate_pooling_selections (
+    account_id ${text} PRIMARY KEY,
+    pinned ${text},
+    updated_at bigint NOT NULL
+  )`,
+  `CREATE INDEX tollgate_usage_by_payer_account ON tollgate_usage_by_payer (account_id, start)`,
+  `CREATE TABLE tollgate_transfers (
+    id ${text} PRIMARY KEY,
+    billing_account_id ${text} NOT NULL,
+    sender_account_id ${text} NOT NULL,
+    recipient_email ${text} NOT NULL,
+    recipient_account_id ${text},
+    kind ${text} NOT NULL CHECK (kind IN ('gift', 'transfer')),
+    amount bigint NOT NULL CHECK (amount > 0),
+    reason ${text},
+    message ${text},
+    status ${text} NOT NULL CHECK (status IN ('pending', 'accepted', 'declined', 'revoked', 'expired')),
+    token_hash ${text} NOT NULL UNIQUE,
+    idempotency_key ${text} NOT NULL,
+    request_hash ${text} NOT NULL,
+    letters bigint NOT NULL,
+    created_at bigint NOT NULL,
+    updated_at bigint NOT NULL,
+    expires_at bigint NOT NULL,
+    last_sent_at bigint NOT NULL,
+    resent_at bigint,
+    ended_at bigint,
+    UNIQUE (billing_account_id, idempotency_key)
+  )`,
+  `CREATE INDEX tollgate_transfers_sent ON tollgate_transfers (billing_account_id, id)`,
+  `CREATE INDEX tollgate_transfers_received ON tollgate_transfers (recipient_email, id)`,
+  `CREATE INDEX tollgate_transfers_pending ON tollgate_transfers (expires_at) WHERE status = 'pending'`,
+  `CREATE TABLE tollgate_price_versions (
+    id ${text} PRIMARY KEY,
+    lines ${text} NOT NULL,
+    first_used_at bigint NOT NULL
+  )`,
+  `CREATE TABLE tollgate_media_jobs (
+    id ${text} PRIMARY KEY,
+    call ${text} NOT NULL UNIQUE,
+    account_id ${text} NOT NULL,
+    route ${text} NOT NULL CHECK (route IN ('media', 'images')),
+    type ${text} NOT NULL CHECK (type IN ('video', 'image')),
+    model ${text} NOT NULL,
+    provider ${text} NOT NULL,
+    upstream ${text} NOT NULL,
+    endpoint ${text} NOT NULL,
+    vendor_id ${text},
+    status ${text} NOT NULL CHECK (status IN ('SUBMITTING', 'IN_QUEUE', 'IN_PROGRESS', 'COMPLETED', 'CANCELLED')),
+    queue_position bigint,
+    units bigint NOT NULL,
+    unit ${text} NOT NULL,
+    quote bigint NOT NULL CHECK (quote >= 0),
+    settled bigint NOT NULL CHECK (settled IN (0, 1)),
+    cost bigint NOT NULL CHECK (cost >= 0 AND cost <= quote),
+    inference_time double precision,
+    output ${text},
+    error ${text},
+    error_type ${text},
+    cancel_requested bigint NOT NULL CHECK (cancel_requested IN (0, 1)),
+    created_at bigint NOT NULL,
+    updated_at bigint NOT NULL
+  )`,
+  `CREATE INDEX tollgate_media_jobs_open ON tollgate_media_jobs (created_at) WHERE settled = 0`,
+  `CREATE TABLE tollgate_payments_customers (
+    tenant_id ${text} PRIMARY KEY,
+    customer_id ${text} NOT NULL
+  )`,
+  `CREATE TABLE tollgate_payments_payments (
+    id ${text} PRIMARY KEY,
+    tenant_id ${text} NOT NULL,
+    kind ${text} NOT NULL CHECK (kind IN ('checkout', 'auto_reload', 'offline')),
+    amount bigint NOT NULL CHECK (amount > 0),
+    due bigint NOT NULL CHECK (due >= 0),
+    created_at bigint NOT NULL
+  )`,
+  `CREATE TABLE tollgate_autoreload_settings (
+    tenant_id ${text} PRIMARY KEY,
+    enabled bigint NOT NULL CHECK (enabled IN (0, 1)),
+    threshold bigint NOT NULL,
+    amount_credits bigint NOT NULL,
+    payment_method_id ${text},
+    attempt ${text},
+    in_flight_started_at bigint,
+    last_attempt_at bigint,
+    last_charged_at bigint,
+    last_failed bigint NOT NULL CHECK (last_failed IN (0, 1)),
+    last_error ${text},
+    failures bigint NOT NULL,
+    disabled_reason ${text},
+    alerts_enabled bigint NOT NULL CHECK (alerts_enabled IN (0, 1)),
+    warn_threshold bigint,
+    rearm_threshold bigint,
+    warned bigint NOT NULL CHECK (warned IN (0, 1)),
+    updated_at bigint NOT NULL,
+    looked bigint, fell bigint NOT NULL DEFAULT 0 CHECK (fell IN (0, 1)))`,
+  `CREATE TABLE tollgate_autoreload_attempts (
+    id ${text} PRIMARY KEY,
+    tenant_id ${text} NOT NULL,
+    amount_credits bigint NOT NULL,
+    payment_method_id ${text} NOT NULL,
+    status ${text} NOT NULL CHECK (status IN ('in_flight', 'paid', 'failed')),
+    error ${text},
+    created_at bigint NOT NULL,
+    ended_at bigint
+  )`,
+  `CREATE INDEX tollgate_autoreload_attempts_open ON tollgate_autoreload_attempts (created_at) WHERE status = 'in_flight'`,
+  `CREATE TABLE tollgate_auth_clients (
+    client_id ${text} PRIMARY KEY,
+    kind ${text} NOT NULL CHECK (kind IN ('app', 'oauth', 'web')),
+    name ${text} NOT NULL,
+    redirect_uris ${text} NOT NULL,
+    created_at bigint NOT NULL,
+    revoked_at bigint,
+    trusted bigint NOT NULL DEFAULT 0 CHECK (trusted IN (0, 1)))`,
+  `CREATE TABLE tollgate_auth_codes (
+    hash ${text} PRIMARY KEY,
+    client_id ${text} NOT NULL,
+    redirect_uri ${text} NOT NULL,
+    account_id ${text} NOT NULL,
+    tenant_id ${text} NOT NULL,
+    challenge ${text} NOT NULL,
+    scope ${text} NOT NULL,
+    expires_at bigint NOT NULL,
+    used_at bigint,
+    family_id ${text},
+    nonce ${text}
+  )`,
+  `CREATE INDEX tollgate_auth_codes_age ON tollgate_auth_codes (expires_at)`,
+  `CREATE TABLE tollgate_auth_client_tokens (
+    hash ${text} PRIMARY KEY,
+    client_id ${text} NOT NULL,
+    expires_at bigint NOT NULL,
+    used_at bigint
+  )`,
+  `CREATE INDEX tollgate_auth_client_tokens_age ON tollgate_auth_client_tokens (expires_at)`,
+  `CREATE INDEX tollgate_auth_refresh_tokens_age ON tollgate_auth_refresh_tokens (expires_at)`,
+  `CREATE TABLE tollgate_contact_messages (
+    id ${text} PRIMARY KEY,
+    client_id ${text} NOT NULL,
+    name ${text} NOT NULL,
+    email ${text} NOT NULL,
+    inquiry_type ${text} NOT NULL,
+    message ${text} NOT NULL,
+    subscribe bigint NOT NULL CHECK (subscribe IN (0, 1)),
+    created_at bigint NOT NULL
+  )`,
+  `CREATE TABLE tollgate_usage_dimensions (
+    number bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
+    account_id ${text} NOT NULL,
+    tenant_id ${text} NOT NULL,
+    application_id ${text} NOT NULL,
+    usage_type ${text} NOT NULL CHECK (usage_type IN ('inference', 'tool')),
+    endpoint ${text} NOT NULL,
+    model ${text} NOT NULL,
+    provider ${text} NOT NULL,
+    price ${text} NOT NULL,
+    billing_account_id ${text} NOT NULL,
+    billing_source_tenant_id ${text} NOT NULL,
+    billing_source_kind ${text} NOT NULL CHECK (billing_source_kind IN ('own', 'team')),
+    billing_source_why ${text} NOT NULL,
+    UNIQUE (account_id, tenant_id, application_id, usage_type, endpoint, model, provider, price, billing_account_id, billing_source_tenant_id, billing_source_kind, billing_source_why)
+  )`,
+  `CREATE TABLE tollgate_ledger_reservations (
+    id ${text} PRIMARY KEY,
+    dimensions bigint NOT NULL,
+    amount bigint NOT NULL CHECK (amount >= 0),
+    at bigint NOT NULL,
+    run ${text} NOT NULL
+  )`,
+  `CREATE TABLE tollgate_usage_records (
+    seq bigint PRIMARY KEY,
+    id ${text} NOT NULL,
+    tenant_id ${text} NOT NULL,
+    number bigint NOT NULL,
+    at bigint NOT NULL,
+    dimensions bigint NOT NULL,
+    prompt_tokens bigint NOT NULL,
+    completion_tokens bigint NOT NULL,
+    units double precision NOT NULL,
+    cost bigint NOT NULL CHECK (cost >= 0),
+    uncollected bigint NOT NULL CHECK (uncollected >= 0),
+    reserved bigint NOT NULL,
+    usage_source ${text} NOT NULL,
+    latency_ms bigint NOT NULL,
+    success bigint NOT NULL CHECK (success IN (0, 1)),
+    error_type ${text},
+    previous bigint
+  )`,
+  `CREATE UNIQUE INDEX tollgate_usage_records_id ON tollgate_usage_records (id)`,
+  `CREATE INDEX tollgate_mail_outbox_cause ON tollgate_mail_outbox (caused_by, created_at) WHERE caused_by IS NOT NULL`,
+  `CREATE TABLE tollgate_ops_readiness (
+    id bigint PRIMARY KEY CHECK (id = 1),
+    checked_at bigint NOT NULL
+  )`,
+  `CREATE TABLE tollgate_payments_movements (
+    payment_id ${text} NOT NULL,
+    id ${text} NOT NULL,
+    kind ${text} NOT NULL CHECK (kind IN ('refund', 'total', 'dispute')),
+    amount bigint NOT NULL CHECK (amount >= 0),
+    returned bigint NOT NULL CHECK (returned IN (0, 1)),
+    heard_at bigint NOT NULL,
+    PRIMARY KEY (payment_id, id)
+  )`,
+  `CREATE INDEX tollgate_ledger_entries_purchases ON tollgate_ledger_entries (reference_id) WHERE source = 'purchase'`,
+  `CREATE TABLE tollgate_idempotency_keys (
+    tenant_id ${text} NOT NULL,
+    account_id ${text} NOT NULL,
+    holder ${text} NOT NULL,
+    key ${text} NOT NULL,
+    request_hash ${text} NOT NULL,
+    run ${text} NOT NULL,
+    call ${text},
+    status bigint,
+    headers ${text},
+    body bytea,
+    created_at bigint NOT NULL,
+    answered_at bigint,
+    PRIMARY KEY (tenant_id, account_id, key, holder)
+  )`,
+  `CREATE INDEX tollgate_idempotency_keys_age ON tollgate_idempotency_keys (created_at)`,
+  `CREATE TABLE tollgate_usage_sorted_runs (
+    tenant_id ${text} NOT NULL,
+    level bigint NOT NULL,
+    runs bigint NOT NULL,
+    PRIMARY KEY (tenant_id, level)
+  )`,
+  `CREATE TABLE tollgate_usage_sorted_blocks (
+    tenant_id ${text} NOT NULL,
+    sort ${text} NOT NULL,
+    level bigint NOT NULL,
+    run bigint NOT NULL,
+    value bigint NOT NULL,
+    seq bigint NOT NULL,
+    places bytea NOT NULL
+  )`,
+  `CREATE UNIQUE INDEX tollgate_usage_sorted_blocks_place
+    ON tollgate_usage_sorted_blocks (tenant_id, sort, level, run, value, seq)`,
+  `CREATE TABLE tollgate_usage_watermarks (
+    tenant_id ${text} PRIMARY KEY,
+    number bigint NOT NULL
+  )`,
+  `CREATE TABLE tollgate_ledger_offsets (
+    owner bigint NOT NULL,
+    number bigint NOT NULL,
+    seq bigint NOT NULL,
+    PRIMARY KEY (owner, number)
+  )`,
+  `CREATE TABLE tollgate_usage_tenants (
+    number bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
+    id ${text} NOT NULL UNIQUE
+  )`,
+  `CREATE TABLE tollgate_usage_heads (
+    tenant bigint PRIMARY KEY,
+    records bigint NOT NULL,
+    newest bigint,
+    booked_at bigint NOT NULL DEFAULT 0
+  ) WITH (fillfactor = 50)`,
+  `CREATE TABLE tollgate_usage_offsets (
+    owner bigint NOT NULL,
+    number bigint NOT NULL,
+    seq bigint NOT NULL,
+    at bigint NOT NULL,
+    PRIMARY KEY (owner, number)
+  )`,
+  `CREATE INDEX tollgate_usage_dimensions_payer ON tollgate_usage_dimensions (billing_account_id, tenant_id)`,
+  `CREATE INDEX tollgate_usage_dimensions_pooled ON tollgate_usage_dimensions (tenant_id)
+    WHERE billing_source_tenant_id <> tenant_id`,
+  `CREATE TABLE tollgate_ledger_verifications (
+    id bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
+    at bigint NOT NULL,
+    whole bigint NOT NULL CHECK (whole IN (0, 1)),
+    findings bigint NOT NULL,
+    millis bigint NOT NULL,
+    entry bigint NOT NULL,
+    record bigint NOT NULL,
+    world bigint NOT NULL,
+    revenue bigint NOT NULL
+  )`,
+  // Rows are numbered under the lock of their account or tenant, so that its own are in the order of time.
+  `CREATE SEQUENCE tollgate_ledger_accounts_seq`,
+  `CREATE SEQUENCE tollgate_ledger_entries_seq`,
+  `CREATE SEQUENCE tollgate_usage_records_seq`,
+  // A node at work. What it has begun is its own until \`until\`, which it renews.
+  `CREATE TABLE tollgate_sql_nodes (
+    run ${text} PRIMARY KEY,
+    name ${text} NOT NULL,
+    version ${text} NOT NULL,
+    started_at bigint NOT NULL,
+    until timestamptz NOT NULL,
+    ended boolean NOT NULL DEFAULT false
+  )`,
+  // A list in one parameter: as SQLite's function of this name does for an array or an object.
+  `CREATE FUNCTION json_each(list text) RETURNS TABLE (key text, value text) LANGUAGE sql IMMUTABLE ROWS 100 AS $$
+    SELECT (o - 1)::text, v FROM jsonb_array_elements_text(CASE jsonb_typeof(list::jsonb) WHEN 'array' THEN list::jsonb ELSE '[]' END)
+      WITH ORDINALITY a (v, o)
+    UNION ALL
+    SELECT k, v FROM jsonb_each_text(CASE jsonb_typeof(list::jsonb) WHEN 'object' THEN list::jsonb ELSE '{}' END) b (k, v)
+  $$`,
+  `CREATE FUNCTION json_extract(list text, path text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT list::jsonb #>> ARRAY[trim(both '$[]' from path)]
+  $$`,
+  `CREATE FUNCTION instr(whole text, part text) RETURNS integer LANGUAGE sql IMMUTABLE AS $$ SELECT strpos(whole, part) $$`
+]
+
+/**
+ * What came after `base`, by the names of its migrations. A database is brought up to date while nodes of the version before serve it, so an
+ * index stands here only where the same migration makes its table: any other holds up who writes to that table (`indexes`).
+ */
+export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
+  "0002_token_details": [`ALTER TABLE tollgate_usage_records ADD COLUMN token_details ${text}`],
+  "0003_devices": [
+    `ALTER TABLE tollgate_auth_clients ADD COLUMN device bigint NOT NULL DEFAULT 0 CHECK (device IN (0, 1))`,
+    `CREATE TABLE tollgate_auth_device_codes (
+      hash ${text} PRIMARY KEY,
+      user_code_hash ${text} NOT NULL,
+      client_id ${text} NOT NULL,
+      scope ${text} NOT NULL,
+      expires_at bigint NOT NULL,
+      pause_ms bigint NOT NULL,
+      polled_at bigint,
+      decision ${text} CHECK (decision IN ('allow', 'deny')),
+      account_id ${text},
+      tenant_id ${text},
+      used_at bigint,
+      family_id ${text}
+    )`,
+    `CREATE UNIQUE INDEX tollgate_auth_device_codes_user ON tollgate_auth_device_codes (user_code_hash)`,
+    `CREATE INDEX tollgate_auth_device_codes_age ON tollgate_auth_device_codes (expires_at)`
+  ],
+  "0004_versions": [
+    `ALTER TABLE ${migrationsTable} ADD COLUMN oldest integer NOT NULL DEFAULT 1`,
+    // The newest migration that the node's version has.
+    `ALTER TABLE tollgate_sql_nodes ADD COLUMN knows integer NOT NULL DEFAULT 1`
+  ],
+  // A batch learns by `limits`, how many keys of a tenant have one, under the locks that it takes anyway, whether it must lock any.
+  "0005_limits": [
+    `CREATE TABLE tollgate_ledger_limits (
+      application_id ${text} PRIMARY KEY,
+      tenant_id ${text} NOT NULL,
+      amount bigint NOT NULL CHECK (amount >= 0),
+      period ${text} NOT NULL CHECK (period IN ('month', 'total')),
+      start bigint NOT NULL,
+      spent bigint NOT NULL CHECK (spent >= 0),
+      reserved bigint NOT NULL CHECK (reserved >= 0),
+      ceiling bigint NOT NULL CHECK (ceiling >= amount AND ceiling >= spent + reserved)
+    ) WITH (fillfactor = 50)`,
+    `CREATE INDEX tollgate_ledger_limits_tenant ON tollgate_ledger_limits (tenant_id)`,
+    `ALTER TABLE tollgate_ledger_amounts ADD COLUMN limits bigint NOT NULL DEFAULT 0`,
+    `ALTER TABLE tollgate_usage_heads ADD COLUMN limits bigint NOT NULL DEFAULT 0`,
+    `ALTER TABLE tollgate_tenants_applications ADD COLUMN expires_at bigint`,
+    `ALTER TABLE tollgate_tenants_applications ADD COLUMN allowed_models ${text}`
+  ],
+  "0006_operator": [
+    `CREATE TABLE tollgate_operator_sessions (
+      id ${text} PRIMARY KEY,
+      name ${text} NOT NULL,
+      kind ${text} NOT NULL CHECK (kind IN ('browser', 'token')),
+      code_hash ${text} UNIQUE,
+      cookie_hash ${text} UNIQUE,
+      created_at bigint NOT NULL,
+      signed_in_at bigint,
+      expires_at bigint NOT NULL,
+      ended_at bigint
+    )`,
+    `CREATE INDEX tollgate_operator_sessions_age ON tollgate_operator_sessions (expires_at)`,
+    `CREATE TABLE tollgate_operator_audit (
+      id bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
+      at bigint NOT NULL,
+      operator ${text} NOT NULL,
+      via ${text} NOT NULL CHECK (via IN ('console', 'token', 'command')),
+      action ${text} NOT NULL,
+      tenant_id ${text},
+      account_id ${text},
+      subject ${text},
+      result ${text} NOT NULL CHECK (result IN ('done', 'refused')),
+      details ${text} NOT NULL
+    )`,
+    `CREATE INDEX tollgate_operator_audit_tenant ON tollgate_operator_audit (tenant_id, id) WHERE tenant_id IS NOT NULL`,
+    `CREATE INDEX tollgate_operator_audit_account ON tollgate_operator_audit (account_id, id) WHERE account_id IS NOT NULL`,
+    `CREATE INDEX tollgate_operator_audit_operator ON tollgate_operator_audit (operator, id)`,
+    `CREATE TABLE tollgate_operator_grants (
+      reference ${text} PRIMARY KEY,
+      tenant_id ${text} NOT NULL,
+      amount bigint NOT NULL CHECK (amount > 0),
+      created_at bigint NOT NULL
+    )`,
+    `CREATE TABLE tollgate_tenants_suspensions (
+      account_id ${text} PRIMARY KEY,
+      suspended_at bigint NOT NULL
+    )`
+  ],
+  // Only indexes, which stand in `indexes` now.
+  "0007_console": [],
+  "0008_tallies": [
+    `CREATE TABLE tollgate_usage_tallies (
+      tenant_id ${text} NOT NULL,
+      level bigint NOT NULL,
+      run bigint NOT NULL,
+      totals bytea NOT NULL,
+      kinds bytea,
+      sums bytea NOT NULL
+    )`,
+    `CREATE UNIQUE INDEX tollgate_usage_tallies_run ON tollgate_usage_tallies (tenant_id, level, run)`
+  ],
+  "0009_by_provider": [
+    `CREATE TABLE tollgate_usage_by_provider (
+      start bigint NOT NULL,
+      provider ${text} NOT NULL,
+      model ${text} NOT NULL,
+      requests bigint NOT NULL,
+      successes bigint NOT NULL,
+      prompt_tokens bigint NOT NULL,
+      completion_tokens bigint NOT NULL,
+      units double precision NOT NULL,
+      cost bigint NOT NULL CHECK (cost >= 0),
+      uncollected bigint NOT NULL CHECK (uncollected >= 0),
+      PRIMARY KEY (start, provider, model)
+    )`,
+    `CREATE TABLE tollgate_usage_by_provider_end (
+      id bigint PRIMARY KEY CHECK (id = 1),
+      record bigint NOT NULL
+    )`
+  ],
+  "0010_debts": [
+    `ALTER TABLE tollgate_ledger_accounts ADD COLUMN debts ${text}`,
+    `ALTER TABLE tollgate_payments_payments ADD COLUMN followed bigint`
+  ],
+  "0011_belonging": [
+    `ALTER TABLE tollgate_tenants_applications ADD COLUMN client_id ${text}`,
+    `ALTER TABLE tollgate_tenants_applications ADD COLUMN client_name ${text}`,
+    `ALTER TABLE tollgate_tenants_applications ADD COLUMN family_id ${text}`,
+    `ALTER TABLE tollgate_tenants_applications ADD COLUMN bounds ${text}`,
+    `ALTER TABLE tollgate_media_jobs ADD COLUMN tenant_id ${text}`,
+    `ALTER TABLE tollgate_media_jobs ADD COLUMN holder ${text}`,
+    `CREATE TABLE tollgate_chat_kept (
+      tenant_id ${text} NOT NULL,
+      account_id ${text} NOT NULL,
+      id ${text} NOT NULL,
+      number bigint NOT NULL,
+      at bigint NOT NULL,
+      PRIMARY KEY (tenant_id, account_id, id)
+    )`,
+    `CREATE INDEX tollgate_chat_kept_number ON tollgate_chat_kept (tenant_id, account_id, number)`,
+    `CREATE INDEX tollgate_chat_kept_age ON tollgate_chat_kept (at)`
+  ],
+  "0012_nodes": [
+    // A run whose node was started again under the same name never gets a lease any more.
+    `ALTER TABLE tollgate_sql_nodes ADD COLUMN replaced boolean NOT NULL DEFAULT false`,
+    // Changes that every node must see (`Notifications`), even after a lost notification.
+    `CREATE TABLE tollgate_sql_signals (
+      number bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
+      topic ${text} NOT NULL,
+      id ${text} NOT NULL,
+      at timestamptz NOT NULL DEFAULT clock_timestamp()
+    )`,
+    `CREATE FUNCTION tollgate_sql_signal() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      INSERT INTO tollgate_sql_signals (topic, id)
+        VALUES ('belonging', (CASE WHEN TG_OP = 'DELETE' THEN to_jsonb(OLD) ELSE to_jsonb(NEW) END) ->> TG_ARGV[0]);
+      RETURN NULL;
+    END $$`,
+    `CREATE TRIGGER tollgate_sql_signal AFTER DELETE OR UPDATE OF expires_at, allowed_models ON tollgate_tenants_applications
+      FOR EACH ROW EXECUTE FUNCTION tollgate_sql_signal('id')`,
+    `CREATE TRIGGER tollgate_sql_signal AFTER DELETE OR UPDATE ON tollgate_tenants_memberships
+      FOR EACH ROW EXECUTE FUNCTION tollgate_sql_signal('account_id')`,
+    `CREATE TRIGGER tollgate_sql_signal AFTER INSERT OR DELETE ON tollgate_tenants_suspensions
+      FOR EACH ROW EXECUTE FUNCTION tollgate_sql_signal('account_id')`
+  ]
+}
+
+/** An index that refuses nothing: `CREATE INDEX name ON table definition`. */
+export interface Index {
+  readonly name: string
+  readonly table: string
+  readonly definition: string
+}
+
+/**
+ * Indexes that came after their table, which may be large by then. They are part of no migration: `Indexes` builds those that are missing
+ * while nodes serve. An empty database has them with its tables.
+ */
+export const indexes: ReadonlyArray<Index> = [
+  { name: "tollgate_tenants_tenants_name", table: "tollgate_tenants_tenants", definition: "(lower(name))" },
+  { name: "tollgate_tenants_accounts_name", table: "tollgate_tenants_accounts", definition: "(lower(name))" },
+  { name: "tollgate_tenants_accounts_address", table: "tollgate_tenants_accounts", definition: "(lower(email))" },
+  { name: "tollgate_tenants_applications_name", table: "tollgate_tenants_applications", definition: "(lower(name))" },
+  { name: "tollgate_tenants_applications_prefix", table: "tollgate_tenants_applications", definition: "(key_prefix)" },
+  {
+    name: "tollgate_auth_families_account",
+    table: "tollgate_auth_families",
+    definition: "(account_id) WHERE revoked_at IS NULL"
+  },
+  { name: "tollgate_media_jobs_account", table: "tollgate_media_jobs", definition: "(account_id, route, id)" },
+  {
+    name: "tollgate_payments_payments_tenant",
+    table: "tollgate_payments_payments",
+    definition: "(tenant_id, created_at, id)"
+  },
+  { name: "tollgate_usage_dimensions_tenant", table: "tollgate_usage_dimensions", definition: "(tenant_id)" },
+  {
+    name: "tollgate_idempotency_keys_kept",
+    table: "tollgate_idempotency_keys",
+    definition: "(account_id, answered_at, length(body)) WHERE body IS NOT NULL"
+  },
+  {
+    name: "tollgate_ledger_entries_sources",
+    table: "tollgate_ledger_entries",
+    definition: "(billing_account_id, number, source) WHERE source IS NOT NULL"
+  }
+]
+
+/**
+ * Of those that take something away, the oldest version that can serve over each (`Migrate`): the number of its newest migration. Those that
+ * are not here only expand: every version can.
+ */
+export const contracting: Readonly<Record<string, number>> = {}
+
+/** What follows from rows that were put in with their numbers: the next numbers, and when the newest row of each owner was booked. */
+export const settle: ReadonlyArray<string> = [
+  `SELECT setval('tollgate_ledger_accounts_seq', COALESCE(max(number), 0) + 1, false) FROM tollgate_ledger_accounts`,
+  `SELECT setval('tollgate_ledger_entries_seq', COALESCE(max(seq), 0) + 1, false) FROM tollgate_ledger_entries`,
+  `SELECT setval('tollgate_usage_records_seq', COALESCE(max(seq), 0) + 1, false) FROM tollgate_usage_records`,
+  `UPDATE tollgate_ledger_amounts a SET booked_at = e.at FROM tollgate_ledger_entries e WHERE e.seq = a.newest AND a.booked_at <> e.at`,
+  `UPDATE tollgate_usage_heads h SET booked_at = r.at FROM tollgate_usage_records r WHERE r.seq = h.newest AND h.booked_at <> r.at`,
+  `UPDATE tollgate_ledger_amounts m SET limits = l.n
+    FROM (SELECT a.number, count(*) AS n FROM tollgate_ledger_limits k JOIN tollgate_ledger_accounts a ON a.tenant_id = k.tenant_id GROUP BY 1) l
+    WHERE m.account = l.number AND m.limits <> l.n`,
+  `UPDATE tollgate_usage_heads h SET limits = l.n
+    FROM (SELECT t.number, count(*) AS n FROM tollgate_ledger_limits k JOIN tollgate_usage_tenants t ON t.id = k.tenant_id GROUP BY 1) l
+    WHERE h.tenant = l.number AND h.limits <> l.n`
+]

@@ -1,0 +1,188 @@
+/**
+ * What a database file is before it is opened for good, and why one cannot be used: in one sentence for whoever runs the command.
+ *
+ * Where the specification is silent:
+ * - A file is looked at before it is opened for good (`storage/sqlite/Opening`): an empty one, one of another program, one whose log stands alone is
+ *   refused and stays as it is. Commands but `serve`, `migrate` and `restore` never make a database.
+ * - A file that another process has locked is waited for when the service starts, for a minute at most, with a line in the log at once and
+ *   every ten seconds. A command waits five seconds.
+ */
+import Sqlite from "better-sqlite3"
+import { Cause, Effect } from "effect"
+import { accessSync, constants, statSync } from "node:fs"
+import { dirname } from "node:path"
+import { copyTable, DatabaseUnusable, migrationsTable, selectSource, unfinishedCopy } from "../database/Unusable.ts"
+import type { Use } from "../database/Unusable.ts"
+
+/**
+ * The newest migration that a file has applied, 0 where it holds nothing at all; `undefined` where there is no file. It is neither made
+ * nor changed. `writing`: it is going to be written to. Fails where the file is no database of ours.
+ */
+export const look = (
+  file: string,
+  { copying = false, patience = 5_000, writing }: Use
+): Effect.Effect<number | undefined, DatabaseUnusable> =>
+  Effect.try({
+    try: () => {
+      const unusable = (why: string) => new DatabaseUnusable({ message: `${file} ${why}` })
+      const permitted = (path: string, mode: number, why: string) => {
+        if (!isPermitted(path, mode)) throw unusable(why)
+      }
+      const folder = () => permitted(dirname(file), constants.W_OK, `lies in a folder that this user may not write in`)
+      const found = statSync(file, { throwIfNoEntry: false })
+      if (found === undefined) {
+        // SQLite would delete it together with what the database has not taken in yet.
+        if ((statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0)
+          throw unusable(`is missing, but ${file}-wal is there: put the file back beside it, or move that away`)
+        if (writing) folder()
+        return undefined
+      }
+      if (found.isDirectory()) throw unusable("is a folder, not a database file")
+      if (!found.isFile()) throw unusable("is not a file")
+      if (found.size === 0) throw unusable("is empty: restore a backup, or delete it to begin with empty books")
+      // SQLite would take so little for a database that is empty.
+      if (found.size < 512) throw unusable(notSqlite)
+      const owner =
+        process.getuid === undefined ? "" : `: it belongs to user ${found.uid}, this is user ${process.getuid()}`
+      permitted(file, constants.R_OK, `may not be read by this user${owner}`)
+      if (writing) {
+        permitted(file, constants.W_OK, `may not be written by this user, or lies on a read-only disk${owner}`)
+        folder()
+        for (const tail of ["-wal", "-shm"])
+          permitted(file + tail, constants.R_OK | constants.W_OK, `has a ${file}${tail} that this user may not write`)
+      }
+      return appliedIn(file, copying, patience)
+    },
+    catch: (error) => (error instanceof DatabaseUnusable ? error : unusableFor(file, error))
+  })
+
+const unusableFor = (file: string, error: unknown): DatabaseUnusable =>
+  new DatabaseUnusable({
+    message: wordsOf(file, error),
+    is_locked: /^SQLITE_(BUSY|LOCKED)/.test(faultOf(error)?.code ?? "")
+  })
+
+/** Fails unless the file, which is ours, can be written at this moment. Nothing is written. */
+export const tryToWrite = (file: string): Effect.Effect<void, DatabaseUnusable> =>
+  Effect.try({
+    try: () => {
+      const db = new Sqlite(file, { fileMustExist: true, timeout: 0 })
+      try {
+        db.exec("BEGIN IMMEDIATE; ROLLBACK")
+      } finally {
+        db.close()
+      }
+    },
+    catch: (error) => unusableFor(file, error)
+  })
+
+/** How a locked file is waited for, in milliseconds. */
+export interface Waiting {
+  readonly most: number
+  /** Between two lines in the log. */
+  readonly said: number
+}
+
+/** Tries again while another process has the file locked, and says so. Time is that of the process, however its clock may be steered. */
+export const whenUnlocked = <A, R>(
+  file: string,
+  effect: Effect.Effect<A, DatabaseUnusable, R>,
+  { most, said }: Waiting = { most: 60_000, said: 10_000 }
+): Effect.Effect<A, DatabaseUnusable, R> =>
+  Effect.suspend(() => {
+    const began = performance.now()
+    let sayAt = began
+    const attempt: Effect.Effect<A, DatabaseUnusable, R> = Effect.catchAll(effect, (error) => {
+      if (error.is_locked !== true) return error
+      const now = performance.now()
+      if (now - began >= most)
+        return new DatabaseUnusable({
+          message: `${file} is locked by another process, and still was after ${most / 1_000} s: stop that, or start again when it is done`
+        })
+      if (now < sayAt) return Effect.zipRight(lockPause, attempt)
+      sayAt = now + said
+      return Effect.logWarning(
+        `${file} is locked by another process: waiting for it, ${Math.ceil((began + most - now) / 1_000)} s at most`
+      ).pipe(Effect.zipRight(lockPause), Effect.zipRight(attempt))
+    })
+    return attempt
+  })
+
+const lockPause = Effect.promise(() => new Promise<void>((done) => setTimeout(done, 200)))
+
+const notSqlite = "is not a SQLite database: it is damaged, or another kind of file"
+
+/** Whether it may be done; what is not there may be made. */
+const isPermitted = (path: string, mode: number): boolean => {
+  try {
+    accessSync(path, mode)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "ENOENT"
+  }
+}
+
+const appliedIn = (file: string, copying: boolean, patience: number): number => {
+  const db = new Sqlite(file, { readonly: true, timeout: patience })
+  try {
+    const names = db.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").pluck().all() as Array<string>
+    if (!copying && names.includes(copyTable))
+      throw unfinishedCopy(file, String(db.prepare(selectSource).pluck().get()))
+    if (names.includes(migrationsTable))
+      return (db.prepare(`SELECT max(migration_id) FROM ${migrationsTable}`).pluck().get() as number | null) ?? 0
+    const other = names.find((name) => !name.startsWith("sqlite_"))
+    if (other === undefined) return 0
+    throw new DatabaseUnusable({
+      message: `${file} is a database of something else: it has a table ${other} and none of ours`
+    })
+  } finally {
+    db.close()
+  }
+}
+
+/** The error of SQLite or of the file system that is behind another one, if there is one. */
+export const faultOf = (error: unknown): (Error & { readonly code: string }) | undefined => {
+  const causes = new Set<unknown>()
+  let one: unknown = Cause.isCause(error) ? Cause.squash(error) : error
+  while (one instanceof Error && !causes.has(one)) {
+    causes.add(one)
+    if ("code" in one && typeof one.code === "string" && /^(SQLITE_|E[A-Z]+$)/.test(one.code))
+      return one as Error & { readonly code: string }
+    one = one.cause
+  }
+  return undefined
+}
+
+/** Why a file could not be used, in one sentence that says what to do. */
+export const wordsOf = (file: string, error: unknown): string => {
+  const fault = faultOf(error)
+  if (fault === undefined) return `${file} could not be used: ${error instanceof Error ? error.message : String(error)}`
+  const [, kind = fault.code] = /^SQLITE_([A-Z]+)/.exec(fault.code) ?? []
+  switch (kind) {
+    case "BUSY":
+    case "LOCKED":
+      return `${file} is locked by another process: try again when that is done`
+    case "FULL":
+    case "ENOSPC":
+    case "EDQUOT":
+      return `${file} could not be written: the disk is full`
+    case "NOTADB":
+      return `${file} ${notSqlite}`
+    case "CORRUPT":
+      return `${file} is damaged or cut short (${fault.message}): put a backup in its place (tollgate restore --from FILE)`
+    case "READONLY":
+    case "EACCES":
+    case "EPERM":
+    case "EROFS":
+      return `${file} may not be written by this user, or lies on a read-only disk`
+    case "CANTOPEN":
+      return `${file} could not be opened: may this user read it, and write in ${dirname(file)}?`
+    case "IOERR":
+    case "EIO":
+      return `${file} could not be used: its disk fails (${fault.code})`
+    case "ERROR":
+      return `${file} is not as this service left it (${fault.message}): put a backup in its place (tollgate restore --from FILE)`
+    default:
+      return `${file} could not be used: ${fault.message} (${fault.code})`
+  }
+}

@@ -1,0 +1,208 @@
+/**
+ * The database: the connection that reads, and the migrations that run before anything else does. Everything that changes
+ * the database afterwards goes through the ledger's `Writer`.
+ */
+import * as Migrator from "@effect/sql/Migrator"
+import { SqlClient } from "@effect/sql/SqlClient"
+import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
+import { Effect, Layer } from "effect"
+import { rmSync } from "node:fs"
+import ledger from "../migrations/0001_ledger.ts"
+import identity from "../migrations/0002_identity.ts"
+import mail from "../migrations/0003_mail.ts"
+import organisations from "../migrations/0004_organisations.ts"
+import pooling from "../migrations/0005_pooling.ts"
+import transfers from "../migrations/0006_transfers.ts"
+import explain from "../migrations/0007_explain.ts"
+import idempotency from "../migrations/0008_idempotency.ts"
+import media from "../migrations/0009_media.ts"
+import payments from "../migrations/0010_payments.ts"
+import clients from "../migrations/0011_clients.ts"
+import dimensions from "../migrations/0012_dimensions.ts"
+import autoreload from "../migrations/0013_autoreload.ts"
+import scopes from "../migrations/0014_scopes.ts"
+import gauges from "../migrations/0017_gauges.ts"
+import readiness from "../migrations/0018_readiness.ts"
+import movements from "../migrations/0019_movements.ts"
+import holders from "../migrations/0020_holders.ts"
+import sorted from "../migrations/0021_sorted.ts"
+import tails from "../migrations/0022_tails.ts"
+import verifications from "../migrations/0023_verifications.ts"
+import chains from "../migrations/0024_chains.ts"
+import tokenDetails from "../migrations/0025_token_details.ts"
+import devices from "../migrations/0026_devices.ts"
+import limits from "../migrations/0027_limits.ts"
+import operator from "../migrations/0028_operator.ts"
+import consoleLists from "../migrations/0029_console.ts"
+import tallies from "../migrations/0030_tallies.ts"
+import byProvider from "../migrations/0031_by_provider.ts"
+import debts from "../migrations/0032_debts.ts"
+import keptAnswers from "../migrations/0033_kept_answers.ts"
+import belonging from "../migrations/0034_belonging.ts"
+import { blank } from "./Files.ts"
+import { wordsOf } from "./Opening.ts"
+import { migrationsTable as table, reasonOf, UpgradeFailed } from "../database/Unusable.ts"
+
+/** Append only: a database that has applied one never looks at it again. The table is ours, so a host's migrations stay its own. */
+export const migrations = {
+  "0001_ledger": ledger,
+  "0002_identity": identity,
+  "0003_mail": mail,
+  "0004_organisations": organisations,
+  "0005_pooling": pooling,
+  "0006_transfers": transfers,
+  "0007_explain": explain,
+  "0008_idempotency": idempotency,
+  "0009_media": media,
+  "0010_payments": payments,
+  "0011_clients": clients,
+  "0012_dimensions": dimensions,
+  "0013_autoreload": autoreload,
+  "0014_scopes": scopes,
+  "0017_gauges": gauges,
+  "0018_readiness": readiness,
+  "0019_movements": movements,
+  "0020_holders": holders,
+  "0021_sorted": sorted,
+  "0022_tails": tails,
+  "0023_verifications": verifications,
+  "0024_chains": chains,
+  "0025_token_details": tokenDetails,
+  "0026_devices": devices,
+  "0027_limits": limits,
+  "0028_operator": operator,
+  "0029_console": consoleLists,
+  "0030_tallies": tallies,
+  "0031_by_provider": byProvider,
+  "0032_debts": debts,
+  "0033_kept_answers": keptAnswers,
+  "0034_belonging": belonging
+}
+
+/** The newest migration that there is. */
+export const newest = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
+
+/** The newest migration that the database has applied; 0 for one that is empty. */
+const appliedTo = Effect.gen(function* () {
+  const sql = yield* SqlClient
+  const [found] = yield* sql`SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ${table}`
+  if (found === undefined) return 0
+  const [row] = yield* sql<{ id: number | null }>`SELECT max(migration_id) AS id FROM ${sql(table)}`
+  return row?.id ?? 0
+})
+
+/** The migrator takes any failure of its first write for another process at work, and says that nothing was missing. */
+const applyMissing = Effect.gen(function* () {
+  const done = yield* Migrator.make({})({ loader: Migrator.fromRecord(migrations), table })
+  if ((yield* appliedTo) !== newest)
+    return yield* new UpgradeFailed({ message: "the list of migrations could not be written" })
+  return done
+})
+
+/**
+ * Applies what is missing, all of it or nothing; answers the names of what it applied. Of a file that holds data already a snapshot
+ * is put beside it first, as `<file>.before-<migration>`.
+ */
+export const migrate = (file: string | undefined) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient
+    const applied = yield* appliedTo
+    const where = file ?? "the database"
+    if (applied > newest) {
+      return yield* new UpgradeFailed({
+        message: `${where} was made by a newer version (migration ${applied}, this one knows ${newest}): run that, or restore a backup`
+      })
+    }
+    if (applied === newest) return []
+    const snapshot =
+      file === undefined || applied === 0 ? undefined : `${file}.before-${String(newest).padStart(4, "0")}`
+    if (snapshot !== undefined) {
+      const remove = Effect.sync(() => rmSync(snapshot, { force: true }))
+      yield* remove
+      yield* Effect.catchAllCause(Effect.zipRight(blank(snapshot), sql`VACUUM INTO ${snapshot}`), (cause) =>
+        Effect.zipRight(
+          remove,
+          new UpgradeFailed({
+            message: `${where} was left as it is, since no snapshot could be put beside it: ${wordsOf(snapshot, cause)}`
+          })
+        )
+      )
+    }
+    return yield* sql.withTransaction(applyMissing).pipe(
+      leavingReferences,
+      Effect.catchAllCause((cause) =>
+        Effect.fail(
+          new UpgradeFailed({
+            message:
+              `${where} could not be brought up to date, and is as it was` +
+              `${snapshot === undefined ? "" : ` (a snapshot lies at ${snapshot})`}: ${reasonOf(cause)}`
+          })
+        )
+      )
+    )
+  })
+
+/**
+ * A migration may put a table in the place of another. What a host has that refers to it (rows that would go with it, views that
+ * would not find it) stays as it is meanwhile. Both settings count for a connection, and only outside a transaction.
+ */
+const leavingReferences = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.flatMap(SqlClient, (sql) =>
+    Effect.acquireUseRelease(
+      Effect.gen(function* () {
+        const [keys] = yield* sql<{ foreign_keys: number }>`PRAGMA foreign_keys`
+        const [names] = yield* sql<{ legacy_alter_table: number }>`PRAGMA legacy_alter_table`
+        yield* sql`PRAGMA foreign_keys = OFF`
+        yield* sql`PRAGMA legacy_alter_table = ON`
+        return { keys: keys?.foreign_keys === 1 ? "ON" : "OFF", names: names?.legacy_alter_table === 1 ? "ON" : "OFF" }
+      }),
+      () => effect,
+      ({ keys, names }) =>
+        Effect.zipRight(
+          sql.unsafe(`PRAGMA legacy_alter_table = ${names}`),
+          sql.unsafe(`PRAGMA foreign_keys = ${keys}`)
+        ).pipe(Effect.orDie)
+    )
+  )
+
+const migrated = (file: string | undefined) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const sql = yield* SqlClient
+      // In WAL mode the default of NORMAL may lose the last commits with the power.
+      yield* sql`PRAGMA synchronous = FULL`
+      yield* migrate(file)
+    })
+  )
+
+/** A migrated SQLite file, for reading. */
+export const layer = (file: string) => {
+  const client = SqliteClient.layer({ filename: file })
+  const readOnly = Layer.effectDiscard(Effect.flatMap(SqlClient, (sql) => sql`PRAGMA query_only = ON`))
+  return readOnly.pipe(Layer.provide(migrated(file)), Layer.provideMerge(client))
+}
+
+/** The bytes of a database in memory that has been migrated and holds nothing else, once there was one. */
+let empty: Uint8Array | undefined
+
+const keepEmpty = Layer.effectDiscard(
+  Effect.map(
+    Effect.flatMap(SqliteClient.SqliteClient, (sql) => sql.export),
+    (bytes) => void (empty = bytes)
+  )
+)
+
+/**
+ * A fresh, migrated database in memory. It is for reading and writing: the writer shares the connection. The first one of a process is
+ * migrated; others are copies of it, which are there in a fiftieth of the time.
+ */
+export const layerMemory = Layer.suspend(() =>
+  // The driver opens bytes as well, which the client's type does not say.
+  Layer.provideMerge(
+    empty === undefined ? Layer.provideMerge(keepEmpty, migrated(undefined)) : migrated(undefined),
+    SqliteClient.layer({ filename: (empty as unknown as string | undefined) ?? ":memory:" })
+  )
+)
+
+/** Migrates a file and lets go of it; answers what was applied. */
+export const migrateFile = (file: string) => Effect.provide(migrate(file), SqliteClient.layer({ filename: file }))

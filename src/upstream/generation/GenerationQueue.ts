@@ -1,0 +1,162 @@
+/**
+ * A vendor that makes images and videos from a queue, in the manner of fal: a job is submitted, asked for, fetched, cancelled.
+ * Here is how that looks on its wire, and which of its answers mean what.
+ */
+import { Data, Effect, Redacted } from "effect"
+import type { Admission } from "../../books/gate/Gate.ts"
+import { isObject, messageOf, parse, refusalOf, retryAfterOf } from "../wire/Failures.ts"
+import type { UpstreamWords } from "../wire/Failures.ts"
+import type { ReadsOn } from "../../kernel/ReadOn.ts"
+import type { Upstream } from "../models/Upstreams.ts"
+import type { Whole, WireRequest } from "../wire/Wire.ts"
+
+/** The vendor refused the job itself, in its own words. */
+export class JobRejected extends Data.TaggedError("JobRejected")<{ readonly words: UpstreamWords }> {}
+
+/** The vendor takes no job now. It may say after how many seconds it will. */
+export class VendorBusy extends Data.TaggedError("VendorBusy")<{
+  readonly words: { readonly retry_after?: number }
+}> {}
+
+/** The vendor gave no answer, or one that means nothing here. The reason is for the log, never for a caller. */
+export class VendorUnavailable extends Data.TaggedError("VendorUnavailable")<{ readonly reason: string }> {}
+
+/** Why the vendor did not take a job. */
+export type NotTaken = JobRejected | VendorBusy | VendorUnavailable
+
+export interface Taken {
+  readonly vendor_id: string
+  readonly queue_position: number | null
+}
+
+/** `gone`: the vendor knows no such job. `failed` is final, and has words. */
+export type Standing =
+  | { readonly how: "queued"; readonly queue_position: number | null }
+  | { readonly how: "running" }
+  | { readonly how: "completed"; readonly inference_time: number | null }
+  | { readonly how: "failed"; readonly error: string }
+  | { readonly how: "cancelled" }
+  | { readonly how: "gone" }
+
+/** What a finished job gave: its output, or a final failure. */
+export type Result =
+  | { readonly how: "output"; readonly output: Record<string, unknown> }
+  | { readonly how: "failed"; readonly error_type: "media_rejected" | "media_failed"; readonly error: string }
+
+const answerBytesMax = 8 * 1024 * 1024
+
+const whole = (value: unknown): number | null =>
+  typeof value === "number" && Number.isInteger(value) && value >= 0 ? value : null
+
+const seconds = (value: unknown): number | null =>
+  typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : null
+
+const ask = (
+  upstream: Upstream,
+  admission: Admission,
+  method: WireRequest["method"],
+  path: string,
+  { body, read_on = admission.to_its_end }: { readonly body?: string; readonly read_on?: ReadsOn } = {}
+): Effect.Effect<Whole, VendorUnavailable> =>
+  upstream
+    .wire(admission)
+    .exchange(
+      {
+        method,
+        path,
+        headers: {
+          authorization: `Key ${Redacted.value(upstream.key)}`,
+          ...(body !== undefined && { "content-type": "application/json" })
+        },
+        ...(body !== undefined && { body })
+      },
+      { limit: answerBytesMax, read_on }
+    )
+    .pipe(Effect.mapError(({ reason }) => new VendorUnavailable({ reason })))
+
+/** A look costs nothing: it is not read on for a caller who has left. */
+const looking = { read_on: false } as const
+
+const unavailable = ({ status }: Whole) => new VendorUnavailable({ reason: `status ${status}` })
+
+export const submit = Effect.fnUntraced(function* (
+  upstream: Upstream,
+  admission: Admission,
+  endpoint: string,
+  input: object
+): Effect.fn.Return<Taken, NotTaken> {
+  const answer = yield* ask(upstream, admission, "POST", `/${endpoint}`, { body: JSON.stringify(input) })
+  const { body, headers, status } = answer
+  const parsed = parse(body)
+  if (status >= 200 && status < 300 && typeof parsed?.request_id === "string" && parsed.request_id !== "") {
+    return { vendor_id: parsed.request_id, queue_position: whole(parsed.queue_position) }
+  }
+  if (status === 429) return yield* new VendorBusy({ words: yield* retryAfterOf(headers) })
+  if (status === 400 || status === 404 || status === 413 || status === 422) {
+    return yield* new JobRejected({ words: refusalOf(parsed) })
+  }
+  return yield* unavailable(answer)
+})
+
+const jobPath = (endpoint: string, vendor_id: string) => `/${endpoint}/requests/${encodeURIComponent(vendor_id)}`
+
+export const standing = Effect.fnUntraced(function* (
+  upstream: Upstream,
+  admission: Admission,
+  endpoint: string,
+  vendor_id: string
+): Effect.fn.Return<Standing, VendorUnavailable> {
+  const answer = yield* ask(upstream, admission, "GET", `${jobPath(endpoint, vendor_id)}/status`, looking)
+  if (answer.status === 404) return { how: "gone" }
+  const parsed = answer.status < 300 ? parse(answer.body) : undefined
+  switch (parsed?.status) {
+    case "IN_QUEUE":
+      return { how: "queued", queue_position: whole(parsed.queue_position) }
+    case "IN_PROGRESS":
+      return { how: "running" }
+    case "COMPLETED":
+      if (typeof parsed.error === "string")
+        return { how: "failed", error: messageOf(parsed) ?? "the generation failed" }
+      return {
+        how: "completed",
+        inference_time: isObject(parsed.metrics) ? seconds(parsed.metrics.inference_time) : null
+      }
+    case "FAILED":
+    case "ERROR":
+      return { how: "failed", error: messageOf(parsed) ?? "the generation failed" }
+    case "CANCELLED":
+    case "CANCELED":
+      return { how: "cancelled" }
+    default:
+      return yield* unavailable(answer)
+  }
+})
+
+export const result = Effect.fnUntraced(function* (
+  upstream: Upstream,
+  admission: Admission,
+  endpoint: string,
+  vendor_id: string
+): Effect.fn.Return<Result, VendorUnavailable> {
+  const answer = yield* ask(upstream, admission, "GET", jobPath(endpoint, vendor_id), looking)
+  const { status } = answer
+  const parsed = parse(answer.body)
+  if (status >= 200 && status < 300 && parsed !== undefined) return { how: "output", output: parsed }
+  if (status === 400 || status === 422) {
+    return { how: "failed", error_type: "media_rejected", error: messageOf(parsed) ?? "the request was rejected" }
+  }
+  return yield* unavailable(answer)
+})
+
+/** Best effort: `completed` where it was too late. */
+export const cancel = Effect.fnUntraced(function* (
+  upstream: Upstream,
+  admission: Admission,
+  endpoint: string,
+  vendor_id: string
+): Effect.fn.Return<"asked" | "completed", VendorUnavailable> {
+  const answer = yield* ask(upstream, admission, "PUT", `${jobPath(endpoint, vendor_id)}/cancel`)
+  if (answer.status < 300 || answer.status === 404) return "asked"
+  if (answer.status === 400) return "completed"
+  return yield* unavailable(answer)
+})

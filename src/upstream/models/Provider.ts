@@ -1,0 +1,152 @@
+/** Providers of a tool, as the configuration lists them. The first is asked unless a caller names another. */
+import { Either, Schema } from "effect"
+import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import * as Price from "../../kernel/Price.ts"
+import type { UnitPrice } from "../../kernel/Price.ts"
+import { NonEmpty } from "../../kernel/Setting.ts"
+
+export interface Provider {
+  /** What callers pick it by. */
+  readonly id: string
+  readonly name: string
+  readonly description: string
+  /** The name of its upstream in the configuration. */
+  readonly upstream: string
+}
+
+/** What the configuration file says of every provider. */
+export const providerFields = {
+  /** What callers pick it by. */
+  id: NonEmpty,
+  name: Schema.optional(NonEmpty),
+  description: Schema.optionalWith(Schema.String, { default: () => "" }),
+  /** The name of its upstream in the configuration. */
+  upstream: NonEmpty
+} as const
+
+/** What the configuration file says of every model of a provider. */
+export const modelFields = {
+  /** What callers pick it by. */
+  id: NonEmpty,
+  /** What the upstream calls it, unless it is the id. */
+  model: Schema.optional(NonEmpty)
+} as const
+
+/** A provider or model that has no name of its own is called by its id. */
+export const named = <E extends { readonly id: string; readonly name?: string | undefined }>(entry: E) => ({
+  ...entry,
+  name: entry.name ?? entry.id
+})
+
+/** As the documented routes list them. */
+export const ProviderNames = Schema.Struct({ providers: Schema.Array(Schema.String) }).annotations({
+  identifier: "ProviderNames"
+})
+
+/** As the routes below `/v1/tools` list them. */
+export const ProviderList = Schema.Struct({
+  providers: Schema.Array(Schema.Struct({ id: Schema.String, name: Schema.String, description: Schema.String }))
+}).annotations({ identifier: "ProviderList" })
+
+/** Models of speech and transcription, in the order in which they are chosen. */
+export const ToolModelList = Schema.Struct({
+  models: Schema.Array(
+    Schema.Struct({
+      id: Schema.String,
+      /** Who serves it: a model that several serve is listed for each. */
+      provider: Schema.String,
+      provider_name: Schema.String,
+      unit: Schema.Literal("character", "second"),
+      unit_price_usd: Schema.Number,
+      /** The model of a call that names neither model nor provider. */
+      default: Schema.Boolean
+    }).annotations({ identifier: "ToolModelEntry" })
+  )
+}).annotations({ identifier: "ToolModelList" })
+
+export const modelsOf = (
+  providers: ReadonlyArray<
+    Provider & { readonly models: ReadonlyArray<{ readonly id: string; readonly price: UnitPrice }> }
+  >,
+  unit: "character" | "second"
+): (typeof ToolModelList.Type)["models"] =>
+  providers.flatMap(({ id: provider, models, name }, place) =>
+    models.map(({ id, price }, i) => ({
+      id,
+      provider,
+      provider_name: name,
+      unit,
+      unit_price_usd: Number(Price.toDecimal(price)),
+      default: place === 0 && i === 0
+    }))
+  )
+
+export const namesOf = (providers: ReadonlyArray<Provider>) => ({ providers: idsOf(providers) })
+
+export const listOf = (providers: ReadonlyArray<Provider>) => ({
+  providers: providers.map(({ description, id, name }) => ({ id, name, description }))
+})
+
+/** No provider has this name. Over HTTP it is an `InvalidRequest` of the field `provider`. */
+export class UnknownProvider extends InvalidRequest {
+  readonly provider: string
+  /** The names that there are. */
+  readonly providers: ReadonlyArray<string>
+
+  // @effect-diagnostics-next-line overriddenSchemaConstructor:off -- it is made from a name, and decoded as the InvalidRequest that it is
+  constructor(provider: string, providers: ReadonlyArray<string>) {
+    super(oneOf("provider", providers))
+    this.provider = provider
+    this.providers = providers
+  }
+}
+
+/** No model has this name. Over HTTP it is an `InvalidRequest` of the field `model`. */
+export class UnknownModel extends InvalidRequest {
+  readonly model: string
+  /** The names that there are. */
+  readonly models: ReadonlyArray<string>
+
+  // @effect-diagnostics-next-line overriddenSchemaConstructor:off -- it is made from a name, and decoded as the InvalidRequest that it is
+  constructor(model: string, models: ReadonlyArray<string>) {
+    super(oneOf("model", models))
+    this.model = model
+    this.models = models
+  }
+}
+
+const oneOf = (field: string, names: ReadonlyArray<string>) => {
+  const rule = names.length === 0 ? "none is configured here" : `one of ${names.join(", ")}`
+  return { field, rule, message: `${field}: ${rule}` }
+}
+
+/** The provider that a caller names, else the first. */
+export const pick = <P extends Provider>(
+  providers: ReadonlyArray<P>,
+  name: string | undefined
+): Either.Either<P, UnknownProvider> => {
+  const found = name === undefined || name === "" ? providers[0] : providers.find(({ id }) => id === name)
+  if (found !== undefined) return Either.right(found)
+  return Either.left(new UnknownProvider(name ?? "", idsOf(providers)))
+}
+
+/** The model that a caller names, else the first. */
+export const pickModel = <M extends { readonly id: string }>(
+  models: ReadonlyArray<M>,
+  name: string | undefined
+): Either.Either<M, UnknownModel> => {
+  const found = name === undefined || name === "" ? models[0] : models.find(({ id }) => id === name)
+  return found === undefined ? Either.left(new UnknownModel(name ?? "", idsOf(models))) : Either.right(found)
+}
+
+/** The first provider that has this model, for callers who name no provider. */
+export const withModel = <P extends Provider & { readonly models: ReadonlyArray<{ readonly id: string }> }>(
+  providers: ReadonlyArray<P>,
+  model: string
+): Either.Either<P, UnknownModel> => {
+  const found = providers.find(({ models }) => models.some(({ id }) => id === model))
+  if (found !== undefined) return Either.right(found)
+  return Either.left(new UnknownModel(model, [...new Set(providers.flatMap(({ models }) => idsOf(models)))]))
+}
+
+const idsOf = (named: ReadonlyArray<{ readonly id: string }>): ReadonlyArray<string> => named.map(({ id }) => id)

@@ -1,0 +1,171 @@
+/** The upstreams of the configuration file: `upstreams`, by their names. */
+import { Effect, Layer, Redacted, Schema } from "effect"
+import { createPrivateKey } from "node:crypto"
+import { Address, ConfigProblem, NonEmpty, Seconds, secretOf } from "../../kernel/Setting.ts"
+import type { EntraClient, GoogleAccount } from "./AccessTokens.ts"
+import { keyHeaders } from "./Credential.ts"
+import type { AwsCredential } from "./Credential.ts"
+import { protocolNames, usualProtocols } from "./Protocol.ts"
+import { Upstreams } from "./Upstreams.ts"
+
+const SpokenProtocol = Schema.Literal(...protocolNames).annotations({
+  message: () => ({ message: `one of ${protocolNames.join(", ")}`, override: true })
+})
+
+const KeyHeader = Schema.Literal(...keyHeaders).annotations({
+  message: () => ({ message: `one of ${keyHeaders.join(", ")}`, override: true })
+})
+
+/** Names and values that go with every request; no credential. */
+const Texts = Schema.optional(Schema.Record({ key: NonEmpty, value: Schema.String }))
+
+/** Requests are signed by an AWS access key. Each entry but the region is the name of an environment variable. */
+const AwsEntry = Schema.Struct({
+  region: NonEmpty,
+  access_key_id_env: Schema.optionalWith(NonEmpty, { default: () => "AWS_ACCESS_KEY_ID" }),
+  secret_access_key_env: Schema.optionalWith(NonEmpty, { default: () => "AWS_SECRET_ACCESS_KEY" }),
+  /** Of temporary credentials. */
+  session_token_env: Schema.optional(NonEmpty)
+})
+
+/** Tokens of Google Cloud, for Vertex AI: the environment variable that holds the JSON key of a service account. */
+const GoogleCloudEntry = Schema.Struct({ service_account_env: NonEmpty })
+
+/** Tokens of Microsoft Entra, for Azure. */
+const EntraEntry = Schema.Struct({
+  tenant_id: NonEmpty,
+  client_id: NonEmpty,
+  client_secret_env: NonEmpty,
+  authority: Schema.optionalWith(Address, { default: () => "https://login.microsoftonline.com" }),
+  scope: Schema.optionalWith(NonEmpty, { default: () => "https://cognitiveservices.azure.com/.default" })
+})
+
+/** The entries of which an upstream has one at most. */
+const credentials = ["api_key_env", "api_key", "aws", "google_cloud", "entra"] as const
+
+const UpstreamFields = Schema.Struct({
+  base_url: Address,
+  /** The environment variable that holds its key. */
+  api_key_env: Schema.optional(NonEmpty),
+  /** The key itself; for addresses that need no secret, like a local server. */
+  api_key: Schema.optional(Schema.String),
+  /** In which header it reads the key; the one that the vendor of the request's protocol reads, unless it says so. */
+  credential: Schema.optional(KeyHeader),
+  /** Instead of a key. */
+  aws: Schema.optional(AwsEntry),
+  google_cloud: Schema.optional(GoogleCloudEntry),
+  entra: Schema.optional(EntraEntry),
+  headers: Texts,
+  /** Added to every address: Azure's `api-version`. */
+  query: Texts,
+  /** How long it may stay silent before it counts as unreachable. */
+  silence_ms_max: Schema.optionalWith(Seconds, { default: () => 300_000 }).pipe(Schema.fromKey("timeout_seconds")),
+  /** The protocols in which it can be asked for models. */
+  speaks: Schema.optionalWith(Schema.NonEmptyArray(SpokenProtocol), { default: () => usualProtocols as never }),
+  /** Whether callers may go on from responses that it has kept. It keeps them by its key; whose they are is kept here (`calls/prompts/Kept`). */
+  keeps_responses: Schema.optionalWith(Schema.Boolean, { default: () => false })
+})
+
+/** Bedrock's hosts name their region: `bedrock-runtime.eu-central-1.amazonaws.com`. */
+const regionIn = (base_url: string): string | undefined =>
+  /^bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.(?:amazonaws\.com|api\.aws)/.exec(new URL(base_url).hostname)?.[1]
+
+const UpstreamEntry = UpstreamFields.pipe(
+  Schema.filter((entry) => {
+    const given = credentials.filter((name) => entry[name] !== undefined)
+    if (given.length > 1) return { path: [given[1]!], message: `one credential alone, and there is ${given[0]!}` }
+    if (entry.aws === undefined) return true
+    const region = regionIn(entry.base_url)
+    if (region === undefined || region === entry.aws.region) return true
+    return { path: ["aws", "region"], message: `${region}, as base_url has it` }
+  })
+)
+type UpstreamEntry = typeof UpstreamEntry.Type
+
+export const fields = {
+  upstreams: Schema.optionalWith(Schema.Record({ key: NonEmpty, value: UpstreamEntry }), { default: () => ({}) })
+}
+
+/** Fails where the variable of a credential is not set, or holds none. */
+export const layer = ({ upstreams }: { readonly upstreams: { readonly [name: string]: UpstreamEntry } }) =>
+  Layer.unwrapEffect(
+    Effect.map(
+      Effect.forEach(
+        Object.entries(upstreams),
+        ([name, { api_key, api_key_env, aws, entra, google_cloud, ...settings }]) =>
+          Effect.map(
+            Effect.all([
+              secretOf(`upstreams.${name}.api_key_env`, api_key_env),
+              awsOf(name, aws),
+              google_cloud === undefined ? entraOf(name, entra) : googleOf(name, google_cloud)
+            ]),
+            ([key, signs, token_for]) =>
+              [name, { ...settings, aws: signs, token_for, api_key: key ?? Redacted.make(api_key ?? "") }] as const
+          )
+      ),
+      (entries) => Upstreams.layer(Object.fromEntries(entries))
+    )
+  )
+
+const awsOf = (
+  name: string,
+  entry: typeof AwsEntry.Type | undefined
+): Effect.Effect<AwsCredential | undefined, ConfigProblem> => {
+  if (entry === undefined) return Effect.succeed(undefined)
+  const secret = (field: "access_key_id_env" | "secret_access_key_env" | "session_token_env") =>
+    secretOf(`upstreams.${name}.aws.${field}`, entry[field])
+  return Effect.map(
+    Effect.all([secret("access_key_id_env"), secret("secret_access_key_env"), secret("session_token_env")]),
+    ([access_key_id, secret_access_key, session_token]) => ({
+      region: entry.region,
+      access_key_id: access_key_id!,
+      secret_access_key: secret_access_key!,
+      session_token
+    })
+  )
+}
+
+/** What is needed of a service account's key file. Its private key is tried, so that a damaged one stops the start. */
+const ServiceAccount = Schema.parseJson(
+  Schema.Struct({
+    type: Schema.Literal("service_account"),
+    client_email: NonEmpty,
+    private_key_id: NonEmpty,
+    private_key: NonEmpty,
+    token_uri: Address
+  })
+)
+
+const googleOf = (
+  name: string,
+  { service_account_env: variable }: typeof GoogleCloudEntry.Type
+): Effect.Effect<GoogleAccount, ConfigProblem> => {
+  const entry = `upstreams.${name}.google_cloud.service_account_env`
+  return Effect.flatMap(secretOf(entry, variable), (secret) =>
+    Effect.try({
+      try: (): GoogleAccount => {
+        const { private_key, type: _, ...account } = Schema.decodeUnknownSync(ServiceAccount)(Redacted.value(secret!))
+        createPrivateKey(private_key)
+        return { kind: "google_cloud", ...account, private_key: Redacted.make(private_key) }
+      },
+      // Without the cause, which repeats a part of what the variable holds.
+      catch: () =>
+        new ConfigProblem({
+          message: `${entry}: the environment variable ${variable} must hold the JSON key of a service account, with client_email, private_key_id, private_key and token_uri`
+        })
+    })
+  )
+}
+
+const entraOf = (
+  name: string,
+  entry: typeof EntraEntry.Type | undefined
+): Effect.Effect<EntraClient | undefined, ConfigProblem> => {
+  if (entry === undefined) return Effect.succeed(undefined)
+  const { client_secret_env, ...client } = entry
+  return Effect.map(secretOf(`upstreams.${name}.entra.client_secret_env`, client_secret_env), (secret) => ({
+    kind: "entra",
+    ...client,
+    client_secret: secret!
+  }))
+}

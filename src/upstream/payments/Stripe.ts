@@ -1,0 +1,302 @@
+/** The payment processor by Stripe's own library. */
+import { Effect, Either, ParseResult, Redacted, Schema } from "effect"
+import { Stripe } from "stripe"
+import { amountMax, cent } from "../../kernel/Money.ts"
+import { ChargeDeclined, ProcessorSilent } from "./Payments.ts"
+import type { Moved, Paid, PaymentsContract, PaymentSettings, ProcessorEvent } from "./Payments.ts"
+
+/** How far a webhook's time may be from ours, in seconds. */
+const tolerance = 300
+
+export const make = (settings: PaymentSettings): PaymentsContract => {
+  const address = settings.base_url === undefined ? undefined : new URL(settings.base_url)
+  const stripe = new Stripe(Redacted.value(settings.secret_key), {
+    // What may be asked again, and when, is decided here and not there.
+    maxNetworkRetries: 0,
+    timeout: 20_000,
+    telemetry: false,
+    ...(address !== undefined && {
+      protocol: address.protocol === "http:" ? "http" : "https",
+      host: address.hostname,
+      port: Number(address.port || (address.protocol === "http:" ? 80 : 443))
+    })
+  })
+
+  const silent = (error: unknown) => new ProcessorSilent({ reason: reasonOf(error) })
+  const ask = <A>(call: () => Promise<A>) => Effect.tryPromise({ try: call, catch: silent })
+
+  return {
+    customer: (tenant_id, name) =>
+      Effect.map(
+        ask(() =>
+          stripe.customers.create({ name, metadata: { tenant_id } }, { idempotencyKey: `customer/${tenant_id}` })
+        ),
+        ({ id }) => id
+      ),
+    checkout: ({ cents, customer, tenant_id }) =>
+      Effect.flatMap(
+        ask(() =>
+          stripe.checkout.sessions.create({
+            mode: "payment",
+            customer,
+            line_items: [
+              {
+                quantity: 1,
+                price_data: { currency: "usd", unit_amount: cents, product_data: { name: "Credits" } }
+              }
+            ],
+            payment_intent_data: {
+              setup_future_usage: "off_session",
+              metadata: { tenant_id, kind: "checkout" }
+            },
+            metadata: { tenant_id },
+            success_url: settings.return_url,
+            cancel_url: settings.return_url
+          })
+        ),
+        addressOf
+      ),
+    setup: (customer, tenant_id) =>
+      Effect.flatMap(
+        ask(() =>
+          stripe.checkout.sessions.create({
+            mode: "setup",
+            customer,
+            currency: "usd",
+            metadata: { tenant_id },
+            success_url: settings.return_url,
+            cancel_url: settings.return_url
+          })
+        ),
+        addressOf
+      ),
+    methods: (customer) =>
+      Effect.map(
+        ask(() => stripe.paymentMethods.list({ customer, limit: 100 })),
+        ({ data }) =>
+          data.map(({ card, id, type }) => ({
+            id,
+            type,
+            brand: card?.brand ?? null,
+            last4: card?.last4 ?? null,
+            exp_month: card?.exp_month ?? null,
+            exp_year: card?.exp_year ?? null
+          }))
+      ),
+    charge: Effect.fnUntraced(function* ({ attempt, cents, customer, method, tenant_id }) {
+      const intent = yield* Effect.tryPromise({
+        try: () =>
+          stripe.paymentIntents.create(
+            {
+              amount: cents,
+              currency: "usd",
+              customer,
+              payment_method: method,
+              off_session: true,
+              confirm: true,
+              metadata: { tenant_id, kind: "auto_reload", attempt }
+            },
+            { idempotencyKey: attempt }
+          ),
+        catch: (error) =>
+          error instanceof Stripe.errors.StripeCardError || error instanceof Stripe.errors.StripeInvalidRequestError
+            ? new ChargeDeclined({ reason: reasonOf(error) })
+            : silent(error)
+      })
+      return yield* outcomeOf(intent, attempt, tenant_id)
+    }),
+    found: Effect.fnUntraced(function* ({ attempt, customer, since, tenant_id }) {
+      const intent = yield* ask(async () => {
+        // Its clock and ours may differ by minutes.
+        const gte = Math.floor(since / 1_000) - 600
+        for await (const one of stripe.paymentIntents.list({ customer, created: { gte }, limit: 100 })) {
+          if (one.metadata["attempt"] === attempt) return one
+        }
+        return undefined
+      })
+      return intent === undefined ? undefined : yield* outcomeOf(intent, attempt, tenant_id)
+    }),
+    event: (body, signature, now) =>
+      Effect.sync(() => {
+        if (!hasTime(signature)) return undefined
+        try {
+          stripe.webhooks.signature!.verifyHeader(
+            body,
+            signature,
+            Redacted.value(settings.webhook_secret),
+            tolerance,
+            undefined,
+            now
+          )
+        } catch {
+          return undefined
+        }
+        return eventOf(body)
+      })
+  }
+}
+
+const outcomeOf = (
+  { amount_received, created, id: payment_id, last_payment_error, status }: Stripe.PaymentIntent,
+  attempt: string,
+  tenant_id: string
+): Effect.Effect<Paid, ChargeDeclined | ProcessorSilent> => {
+  if (status === "succeeded") {
+    const charged_at = created * 1_000
+    return Effect.succeed({ payment_id, tenant_id, kind: "auto_reload", cents: amount_received, attempt, charged_at })
+  }
+  return status === "processing"
+    ? new ProcessorSilent({ reason: "the payment is still being processed" })
+    : new ChargeDeclined({ reason: last_payment_error?.message ?? `the payment needs its owner (${status})` })
+}
+
+const addressOf = ({ url }: { readonly url: string | null }): Effect.Effect<string, ProcessorSilent> =>
+  url === null ? new ProcessorSilent({ reason: "it answered no address" }) : Effect.succeed(url)
+
+const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+/** Whether its time is a number. Of one that is none the library finds that it is not too far from ours. */
+const hasTime = (signature: string): boolean =>
+  signature.split(",").every((part) => !part.startsWith("t=") || /^t=\d+$/.test(part))
+
+// ---- events ---------------------------------------------------------------------------------------------------------------
+
+/** What is an id, or the thing itself where the account has it expanded. */
+const Id = Schema.transform(Schema.Union(Schema.String, Schema.Struct({ id: Schema.String })), Schema.String, {
+  strict: true,
+  decode: (thing) => (typeof thing === "string" ? thing : thing.id),
+  encode: (id) => id
+})
+const maybe = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(Schema.NullOr(schema), { default: () => null })
+
+const Cents = Schema.Int.pipe(Schema.between(0, Number(amountMax / cent)))
+const Metadata = Schema.Record({ key: Schema.String, value: Schema.String })
+
+const Intent = Schema.Struct({
+  id: Schema.String,
+  amount_received: Cents,
+  currency: Schema.String,
+  metadata: maybe(Metadata)
+})
+
+const Session = Schema.Struct({
+  mode: Schema.String,
+  payment_status: Schema.String,
+  payment_intent: maybe(Id),
+  amount_total: maybe(Cents),
+  currency: maybe(Schema.String),
+  metadata: maybe(Metadata)
+})
+
+const Refund = Schema.Struct({
+  id: Schema.String,
+  amount: Cents,
+  currency: maybe(Schema.String),
+  payment_intent: maybe(Id),
+  status: maybe(Schema.String)
+})
+
+const Charge = Schema.Struct({
+  amount_refunded: Cents,
+  currency: maybe(Schema.String),
+  payment_intent: maybe(Id),
+  refunds: maybe(Schema.Struct({ data: Schema.Array(Refund) }))
+})
+
+const Dispute = Schema.Struct({
+  id: Schema.String,
+  amount: Cents,
+  currency: maybe(Schema.String),
+  payment_intent: maybe(Id)
+})
+
+const Event = Schema.Struct({ id: Schema.String, type: Schema.String, data: Schema.Struct({ object: Schema.Unknown }) })
+
+type Read = Either.Either<ProcessorEvent, ParseResult.ParseError>
+
+/** What an event says, by its type. Currencies other than USD are not ours. */
+const eventOf = (body: string): ProcessorEvent => {
+  let json: unknown
+  try {
+    json = JSON.parse(body)
+  } catch {
+    return { _tag: "Unreadable", field: "", rule: "a JSON document" }
+  }
+  return Schema.decodeUnknownEither(Event)(json).pipe(
+    Either.flatMap(({ data: { object }, id, type }): Read => {
+      const read = readers.get(type)
+      return read === undefined ? Either.right({ _tag: "Other", id, type }) : read(object, { id, type })
+    }),
+    Either.getOrElse((error): ProcessorEvent => {
+      const [issue] = ParseResult.ArrayFormatter.formatErrorSync(error)
+      return { _tag: "Unreadable", field: issue?.path.join(".") ?? "", rule: issue?.message ?? "an event" }
+    })
+  )
+}
+
+type Named = Pick<Extract<ProcessorEvent, { _tag: "Other" }>, "id" | "type">
+
+/** Reads the object of an event; `undefined` where it is no business of ours. */
+const reader =
+  <A, I>(schema: Schema.Schema<A, I>, tell: (object: A, event: Named) => ProcessorEvent | undefined) =>
+  (object: unknown, event: Named): Read =>
+    Schema.decodeUnknownEither(Schema.Struct({ data: Schema.Struct({ object: schema }) }))({ data: { object } }).pipe(
+      Either.map(({ data }) => tell(data.object, event) ?? { _tag: "Other", ...event })
+    )
+
+const inUsd = ({ currency }: { readonly currency: string | null }) => currency === null || currency === "usd"
+
+const session = reader(Session, ({ amount_total, metadata, mode, payment_intent, payment_status, ...rest }, event) => {
+  const tenant_id = metadata?.["tenant_id"]
+  const paid = mode === "payment" && payment_status === "paid" && rest.currency === "usd"
+  if (!paid || tenant_id === undefined || payment_intent === null || amount_total === null) return undefined
+  const payment = { payment_id: payment_intent, tenant_id, kind: "checkout", cents: amount_total, attempt: undefined }
+  return { _tag: "Paid", ...event, paid: payment as Paid }
+})
+
+const moved = (payment_id: string | null, event: Named, all: ReadonlyArray<Moved>): ProcessorEvent | undefined =>
+  payment_id === null ? undefined : { _tag: "Moved", ...event, payment_id, moved: all }
+
+const refundMoved = ({ amount, id, status }: typeof Refund.Type): Moved => ({
+  id,
+  kind: "refund",
+  cents: amount,
+  returned: status === "failed" || status === "canceled"
+})
+
+const refund = reader(Refund, (object, event) =>
+  inUsd(object) ? moved(object.payment_intent, event, [refundMoved(object)]) : undefined
+)
+
+const dispute = (returned: boolean) =>
+  reader(Dispute, (object, event) => {
+    const { amount: cents, id, payment_intent } = object
+    return inUsd(object) ? moved(payment_intent, event, [{ id, kind: "dispute", cents, returned }]) : undefined
+  })
+
+const readers = new Map(
+  Object.entries<(object: unknown, event: Named) => Read>({
+    "payment_intent.succeeded": reader(Intent, ({ amount_received, currency, id, metadata }, event) => {
+      const { attempt, kind, tenant_id } = metadata ?? {}
+      if (tenant_id === undefined || currency !== "usd" || (kind !== "checkout" && kind !== "auto_reload"))
+        return undefined
+      return { _tag: "Paid", ...event, paid: { payment_id: id, tenant_id, kind, cents: amount_received, attempt } }
+    }),
+    "checkout.session.completed": session,
+    // Methods that take days: the session is complete before it is paid.
+    "checkout.session.async_payment_succeeded": session,
+    "charge.refunded": reader(Charge, (object, event) => {
+      const { amount_refunded: cents, payment_intent, refunds } = object
+      if (!inUsd(object) || payment_intent === null) return undefined
+      const total: Moved = { id: payment_intent, kind: "total", cents, returned: false }
+      return moved(payment_intent, event, [total, ...(refunds?.data ?? []).map(refundMoved)])
+    }),
+    "refund.created": refund,
+    "refund.updated": refund,
+    "refund.failed": refund,
+    "charge.refund.updated": refund,
+    // A dispute is opened, and may be an inquiry, before any money moves: only the movements count.
+    "charge.dispute.funds_withdrawn": dispute(false),
+    "charge.dispute.funds_reinstated": dispute(true)
+  })
+)

@@ -1,0 +1,173 @@
+/** Transcriptions as a program asks for them, without HTTP: values, receipts, and refusals by their tags. */
+import { expect, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Readable } from "node:stream"
+import { billingAccountOf } from "../../../src/kernel/Ids.ts"
+import { usd } from "../../../src/kernel/Money.ts"
+import type { UnitPrice } from "../../../src/kernel/Price.ts"
+import type { Audio } from "../../../src/calls/transcription/Audio.ts"
+import { TranscriptionProviders } from "../../../src/calls/transcription/Settings.ts"
+import type { TranscriptionProvider } from "../../../src/calls/transcription/Settings.ts"
+import { Transcription } from "../../../src/calls/transcription/Transcription.ts"
+import { UnknownModel, UnknownProvider } from "../../../src/upstream/models/Provider.ts"
+import { flac, opus, wave } from "../../support/Sounds.ts"
+import { booksOf, fault, interruptedAtWork, over, person, received } from "../../support/Called.ts"
+
+/** 0.0001 USD a second. */
+const price = 100_000_000_000_000n as UnitPrice
+const second = 100_000n
+
+const provider: TranscriptionProvider = {
+  id: "vendor",
+  name: "Vendor",
+  description: "",
+  upstream: "vendor",
+  models: [
+    { id: "whisper-1", upstream_model: "whisper-1", wire_format: "verbose_json", translates: false, price },
+    {
+      id: "dear",
+      upstream_model: "whisper-1",
+      wire_format: "json",
+      translates: false,
+      price: (2n * price) as UnitPrice
+    }
+  ]
+}
+
+const file = { name: "a.wav", content_type: "audio/wav" }
+/** It lasts three seconds there, and can last 48. */
+const bytes = Buffer.alloc(48_000, "a")
+const audio: Audio = { ...file, bytes }
+
+const room = Transcription.layer.pipe(Layer.provide(Layer.succeed(TranscriptionProviders, [provider])))
+
+layer(over(room, "audio-text/v1"), { excludeTestServices: true })("a transcription", (it) => {
+  it.effect("is refused where its audio lasts longer than a second for each 1,000 bytes, before anybody is asked", () =>
+    Effect.gen(function* () {
+      const caller = yield* person(usd)
+      const { transcribe } = yield* Transcription
+      const before = (yield* received("transcription")).length
+      for (const bytes of [
+        flac({ frames: 5_000 }),
+        opus(Array.from({ length: 500 }, () => Buffer.from([(1 << 3) | 3, 6]))),
+        wave({ rate: 10, bytes: 5_000 })
+      ])
+        expect(yield* Effect.flip(transcribe({ caller, audio: { ...file, bytes } }))).toMatchObject({
+          _tag: "InvalidRequest",
+          field: "file"
+        })
+      expect((yield* received("transcription")).length).toBe(before)
+      expect(yield* booksOf(caller)).toMatchObject({ balance: usd, reserved: 0n, calls: [], findings: [] })
+      const loud = flac({ frames: 20, bytes: 1_000 })
+      expect((yield* transcribe({ caller, audio: { ...file, bytes: loud } })).receipt.charged).toBeGreaterThan(0n)
+    })
+  )
+
+  it.scoped("is a value with its receipt, whether its audio is bytes, a file or a stream", () =>
+    Effect.gen(function* () {
+      const folder = yield* Effect.acquireRelease(
+        Effect.sync(() => mkdtempSync(join(tmpdir(), "tollgate-"))),
+        (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
+      )
+      const path = join(folder, "audio")
+      writeFileSync(path, bytes)
+      const caller = yield* person(usd)
+      const { transcribe } = yield* Transcription
+      const length = bytes.length
+      const stream = Readable.from([bytes.subarray(0, 1_000), bytes.subarray(1_000)])
+      for (const one of [audio, { ...file, path, length }, { ...file, stream, length }]) {
+        const { receipt, upstream, ...transcript } = yield* transcribe({ caller, audio: one })
+        expect(upstream).toMatchObject({ format: "verbose_json", body: { duration: 3 } })
+        expect(transcript).toEqual({ text: "3 seconds of a.wav", duration: 3, provider: "vendor" })
+        expect(receipt.charged).toBe(3n * second)
+      }
+      expect(yield* booksOf(caller)).toMatchObject({
+        balance: usd - 9n * second,
+        reserved: 0n,
+        calls: [1, 2, 3].map(() => ({ cost: 3n * second, units: 3, usage_source: "provider", success: true })),
+        findings: []
+      })
+    })
+  )
+
+  it.effect("says beforehand by whom it is done, and at what cost at most", () =>
+    Effect.gen(function* () {
+      const { least, quote } = yield* Transcription
+      expect(least).toBe(second)
+      expect(yield* quote({}, bytes.length)).toEqual({ provider: "vendor", model: "whisper-1", most: 48n * second })
+      expect(yield* quote({ model: "dear" }, 1)).toEqual({ provider: "vendor", model: "dear", most: 2n * second })
+      const model = yield* Effect.flip(quote({ model: "x" }, 1))
+      expect(model).toBeInstanceOf(UnknownModel)
+      expect(model).toMatchObject({ model: "x", models: ["whisper-1", "dear"] })
+      const who = yield* Effect.flip(quote({ provider: "x" }, 1))
+      expect(who).toBeInstanceOf(UnknownProvider)
+      expect(who).toMatchObject({ provider: "x", providers: ["vendor"] })
+    })
+  )
+
+  it.effect("that cannot be paid is refused with amounts, reaches no vendor, and lets go of its stream", () =>
+    Effect.gen(function* () {
+      const caller = yield* person(48n * second - 1n)
+      const { transcribe } = yield* Transcription
+      const before = (yield* received("transcription")).length
+      const stream = Readable.from([bytes])
+      const call = transcribe({ caller, audio: { ...file, stream, length: bytes.length } })
+      const refused = yield* Effect.catchTag(call, "InsufficientCredits", Effect.succeed)
+      const payer = billingAccountOf(caller.tenant_id)
+      expect(refused).toMatchObject({ available: 48n * second - 1n, required: 48n * second, payer, reason: "balance" })
+      expect(stream.destroyed).toBe(true)
+      expect(yield* received("transcription")).toHaveLength(before)
+      expect(yield* booksOf(caller)).toMatchObject({ calls: [], findings: [] })
+    })
+  )
+
+  it.effect("of no audio, or too much, is refused", () =>
+    Effect.gen(function* () {
+      const caller = yield* person(usd)
+      const { transcribe } = yield* Transcription
+      const stream = Readable.from([bytes])
+      const empty = yield* Effect.flip(transcribe({ caller, audio: { ...file, bytes: new Uint8Array() } }))
+      expect(empty).toMatchObject({ _tag: "InvalidRequest", field: "file" })
+      const long = yield* Effect.flip(transcribe({ caller, audio: { ...file, stream, length: 26 * 1024 * 1024 } }))
+      expect(long._tag).toBe("AudioTooLarge")
+      expect(yield* booksOf(caller)).toMatchObject({ balance: usd, calls: [] })
+    })
+  )
+
+  it.effect("that the vendor refuses, or whose audio is not as long as it says, fails and costs nothing", () =>
+    Effect.gen(function* () {
+      const caller = yield* person(usd)
+      const { transcribe } = yield* Transcription
+      yield* fault("transcription", { status: 413, body: { error: { message: "too long" } } })
+      const rejected = yield* Effect.catchTag(transcribe({ caller, audio }), "UpstreamRejected", Effect.succeed)
+      expect(rejected).toMatchObject({ field: "", rule: "too long" })
+      for (const length of [bytes.length - 1, bytes.length + 1]) {
+        const stream = Readable.from([bytes])
+        const failed = yield* Effect.flip(transcribe({ caller, audio: { ...file, stream, length } }))
+        expect(failed._tag).toBe("UpstreamFailed")
+      }
+      const { balance, calls, findings, reserved } = yield* booksOf(caller)
+      expect([balance, reserved, findings]).toEqual([usd, 0n, []])
+      expect(calls).toHaveLength(3)
+    })
+  )
+
+  it.effect("whose caller leaves is charged for what the vendor still hears", () =>
+    Effect.gen(function* () {
+      const caller = yield* person(usd)
+      const { transcribe } = yield* Transcription
+      yield* fault("transcription", { delay_ms: 1_000 })
+      const { interrupted, millis } = yield* interruptedAtWork("transcription", transcribe({ caller, audio }))
+      expect([interrupted, millis < 10_000]).toEqual([true, true])
+      expect(yield* booksOf(caller)).toMatchObject({
+        balance: usd - 3n * second,
+        reserved: 0n,
+        calls: [{ success: true, cost: 3n * second }],
+        findings: []
+      })
+    })
+  )
+})

@@ -1,0 +1,118 @@
+/** Traces: off and free unless configured; then a caller's trace goes on to the upstream, and to the collector. */
+import { Effect, Layer, Redacted } from "effect"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { decodeFile } from "../../../src/app/Config.ts"
+import type { Admission } from "../../../src/books/gate/Gate.ts"
+import { ServiceInfo } from "../../../src/kernel/ServiceInfo.ts"
+import { traced } from "../../../src/kernel/Tracing.ts"
+import * as Telemetry from "../../../src/operations/ops/Telemetry.ts"
+import { Upstreams } from "../../../src/upstream/models/Upstreams.ts"
+import { start } from "../../support/Service.ts"
+
+const received: Array<{ readonly path: string; readonly traceparent: string | undefined; readonly body: string }> = []
+const outside = createServer((request, response) => {
+  const chunks: Array<Buffer> = []
+  request
+    .on("data", (chunk: Buffer) => chunks.push(chunk))
+    .on("end", () => {
+      const { traceparent } = request.headers
+      received.push({
+        path: request.url ?? "",
+        traceparent: typeof traceparent === "string" ? traceparent : undefined,
+        body: Buffer.concat(chunks).toString()
+      })
+      response.writeHead(200, { "content-type": "application/json" }).end("{}")
+    })
+})
+let address: string
+beforeAll(async () => {
+  await new Promise<void>((resolve) => {
+    outside.listen(0, "127.0.0.1", resolve)
+  })
+  address = `http://127.0.0.1:${(outside.address() as AddressInfo).port}`
+})
+afterAll(() => {
+  outside.closeAllConnections()
+  outside.close()
+})
+
+const info = ServiceInfo.layer({ service_name: "Traced", key_prefix: "svc", public_url: "http://127.0.0.1" })
+
+const trace = "0af7651916cd43dd8448eb211c80319c"
+
+/** A call to the upstream, as a request that came with a trace makes it. */
+const call = (telemetry: object | undefined) =>
+  Effect.gen(function* () {
+    const upstream = (yield* Upstreams).get("outside")!
+    const request = { method: "POST", path: "/chat", headers: {}, body: "{}" } as const
+    const exchange = upstream.wire({} as Admission).exchange(request, { limit: 1_000 })
+    yield* traced("POST /v1/chat/completions", `00-${trace}-b7ad6b7169203331-01`, exchange)
+  }).pipe(
+    Effect.provide(
+      Upstreams.layer({ outside: { base_url: address, api_key: Redacted.make("k"), silence_ms_max: 1_000 } }).pipe(
+        Layer.provideMerge(
+          Layer.unwrapEffect(
+            Effect.map(decodeFile({ ...(telemetry !== undefined && { telemetry }) }, "test"), (file) =>
+              Telemetry.layer(file).pipe(Layer.provide(info))
+            )
+          )
+        )
+      )
+    ),
+    Effect.scoped,
+    Effect.runPromise
+  )
+
+describe("traces", () => {
+  it("cross to the upstream and reach the collector", async () => {
+    received.length = 0
+    await call({ endpoint: address })
+    const upstream = received.find(({ path }) => path === "/chat")
+    expect(upstream?.traceparent).toMatch(new RegExp(`^00-${trace}-[0-9a-f]{16}-01$`))
+    const exported = received.filter(({ path }) => path === "/v1/traces").map(({ body }) => body)
+    expect(exported.join("")).toContain(trace)
+    expect(exported.join("")).toContain("POST /v1/chat/completions")
+    expect(exported.join("")).toContain("POST outside")
+    expect(exported.join("")).toContain("Traced")
+  })
+
+  it("are not made unless somebody collects them", async () => {
+    received.length = 0
+    await call(undefined)
+    expect(received).toMatchObject([{ path: "/chat", traceparent: undefined }])
+  })
+})
+
+describe("figures", () => {
+  it("are told by route, upstream and outcome, and of what is set aside, in escrow and unsettled", async () => {
+    const service = await start()
+    try {
+      const who = await service.signIn("figures@example.com")
+      await service.call("/v1/search?query=x", { token: who.token })
+      await service.control("/faults", { service: "search", drop: true, times: 1 })
+      await service.call("/v1/search?query=x", { token: who.token })
+      await service.call("/v1/tools/media/generate", {
+        token: who.token,
+        json: { model: "sandbox-video", prompt: "x" }
+      })
+      await service.control("/credit", { tenant_id: who.tenant_id, amount: 3, source: "purchase" })
+      await service.call(`/v1/tenants/${who.tenant_id}/billing/transfers`, {
+        token: who.token,
+        headers: { "idempotency-key": "figures-0123456789" },
+        json: { amount: 2, recipient_email: "x@example.com", kind: "transfer" }
+      })
+      const { body } = await service.call("/metrics")
+      expect(body).toContain('tollgate_requests_total{route="GET /v1/search",status="200"} 1')
+      expect(body).toContain('tollgate_upstream_requests_total{upstream="sandbox-tavily",outcome="2xx"} 1')
+      expect(body).toContain('tollgate_upstream_requests_total{upstream="sandbox-tavily",outcome="unreachable"} 1')
+      expect(body).toContain("tollgate_reserved_usd 0.25")
+      expect(body).toContain("tollgate_escrowed_usd 2")
+      expect(body).toContain("tollgate_open_calls 1")
+      expect(body).toMatch(/tollgate_oldest_unsettled_seconds \d/)
+    } finally {
+      await service.discard()
+    }
+  })
+})

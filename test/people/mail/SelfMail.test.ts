@@ -1,0 +1,63 @@
+/** Mail to oneself when the mail server refuses it: for good, and only for now. */
+import { afterAll, beforeAll, expect, it } from "vitest"
+import { lettersTo } from "../../support/mail.ts"
+import { start } from "../../support/Service.ts"
+import type { Service } from "../../support/Service.ts"
+
+let service: Service
+beforeAll(async () => {
+  service = await start()
+})
+afterAll(() => service.discard())
+
+const fault = (more: object) => service.control("/faults", { service: "mail", times: 1, ...more })
+const writer = async (email: string) => {
+  const who = await service.signIn(email)
+  const token = await service.key(who)
+  const send = () => service.call("/v1/email/self/send", { token, json: { subject: "A note", body: "to myself" } })
+  return { who, send }
+}
+
+it("a letter that is refused for good costs nothing, and says so", async () => {
+  const { send, who } = await writer("refused@example.com")
+  const before = await service.balance(who)
+  await fault({ status: 550 })
+  const { body, status } = await send()
+  expect([status, body]).toEqual([500, { error: "the mail server refused the letter", code: "upstream_error" }])
+  expect(await service.balance(who)).toBe(before)
+  expect(await service.usage(who)).toMatchObject([{ success: false, cost: 0, error_type: "upstream_error" }])
+  expect(await lettersTo(service, who.email)).toEqual([])
+})
+
+it("one that is accepted has left when the answer comes", async () => {
+  const { send, who } = await writer("accepted@example.com")
+  expect((await send()).headers.get("x-charge-usd")).toBe("0.001")
+  expect(await lettersTo(service, who.email)).toHaveLength(1)
+})
+
+it("one that is refused for now is charged, and leaves later", async () => {
+  const { send, who } = await writer("later@example.com")
+  await fault({ status: 451 })
+  expect((await send()).status).toBe(200)
+  expect(await service.usage(who)).toMatchObject([{ success: true, cost: 0.001 }])
+  expect(await lettersTo(service, who.email)).toEqual([])
+  await service.control("/clock", { advance_ms: 60_000 })
+  for (let i = 0; i < 100 && (await lettersTo(service, who.email)).length === 0; i++) {
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  expect(await lettersTo(service, who.email)).toHaveLength(1)
+})
+
+it("one that a slow server keeps is waited for only so long, and is sent once", async () => {
+  const { send, who } = await writer("slow@example.com")
+  await fault({ delay_ms: 3_000 })
+  const answer = send()
+  await new Promise((resolve) => setTimeout(resolve, 1_000))
+  await service.control("/clock", { advance_ms: 11_000 })
+  const [{ status }, early] = [await answer, await lettersTo(service, who.email)]
+  expect([status, early]).toEqual([200, []])
+  for (let i = 0; i < 200 && (await lettersTo(service, who.email)).length === 0; i++) {
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  expect(await lettersTo(service, who.email)).toHaveLength(1)
+})

@@ -1,0 +1,105 @@
+/** Organisations as an embedder calls them: without HTTP, and with letters that a test reads. */
+import { describe, expect, it } from "@effect/vitest"
+import { Context, Effect, Layer } from "effect"
+import * as DeploymentSecret from "../../../src/storage/secret/DeploymentSecret.ts"
+import { ServiceInfo } from "../../../src/kernel/ServiceInfo.ts"
+import { Outbox } from "../../../src/people/mail/Outbox.ts"
+import type { Letter } from "../../../src/people/mail/Outbox.ts"
+import { PriceList } from "../../../src/books/prices/PriceList.ts"
+import { Belonging } from "../../../src/people/tenants/Belonging.ts"
+import { Organisations } from "../../../src/people/tenants/Organisations.ts"
+import { Tenants } from "../../../src/people/tenants/Tenants.ts"
+import * as TestDatabase from "../../support/database.ts"
+
+/** The letters that were written, the last one last. */
+class Letters extends Context.Tag("test/Letters")<Letters, Array<Letter>>() {}
+
+const mailbox = Layer.effect(
+  Outbox,
+  Effect.map(Letters, (letters) => {
+    const written = (letter: Letter) =>
+      Effect.sync(() => {
+        letters.push(letter)
+        return { text: "SELECT 1", params: [] }
+      })
+    return {
+      letter: written,
+      requiredLetter: written,
+      room: () => Effect.void,
+      wake: Effect.void,
+      post: () => Effect.dieMessage("nothing is posted here"),
+      jobs: []
+    }
+  })
+)
+
+const rooms = Organisations.layer.pipe(
+  Layer.provideMerge(mailbox),
+  Layer.provideMerge(Tenants.layer),
+  Layer.provideMerge(Layer.mergeAll(Belonging.layer, PriceList.layerNone, TestDatabase.writer)),
+  Layer.provideMerge(
+    ServiceInfo.layer({ service_name: "Tollgate", key_prefix: "svc", public_url: "https://tollgate.example" })
+  ),
+  Layer.provideMerge(DeploymentSecret.layer(new Uint8Array(32).fill(1))),
+  Layer.provideMerge(Layer.sync(Letters, () => [])),
+  Layer.provideMerge(TestDatabase.sql)
+)
+
+const person = (name: string) =>
+  Effect.flatMap(Tenants, ({ welcome }) =>
+    welcome({ provider: "google", subject: name, email: `${name}@example.com`, email_verified: true, name })
+  )
+
+const tokenOf = ({ text }: Letter) => /\/invites\/(\S+)/.exec(text)![1]!
+
+describe("an organisation", () => {
+  it.effect("is made, joined by a letter up to its seats, and left by all but its last owner", () =>
+    Effect.gen(function* () {
+      const organisations = yield* Organisations
+      const letters = yield* Letters
+      const [ada, bob, cyd] = yield* Effect.all([person("ada"), person("bob"), person("cyd")])
+      const { id: tenant_id } = yield* organisations.create({ caller: ada, name: " Engines " })
+      yield* organisations.setPlan({ caller: ada, tenant_id, plan: { plan: "team", seats: 2 } })
+      for (const name of ["bob", "cyd"]) {
+        yield* organisations.invite({
+          caller: ada,
+          tenant_id,
+          invite: { email: `${name}@example.com`, role: "member" }
+        })
+      }
+      const [forBob, forCyd] = letters.map(tokenOf)
+      expect(yield* organisations.accept({ caller: bob, token: forBob! })).toMatchObject({
+        tenant_id,
+        tenant_name: "Engines",
+        role: "member",
+        plan: { status: "active", seats: 2 }
+      })
+      expect(yield* Effect.flip(organisations.accept({ caller: cyd, token: forBob! }))).toMatchObject({
+        _tag: "EmailMismatch"
+      })
+      expect(yield* Effect.flip(organisations.accept({ caller: cyd, token: forCyd! }))).toMatchObject({
+        _tag: "TeamFull",
+        tenant_id,
+        seats: 2,
+        members: 2
+      })
+      expect(yield* Effect.flip(organisations.invites({ caller: bob, tenant_id }))).toMatchObject({
+        _tag: "InsufficientRole",
+        tenant_id
+      })
+      expect(yield* Effect.flip(organisations.members({ caller: cyd, tenant_id }))).toMatchObject({
+        _tag: "NotAMember",
+        tenant_id
+      })
+      const { account_id } = ada
+      const leave = { status: "removed" } as const
+      expect(
+        yield* Effect.flip(organisations.change({ caller: ada, tenant_id, account_id, change: leave }))
+      ).toMatchObject({ _tag: "LastOwner", tenant_id })
+      yield* organisations.change({ caller: ada, tenant_id, account_id: bob.account_id, change: { role: "owner" } })
+      yield* organisations.change({ caller: ada, tenant_id, account_id, change: leave })
+      const members = yield* organisations.members({ caller: bob, tenant_id })
+      expect(members.map(({ name, role }) => [name, role])).toEqual([["bob", "owner"]])
+    }).pipe(Effect.provide(rooms))
+  )
+})
