@@ -14,7 +14,8 @@ import { NotAMember } from "../tenants/Problems.ts"
 import { Tenants } from "../tenants/Tenants.ts"
 import { DeploymentSecret } from "../../storage/secret/DeploymentSecret.ts"
 import { SessionEnded } from "./Problems.ts"
-import { familyLifetime, refreshLifetime, Sessions } from "./Sessions.ts"
+import { familyLifetime, refreshLifetime } from "./RefreshTokens.ts"
+import { Sessions } from "./Sessions.ts"
 import { Tokens } from "./Tokens.ts"
 
 /** What the console is called among clients; its tokens name it. */

@@ -1,4 +1,9 @@
-/** Authorization codes: what a person's consent gives an application, good for a minute, once. Stored by their hashes. */
+/**
+ * Authorization codes: an application gets one by a person's consent, and exchanges it within a minute, once. Codes are stored as hashes.
+ *
+ * Where the specification is silent:
+ * - An account has up to 100 authorization codes of the last day, used ones included. One more voids the oldest.
+ */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Duration, Effect } from "effect"
 import { randomBytes } from "node:crypto"
@@ -13,8 +18,10 @@ import type { Ending } from "../../books/ledger/Ending.ts"
 import { toRow } from "../credentials/Scope.ts"
 
 const lifetime = Duration.toMillis(Duration.minutes(1))
-/** How long a code is kept after its end, to know a copy by. */
+/** How long a row is kept after the code has expired, to recognize a copy. */
 const retention = Duration.toMillis(Duration.days(1))
+/** The most codes that are kept for an account, used ones included. */
+const keptMax = 100
 
 export interface Code {
   readonly hash: string
@@ -47,6 +54,9 @@ export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentS
     yield* Statements.write(
       writer,
       statement(sql`DELETE FROM tollgate_auth_codes WHERE expires_at < ${now - retention}`),
+      statement(sql`DELETE FROM tollgate_auth_codes WHERE account_id = ${row.account_id} AND hash IN (
+        SELECT hash FROM tollgate_auth_codes WHERE account_id = ${row.account_id}
+        ORDER BY expires_at DESC LIMIT 1000 OFFSET ${sql.literal(String(keptMax - 1))})`),
       statement(sql`INSERT INTO tollgate_auth_codes ${sql.insert(row)}`)
     )
     return code

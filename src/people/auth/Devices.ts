@@ -6,6 +6,7 @@
  * Where the specification is silent:
  * - Only a client that is registered with `device` may begin it: else anybody could show a person a code in the name of an application
  *   that never does.
+ * - Unused codes are deleted ten minutes after they expire, used ones an hour after. How many there are, the rate limit of an address bounds.
  * - Both codes are good for ten minutes. Who asks more often than the answer allows waits five seconds longer from then on (`slow_down`).
  * - A user code is eight consonants, so that it is no word; case, spaces and dashes do not matter. Whether there is one that was typed
  *   is told only to who has signed in, as often as `authorize` of the rate limits allows.
@@ -27,8 +28,10 @@ import type { Grant } from "../credentials/Scope.ts"
 
 /** How long the codes are good for. */
 export const lifetime = Duration.minutes(10)
-/** How long a row is kept after its end, to know a copy by. */
-const retention = Duration.toMillis(Duration.days(1))
+/** How long a used code is kept after it has expired, to recognize a copy. */
+const usedRetention = Duration.toMillis(Duration.hours(1))
+/** How long an unused code is kept after it has expired, to answer its application `expired_token`. */
+const unusedRetention = Duration.toMillis(Duration.minutes(10))
 /** How long an application waits between two questions at first, and how much longer after each that came too soon. */
 export const pause = Duration.seconds(5)
 /** A question that comes this much too soon, by the way through the network, is in time. */
@@ -76,7 +79,8 @@ export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentS
         expires_at: now + Duration.toMillis(lifetime),
         pause_ms: Duration.toMillis(pause)
       }
-      const forgotten = sql`DELETE FROM tollgate_auth_device_codes WHERE expires_at < ${now - retention}`
+      const forgotten = sql`DELETE FROM tollgate_auth_device_codes
+        WHERE expires_at < ${now - usedRetention} OR expires_at < ${now - unusedRetention} AND used_at IS NULL`
       const begun = sql`INSERT INTO tollgate_auth_device_codes ${sql.insert(row)} ON CONFLICT DO NOTHING RETURNING hash`
       // Of 25 thousand million user codes, another device may have the same.
       return (yield* Statements.tryWrite(writer, statement(forgotten), statement(begun, 1)))

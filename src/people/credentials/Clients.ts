@@ -15,6 +15,7 @@ import * as Statements from "../../books/ledger/Statements.ts"
 import { statement } from "../../books/ledger/Transaction.ts"
 import type { Statement } from "../../books/ledger/Transaction.ts"
 import { Writer } from "../../books/ledger/Writer.ts"
+import * as Families from "./Families.ts"
 
 /** `app` signs people in by a provider's token, `oauth` by the code flow, `web` speaks for a website's contact form. */
 export type ClientKind = "app" | "oauth" | "web"
@@ -118,10 +119,9 @@ const make = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     const ended = sql`UPDATE tollgate_auth_clients SET revoked_at = ${now}
       WHERE client_id = ${client_id} AND revoked_at IS NULL RETURNING client_id`
-    // What it was given ends with it: access tokens within a minute, refresh tokens at once.
-    const families = sql`UPDATE tollgate_auth_families SET revoked_at = ${now}
-      WHERE client_id = ${client_id} AND revoked_at IS NULL`
-    return yield* Statements.tryWrite(writer, statement(ended, 1), statement(families), ...beside)
+    // Its refresh tokens end at once, its access tokens within a minute.
+    const signIns = Families.ending(sql, sql`client_id = ${client_id}`)
+    return yield* Statements.tryWrite(writer, statement(ended, 1), ...signIns, ...beside)
   })
 
   return { find, list, create, revoke } satisfies ClientsContract

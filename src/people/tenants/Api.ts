@@ -36,6 +36,7 @@ import {
   MemberNotFound,
   NotAMember,
   TeamFull,
+  TooManyApplications,
   TooManyTenants
 } from "./Problems.ts"
 
@@ -75,6 +76,7 @@ export class TenantsApi extends HttpApiGroup.make("tenants")
       )
       .middleware(TenantKeysToken)
       .addError(InvalidRequest)
+      .addError(TooManyApplications)
       .annotate(Example, { body: { name: "nightly report", description: "reads usage" } })
       .annotate(OpenApi.Summary, "Make an API key; it is shown in this answer only")
   )

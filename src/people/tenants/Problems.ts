@@ -97,3 +97,10 @@ export class TooManyTenants extends Problem<TooManyTenants>()("TooManyTenants", 
   error: "an account owns at most 20 tenants, its home included, and is a member of at most 100",
   code: "too_many_tenants"
 }) {}
+
+/** A member of a tenant has as many applications in it as one may. */
+export class TooManyApplications extends Problem<TooManyApplications>()("TooManyApplications", {
+  status: 409,
+  error: "a member has at most 1000 applications in a tenant: delete one that is not used",
+  code: "too_many_applications"
+}) {}

@@ -676,6 +676,12 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
       FOR EACH ROW EXECUTE FUNCTION tollgate_sql_signal('account_id')`,
     `CREATE TRIGGER tollgate_sql_signal AFTER INSERT OR DELETE ON tollgate_tenants_suspensions
       FOR EACH ROW EXECUTE FUNCTION tollgate_sql_signal('account_id')`
+  ],
+  // A sign-in that has ended is deleted from now on. Nodes of an earlier version beside this one still mark theirs.
+  "0013_kept_rows": [
+    `DELETE FROM tollgate_auth_refresh_tokens
+      WHERE family_id IN (SELECT id FROM tollgate_auth_families WHERE revoked_at IS NOT NULL)`,
+    `DELETE FROM tollgate_auth_families WHERE revoked_at IS NOT NULL`
   ]
 }
 
@@ -700,6 +706,27 @@ export const indexes: ReadonlyArray<Index> = [
     name: "tollgate_auth_families_account",
     table: "tollgate_auth_families",
     definition: "(account_id) WHERE revoked_at IS NULL"
+  },
+  {
+    name: "tollgate_tenants_applications_member",
+    table: "tollgate_tenants_applications",
+    definition: "(tenant_id, account_id)"
+  },
+  {
+    name: "tollgate_tenants_applications_family",
+    table: "tollgate_tenants_applications",
+    definition: "(family_id) WHERE family_id IS NOT NULL"
+  },
+  { name: "tollgate_auth_codes_account", table: "tollgate_auth_codes", definition: "(account_id, expires_at)" },
+  {
+    name: "tollgate_mail_outbox_recipient",
+    table: "tollgate_mail_outbox",
+    definition: "(recipient) WHERE status IN ('waiting', 'sending')"
+  },
+  {
+    name: "tollgate_mail_outbox_ended",
+    table: "tollgate_mail_outbox",
+    definition: "(created_at) WHERE status IN ('sent', 'failed', 'unknown')"
   },
   { name: "tollgate_media_jobs_account", table: "tollgate_media_jobs", definition: "(account_id, route, id)" },
   {

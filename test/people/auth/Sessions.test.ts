@@ -25,7 +25,7 @@ describe("signing in", () => {
         }
       })
       const { access_token, refresh_token } = answer.body.result.token_response
-      expect(refresh_token).toMatch(/^rt_[0-9a-f]{64}$/)
+      expect(refresh_token).toMatch(/^rt_fam_\w{22}_[0-9a-f]{96}$/)
       const { body: keys } = yield* ask("GET", "/.well-known/jwks.json")
       expect(Object.keys(keys)).toEqual(["keys"])
       expect(keys.keys).toEqual([expect.objectContaining({ kty: "EC", crv: "P-256", alg: "ES256", use: "sig" })])

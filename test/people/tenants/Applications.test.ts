@@ -6,6 +6,7 @@ import { application, ask, join, person, refresh, scene, sql } from "../auth/Wor
 import type { Person } from "../auth/World.ts"
 import type { AccountId, ApplicationId, TenantId } from "../../../src/kernel/Ids.ts"
 import { Writer } from "../../../src/books/ledger/Writer.ts"
+import { Sessions } from "../../../src/people/auth/Sessions.ts"
 import { Applications } from "../../../src/people/tenants/Applications.ts"
 import * as TestDatabase from "../../support/database.ts"
 
@@ -40,6 +41,59 @@ describe("applications", () => {
         status: 200,
         body: { msg: "ok", result: { page: 1, per_page: 50, total_pages: 1, total_records: 1, records: [record] } }
       })
+    })
+  )
+
+  scene(
+    "number 1,000 at most for a member of a tenant: one more is refused, by a second request at once too",
+    Effect.gen(function* () {
+      const [ada, bob] = [yield* person("ada@example.com"), yield* person("bob@example.com")]
+      const { create, remove } = yield* Applications
+      const caller = (of: Person) => ({
+        account_id: of.account_id as AccountId,
+        tenant_id: ada.tenant_id as TenantId
+      })
+      const make = (who: Person) => create({ caller: caller(who), application: { name: "one", description: "" } })
+      const [first] = yield* Effect.all(Array.from({ length: 999 }, () => make(ada)))
+      const both = yield* Effect.all([Effect.either(make(ada)), Effect.either(make(ada))], { concurrency: 2 })
+      expect(both.map(({ _tag }) => _tag).toSorted()).toEqual(["Left", "Right"])
+      const at = `/v1/tenants/${ada.tenant_id}/applications`
+      for (const limit of [{}, { spending_limit_usd: 5 }]) {
+        const refused = yield* ask("POST", at, { token: ada.token, json: { name: "one", ...limit } })
+        expect([refused.status, refused.body.code]).toEqual([409, "too_many_applications"])
+      }
+      expect((yield* make(bob)).name).toBe("one")
+      yield* remove({ caller: caller(ada), application_id: first!.id })
+      expect((yield* ask("POST", at, { token: ada.token, json: { name: "one" } })).status).toBe(201)
+    })
+  )
+
+  scene(
+    "whose sign-in has ended do not count, and are deleted when the member makes another",
+    Effect.gen(function* () {
+      const ada = yield* person("ada@example.com")
+      const { create } = yield* Applications
+      const { begin, end } = yield* Sessions
+      const member = { account_id: ada.account_id as AccountId, tenant_id: ada.tenant_id as TenantId }
+      const rows = Effect.map(
+        sql<{ n: number }>("SELECT count(*) AS n FROM tollgate_tenants_applications"),
+        ([row]) => row!.n
+      )
+      const limits = Effect.map(
+        sql<{ n: number }>("SELECT count(*) AS n FROM tollgate_ledger_limits"),
+        ([row]) => row!.n
+      )
+      const sign_in = yield* begin({ ...member, client_id: "robot", team_first: true, grant: "all" })
+      const application = { name: "robot's", description: "", spending_limit_usd: 5n }
+      for (let i = 0; i < 30; i++) {
+        yield* create({ caller: { ...member, oauth_client: "robot", sign_in }, application })
+      }
+      expect([yield* rows, yield* limits]).toEqual([30, 30])
+      yield* end(member.account_id, sign_in)
+      yield* create({ caller: member, application: { name: "own", description: "" } })
+      expect([yield* rows, yield* limits]).toEqual([11, 10])
+      yield* create({ caller: member, application: { name: "own", description: "" } })
+      expect([yield* rows, yield* limits]).toEqual([2, 0])
     })
   )
 
