@@ -2,7 +2,7 @@
  * Authorization codes: an application gets one by a person's consent, and exchanges it within a minute, once. Codes are stored as hashes.
  *
  * Where the specification is silent:
- * - An account has up to 100 authorization codes of the last day, used ones included. One more voids the oldest.
+ * - An account keeps up to 100 authorization codes of the last day, used ones included; one more voids the oldest.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Duration, Effect } from "effect"

@@ -4,7 +4,7 @@
  *
  * Where the specification is silent:
  * - Of two refreshes at once with one token, the second counts as a theft: the whole sign-in ends.
- * - An account has up to 1,000 sign-ins. One more ends the oldest, and the API keys that it made. A sign-in of more than 91 days does not
+ * - An account has up to 1,000 sign-ins; one more ends the oldest, and the API keys that it made. A sign-in of more than 91 days does not
  *   count: it is deleted at the account's next sign-in, unless a key depends on it.
  */
 import { SqlClient } from "@effect/sql/SqlClient"

@@ -55,9 +55,19 @@ export interface Notice {
   readonly data?: Readonly<Record<string, string>>
 }
 
-/** The statement that tells an account something, for the transaction that is its cause. */
-export const notice = ({ account_id, data = {}, kind, text, title }: Notice, now: number): Statement => ({
-  text: `INSERT INTO tollgate_notifications_notices (id, account_id, kind, title, text, data, created_at)
-    VALUES (?, ?, ?, ?, ?, ?, ?)`,
-  params: [Ids.at("ntf", now), account_id, kind, title, text, JSON.stringify(data), now]
-})
+/** The most notifications that an account keeps. */
+export const noticesMax = 1_000
+
+/** The statement that notifies an account, for the transaction that is the cause. In a full list, it overwrites the oldest notification. */
+export const notice = ({ account_id, data = {}, kind, text, title }: Notice, now: number): Statement => {
+  const id = Ids.at("ntf", now)
+  return {
+    text: `INSERT INTO tollgate_notifications_notices (id, account_id, kind, title, text, data, created_at)
+      SELECT coalesce((SELECT id FROM tollgate_notifications_notices WHERE account_id = ?
+        ORDER BY id DESC LIMIT 1 OFFSET ${noticesMax - 1}), ?), ?, ?, ?, ?, ?, CAST(? AS BIGINT)
+      WHERE 1 = 1
+      ON CONFLICT (id) DO UPDATE SET id = ?, kind = excluded.kind, title = excluded.title, text = excluded.text,
+        data = excluded.data, created_at = excluded.created_at, read_at = NULL`,
+    params: [account_id, id, account_id, kind, title, text, JSON.stringify(data), now, id]
+  }
+}

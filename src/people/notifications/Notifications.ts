@@ -1,7 +1,8 @@
 /**
- * An account's notifications: listed, and marked as read. Other rooms write them, with `notice`.
+ * An account's notifications: listing them and marking them as read. Other rooms write them, with `notice`.
  *
  * Where the specification is silent:
+ * - An account keeps its 1,000 newest notifications; one more overwrites the oldest, read or not.
  * - The page of notifications carries `unread`, the number of all that are not read yet.
  */
 import { SqlClient } from "@effect/sql/SqlClient"

@@ -3,7 +3,7 @@
  * ledger keeps spending limits; this room's table keeps the rest.
  *
  * Where the specification is silent:
- * - A member has up to 1,000 applications in a tenant. One more is refused with 409 `too_many_applications`. Applications whose sign-in has
+ * - A member has up to 1,000 applications in a tenant; one more is refused with 409 `too_many_applications`. Applications whose sign-in has
  *   ended do not count; they are deleted when the member creates another.
  */
 import { SqlClient } from "@effect/sql/SqlClient"

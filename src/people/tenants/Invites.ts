@@ -1,4 +1,9 @@
-/** Invitations to tenants: mailed as a link, open for 14 days, and accepted by whoever has proved the address. */
+/**
+ * Invitations to tenants. The link is mailed, stays open for 14 days, and admits the account that has proved the address.
+ *
+ * Where the specification is silent:
+ * - A tenant keeps its 500 newest invitations, and older ones while they are open. The link of a deleted invitation is 404 `invite_not_found`.
+ */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Duration, Effect } from "effect"
 import { randomBytes } from "node:crypto"
@@ -27,8 +32,8 @@ import type { TenantsContract } from "./Tenants.ts"
 /** How long an invitation is open. */
 export const inviteLifetime = Duration.days(14)
 
-/** The most invitations that a list gives. */
-const listMax = 500
+/** The most invitations that a tenant keeps, beside those that are open. */
+const keptMax = 500
 
 interface Row {
   readonly id: InviteId
@@ -62,7 +67,7 @@ export const make = ({ belonging, info, members, outbox, secret, sql, tenants, w
     yield* managed(tenant_id, caller.account_id)
     const now = yield* Clock.currentTimeMillis
     const rows = yield* Effect.orDie(
-      sql<Row>`SELECT ${columns} FROM tollgate_tenants_invites WHERE tenant_id = ${tenant_id} ORDER BY id DESC LIMIT ${listMax}`
+      sql<Row>`SELECT ${columns} FROM tollgate_tenants_invites WHERE tenant_id = ${tenant_id} ORDER BY id DESC LIMIT ${keptMax}`
     )
     return rows.map((row) => inviteOf(row, now))
   })
@@ -95,6 +100,10 @@ export const make = ({ belonging, info, members, outbox, secret, sql, tenants, w
       stillHasRole(by, tenant_id, found.role),
       statement(sql`UPDATE tollgate_tenants_invites SET status = 'revoked', ended_at = ${now}
         WHERE tenant_id = ${tenant_id} AND email = ${email} AND status = 'pending'`),
+      statement(sql`DELETE FROM tollgate_tenants_invites WHERE tenant_id = ${tenant_id}
+        AND (status <> 'pending' OR expires_at <= ${now})
+        AND id <= (SELECT id FROM tollgate_tenants_invites WHERE tenant_id = ${tenant_id}
+          ORDER BY id DESC LIMIT 1 OFFSET ${sql.literal(String(keptMax - 1))})`),
       statement(sql`INSERT INTO tollgate_tenants_invites
         ${sql.insert({ ...row, token_hash: secret.hash("tenant_invite", token), ended_at: null })}`),
       letter,

@@ -19,6 +19,7 @@ import * as SandboxMail from "../../../src/sandbox/Mail.ts"
 import type { Whole } from "../../../src/sandbox/Outside.ts"
 import * as SteeredClock from "../../../src/sandbox/SteeredClock.ts"
 import { Mail } from "../../../src/upstream/mail/Mail.ts"
+import type { MailContract } from "../../../src/upstream/mail/Mail.ts"
 import * as TestDatabase from "../../support/database.ts"
 
 interface Town {
@@ -30,6 +31,7 @@ interface Town {
   readonly caught: () => ReadonlyArray<{ readonly to: string; readonly subject: string; readonly text: string }>
   readonly tried: () => number
   readonly sql: SqlClient
+  readonly port: MailContract
   /** Waits until a letter has the status; the test's own time limit is the only one. */
   readonly until: (key: string, status: string) => Effect.Effect<void>
 }
@@ -55,14 +57,16 @@ const inTown = <A>(
         context
       }))
       yield* before(sql)
-      const outbox = yield* Layer.build(
+      const built = yield* Layer.build(
         Outbox.layerJobs.pipe(
           Layer.provideMerge(Outbox.layer),
-          Layer.provide([secret, Mail.layerSmtp({ host, port, from, secure: false })]),
+          Layer.provide(secret),
+          Layer.provideMerge(Mail.layerSmtp({ host, port, from, secure: false })),
           Layer.provide(Layer.succeed(LetterLimits, { per_hour: 4, per_day_to_one_address: 2 })),
           Layer.provide(Layer.mergeAll(Layer.succeed(SqlClient, sql), Layer.succeed(Writer, writer)))
         )
-      ).pipe(Effect.map(Context.get(Outbox)))
+      )
+      const outbox = Context.get(built, Outbox)
       const list = server.levers!.find(({ method }) => method === "GET")!
       return yield* story({
         outbox,
@@ -77,6 +81,7 @@ const inTown = <A>(
         caught: () => JSON.parse((list.answer({} as never) as Whole).body as string),
         tried: () => JSON.parse(calls.list("mail", 1_000)).length,
         sql,
+        port: Context.get(built, Mail)!,
         until: (key, status) => {
           const look: Effect.Effect<void> = Effect.flatMap(
             sql<{ status: string }>`SELECT status FROM tollgate_mail_outbox WHERE key = ${key}`.pipe(Effect.orDie),
@@ -303,6 +308,79 @@ describe("the loop", () => {
         expect(caught().length).toBe(2)
       })
     )
+  )
+})
+
+describe("rows of letters", () => {
+  const ended = (key: string, status: string, created_at: number) => ({
+    ...{ key, recipient: "a@b.c", sealed: "", status, attempts: 1, due_at: 0, created_at }
+  })
+  const keys = (sql: SqlClient) =>
+    Effect.map(sql<{ key: string }>`SELECT key FROM tollgate_mail_outbox ORDER BY key`, (rows) =>
+      rows.map(({ key }) => key)
+    )
+  const days = 86_400_000
+
+  it.scopedLive("are deleted 30 days after the letter was written, once it has ended", () =>
+    inTown(({ outbox, sql, pass }) =>
+      Effect.gen(function* () {
+        const now = yield* pass(0)
+        yield* sql`INSERT INTO tollgate_mail_outbox ${sql.insert([
+          ended("failed", "failed", now - 31 * days),
+          ended("new", "sent", now - 29 * days),
+          ended("sent", "sent", now - 31 * days),
+          ended("unknown", "unknown", now - 31 * days)
+        ])}`
+        yield* outbox.jobs[0]!.turn
+        expect(yield* keys(sql)).toEqual(["new"])
+      })
+    )
+  )
+
+  it.scopedLive("of letters to oneself are deleted once they have left", () =>
+    inTown(({ caught, fail, outbox, port, sql, pass, until }) =>
+      Effect.gen(function* () {
+        expect(yield* outbox.post(port, { ...toAda, key: "self/1" })).toBe("sent")
+        fail({ status: 550 })
+        expect(yield* outbox.post(port, { ...toAda, key: "self/2" })).toBe("failed")
+        expect(yield* keys(sql)).toEqual([])
+        fail({ status: 451 })
+        expect(yield* outbox.post(port, { ...toAda, key: "self/3" })).toBe("waiting")
+        yield* pass(30_000)
+        yield* until("self/3", "sent")
+        expect(caught().length).toBe(2)
+      })
+    )
+  )
+
+  it.scopedLive("number 100 at most for letters to oneself that wait", () =>
+    inTown(({ outbox, port, sql, tried }) =>
+      Effect.gen(function* () {
+        const waiting = (n: number) => ({ ...ended(`self/${n}`, "waiting", 0), recipient: toAda.to, due_at: 1e15 })
+        yield* sql`INSERT INTO tollgate_mail_outbox ${sql.insert(Array.from({ length: 99 }, (_, n) => waiting(n)))}`
+        expect(yield* outbox.post(port, { ...toAda, key: "self/last" })).toBe("sent")
+        yield* sql`INSERT INTO tollgate_mail_outbox ${sql.insert(waiting(99))}`
+        const refused = yield* Effect.flip(outbox.post(port, { ...toAda, key: "self/more" }))
+        expect([refused._tag, tried()]).toEqual(["TooManyLetters", 1])
+        expect(yield* outbox.post(port, { ...toAda, key: "self/other", to: "bob@example.com" })).toBe("sent")
+      })
+    )
+  )
+
+  it.scopedLive("of letters that no mail server takes fail after three days", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient
+      const outbox = yield* Outbox
+      yield* sql`INSERT INTO tollgate_mail_outbox ${sql.insert([
+        { ...ended("new", "waiting", Date.now()), sealed: "x" },
+        { ...ended("old", "waiting", Date.now() - 4 * days), sealed: "x" }
+      ])}`
+      yield* outbox.jobs[0]!.turn
+      expect(yield* sql`SELECT key, status, sealed FROM tollgate_mail_outbox ORDER BY key`).toEqual([
+        { key: "new", status: "waiting", sealed: "x" },
+        { key: "old", status: "failed", sealed: "" }
+      ])
+    }).pipe(Effect.provide(Outbox.layer.pipe(Layer.provide([secret, Mail.layerNone]), Layer.provideMerge(books))))
   )
 })
 

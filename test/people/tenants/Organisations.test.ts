@@ -1,6 +1,7 @@
 /** Organisations as an embedder calls them: without HTTP, and with letters that a test reads. */
+import { SqlClient } from "@effect/sql/SqlClient"
 import { describe, expect, it } from "@effect/vitest"
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, TestClock } from "effect"
 import * as DeploymentSecret from "../../../src/storage/secret/DeploymentSecret.ts"
 import { ServiceInfo } from "../../../src/kernel/ServiceInfo.ts"
 import { Outbox } from "../../../src/people/mail/Outbox.ts"
@@ -100,6 +101,40 @@ describe("an organisation", () => {
       yield* organisations.change({ caller: ada, tenant_id, account_id, change: leave })
       const members = yield* organisations.members({ caller: bob, tenant_id })
       expect(members.map(({ name, role }) => [name, role])).toEqual([["bob", "owner"]])
+    }).pipe(Effect.provide(rooms))
+  )
+
+  it.effect("keeps its 500 newest invitations, and the open ones", () =>
+    Effect.gen(function* () {
+      const organisations = yield* Organisations
+      const sql = yield* SqlClient
+      const ada = yield* person("ada")
+      const { id: tenant_id } = yield* organisations.create({ caller: ada, name: "Engines" })
+      const invite = (name: string) =>
+        organisations.invite({
+          caller: ada,
+          tenant_id,
+          invite: { email: `${name}@example.com`, role: "member" }
+        })
+      const count = Effect.map(
+        sql<{ n: number }>`SELECT count(*) AS n FROM tollgate_tenants_invites`,
+        ([row]) => row!.n
+      )
+      yield* invite("first")
+      // Each of these revokes the one before.
+      for (let i = 0; i < 510; i++) {
+        yield* TestClock.adjust("1 millis")
+        yield* invite("bob")
+      }
+      expect(yield* count).toBe(501)
+      const letters = yield* Letters
+      expect((yield* organisations.previewInvite({ token: tokenOf(letters[0]!) })).status).toBe("pending")
+      expect(yield* Effect.flip(organisations.previewInvite({ token: tokenOf(letters[1]!) }))).toMatchObject({
+        _tag: "InviteNotFound"
+      })
+      yield* TestClock.adjust("15 days")
+      yield* invite("bob")
+      expect(yield* count).toBe(500)
     }).pipe(Effect.provide(rooms))
   )
 })
