@@ -38,25 +38,26 @@ export interface Code {
 
 export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentSecretContract) => {
   const issue: AuthorizationContract["consent"] = Effect.fn("Authorization.consent")(function* (person, request) {
+    const { account_id, tenant_id } = person
     const now = yield* Clock.currentTimeMillis
     const code = `oc_${randomBytes(32).toString("hex")}`
     const row: Omit<Code, "used_at"> = {
       hash: secret.hash("authorization_code", code),
       client_id: request.client.client_id,
       redirect_uri: request.redirect_uri,
-      account_id: person.account_id,
-      tenant_id: person.tenant_id,
+      account_id,
+      tenant_id,
       challenge: request.challenge,
       scope: toRow(request.grant),
       nonce: request.nonce ?? null,
       expires_at: now + lifetime
     }
+    const surplus = sql`SELECT hash FROM tollgate_auth_codes WHERE account_id = ${account_id}
+      ORDER BY expires_at DESC LIMIT 1000 OFFSET ${sql.literal(String(keptMax - 1))}`
     yield* Statements.write(
       writer,
       statement(sql`DELETE FROM tollgate_auth_codes WHERE expires_at < ${now - retention}`),
-      statement(sql`DELETE FROM tollgate_auth_codes WHERE account_id = ${row.account_id} AND hash IN (
-        SELECT hash FROM tollgate_auth_codes WHERE account_id = ${row.account_id}
-        ORDER BY expires_at DESC LIMIT 1000 OFFSET ${sql.literal(String(keptMax - 1))})`),
+      statement(sql`DELETE FROM tollgate_auth_codes WHERE hash IN (${surplus})`),
       statement(sql`INSERT INTO tollgate_auth_codes ${sql.insert(row)}`)
     )
     return code
@@ -69,7 +70,7 @@ export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentS
       Effect.map(([row]) => row)
     )
 
-  /** For the transaction that a code is good for: refuses it if the code was used. `family` names the sign-in that it gave. */
+  /** Marks a code as used, by the sign-in `family`. Refuses the transaction if it was used before. */
   const spend = ({ hash }: Code, family: string | null, now: number): Statement =>
     statement(
       sql`UPDATE tollgate_auth_codes SET used_at = ${now}, family_id = ${family}
@@ -77,11 +78,11 @@ export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentS
       1
     )
 
-  /** Spends a code without a sign-in. Answers whether it was unused. */
+  /** Marks a code as used without a sign-in. Answers `false` if it was used before. */
   const discard = (code: Code) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => Statements.tryWrite(writer, spend(code, null, now)))
 
-  /** The sign-in that a code gave; `null` where it gave none. */
+  /** The sign-in that was opened with a code; `null` if there is none. */
   const familyOf = ({ hash }: Code): Effect.Effect<string | null> =>
     sql<{ family_id: string | null }>`SELECT family_id FROM tollgate_auth_codes WHERE hash = ${hash}`.pipe(
       Effect.orDie,
@@ -91,7 +92,9 @@ export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentS
   return { issue, find, spend, discard, familyOf }
 }
 
-/** Under another secret no code is known any more. */
+export type Codes = ReturnType<typeof make>
+
+/** A new secret knows no code of the old one. */
 export const codesEnd: Ending = {
   count: (sql, now) => sql`SELECT count(*) AS n FROM tollgate_auth_codes WHERE used_at IS NULL AND expires_at > ${now}`,
   statements: (sql) => [statement(sql`DELETE FROM tollgate_auth_codes`)],

@@ -313,7 +313,13 @@ describe("the loop", () => {
 
 describe("rows of letters", () => {
   const ended = (key: string, status: string, created_at: number) => ({
-    ...{ key, recipient: "a@b.c", sealed: "", status, attempts: 1, due_at: 0, created_at }
+    key,
+    recipient: "a@b.c",
+    sealed: "",
+    status,
+    attempts: 1,
+    due_at: 0,
+    created_at
   })
   const keys = (sql: SqlClient) =>
     Effect.map(sql<{ key: string }>`SELECT key FROM tollgate_mail_outbox ORDER BY key`, (rows) =>
