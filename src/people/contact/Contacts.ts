@@ -24,15 +24,14 @@ import type { ClientToken, ContactMessage } from "./Contact.ts"
 import type { HeldClientTokenFacts } from "./HeldClientToken.ts"
 import { InvalidClientToken } from "./Problems.ts"
 
-/** A website's contact form: it asks for a token with its client id, and sends one message with it. */
 export interface ContactsContract {
-  /** A token for one message, good for 30 minutes, for a registered website. */
+  /** A token for a registered website. It admits one message within 30 minutes. */
   readonly token: (request: {
     readonly service_client_id?: string | undefined
   }) => Effect.Effect<ClientToken, ClientIdRequired | ClientIdNotFound | BooksUnavailable>
-  /** What a token stands for, as long as it is good. */
+  /** The website of a valid token. */
   readonly find: (token: string) => Effect.Effect<HeldClientTokenFacts, InvalidClientToken>
-  /** Stores the message, mails it to the operator, and ends the token. */
+  /** Stores the message, mails it to the operator, and spends the token. */
   readonly write: (request: {
     readonly token: HeldClientTokenFacts
     readonly message: ContactMessage

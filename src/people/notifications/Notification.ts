@@ -1,4 +1,4 @@
-/** What is told to an account inside the service, until it is marked as read. */
+/** Notifications of an account inside the service. */
 import { Schema } from "effect"
 import * as Ids from "../../kernel/Ids.ts"
 import type { AccountId } from "../../kernel/Ids.ts"
@@ -21,10 +21,10 @@ export type NotificationId = typeof NotificationId.Type
 export const Notification = Schema.Struct({
   id: NotificationId,
   kind: Kind,
-  /** A line, and a sentence or two. */
+  /** `title` is one line, `text` one or two sentences. */
   title: Schema.String,
   text: Schema.String,
-  /** What it is about, by ids: `{ transfer_id }`. */
+  /** Ids of the objects that it is about: `{ transfer_id }`. */
   data: Schema.Record({ key: Schema.String, value: Schema.String }),
   created_at: Moment,
   read_at: Schema.NullOr(Moment)
@@ -33,16 +33,16 @@ export type Notification = typeof Notification.Type
 
 export const NotificationPage = Schema.Struct({
   ...Paginated(Notification).fields,
-  /** Of all, not of this page. */
+  /** The number of all unread notifications. */
   unread: Schema.Int
 }).annotations({ identifier: "NotificationPage" })
 
-/** Which are marked as read: up to an id, that one too, or all. */
+/** Marks notifications up to an id as read, inclusive, or all. */
 export const NotificationsRead = Schema.Struct({
   up_to: Schema.optionalWith(NotificationId, { exact: true })
 }).annotations({ identifier: "NotificationsRead" })
 
-/** How many were marked, and how many are not read still. */
+/** The number of newly marked notifications, and of unread ones. */
 export const NotificationsMarked = Schema.Struct({ marked: Schema.Int, unread: Schema.Int }).annotations({
   identifier: "NotificationsMarked"
 })

@@ -1,15 +1,14 @@
 /**
- * Tenants that people share: made, joined by invitation, left; and their plans.
+ * Shared tenants: creating, inviting, joining, leaving, and their plans.
  *
  * Where the specification is silent:
- * - Nobody is suspended in, or removed from, their home tenant (409 `home_tenant`); everywhere else the last active owner stays
- *   (409 `last_owner`). Only owners change owners or appoint them. Anybody may leave.
- * - Inviting an address again replaces its open invitation: the earlier link stops. An invitation is open for 14 days, and tells an
- *   account of that address by a notification too, without the token. A suspended member is not let in again by a letter.
- * - Seats are taken by active and suspended members. Without a plan there is nothing to fill, so no limit. Fewer seats than members
- *   remove nobody; they keep others from joining. A plan that ended has no seats, and the next one begins with 25 unless it says
- *   otherwise. Plan and billing settings are for owners and admins.
- * - A membership of status `invited` is never written: who is invited has an invitation, not yet a place.
+ * - A member cannot be suspended in their home tenant or removed from it (409 `home_tenant`). The last active owner of a tenant stays (409
+ *   `last_owner`). Only owners change or appoint owners. Every other member may leave.
+ * - A second invitation to an address replaces the open one, whose link ends. An invitation is open for 14 days. If an account has verified
+ *   the address, it gets a notification too, without the token. An invitation does not end a suspension.
+ * - Active and suspended members take seats. Without a plan there is no limit. If a plan has fewer seats than members, the members stay, and
+ *   no one else can join. A canceled plan has no seats; the next plan begins with 25 by default. Owners and admins set plan and billing.
+ * - A membership never has the status `invited`: an invited person has an invitation instead.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"

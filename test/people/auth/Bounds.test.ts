@@ -57,7 +57,7 @@ describe("sign-ins of an account", () => {
   )
 
   scene(
-    "leave no rows once they have ended, however they end",
+    "leave no rows after each way to end",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const ends = {

@@ -115,7 +115,7 @@ describe("a credential", () => {
   )
 
   scene(
-    "is a user token for an hour, remembered or not",
+    "is valid for an hour, cached or not",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const { userToken } = yield* Credentials
@@ -130,7 +130,7 @@ describe("a credential", () => {
   )
 
   scene(
-    "stops within a minute of a membership",
+    "ends within a minute after its membership",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const { userToken } = yield* Credentials
@@ -150,7 +150,7 @@ describe("a credential", () => {
   )
 
   scene(
-    "is a deleted key at once here, and within a minute where another process deleted it",
+    "is refused at once after its deletion here, and within a minute after its deletion by another process",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const [here, there] = [yield* application(ada), yield* application(ada)]
@@ -168,7 +168,7 @@ describe("a credential", () => {
   )
 
   scene(
-    "is noted as used once a minute, however many come at once",
+    "is noted as used once a minute, even by concurrent calls",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const app = yield* application(ada)

@@ -24,7 +24,7 @@ const seconds = beginning / 1000
 
 describe("the identity of a provider's token", () => {
   test(
-    "is what the token says",
+    "has the claims of the token",
     Effect.gen(function* () {
       const { sign } = yield* Issuer
       const token = yield* sign({ sub: "s1", email: " Ada@Example.COM", email_verified: true, name: "Ada" })
@@ -39,7 +39,7 @@ describe("the identity of a provider's token", () => {
   )
 
   test(
-    "is none where the database would keep another: of U+0000, or half of a surrogate pair",
+    "is refused if the database could not store it: U+0000, or half of a surrogate pair",
     Effect.gen(function* () {
       const { sign } = yield* Issuer
       for (const sub of ["s\0", "s\ud800", ""]) {
@@ -50,7 +50,7 @@ describe("the identity of a provider's token", () => {
   )
 
   test(
-    "has a verified address only where somebody says so",
+    "has a verified address only if the provider or the configuration says so",
     Effect.gen(function* () {
       const { sign } = yield* Issuer
       const verified = (claims: object, trust_email?: boolean) =>
@@ -119,7 +119,7 @@ describe("the identity of a provider's token", () => {
   )
 
   test(
-    "is found by keys that are fetched once, and anew for an unknown one",
+    "is verified with keys that are fetched once, and again for an unknown key",
     Effect.gen(function* () {
       const { asked, rotate, sign, url } = yield* Issuer
       const providers = Layer.succeed(IdentityProviders, { google: { issuer: url, audiences: [audience] } })
@@ -205,7 +205,7 @@ describe("the identity of a provider's token", () => {
   }
 
   test(
-    "comes from the access token where there is nothing else, if that is one for us too",
+    "comes from the access token if there is no ID token, and its audience is ours",
     Effect.gen(function* () {
       const { sign, url } = yield* Issuer
       const providers = Layer.succeed(IdentityProviders, { google: { issuer: url, audiences: [audience] } })

@@ -24,7 +24,7 @@ const demanded = (): Record<string, unknown> => {
 }
 
 describe("a route that takes user tokens", () => {
-  it("demands a scope, the one of the contract", () => {
+  it("demands the scope of its contract", () => {
     const found = demanded()
     expect(Object.keys(found).length).toBeGreaterThan(60)
     for (const [route, demand] of Object.entries(found)) expect([route, demand]).toEqual([route, expect.any(String)])
@@ -52,7 +52,7 @@ describe("an application", () => {
     expect([grantOf(asked, false), grantOf(asked, true)]).toEqual([{ unknown: asked }, { unknown: asked }])
   })
 
-  it("of the operator's own gets all, and the page says so", () => {
+  it("of the operator gets every scope, and the consent page says so", () => {
     expect(grantOf("profile", true)).toEqual({ grant: "all" })
     expect(scopeText("all").split(" ")).toEqual(scopes)
     expect(fromRow(toRow("all"))).toBe("all")

@@ -14,7 +14,7 @@ const next = (answer: World.Answer): string => answer.body.result.refresh_token
 
 describe("signing in", () => {
   scene(
-    "answers tokens that anyone can verify by the published keys",
+    "answers tokens that the published keys verify",
     Effect.gen(function* () {
       const answer = yield* signIn("ada@example.com")
       expect(answer).toMatchObject({
@@ -84,7 +84,7 @@ describe("signing in", () => {
 
 describe("a refresh token", () => {
   scene(
-    "works once, at each of the three routes",
+    "works once, on each of the three routes",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       let token = ada.refresh_token
@@ -104,7 +104,7 @@ describe("a refresh token", () => {
   )
 
   scene(
-    "that comes back ends everything that followed from its sign-in, and nothing else",
+    "that comes back ends its sign-in and all its tokens, and no other sign-in",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const elsewhere = yield* person("ada@example.com")
@@ -117,7 +117,7 @@ describe("a refresh token", () => {
   )
 
   scene(
-    "is taken by exactly one of many that come at once, and then the family ends",
+    "works for one of many concurrent requests, and then its sign-in ends",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const answers = yield* Effect.all(
@@ -151,7 +151,7 @@ describe("a refresh token", () => {
   )
 
   scene(
-    "is dead on its seventh day to the millisecond",
+    "expires after seven days, to the millisecond",
     Effect.gen(function* () {
       const [one, two] = [yield* person("ada@example.com"), yield* person("ada@example.com")]
       yield* TestClock.adjust(7 * 86_400_000 - 1)
@@ -162,7 +162,7 @@ describe("a refresh token", () => {
   )
 
   scene(
-    "is bound to its client, and refused in the words of the specification",
+    "is bound to its client, and refused with the specification's texts",
     Effect.gen(function* () {
       const { refresh_token } = yield* person("ada@example.com")
       expect(yield* refresh(refresh_token, { client_id: "phone" })).toEqual(dead)
@@ -214,7 +214,7 @@ describe("a refresh token", () => {
   )
 
   scene(
-    "can be revoked, with all that followed; what is unknown is revoked already",
+    "can be revoked, with its sign-in; an unknown token is answered in the same way",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const revoke = (token: string) => ask("POST", "/v1/auth/revoke", { json: { token, token_type: "refresh_token" } })
@@ -233,7 +233,7 @@ describe("a refresh token", () => {
   )
 })
 
-describe("a sign-in that another process ended", () => {
+describe("a sign-in that another process has ended", () => {
   scene(
     "takes its access tokens with it within a minute",
     Effect.gen(function* () {

@@ -33,7 +33,7 @@ describe("signing keys", () => {
   )
 
   scene(
-    "are one key when many start at once",
+    "are one key if several processes start at once",
     Effect.gen(function* () {
       yield* World.sql("DELETE FROM tollgate_auth_signing_keys")
       const started = yield* Effect.all(
@@ -45,7 +45,7 @@ describe("signing keys", () => {
   )
 
   scene(
-    "can be several: the newest signs, all verify",
+    "can be several: the newest signs, and all verify",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const [old] = (yield* SigningKeys).published()
@@ -77,7 +77,7 @@ describe("signing keys", () => {
   )
 
   scene(
-    "retire when the last token that they signed has ended, and leave nothing behind",
+    "are deleted after their last token has expired",
     Effect.gen(function* () {
       const keys = yield* SigningKeys
       const tokens = yield* Tokens
@@ -108,7 +108,7 @@ describe("signing keys", () => {
   )
 
   scene(
-    "are of no use without the secret that sealed them",
+    "cannot be opened by another secret",
     Effect.gen(function* () {
       yield* SigningKeys
       const exit = yield* Effect.exit(

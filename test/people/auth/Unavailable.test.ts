@@ -54,7 +54,7 @@ const person = {
 } as const
 
 layer(world)("while the books cannot be written", (it) => {
-  it.effect("sign-ins, codes, clients and signing keys fail, and work again after it", () =>
+  it.effect("sign-ins, codes, clients and signing keys fail, and work again afterwards", () =>
     Effect.gen(function* () {
       const sessions = yield* Sessions
       const authorization = yield* Authorization

@@ -122,7 +122,7 @@ describe("a letter", () => {
     )
   )
 
-  it.scopedLive("is sent where nobody woke the loop for it: its commit was answered too late", () =>
+  it.scopedLive("is sent after a late commit that woke no loop", () =>
     inTown(({ outbox, pass, post, submit, until }) =>
       Effect.gen(function* () {
         // The loop has had its turn, and knows of nothing to do.
@@ -135,7 +135,7 @@ describe("a letter", () => {
     )
   )
 
-  it.scopedLive("of a key that was used before is not taken", () =>
+  it.scopedLive("with a used key is ignored", () =>
     inTown(({ caught, post, until }) =>
       Effect.gen(function* () {
         yield* post(toAda)
@@ -149,7 +149,7 @@ describe("a letter", () => {
     )
   )
 
-  it.scopedLive("that several nodes find due at once is sent by one of them", () =>
+  it.scopedLive("that several nodes find due is sent by one of them", () =>
     inTown(({ caught, outbox, submit, tried }) =>
       Effect.gen(function* () {
         const keys = ["1", "2", "3", "4"]
@@ -162,7 +162,7 @@ describe("a letter", () => {
     )
   )
 
-  it.scopedLive("stands nowhere in clear, and not at all once it has left", () =>
+  it.scopedLive("is stored sealed, and emptied once it has left", () =>
     inTown(({ fail, post, sql, until, pass }) =>
       Effect.gen(function* () {
         fail({ status: 451 })
@@ -177,7 +177,7 @@ describe("a letter", () => {
     )
   )
 
-  it.scopedLive("is tried again when the server says not now, at growing distances", () =>
+  it.scopedLive("is retried with growing pauses if the server says not now", () =>
     inTown(({ caught, fail, pass, post, sql, tried, until }) =>
       Effect.gen(function* () {
         fail({ status: 421, times: 2 })
@@ -196,7 +196,7 @@ describe("a letter", () => {
     )
   )
 
-  it.scopedLive("that is refused for good is not tried again", () =>
+  it.scopedLive("that is refused for good is not retried", () =>
     inTown(({ caught, fail, pass, post, tried, until }) =>
       Effect.gen(function* () {
         fail({ status: 550 })
@@ -210,7 +210,7 @@ describe("a letter", () => {
     )
   )
 
-  it.scopedLive("whose answer was lost is not sent a second time", () =>
+  it.scopedLive("whose answer was lost is not sent again", () =>
     inTown(({ fail, pass, post, tried, until }) =>
       Effect.gen(function* () {
         fail({ drop: true })
@@ -224,7 +224,7 @@ describe("a letter", () => {
     )
   )
 
-  it.scopedLive("that was being sent when the process ended is not sent a second time; one that waited is", () =>
+  it.scopedLive("that was being sent when the process ended is not sent again; a waiting letter is sent", () =>
     inTown(
       ({ caught, tried, until }) =>
         Effect.gen(function* () {
@@ -252,7 +252,7 @@ describe("the loop", () => {
     created_at: Date.now()
   })
 
-  it.scopedLive("gives up letters that cannot be read, and sends the others", () =>
+  it.scopedLive("fails letters that cannot be read, and sends the others", () =>
     inTown(
       ({ caught, post, sql, until }) =>
         Effect.gen(function* () {
@@ -279,7 +279,7 @@ describe("the loop", () => {
     )
   )
 
-  it.scopedLive("survives a letter that cannot be written, and takes it up again", () =>
+  it.scopedLive("survives a letter whose row cannot be written, and retries it", () =>
     inTown(({ caught, pass, post, sql, until }) =>
       Effect.gen(function* () {
         yield* Effect.provideService(
@@ -390,7 +390,7 @@ describe("rows of letters", () => {
   )
 })
 
-describe("what one account causes", () => {
+describe("letters of one account", () => {
   const ada = "acc_ada" as AccountId
   const by = (key: string, to: string): Letter => ({ ...toAda, key, to, caused_by: ada })
   const hours = 3_600_000

@@ -86,7 +86,7 @@ const lettersTo = (email: string) =>
 const letter = { subject: "A note", body: "to myself" }
 
 layer(over(room, "none"), { excludeTestServices: true })("a letter to oneself", (it) => {
-  it.effect("has left when its receipt is there, and costs what it costs", () =>
+  it.effect("has left before its receipt, and costs its price", () =>
     Effect.gen(function* () {
       const { caller, email } = yield* writer("ada", usd)
       const sent = yield* (yield* SelfMail).send({ caller, letter })
@@ -120,7 +120,7 @@ layer(over(room, "none"), { excludeTestServices: true })("a letter to oneself", 
     })
   )
 
-  it.effect("is charged though its writer leaves while it is on its way", () =>
+  it.effect("is charged if the caller is interrupted while it is sent", () =>
     Effect.gen(function* () {
       const { caller, email } = yield* writer("leaves", usd)
       yield* fault("mail", { delay_ms: 1_000 })
@@ -136,7 +136,7 @@ layer(over(room, "none"), { excludeTestServices: true })("a letter to oneself", 
     })
   )
 
-  it.effect("that cannot be paid, or has nowhere to go, is refused by its tag", () =>
+  it.effect("without credit or a verified address is refused by its tag", () =>
     Effect.gen(function* () {
       const { send } = yield* SelfMail
       const poor = yield* writer("poor", price - 1n)

@@ -184,7 +184,7 @@ describe("applications", () => {
   )
 
   scene(
-    "are the token's tenant's only",
+    "belong to the token's tenant only",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const bob = yield* person("bob@example.com")
@@ -207,7 +207,7 @@ describe("applications", () => {
   )
 })
 
-describe("in a tenant that people share", () => {
+describe("in a shared tenant", () => {
   const insufficient = {
     status: 403,
     body: { error: "your role in this tenant does not allow this", code: "insufficient_role" }
@@ -326,9 +326,9 @@ const moments = (steps: number) =>
       })
     : Effect.forEach(Array.from({ length: steps }), () => Effect.yieldNow(), { discard: true })
 
-describe("a key that is deleted by somebody who leaves meanwhile", () => {
+describe("a key whose deletion is interrupted", () => {
   scene(
-    "stops at once, or stays",
+    "ends at once, or stays",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const caller = { account_id: ada.account_id as AccountId, tenant_id: ada.tenant_id as TenantId }

@@ -75,7 +75,7 @@ const plain = [
 
 describe("an application", () => {
   scene(
-    "shows the limits that it has, and no field of those that it has not",
+    "shows its limits, and no fields for missing limits",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const { token } = ada
@@ -122,7 +122,7 @@ describe("an application", () => {
   )
 
   scene(
-    "may be limited in what makes sense",
+    "may be limited by valid values only",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const { token } = ada
@@ -156,7 +156,7 @@ describe("an application", () => {
   )
 
   scene(
-    "has spent what it spent before it was limited, in this month or in all",
+    "counts earlier charges against a new limit, of this month or of all time",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const [{ id }, another] = [yield* application(ada), yield* application(ada)]
@@ -196,7 +196,7 @@ describe("an application", () => {
   )
 
   scene(
-    "that is deleted leaves no limit, and its open calls end",
+    "that is deleted leaves no limit, and its open calls settle",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const { token } = ada
@@ -217,7 +217,7 @@ const again = person("ada@example.com")
 
 describe("a key that expires", () => {
   scene(
-    "is refused from that instant on, though it was used a moment before",
+    "is refused from that instant, even if it was used just before",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const { token } = ada
@@ -249,7 +249,7 @@ describe("a key that expires", () => {
 
 describe("a key with a list of models", () => {
   scene(
-    "says so of who calls, from the next call on",
+    "is passed on with the caller from the next call",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const { token } = ada

@@ -54,7 +54,7 @@ const person = (name: string) =>
 const tokenOf = ({ text }: Letter) => /\/invites\/(\S+)/.exec(text)![1]!
 
 describe("an organisation", () => {
-  it.effect("is made, joined by a letter up to its seats, and left by all but its last owner", () =>
+  it.effect("is created, joined by letter up to its seats, and left by all but its last owner", () =>
     Effect.gen(function* () {
       const organisations = yield* Organisations
       const letters = yield* Letters

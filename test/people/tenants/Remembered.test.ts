@@ -7,9 +7,9 @@ import { Effect, TestClock } from "effect"
 import { Credentials } from "../../../src/people/auth/Credentials.ts"
 import { application, ask, person, scene } from "../auth/World.ts"
 
-describe("who calls", () => {
+describe("the cached caller", () => {
   scene(
-    "by a key is one object until the key changes",
+    "by a key is the same object until the key changes",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const { api_key, id } = yield* application(ada)
@@ -31,7 +31,7 @@ describe("who calls", () => {
   )
 
   scene(
-    "by a token is one object for as long as the token is good",
+    "by a token is the same object while the token is valid",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const { keyOrToken } = yield* Credentials

@@ -84,7 +84,7 @@ describe("the first sign-in", () => {
   )
 
   scene(
-    "is one sign-in when twenty come at once",
+    "creates one account for twenty concurrent sign-ins",
     Effect.gen(function* () {
       const answers = yield* many(signIn("ada@example.com"))
       expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
@@ -97,7 +97,7 @@ describe("the first sign-in", () => {
   )
 
   scene(
-    "is one account when all have looked before the first has written",
+    "creates one account if all read before the first writes",
     Effect.gen(function* () {
       const { welcome } = yield* Tenants
       const [google, microsoft] = [
@@ -115,7 +115,7 @@ describe("the first sign-in", () => {
   )
 
   scene(
-    "is one account when the two providers come at once",
+    "creates one account if both providers sign in at once",
     Effect.gen(function* () {
       yield* Effect.all([many(signIn("ada@example.com")), many(signIn("ada@example.com", {}, "microsoft"))], {
         concurrency: "unbounded"
@@ -135,7 +135,7 @@ describe("the first sign-in", () => {
   )
 
   scene(
-    "gives nothing where there is nothing to give, and waits for nothing",
+    "grants nothing if the price list grants nothing",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const bob = yield* person("bob@example.com", { email_verified: false })
@@ -152,9 +152,9 @@ describe("the first sign-in", () => {
   )
 })
 
-describe("an address that nobody has verified", () => {
+describe("an unverified address", () => {
   scene(
-    "has an account without credit, which comes once with its first verified sign-in",
+    "creates an account without credit; the first verified sign-in grants it once",
     Effect.gen(function* () {
       const before = yield* person("ada@example.com", { email_verified: false })
       const pending = yield* ask("GET", "/v1/me", { token: before.token })
@@ -192,7 +192,7 @@ describe("an address that nobody has verified", () => {
   )
 
   scene(
-    "neither waits for its owner's sign-in nor walks in with it",
+    "does not take over the account of the verified address",
     Effect.gen(function* () {
       const waiting = yield* person("ada@example.com", { sub: "mallory", email_verified: false })
       const ada = yield* person("ada@example.com")
@@ -210,7 +210,7 @@ describe("an address that nobody has verified", () => {
   )
 
   scene(
-    "may be no address at all",
+    "may be missing",
     Effect.gen(function* () {
       const one = yield* person("", { sub: "one" })
       const two = yield* person("", { sub: "two" }, "microsoft")
@@ -222,7 +222,7 @@ describe("an address that nobody has verified", () => {
 
 describe("the same person", () => {
   scene(
-    "is who proves the same address by the other provider, however it is written",
+    "is the same account for the other provider with the same address, in any case",
     Effect.gen(function* () {
       const google = yield* person("ada@example.com")
       const microsoft = yield* person("ADA@example.com", { sub: "another" }, "microsoft")
@@ -233,7 +233,7 @@ describe("the same person", () => {
   )
 
   scene(
-    "is who their provider says, whatever address they have by now",
+    "is found by the provider's subject after a change of the address",
     Effect.gen(function* () {
       const before = yield* person("ada@example.com", { sub: "ada" })
       const after = yield* person("countess@example.com", { sub: "ada" })
@@ -247,7 +247,7 @@ describe("the same person", () => {
 
 describe("an account", () => {
   scene(
-    "is shown to its owner and to those who share a tenant with it",
+    "is shown to its owner and to accounts that share a tenant with it",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const bob = yield* person("bob@example.com")
@@ -271,7 +271,7 @@ describe("an account", () => {
   )
 
   scene(
-    "has memberships; those that have ended are absent",
+    "lists its memberships, except removed ones",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const bob = yield* person("bob@example.com")
@@ -300,7 +300,7 @@ describe("an account", () => {
   )
 
   scene(
-    "is asked for with a user token only",
+    "takes user tokens only",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const { api_key } = yield* World.application(ada)
