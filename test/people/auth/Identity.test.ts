@@ -1,4 +1,4 @@
-/** Tokens of identity providers, verified for real against an issuer on a port of its own. */
+/** Tokens of identity providers, verified against a real issuer on its own port. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, TestClock } from "effect"
 import { vi } from "vitest"
@@ -7,7 +7,7 @@ import { Identity, IdentityProviders } from "../../../src/upstream/identity/Iden
 import { audience, Issuer } from "../../support/Issuer.ts"
 import { beginning } from "./World.ts"
 
-/** The identity that a token proves, with the issuer behind `google`. */
+/** The identity of a token, with the issuer as `google`. */
 const verify = (id_token: string, settings: Partial<ProviderSettings> = {}) =>
   Effect.gen(function* () {
     const { url } = yield* Issuer
@@ -112,7 +112,7 @@ describe("the identity of a provider's token", () => {
       yield* TestClock.adjust("59 minutes")
       yield* verify(token)
       yield* TestClock.adjust("2 minutes")
-      // Clocks of two houses may differ by a minute.
+      // Clocks of two machines may differ by a minute.
       yield* TestClock.adjust("1 minute")
       expect(yield* Effect.flip(verify(token))).toMatchObject({ _tag: "IdentityRejected" })
     })
@@ -130,10 +130,10 @@ describe("the identity of a provider's token", () => {
         yield* verify
         expect(asked.get("/keys")).toBe(1)
         yield* rotate
-        // Soon after a fetch an unknown key asks nobody: else anyone could make us ask without end.
+        // Soon after a fetch an unknown key causes no request: otherwise clients could cause any number of requests.
         expect(yield* Effect.flip(verify)).toMatchObject({ _tag: "IdentityRejected" })
         expect(asked.get("/keys")).toBe(1)
-        // The library tells the time since its last fetch by the clock on the wall.
+        // The library measures the time since its last fetch by the system clock.
         vi.useFakeTimers({ toFake: ["Date"] })
         vi.advanceTimersByTime(6_000)
         yield* Effect.ensuring(
@@ -175,7 +175,7 @@ describe("the identity of a provider's token", () => {
           { concurrency: "unbounded" }
         )
         expect([asked.get(document), asked.get("/keys")]).toEqual([2, 1])
-        // What it said is better than nothing.
+        // The cached metadata is still used.
         yield* answerKeysWith(500)
         yield* TestClock.adjust("1 hour")
         expect((yield* many).length).toBe(50)

@@ -1,4 +1,4 @@
-/** What each route demands of an application's token, by the contract; and what an application gets that asks for a scope. */
+/** The scope that each route demands, and the scope that an application gets. */
 import { HttpApi, HttpApiMiddleware } from "@effect/platform"
 import { describe, expect, it } from "vitest"
 import { Api } from "../../../src/app/Api.ts"
@@ -28,7 +28,7 @@ describe("a route that takes user tokens", () => {
     const found = demanded()
     expect(Object.keys(found).length).toBeGreaterThan(60)
     for (const [route, demand] of Object.entries(found)) expect([route, demand]).toEqual([route, expect.any(String)])
-    // Calls, and what may be asked with an API key as well, are `calls`.
+    // Metered routes, and routes that take API keys too, demand `calls`.
     const others = Object.fromEntries(Object.entries(found).filter(([, demand]) => demand !== "calls"))
     expect(others).toEqual(demands)
   })

@@ -1,4 +1,4 @@
-/** Signing in, staying signed in and signing out, over HTTP and through time. */
+/** Sign-in, refresh and sign-out over HTTP. */
 import { describe, expect } from "@effect/vitest"
 import { Effect, TestClock } from "effect"
 import { createLocalJWKSet, decodeJwt, jwtVerify } from "jose"
@@ -137,7 +137,7 @@ describe("a refresh token", () => {
       const ada = yield* person("ada@example.com")
       const idle = yield* person("ada@example.com")
       let token = ada.refresh_token
-      // What is made on the 84th day has six days left, not seven.
+      // A token of the 84th day is valid for six days, not seven.
       for (let day = 6; day <= 84; day += 6) {
         yield* TestClock.adjust("6 days")
         token = next(yield* refresh(token))
@@ -177,7 +177,7 @@ describe("a refresh token", () => {
       const details = { field: "grant_type", rule: "refresh_token" }
       const unsupported = { status: 400, body: { error: "Unsupported grant_type: password", details } }
       expect(yield* refresh(refresh_token, { grant_type: "password" })).toEqual(unsupported)
-      // Another grant has no refresh token, and its text comes first all the same.
+      // Another grant type has no refresh token, and is refused by its own text.
       expect(yield* ask("POST", "/v1/auth/token", { json: { grant_type: "password" } })).toEqual(unsupported)
       expect(yield* ask("POST", "/v1/auth/token", { json: { client_id, grant_type: "refresh_token" } })).toMatchObject({
         status: 400,
@@ -186,7 +186,7 @@ describe("a refresh token", () => {
       for (const unknown of ["", "rt_", `rt_${"0".repeat(64)}`, "svc-prod-x", "a.b.c"]) {
         expect(yield* refresh(unknown)).toEqual(dead)
       }
-      // None of that has spent it.
+      // These requests have not spent it.
       expect((yield* refresh(refresh_token)).status).toBe(200)
     })
   )
@@ -205,7 +205,7 @@ describe("a refresh token", () => {
       yield* World.join(ada.account_id, bob.tenant_id)
       const there = yield* refresh(ada.refresh_token, { tenant_id: bob.tenant_id })
       expect(decodeJwt(there.body.result.access_token)).toMatchObject({ sub: ada.account_id, tenant_id: bob.tenant_id })
-      // It stays there until it is told otherwise.
+      // The tenant stays until a request names another.
       const still = yield* refresh(next(there))
       expect(decodeJwt(still.body.result.access_token)).toMatchObject({ tenant_id: bob.tenant_id })
       const home = yield* refresh(next(still), { tenant_id: ada.tenant_id })

@@ -1,4 +1,4 @@
-/** Contact messages: how long they are stored. */
+/** The retention of contact messages. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { expect, it } from "@effect/vitest"
 import { Effect, Layer, TestClock } from "effect"

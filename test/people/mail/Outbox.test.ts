@@ -1,4 +1,4 @@
-/** Letters from the transaction that is their cause to a real mail server, and everything that can go wrong on the way. */
+/** Letters from their transaction to a real mail server, and every failure on the way. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { describe, expect, it } from "@effect/vitest"
 import { Context, Effect, Layer, Logger } from "effect"
@@ -32,14 +32,14 @@ interface Town {
   readonly tried: () => number
   readonly sql: SqlClient
   readonly port: MailContract
-  /** Waits until a letter has the status; the test's own time limit is the only one. */
+  /** Waits until a letter has the status. Only the test's timeout ends it. */
   readonly until: (key: string, status: string) => Effect.Effect<void>
 }
 
 const books = Layer.provideMerge(TestDatabase.writer, TestDatabase.sql)
 const secret = DeploymentSecret.layer(new Uint8Array(32).fill(7))
 
-/** A post office and a mail server, over one clock. */
+/** An outbox and a mail server with one clock. */
 const inTown = <A>(
   story: (town: Town) => Effect.Effect<A, unknown, Scope.Scope>,
   before: (sql: SqlClient) => Effect.Effect<unknown, unknown> = () => Effect.void
@@ -95,7 +95,7 @@ const inTown = <A>(
 
 const realPause = Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 5)))
 
-/** Waits until so many attempts have been made, and the letter waits for the next. */
+/** Waits until the letter has had this number of attempts and waits for the next. */
 const attempts = (sql: SqlClient, count: number): Effect.Effect<void> =>
   Effect.flatMap(
     sql`SELECT 1 FROM tollgate_mail_outbox WHERE attempts = ${count} AND status = 'waiting'`.pipe(Effect.orDie),
@@ -125,7 +125,7 @@ describe("a letter", () => {
   it.scopedLive("is sent after a late commit that woke no loop", () =>
     inTown(({ outbox, pass, post, submit, until }) =>
       Effect.gen(function* () {
-        // The loop has had its turn, and knows of nothing to do.
+        // The loop has had its turn, and waits.
         yield* post({ ...toAda, key: "transfer/0/1" })
         yield* until("transfer/0/1", "sent")
         yield* submit(yield* outbox.letter(toAda))
@@ -413,7 +413,7 @@ describe("letters of one account", () => {
         const [code, wait] = yield* room("x@y.z")
         expect([code, Number(wait) > 23 * 3_600]).toEqual(["too_many_letters", true])
         expect(yield* room("other@y.z")).toBe("room")
-        // However many come at once.
+        // Concurrent letters count too.
         const many = yield* Effect.all(
           Array.from({ length: 20 }, (_, i) => required(`many ${i}`, `${i}@y.z`)),
           { concurrency: "unbounded" }
@@ -421,10 +421,10 @@ describe("letters of one account", () => {
         expect(many.filter((one) => one === "taken").length).toBe(2)
         const [, soon] = yield* room("other@y.z")
         expect(Number(soon) > 3_500 && Number(soon) <= 3_600).toBe(true)
-        // Left out, and nothing refused.
+        // The letter is left out, and its transaction succeeds.
         yield* Effect.flatMap(outbox.letter(by("extra", "other@y.z")), submit)
         expect(yield* sql`SELECT 1 FROM tollgate_mail_outbox WHERE key = 'extra'`).toEqual([])
-        // Somebody else, and the service itself, are not in question.
+        // Other accounts and the service itself have their own limits.
         yield* Effect.flatMap(
           outbox.requiredLetter({ ...by("bob", "x@y.z"), caused_by: "acc_bob" as AccountId }),
           submit

@@ -1,4 +1,4 @@
-/** Mail to oneself as a program sends it, without HTTP: to the sandbox's mailbox, charged as Nano, refused by tag. */
+/** Mail to oneself from a program, without HTTP: to the sandbox's mailbox, charged as Nano, refused by tag. */
 import { expect, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { layer as layerSecret } from "../../../src/storage/secret/DeploymentSecret.ts"
@@ -40,7 +40,7 @@ const room = SelfMail.layer.pipe(
   Layer.provide(mailbox)
 )
 
-/** A caller with so much, whose address is verified unless it is said otherwise. */
+/** A caller with this balance and a verified address by default. */
 const writer = Effect.fnUntraced(function* (name: string, balance: bigint, email_verified = true) {
   const { welcome } = yield* Tenants
   const { submit } = yield* Writer

@@ -1,4 +1,4 @@
-/** Mail to oneself when the mail server refuses it: for good, and only for now. */
+/** Mail to oneself if the mail server refuses it for good, or for now. */
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { lettersTo } from "../../support/mail.ts"
 import { start } from "../../support/Service.ts"

@@ -1,4 +1,4 @@
-/** Notifications of an account: how many it keeps. */
+/** The number of notifications that an account keeps. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, TestClock } from "effect"
 import type { AccountId } from "../../../src/kernel/Ids.ts"

@@ -1,4 +1,4 @@
-/** Applications over HTTP: made, listed, renamed, deleted; the key shown once. */
+/** Applications over HTTP: created, listed, renamed, deleted; their keys and bounds. */
 import { describe, expect } from "@effect/vitest"
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect, Fiber, TestClock } from "effect"
@@ -200,7 +200,7 @@ describe("applications", () => {
       expect(yield* ask("GET", `${at}/${app.id}`, { token })).toEqual(mismatch)
       expect(yield* ask("PATCH", `${at}/${app.id}`, { token, json: { name: "x" } })).toEqual(mismatch)
       expect(yield* ask("DELETE", `${at}/${app.id}`, { token })).toEqual(mismatch)
-      // Nor is one found by its id under another tenant.
+      // An application is not found under another tenant.
       expect(yield* ask("GET", `/v1/tenants/${ada.tenant_id}/applications/${app.id}`, { token })).toEqual(notFound)
       expect(yield* ask("DELETE", `/v1/tenants/${ada.tenant_id}/applications/${app.id}`, { token })).toEqual(notFound)
     })
@@ -277,7 +277,7 @@ describe("limits that an owner or admin has set on a member's key", () => {
       const mayNot = (json: object) =>
         Effect.map(change(token, json), (answer) => expect([json, answer]).toEqual([json, insufficient]))
 
-      // Limits of their own are theirs.
+      // A member may loosen their own limits.
       yield* may({ spending_limit_usd: 1, expires_at: "2026-05-01T00:00:00Z", allowed_models: ["small"] })
       yield* may({ spending_limit_usd: null, expires_at: null, allowed_models: null })
 
@@ -286,7 +286,7 @@ describe("limits that an owner or admin has set on a member's key", () => {
       yield* mayNot({ spending_limit_usd: null })
       yield* mayNot({ name: "x", spending_limit_usd: 11, spending_limit_period: "month" })
       yield* may({ spending_limit_usd: 4 })
-      // What the member set, the member changes, up to what was set on them.
+      // The member changes their own limits within the manager's limits.
       yield* may({ spending_limit_usd: 10 })
       yield* may({ spending_limit_period: "total" })
       yield* mayNot({ spending_limit_usd: 11 })
@@ -306,19 +306,19 @@ describe("limits that an owner or admin has set on a member's key", () => {
       const shown = yield* change(token, { name: "z" })
       expect(shown.body.result).toMatchObject({ name: "z", spending_limit_usd: 10, allowed_models: ["small"] })
 
-      // Who lifts them lets go of them.
+      // A manager who removes a limit gives it back to the member.
       yield* change(ada.token, { spending_limit_usd: null, expires_at: null, allowed_models: null })
       yield* may({ spending_limit_usd: 100, allowed_models: ["huge"], expires_at: "2027-01-01T00:00:00Z" })
       yield* change(ada.token, { spending_limit_usd: 1 })
       yield* mayNot({ spending_limit_usd: 2 })
-      // A member who has become an admin lifts them.
+      // A member who has become an admin removes them.
       yield* sql("UPDATE tollgate_tenants_memberships SET role = 'admin' WHERE account_id = ?", [bob.account_id])
       yield* may({ spending_limit_usd: 2 })
     })
   )
 })
 
-/** Lets so much of a deletion happen: steps of fibers, or of the loop that waits for a server's answers. */
+/** Lets this many steps of a deletion happen: steps of fibers, or of the event loop on PostgreSQL. */
 const moments = (steps: number) =>
   TestDatabase.isPostgres
     ? Effect.promise(async () => {
@@ -345,7 +345,7 @@ describe("a key whose deletion is interrupted", () => {
         const deleting = yield* Effect.fork(applications.remove({ caller, application_id: id as ApplicationId }))
         yield* moments(steps)
         const left = yield* Fiber.interrupt(deleting)
-        // Behind whatever was handed in.
+        // After everything that was submitted.
         yield* submit({ postings: [], statements: [] })
         const rows = yield* sql`SELECT 1 FROM tollgate_tenants_applications WHERE id = ${id}`
         const works = (yield* applications.callerOf(api_key)) !== undefined

@@ -1,4 +1,4 @@
-/** Organisations as an embedder calls them: without HTTP, and with letters that a test reads. */
+/** Organisations without HTTP, with letters that the test reads. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { describe, expect, it } from "@effect/vitest"
 import { Context, Effect, Layer, TestClock } from "effect"
@@ -12,7 +12,7 @@ import { Organisations } from "../../../src/people/tenants/Organisations.ts"
 import { Tenants } from "../../../src/people/tenants/Tenants.ts"
 import * as TestDatabase from "../../support/database.ts"
 
-/** The letters that were written, the last one last. */
+/** The letters in the order of writing. */
 class Letters extends Context.Tag("test/Letters")<Letters, Array<Letter>>() {}
 
 const mailbox = Layer.effect(
@@ -121,7 +121,7 @@ describe("an organisation", () => {
         ([row]) => row!.n
       )
       yield* invite("first")
-      // Each of these revokes the one before.
+      // Each invitation revokes the previous one.
       for (let i = 0; i < 510; i++) {
         yield* TestClock.adjust("1 millis")
         yield* invite("bob")

@@ -1,6 +1,6 @@
 /**
- * Who calls is read again each minute, and stays the same object as long as nothing has changed: what is known by it, here and on the
- * writer's thread, would else be remembered once more with each minute.
+ * A cached caller is read again each minute, and stays the same object while nothing has changed: other caches, here and on the writer's
+ * thread, are keyed by that object.
  */
 import { describe, expect } from "@effect/vitest"
 import { Effect, TestClock } from "effect"

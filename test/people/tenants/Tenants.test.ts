@@ -1,4 +1,4 @@
-/** Accounts, their home tenants and their signup credit: made once, whatever races. */
+/** Accounts, home tenants and signup credit: created once, also by concurrent sign-ins. */
 import { describe, expect } from "@effect/vitest"
 import { Effect } from "effect"
 import { billingAccountOf } from "../../../src/kernel/Ids.ts"
@@ -169,7 +169,7 @@ describe("an unverified address", () => {
       expect([after.account_id, after.tenant_id]).toEqual([before.account_id, before.tenant_id])
       expect(yield* credits(after.tenant_id)).toEqual(given(after.account_id))
       expect(yield* counts).toEqual([1, 1, 1, 1, 1, 2])
-      // Neither does a later one without take it back, nor one with give it again.
+      // A later sign-in takes the credit neither back nor gives it again.
       yield* person("ada@example.com", { email_verified: false })
       const { body } = yield* ask("GET", "/v1/me", { token: (yield* person("ada@example.com")).token })
       expect(body.result.verification).toEqual({ email_verified: true, signup_grant: "claimed", grant_amount: 7 })
@@ -182,7 +182,7 @@ describe("an unverified address", () => {
     "brings its credit once, whichever of many addresses is verified first",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com", { sub: "ada", email_verified: false })
-      // Without the wait for a signature between them, so that all have looked before the first has written.
+      // No signature is awaited in between, so all read before the first writes.
       const { welcome } = yield* Tenants
       const identities = Array.from({ length: 20 }, (_, i) => identityOf("ada", `ada${i}@example.com`))
       yield* Effect.forEach(identities, welcome, { concurrency: "unbounded" })
@@ -201,7 +201,7 @@ describe("an unverified address", () => {
       expect(yield* credits(waiting.tenant_id)).toEqual([])
       expect(yield* credits(late.tenant_id)).toEqual([])
       expect(yield* credits(ada.tenant_id)).toEqual(given(ada.account_id))
-      // Even when it is verified one day: the address is an account's already.
+      // Even after it is verified: another account has the address.
       const again = yield* person("ada@example.com", { sub: "mallory" })
       expect(again.account_id).toBe(waiting.account_id)
       expect(yield* credits(again.tenant_id)).toEqual([])
@@ -238,7 +238,7 @@ describe("the same person", () => {
       const before = yield* person("ada@example.com", { sub: "ada" })
       const after = yield* person("countess@example.com", { sub: "ada" })
       expect(after.account_id).toBe(before.account_id)
-      // The same subject of another provider is somebody else.
+      // The same subject at another provider is another person.
       const other = yield* person("bob@example.com", { sub: "ada" }, "microsoft")
       expect(other.account_id).not.toBe(before.account_id)
     })
