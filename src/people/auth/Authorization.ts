@@ -107,9 +107,9 @@ export interface AuthorizationContract {
   readonly check: (
     request: AuthorizationRequest
   ) => Effect.Effect<ConsentRequest, ClientIdRequired | ClientIdNotFound | InvalidRequest | InvalidScope>
-  /** The person consents: answers a code that works once, within a minute. */
+  /** The person consents: answers a code that works once, within a minute. The ID token repeats `auth_time` (milliseconds). */
   readonly consent: (
-    person: Pick<Caller, "account_id" | "tenant_id">,
+    person: Pick<Caller, "account_id" | "tenant_id"> & { readonly auth_time?: number },
     request: ConsentRequest
   ) => Effect.Effect<string, BooksUnavailable>
   /** Exchanges a code, a device code or a refresh token for tokens. */

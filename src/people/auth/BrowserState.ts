@@ -38,6 +38,9 @@ export interface VerifiedPerson extends Omit<SignedIn, "kind"> {
   readonly room?: "console"
   readonly page: string
 }
+/** The time at which the person signed in, in milliseconds. */
+export const signedInAt = ({ until }: SignedIn): number => until - Duration.toMillis(lifetime)
+
 type Sealed = SignedIn | PendingSignIn | ProviderState | VerifiedPerson
 
 export const make = (secret: DeploymentSecretContract, public_url: string) => {

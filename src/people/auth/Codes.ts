@@ -32,13 +32,15 @@ export interface Code {
   readonly challenge: string
   readonly scope: string
   readonly nonce: string | null
+  /** The time of the person's sign-in; null if it is not known. */
+  readonly auth_time: number | null
   readonly expires_at: number
   readonly used_at: number | null
 }
 
 export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentSecretContract) => {
   const issue: AuthorizationContract["consent"] = Effect.fn("Authorization.consent")(function* (person, request) {
-    const { account_id, tenant_id } = person
+    const { account_id, auth_time = null, tenant_id } = person
     const now = yield* Clock.currentTimeMillis
     const code = `oc_${randomBytes(32).toString("hex")}`
     const row: Omit<Code, "used_at"> = {
@@ -50,6 +52,7 @@ export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentS
       challenge: request.challenge,
       scope: toRow(request.grant),
       nonce: request.nonce ?? null,
+      auth_time,
       expires_at: now + lifetime
     }
     const surplus = sql`SELECT hash FROM tollgate_auth_codes WHERE account_id = ${account_id}
@@ -64,7 +67,8 @@ export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentS
   })
 
   const find = (code: string): Effect.Effect<Code | undefined> =>
-    sql<Code>`SELECT hash, client_id, redirect_uri, account_id, tenant_id, challenge, scope, nonce, expires_at, used_at
+    sql<Code>`SELECT hash, client_id, redirect_uri, account_id, tenant_id, challenge, scope, nonce, auth_time,
+        expires_at, used_at
       FROM tollgate_auth_codes WHERE hash = ${secret.hash("authorization_code", code)}`.pipe(
       Effect.orDie,
       Effect.map(([row]) => row)

@@ -140,7 +140,7 @@ const metadataOf = (public_url: string) => ({
   userinfo_endpoint: `${public_url}/v1/auth/oauth/userinfo`,
   jwks_uri: `${public_url}/.well-known/jwks.json`,
   scopes_supported: scopes,
-  claims_supported: ["iss", "sub", "aud", "iat", "exp", "nonce", "email", "email_verified", "name"],
+  claims_supported: ["iss", "sub", "aud", "iat", "exp", "auth_time", "nonce", "email", "email_verified", "name"],
   response_types_supported: ["code"],
   response_modes_supported: ["query"],
   grant_types_supported: ["authorization_code", "refresh_token", deviceGrant],
@@ -149,7 +149,10 @@ const metadataOf = (public_url: string) => ({
   revocation_endpoint_auth_methods_supported: ["none"],
   subject_types_supported: ["public"],
   id_token_signing_alg_values_supported: ["ES256"],
-  authorization_response_iss_parameter_supported: true
+  authorization_response_iss_parameter_supported: true,
+  request_parameter_supported: false,
+  request_uri_parameter_supported: false,
+  claims_parameter_supported: false
 })
 
 const consentable = ({ client, grant, redirect_uri, scope, state }: ConsentRequest) => ({

@@ -45,15 +45,15 @@ export const exchanging = (dependencies: Dependencies): AuthorizationContract["e
 /** Opens the application's sign-in in one transaction with `spend`; answers `undefined` if the code was spent before. */
 const open = Effect.fnUntraced(function* (
   { sessions, tenants, tokens }: Dependencies,
-  code: Pick<Code, "account_id" | "tenant_id" | "client_id" | "scope" | "nonce">,
+  code: Pick<Code, "account_id" | "tenant_id" | "client_id" | "scope" | "nonce" | "auth_time">,
   spend: (family: string) => Statement
 ): Effect.fn.Return<Exchanged | undefined, BooksUnavailable> {
-  const { account_id, client_id, nonce, tenant_id } = code
+  const { account_id, auth_time, client_id, nonce, tenant_id } = code
   const grant = fromRow(code.scope)
   const pair = yield* sessions.openBeside({ account_id, tenant_id, client_id, team_first: true, grant }, spend)
   if (pair === undefined || !includes(grant, "openid")) return pair
   const { sub: _, ...who } = yield* userInfoBy(tenants)(account_id)
-  return { ...pair, id_token: yield* tokens.signId({ account_id, client_id, nonce, ...who }) }
+  return { ...pair, id_token: yield* tokens.signId({ account_id, client_id, nonce, auth_time, ...who }) }
 })
 
 // ---- authorization codes ------------------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ const byDevice = Effect.fnUntraced(function* (
   if (yield* tenants.isSuspended(account_id)) {
     return yield* OAuthRefusal.of("access_denied", new AccountSuspended().body.error)
   }
-  const code = { account_id, tenant_id, client_id, scope: row.scope, nonce: null }
+  const code = { account_id, tenant_id, client_id, scope: row.scope, nonce: null, auth_time: null }
   const tokens = yield* open(dependencies, code, (family) => devices.spend(row, family, now))
   // Of two requests at once, the other one has the tokens.
   return tokens ?? (yield* invalidGrant())

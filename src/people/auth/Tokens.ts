@@ -29,6 +29,8 @@ export interface IdToken {
   readonly account_id: AccountId
   readonly client_id: string
   readonly nonce: string | null
+  /** The time of the person's sign-in, in milliseconds; null if it is not known. */
+  readonly auth_time: number | null
   readonly email: string
   readonly email_verified: boolean
   readonly name: string
@@ -55,6 +57,8 @@ export class Tokens extends Context.Tag("tollgate/auth/Tokens")<Tokens, TokensCo
   static readonly layer = Layer.suspend(() => Layer.effect(Tokens, make))
 }
 
+const toSeconds = (millis: number): number => Math.floor(millis / 1000)
+
 const make = Effect.gen(function* () {
   const keys = yield* SigningKeys
   // The `iss` claim. Verification relies on our keys instead, so a change of `public_url` signs no person out.
@@ -67,7 +71,7 @@ const make = Effect.gen(function* () {
     claims: JWTPayload,
     lifetime: Duration.Duration
   ) {
-    const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+    const now = toSeconds(yield* Clock.currentTimeMillis)
     const { key, kid } = keys.current()
     const jwt = new SignJWT(claims)
       .setProtectedHeader({ alg: algorithm, kid, typ })
@@ -87,9 +91,10 @@ const make = Effect.gen(function* () {
     return signed(accessType, account_id, client_id, claims, lifetime)
   })
 
-  const signId = Effect.fn("Tokens.signId")(({ account_id, client_id, nonce, ...who }: IdToken) =>
-    signed("JWT", account_id, client_id, { ...who, ...(nonce !== null && { nonce }) }, accessLifetime)
-  )
+  const signId = Effect.fn("Tokens.signId")(({ account_id, auth_time, client_id, nonce, ...who }: IdToken) => {
+    const signIn = { ...(nonce !== null && { nonce }), ...(auth_time !== null && { auth_time: toSeconds(auth_time) }) }
+    return signed("JWT", account_id, client_id, { ...who, ...signIn }, accessLifetime)
+  })
 
   const verify = Effect.fnUntraced(function* (jwt: string) {
     const key = yield* Effect.try({ try: () => decodeProtectedHeader(jwt).kid, catch: () => new InvalidToken() }).pipe(

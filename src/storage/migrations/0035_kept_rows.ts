@@ -1,11 +1,13 @@
 /**
- * Bounds on the rows of an account: indexes that find its oldest rows, and the end of rows that no request reads. A sign-in that has ended is
+ * Bounds on the rows of an account: indexes that find its oldest rows, and the end of rows that no request reads. Codes get `auth_time`. A sign-in that has ended is
  * deleted from now on.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 const steps = [
+  // The time of the person's sign-in, for the ID token.
+  `ALTER TABLE tollgate_auth_codes ADD COLUMN auth_time INTEGER`,
   `DELETE FROM tollgate_auth_refresh_tokens
     WHERE family_id IN (SELECT id FROM tollgate_auth_families WHERE revoked_at IS NOT NULL)`,
   `DELETE FROM tollgate_auth_families WHERE revoked_at IS NOT NULL`,

@@ -679,6 +679,8 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
   ],
   // A sign-in that has ended is deleted from now on. Nodes of an earlier version beside this one still mark theirs.
   "0013_kept_rows": [
+    // The time of the person's sign-in, for the ID token.
+    `ALTER TABLE tollgate_auth_codes ADD COLUMN auth_time bigint`,
     `DELETE FROM tollgate_auth_refresh_tokens
       WHERE family_id IN (SELECT id FROM tollgate_auth_families WHERE revoked_at IS NOT NULL)`,
     `DELETE FROM tollgate_auth_families WHERE revoked_at IS NOT NULL`
