@@ -209,6 +209,7 @@ const references: Readonly<Record<string, string>> = {
   Bytes: "a limit: bytes of bodies",
   CommitLimit: "a limit: how long a commit may take",
   ContactEmail: "messages are stored whether they are mailed or not",
+  ContactKeptDays: "a limit: how long messages are stored",
   CreationPatience: "a limit: how long an answer waits for its images",
   CurrentSandbox: "absent, there are no levers",
   ImagePatience: "a limit: how long an answer waits for its images",

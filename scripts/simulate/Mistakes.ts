@@ -339,13 +339,17 @@ export const mistakes: ReadonlyArray<Mistake> = [
   mistake(
     "interrupted-letters",
     "letters that were on their way when the process ended are given up",
-    ["people/mail/Outbox.ts", "yield* delivery.endInterrupted(Number.MAX_SAFE_INTEGER)", "yield* Effect.void"],
-    ["people/mail/Outbox.ts", "yield* delivery.endInterrupted(now - handOverMax)", "yield* Effect.void"],
+    [
+      "people/mail/Outbox.ts",
+      "yield* Delivery.endInterrupted(dependencies, Number.MAX_SAFE_INTEGER)",
+      "yield* Effect.void"
+    ],
+    ["people/mail/Outbox.ts", "yield* Delivery.endInterrupted(dependencies, now - handOverMax)", "yield* Effect.void"],
     // Nor does it wake for them.
     [
       "people/mail/Outbox.ts",
-      "AS due_at\n        FROM tollgate_mail_outbox WHERE status IN ('waiting', 'sending')",
-      "AS due_at\n        FROM tollgate_mail_outbox WHERE status = 'waiting'"
+      "AS due_at\n    FROM tollgate_mail_outbox WHERE status IN ('waiting', 'sending')",
+      "AS due_at\n    FROM tollgate_mail_outbox WHERE status = 'waiting'"
     ]
   ),
   mistake(
@@ -353,13 +357,13 @@ export const mistakes: ReadonlyArray<Mistake> = [
     "an account is made once, whoever signs in beside it",
     [
       "people/tenants/Welcome.ts",
-      "VALUES (${provider}, ${subject}, ${account}, ${email}) ON CONFLICT DO NOTHING RETURNING account_id`,\n      1",
+      "VALUES (${provider}, ${subject}, ${account}, ${email}) ON CONFLICT DO NOTHING RETURNING account_id`,\n    1",
       "VALUES (${provider}, ${subject}, ${account}, ${email}) ON CONFLICT DO NOTHING RETURNING account_id`"
     ],
     [
       "people/tenants/Welcome.ts",
-      "${verified && grant > 0n ? now : null}, ${now}, ${now}) ON CONFLICT DO NOTHING RETURNING id`,\n          1",
-      "${verified && grant > 0n ? now : null}, ${now}, ${now}) ON CONFLICT DO NOTHING RETURNING id`"
+      "${granted_at}, ${now}, ${now}) ON CONFLICT DO NOTHING RETURNING id`,\n        1",
+      "${granted_at}, ${now}, ${now}) ON CONFLICT DO NOTHING RETURNING id`"
     ]
   ),
   mistake(

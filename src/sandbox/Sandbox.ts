@@ -166,7 +166,14 @@ export const make = ({
           web_clients: [{ client_id: service_client_id, name: "Sandbox Website" }],
           contact_email: "operator@tollgate.localhost",
           // Tests sign in many people a minute.
-          rate_limits: { sign_in: 1_000, token: 1_000, authorize: 1_000, client_token: 60, contact: 60 },
+          rate_limits: {
+            sign_in: 1_000,
+            token: 1_000,
+            authorize: 1_000,
+            client_token: 60,
+            contact: 60,
+            contact_per_day: 1_000
+          },
           prices: { default_new_credits: 5, default_registration_credits: 1 }
         })
     }

@@ -312,6 +312,7 @@ describe("openid", () => {
         name: "grace",
         iat: expect.any(Number),
         exp: expect.any(Number),
+        auth_time: expect.any(Number),
         jti: expect.any(String)
       })
       expect(tokens.scope).toBe("openid profile email calls")

@@ -43,4 +43,19 @@ describe("a limit", () => {
       yield* take("token", from("2001:db8::1"))
     }).pipe(Effect.provide(RateLimits.layer), Effect.provideService(RateLimitsConfig, settings))
   )
+
+  it.effect("on contact messages holds for a day", () =>
+    Effect.gen(function* () {
+      const { take } = yield* RateLimits
+      for (let i = 0; i < 20; i++) {
+        yield* take("contact_per_day", from("203.0.113.7"))
+        yield* TestClock.adjust("1 minute")
+      }
+      expect((yield* Effect.flip(take("contact_per_day", from("203.0.113.7")))).retry_after).toBe(86_400 - 20 * 60)
+      yield* take("contact_per_day", from("203.0.113.8"))
+      yield* take("contact", from("203.0.113.7"))
+      yield* TestClock.adjust("1 day")
+      yield* take("contact_per_day", from("203.0.113.7"))
+    }).pipe(Effect.provide(RateLimits.layer), Effect.provideService(RateLimitsConfig, settings))
+  )
 })

@@ -83,7 +83,7 @@ export type { ClientToken, ClientTokenRequest, ContactMessage } from "../../peop
 export type { Contacts, ContactsContract } from "../../people/contact/Contacts.ts"
 export type { HeldClientToken, HeldClientTokenFacts } from "../../people/contact/HeldClientToken.ts"
 export type * from "../../people/contact/Problems.ts"
-export type { ContactEmail } from "../../people/contact/Settings.ts"
+export type { ContactEmail, ContactKeptDays } from "../../people/contact/Settings.ts"
 export type { DecisionAnswer, DecisionRequest } from "../../calls/decisions/Decision.ts"
 export type {
   Decision,

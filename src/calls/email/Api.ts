@@ -9,7 +9,7 @@ import { ApiKey } from "../../people/credentials/Security.ts"
 import { IdempotencyRefusal } from "../../http/idempotency/Problems.ts"
 import { Envelope } from "../../kernel/Envelope.ts"
 import { SelfLetter, SelfLetterSent } from "../../people/mail/Letter.ts"
-import { EmailNotVerified, LetterRefused, MailUnavailable } from "../../people/mail/Problems.ts"
+import { EmailNotVerified, LetterRefused, MailUnavailable, TooManyLetters } from "../../people/mail/Problems.ts"
 
 export class MailApi extends HttpApiGroup.make("mail")
   .add(
@@ -26,6 +26,7 @@ export class MailApi extends HttpApiGroup.make("mail")
   .addError(EmailNotVerified)
   .addError(MailUnavailable)
   .addError(LetterRefused)
+  .addError(TooManyLetters)
   .addError(GateRefusal)
   .addError(IdempotencyRefusal)
   .middleware(ApiKey) {}

@@ -19,6 +19,7 @@ import type { SelfLetter } from "../../people/mail/Letter.ts"
 import { messageId } from "../../people/mail/Delivery.ts"
 import { Outbox } from "../../people/mail/Outbox.ts"
 import { EmailNotVerified, LetterRefused, MailUnavailable } from "../../people/mail/Problems.ts"
+import type { TooManyLetters } from "../../people/mail/Problems.ts"
 import { LetterPrice } from "../../people/mail/Settings.ts"
 
 /** A letter that the mail server has taken, or that waits in the outbox. */
@@ -36,7 +37,7 @@ export interface SelfMailContract {
     readonly caller: Caller
     readonly letter: SelfLetter
     readonly beside?: Claim["beside"]
-  }) => Effect.Effect<SentLetter, MailUnavailable | EmailNotVerified | LetterRefused | GateRefusal>
+  }) => Effect.Effect<SentLetter, MailUnavailable | EmailNotVerified | LetterRefused | TooManyLetters | GateRefusal>
 }
 
 export class SelfMail extends Context.Tag("tollgate/mail/SelfMail")<SelfMail, SelfMailContract>() {

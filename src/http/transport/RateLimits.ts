@@ -1,9 +1,10 @@
 /**
- * How often one address may knock where an anonymous or a guessing caller could hurt: so many times a minute, counted in whole
- * minutes of the service's clock. Counters live in memory; a restart forgives.
+ * Per-address rate limits for routes that need no account. Counters live in memory; a restart resets them.
  *
  * Where the specification is silent:
- * - Limits by address count in whole minutes of the clock, in memory, and only trust `X-Forwarded-For` where the configuration says so.
+ * - Rate limits count in whole minutes of the clock, and contact messages in whole days (UTC) too, in memory. They trust `X-Forwarded-For`
+ *   only if the configuration says so.
+ * - An address may send 20 contact messages a day (`contact_per_day`); one more is 429 `rate_limited`.
  */
 import type { HttpServerRequest } from "@effect/platform"
 import { Clock, Context, Effect, Layer, Option, Schema } from "effect"
@@ -11,17 +12,19 @@ import { isIPv6 } from "node:net"
 import { Count } from "../../kernel/Setting.ts"
 import { RateLimited } from "../contract/Problems.ts"
 
-const perMinute = (preset: number) => Schema.optionalWith(Count, { default: () => preset })
+const limit = (preset: number) => Schema.optionalWith(Count, { default: () => preset })
 
-/** Calls a minute and address. */
+/** Requests per minute from one address. */
 export const RateLimitSettings = Schema.Struct({
-  sign_in: perMinute(60),
-  token: perMinute(120),
+  sign_in: limit(60),
+  token: limit(120),
   /** The pages of the OAuth code flow, and what a consent page of one's own asks. */
-  authorize: perMinute(60),
-  invite_preview: perMinute(30),
-  client_token: perMinute(30),
-  contact: perMinute(10),
+  authorize: limit(60),
+  invite_preview: limit(30),
+  client_token: limit(30),
+  contact: limit(10),
+  /** Contact messages per day from one address. */
+  contact_per_day: limit(20),
   /** Whether the last entry of X-Forwarded-For is the caller's address: behind a proxy of one's own only. */
   trust_forwarded_for: Schema.optionalWith(Schema.Boolean, { default: () => false })
 })
@@ -33,7 +36,7 @@ export class RateLimitsConfig extends Context.Reference<RateLimitsConfig>()("tol
 }) {}
 
 export interface RateLimitsContract {
-  /** Counts a call of this address; refuses it, with the seconds to wait, when there were too many in this minute. */
+  /** Counts a request of its address. Refuses it if the address has sent too many in this minute or day. */
   readonly take: (name: RateLimitName, request: HttpServerRequest.HttpServerRequest) => Effect.Effect<void, RateLimited>
 }
 
@@ -42,28 +45,40 @@ export class RateLimits extends Context.Tag("tollgate/http/RateLimits")<RateLimi
 }
 
 const minute = 60_000
-/** More networks than this within a minute share one counter: the table cannot be made to grow. */
+const day = 24 * 60 * minute
+/** More networks than this share one counter, so that the table cannot grow without a limit. */
 const networksMax = 100_000
 
-const make = Effect.gen(function* () {
-  const settings = yield* RateLimitsConfig
+const periodOf = (name: RateLimitName): number => (name === "contact_per_day" ? day : minute)
+
+/** Counts the requests of each network in the current period. */
+const counterOf = (length: number) => {
   let current = 0
   let counts = new Map<string, number>()
-
-  const take: RateLimitsContract["take"] = Effect.fnUntraced(function* (name, request) {
-    const now = yield* Clock.currentTimeMillis
-    const period = Math.floor(now / minute)
+  /** The requests of the network in this period, this one included, and the milliseconds until the next period. */
+  return (name: RateLimitName, network: string, now: number) => {
+    const period = Math.floor(now / length)
     if (period !== current) {
       current = period
       counts = new Map()
     }
-    const key = `${name} ${addressOf(request, settings.trust_forwarded_for)}`
+    const key = `${name} ${network}`
     const counted = counts.has(key) || counts.size < networksMax ? key : name
     const count = (counts.get(counted) ?? 0) + 1
     counts.set(counted, count)
-    if (count > settings[name]) {
-      return yield* new RateLimited({ retry_after: Math.ceil(((period + 1) * minute - now) / 1000) })
-    }
+    return { count, left: (period + 1) * length - now }
+  }
+}
+
+const make = Effect.gen(function* () {
+  const settings = yield* RateLimitsConfig
+  const counters = new Map([minute, day].map((length) => [length, counterOf(length)]))
+
+  const take: RateLimitsContract["take"] = Effect.fnUntraced(function* (name, request) {
+    const now = yield* Clock.currentTimeMillis
+    const network = addressOf(request, settings.trust_forwarded_for)
+    const { count, left } = counters.get(periodOf(name))!(name, network, now)
+    if (count > settings[name]) return yield* new RateLimited({ retry_after: Math.ceil(left / 1000) })
   })
 
   return { take } satisfies RateLimitsContract

@@ -194,7 +194,7 @@ const make = Effect.gen(function* () {
     const entry = (action: string) => Audit.entry(by, { action, account_id, details: { reason } }, now)
     const changed =
       status === "suspended"
-        ? yield* tenants.suspend(account_id, [sessions.endingAll(account_id, now), entry("person.suspend")])
+        ? yield* tenants.suspend(account_id, [...sessions.endingAll(account_id), entry("person.suspend")])
         : yield* tenants.activate(account_id, [entry("person.activate")])
     return { account_id, status, changed }
   })

@@ -1,4 +1,4 @@
-/** Signing in, staying signed in, signing out; and the keys by which anyone can verify an access token. */
+/** The routes of sign-in, refresh, sign-out, OAuth and the OAuth pages, and the public keys of access tokens. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Browsed, Example } from "../../http/contract/Documented.ts"
@@ -22,7 +22,7 @@ import {
   IdentityRejected
 } from "../../upstream/identity/Problems.ts"
 
-/** What an application asks for. What is required is optional here, so that the texts of the specification come first. */
+/** An authorization request. Required parameters are optional here, so that the specification's texts refuse them. */
 export const AuthorizationRequest = Schema.Struct({
   client_id: Schema.optional(Schema.String),
   redirect_uri: Schema.optional(Schema.String),
@@ -35,7 +35,7 @@ export const AuthorizationRequest = Schema.Struct({
 }).annotations({ identifier: "AuthorizationRequest" })
 export interface AuthorizationRequest extends Schema.Schema.Type<typeof AuthorizationRequest> {}
 
-/** One as the OpenAPI document shows it; the challenge is that of RFC 7636. */
+/** For the OpenAPI document. The challenge is the example of RFC 7636. */
 const authorizationExample = {
   client_id: "{oauth_client_id}",
   redirect_uri: "{redirect_uri}",
@@ -46,7 +46,7 @@ const authorizationExample = {
   code_challenge_method: "S256"
 } as const
 
-/** The provider's token for this person, and the application through which they come. */
+/** The provider's token for the person, and the client that signs them in. */
 export const SignInRequest = Schema.Struct({
   id_token: Schema.optional(Schema.String),
   access_token: Schema.optional(Schema.String),
@@ -58,7 +58,7 @@ export const TokenResponse = Schema.Struct({
   token_type: Schema.Literal("Bearer"),
   expires_in: Schema.Int,
   refresh_token: Schema.String,
-  /** What an application got, and who the person is where that was asked for. */
+  /** The scope of an application, and an ID token if the scope has `openid`. */
   scope: Schema.optional(Schema.String),
   id_token: Schema.optional(Schema.String)
 }).annotations({ identifier: "TokenResponse" })
@@ -68,8 +68,8 @@ const SignedIn = Schema.Struct({ account_created: Schema.Boolean, token_response
 })
 
 /**
- * What is required is optional here, so that the texts of the specification come first: another grant type has no refresh token.
- * `tenant_id`: a tenant in which the account is an active member, for a token of that one.
+ * Required fields are optional here, so that the specification's texts refuse them: another grant type has no refresh token. `tenant_id`
+ * switches to another tenant of the account.
  */
 export const RefreshRequest = Schema.Struct({
   client_id: Schema.optional(Schema.String),
@@ -95,7 +95,7 @@ const signIn = <const Name extends string>(name: Name) =>
     .addError(IdentityProviderUnavailable)
     .addError(IdentityProviderUnconfigured)
     .annotate(Example, { body: { id_token: "{id_token}", client_id: "{client_id}" } })
-    .annotate(OpenApi.Summary, `Sign in with ${name}; the first time makes an account and its home tenant`)
+    .annotate(OpenApi.Summary, `Sign in with ${name}; the first sign-in creates an account and its home tenant`)
 
 const refresh = <const Name extends string>(name: Name, path: `/${string}`) =>
   HttpApiEndpoint.post(name, path)
@@ -111,7 +111,7 @@ const refresh = <const Name extends string>(name: Name, path: `/${string}`) =>
     .annotate(Example, {
       body: { client_id: "{client_id}", grant_type: "refresh_token", refresh_token: "{refresh_token}" }
     })
-    .annotate(OpenApi.Summary, "A new pair of tokens for a refresh token, which is spent")
+    .annotate(OpenApi.Summary, "Exchange a refresh token for a new pair; it works once")
 
 export class AuthApi extends HttpApiGroup.make("auth")
   .add(signIn("google"))
@@ -142,14 +142,14 @@ const Consented = Schema.Struct({
 
 const Consentable = Schema.Struct({
   client_id: Schema.String,
-  /** The application's name. */
+  /** The name of the application. */
   client_name: Schema.String,
-  /** What it asks for. */
+  /** The requested scope. */
   scope: Schema.String,
-  /** What it gets if the person consents, and that in words for them to read. */
+  /** The scope that the application gets, and the same in words for the person. */
   granted: Schema.String,
   allows: Schema.Array(Schema.String),
-  /** Whether it is the operator's own, which may do all that the person may. */
+  /** Whether it is an application of the operator, which may do everything that the person may. */
   trusted: Schema.Boolean,
   redirect_uri: Schema.String,
   state: Schema.NullOr(Schema.String)
@@ -177,15 +177,15 @@ const DeviceRequest = Schema.Struct({
 }).annotations({ identifier: "DeviceRequest" })
 
 const DeviceResponse = Schema.Struct({
-  /** What the application asks the token endpoint with. */
+  /** The application polls the token endpoint with it. */
   device_code: Schema.String,
-  /** What the person types, on the page of `verification_uri`; `verification_uri_complete` has it in it. */
+  /** The person types it on the page of `verification_uri`. `verification_uri_complete` contains it. */
   user_code: Schema.String,
   verification_uri: Schema.String,
   verification_uri_complete: Schema.String,
   /** Seconds. */
   expires_in: Schema.Int,
-  /** Seconds to wait between two questions. */
+  /** Seconds between two polls. */
   interval: Schema.Int
 }).annotations({ identifier: "DeviceResponse" })
 
@@ -195,11 +195,11 @@ const RevocationRequest = Schema.Struct({
   client_id: Schema.String
 }).annotations({ identifier: "RevocationRequest" })
 
-/** What an application asks for itself, and is refused as OAuth 2.0 says. */
+/** An endpoint with the errors of OAuth 2.0. */
 const asApplication = <const Name extends string>(name: Name, path: `/${string}`) =>
   HttpApiEndpoint.post(name, path).addError(OAuthError(400)).addError(OAuthError(401)).addError(RateLimited)
 
-/** OAuth 2.0 as an application drives it: the code flow with PKCE and its consent page, the device flow, revocation. */
+/** OAuth 2.0 for applications: the code flow with PKCE, the device flow, revocation, metadata. */
 export class OAuthApi extends HttpApiGroup.make("oauth")
   .add(
     HttpApiEndpoint.post("request", "/v1/auth/oauth/request")
@@ -211,7 +211,7 @@ export class OAuthApi extends HttpApiGroup.make("oauth")
       .addError(InvalidScope)
       .addError(RateLimited)
       .annotate(Example, { body: authorizationExample })
-      .annotate(OpenApi.Summary, "Whether an application's request is in order, for a consent page")
+      .annotate(OpenApi.Summary, "Validate an authorization request, for a consent page")
   )
   .add(
     asApplication("token", "/v1/auth/oauth/token")
@@ -226,14 +226,14 @@ export class OAuthApi extends HttpApiGroup.make("oauth")
           code_verifier: "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
         }
       })
-      .annotate(OpenApi.Summary, "Tokens for a code, a device's code or a refresh token; JSON or form")
+      .annotate(OpenApi.Summary, "Exchange a code, a device code or a refresh token for tokens; JSON or form")
   )
   .add(
     asApplication("device", "/v1/auth/oauth/device")
       .setPayload(DeviceRequest)
       .addSuccess(DeviceResponse)
       .annotate(Example, { body: { client_id: "{oauth_client_id}", scope: "openid calls" } })
-      .annotate(OpenApi.Summary, "Codes for an application without a browser (RFC 8628); JSON or form")
+      .annotate(OpenApi.Summary, "Start the device flow (RFC 8628); JSON or form")
   )
   .add(
     asApplication("revokeToken", "/v1/auth/oauth/revoke")
@@ -242,18 +242,18 @@ export class OAuthApi extends HttpApiGroup.make("oauth")
       .annotate(Example, { body: { token: "{refresh_token}", client_id: "{oauth_client_id}" } })
       .annotate(
         OpenApi.Summary,
-        "End the sign-in that an application's token follows from (RFC 7009); a token that is none is answered alike"
+        "End the sign-in of an application's token (RFC 7009); an unknown token is answered in the same way"
       )
   )
   .add(
     HttpApiEndpoint.get("discovery", "/.well-known/openid-configuration")
       .addSuccess(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
-      .annotate(OpenApi.Summary, "Where everything is, for client libraries")
+      .annotate(OpenApi.Summary, "OpenID Connect metadata for client libraries")
   )
   .add(
     HttpApiEndpoint.get("authorizationServer", "/.well-known/oauth-authorization-server")
       .addSuccess(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
-      .annotate(OpenApi.Summary, "The same by the name of RFC 8414")
+      .annotate(OpenApi.Summary, "The same metadata under the path of RFC 8414")
   ) {}
 
 const UserInfo = Schema.Struct({
@@ -263,21 +263,21 @@ const UserInfo = Schema.Struct({
   email_verified: Schema.Boolean
 }).annotations({ identifier: "UserInfo" })
 
-/** Who the person is, for an application. */
+/** The person's claims, for an application. */
 export class UserInfoApi extends HttpApiGroup.make("userinfo")
   .add(
     HttpApiEndpoint.get("userinfo", "/v1/auth/oauth/userinfo")
       .addSuccess(UserInfo)
-      .annotate(OpenApi.Summary, "Who the person of an access token is (OpenID Connect)")
+      .annotate(OpenApi.Summary, "The claims about the person of an access token (OpenID Connect)")
   )
   .add(
     HttpApiEndpoint.post("userinfoPosted", "/v1/auth/oauth/userinfo")
       .addSuccess(UserInfo)
-      .annotate(OpenApi.Summary, "The same by POST")
+      .annotate(OpenApi.Summary, "The same claims by POST")
   )
   .middleware(ProfileToken) {}
 
-/** The decision itself, by the person's own token. */
+/** Consent by the person's own token, without the pages. */
 export class ConsentApi extends HttpApiGroup.make("consent")
   .add(
     HttpApiEndpoint.post("code", "/v1/auth/oauth/code")
@@ -288,13 +288,13 @@ export class ConsentApi extends HttpApiGroup.make("consent")
       .addError(ClientIdNotFound)
       .addError(InvalidScope)
       .annotate(Example, { body: authorizationExample })
-      .annotate(OpenApi.Summary, "A code for what the person consents to; good for a minute, once")
+      .annotate(OpenApi.Summary, "Consent to a request: a code that works once, within a minute")
   )
   .middleware(SignInToken) {}
 
 const Page = HttpApiSchema.Text({ contentType: "text/html" })
 
-/** The pages of the same flow, for a person in a browser. */
+/** The OAuth pages for a person in a browser. */
 export class BrowserApi extends HttpApiGroup.make("browser")
   .add(
     HttpApiEndpoint.get("authorize", "/oauth/authorize")
@@ -302,36 +302,36 @@ export class BrowserApi extends HttpApiGroup.make("browser")
       .annotate(Browsed, true)
       .annotate(
         OpenApi.Summary,
-        "The page on which a person signs in and decides; an application opens it in a browser with the parameters of OAuth 2.0"
+        "The page where a person signs in and decides; an application opens it with the parameters of OAuth 2.0"
       )
   )
   .add(
     HttpApiEndpoint.post("decide", "/oauth/authorize")
       .addSuccess(Page)
       .annotate(Browsed, true)
-      .annotate(OpenApi.Summary, "The form of that page: the decision")
+      .annotate(OpenApi.Summary, "The decision on that page")
   )
   .add(
     HttpApiEndpoint.get("device", "/oauth/device")
       .addSuccess(Page)
       .annotate(Browsed, true)
-      .annotate(OpenApi.Summary, "The page on which a person types the code that a device shows, and decides")
+      .annotate(OpenApi.Summary, "The page where a person types the code of a device, and decides")
   )
   .add(
     HttpApiEndpoint.post("decideDevice", "/oauth/device")
       .addSuccess(Page)
       .annotate(Browsed, true)
-      .annotate(OpenApi.Summary, "The form of that page: the decision")
+      .annotate(OpenApi.Summary, "The decision on that page")
   )
   .add(
     HttpApiEndpoint.post("signedIn", "/oauth/signed-in")
       .addSuccess(Page)
       .annotate(Browsed, true)
-      .annotate(OpenApi.Summary, "Where the identity provider sends the browser back to")
+      .annotate(OpenApi.Summary, "The return address for the identity provider")
   )
   .add(
     HttpApiEndpoint.get("resume", "/oauth/continue")
       .addSuccess(Page)
       .annotate(Browsed, true)
-      .annotate(OpenApi.Summary, "The same browser after that, with its cookie")
+      .annotate(OpenApi.Summary, "The next request of the same browser, with its cookie")
   ) {}

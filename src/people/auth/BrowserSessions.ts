@@ -1,11 +1,10 @@
 /**
- * The session of a person in the console: a sign-in like any other (`Sessions`), which a browser holds in a cookie instead of a refresh
- * token, since tabs that share a token that works once would end it for each other. What the cookie holds is sealed; the sign-in can be
- * ended by its name, and with it all access tokens that follow from it.
+ * The console's sessions. A session is a sign-in (`Sessions`) in a sealed cookie instead of a refresh token: tabs that shared a refresh token
+ * would spend it for each other. Ending the sign-in ends all its access tokens.
  *
  * Where the specification is silent:
- * - A session ends a week after it was last used, and ninety days after the sign-in; its access tokens live for ten minutes.
- * - The tenant that was asked for last is the one of a tab that asks for none.
+ * - A session ends a week after its last use, and ninety days after the sign-in; its access tokens live for ten minutes.
+ * - A tab that names no tenant gets the tenant that was requested last.
  */
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import type { AccountId, TenantId } from "../../kernel/Ids.ts"
@@ -14,18 +13,19 @@ import { NotAMember } from "../tenants/Problems.ts"
 import { Tenants } from "../tenants/Tenants.ts"
 import { DeploymentSecret } from "../../storage/secret/DeploymentSecret.ts"
 import { SessionEnded } from "./Problems.ts"
-import { familyLifetime, refreshLifetime, Sessions } from "./Sessions.ts"
+import { familyLifetime, refreshLifetime } from "./RefreshTokens.ts"
+import { Sessions } from "./Sessions.ts"
 import { Tokens } from "./Tokens.ts"
 
-/** What the console is called among clients; its tokens name it. */
+/** The client id of the console, in its tokens. */
 export const consoleClient = "console"
 
 const accessLifetime = Duration.minutes(10)
 
-/** A session as its browser holds it. */
+/** The cookie of a session. */
 export interface Held {
   readonly cookie: string
-  /** Milliseconds since 1970: until then it must be used again. */
+  /** The time until which it must be used again. */
   readonly until: number
 }
 
@@ -35,22 +35,22 @@ export interface Access {
   readonly expires_in: number
   readonly account_id: AccountId
   readonly tenant_id: TenantId
-  /** The session from now on. */
+  /** The renewed session. */
   readonly session: Held
 }
 
 export interface BrowserSessionsContract {
-  /** Begins a session of a person who has just signed in. */
+  /** Opens a session for a person who has just signed in. */
   readonly open: (person: {
     readonly account_id: AccountId
     readonly tenant_id: TenantId
   }) => Effect.Effect<Held, BooksUnavailable>
-  /** An access token for the person, in this tenant where one is named. */
+  /** An access token for the person, in this tenant if one is named. */
   readonly access: (
     cookie: string | undefined,
     tenant: TenantId | undefined
   ) => Effect.Effect<Access, SessionEnded | NotAMember>
-  /** Ends the session; a cookie that holds none ends nothing. */
+  /** Ends the session. An invalid cookie ends nothing. */
   readonly end: (cookie: string | undefined) => Effect.Effect<void, BooksUnavailable>
 }
 
@@ -92,7 +92,7 @@ const make = Effect.gen(function* () {
           const now = yield* Clock.currentTimeMillis
           const session = JSON.parse(yield* secret.unseal(cookie)) as Sealed
           return session.kind === "session" && session.until > now ? session : undefined
-          // Sealed by another secret, or by nobody.
+          // Another secret sealed it, or it was not sealed.
         }).pipe(Effect.catchAllCause(() => Effect.succeed(undefined)))
 
   const open: BrowserSessionsContract["open"] = Effect.fn("BrowserSessions.open")(function* (person) {
@@ -101,7 +101,7 @@ const make = Effect.gen(function* () {
     return yield* seal({ ...person, family, signed_in_at: now }, now)
   })
 
-  /** The tenant that is asked for, else the last one, else the first that the person still belongs to. */
+  /** The requested tenant, else the last one, else the first tenant in which the person is active. */
   const tenantOf = Effect.fnUntraced(function* ({ account_id, tenant_id }: Sealed, asked: TenantId | undefined) {
     if (yield* tenants.isActiveMember(account_id, asked ?? tenant_id)) return asked ?? tenant_id
     if (asked !== undefined) return yield* new NotAMember({ tenant_id: asked })

@@ -1,4 +1,4 @@
-/** What the pages of the OAuth flows remember from one to the next: sealed, in a cookie and in the provider's `state`, for ten minutes. */
+/** State of the OAuth pages between two requests: sealed, in a cookie and in the provider's `state` parameter, valid for ten minutes. */
 import { Clock, Duration, Effect } from "effect"
 import { ownCookie } from "../../http/transport/OwnCookie.ts"
 import type { AccountId, TenantId } from "../../kernel/Ids.ts"
@@ -7,47 +7,49 @@ import type { DeploymentSecretContract } from "../../storage/secret/DeploymentSe
 
 const lifetime = Duration.minutes(10)
 
-/** Who has signed in in this browser. */
+/** In the cookie: the person who has signed in. */
 export interface SignedIn {
   readonly kind: "signed-in"
   readonly account_id: AccountId
   readonly tenant_id: TenantId
   readonly until: number
 }
-/** A browser on its way to a provider. */
-interface Leaving {
+/** In the cookie: this browser was sent to a provider. */
+interface PendingSignIn {
   readonly kind: "leaving"
   readonly nonce: string
   readonly until: number
 }
-/** What a provider hands back as `state`. */
-export interface Errand {
+/** In the `state` parameter, which the provider returns. */
+export interface ProviderState {
   readonly kind: "errand"
   readonly provider: ProviderName
   readonly nonce: string
-  /** Whose page it is; the OAuth flows' unless it says so. */
+  /** Set for a sign-in to the console; absent for the OAuth pages. */
   readonly room?: "console"
-  /** The page to come back to, below those of its room: `authorize?client_id=...`. */
+  /** The page to return to, relative to the OAuth pages or the console: `authorize?client_id=...`. */
   readonly page: string
   readonly until: number
 }
-/** A person whom the provider has vouched for, on the way back to their browser. */
-export interface Arriving extends Omit<SignedIn, "kind"> {
+/** In the URL of `/oauth/continue`: the person whom the provider has verified. */
+export interface VerifiedPerson extends Omit<SignedIn, "kind"> {
   readonly kind: "arriving"
   readonly nonce: string
   readonly room?: "console"
   readonly page: string
 }
-type Sealed = SignedIn | Leaving | Errand | Arriving
+/** The time at which the person signed in, in milliseconds. */
+export const signedInAt = ({ until }: SignedIn): number => until - Duration.toMillis(lifetime)
 
-/** For a service that people reach at `public_url`. */
+type Sealed = SignedIn | PendingSignIn | ProviderState | VerifiedPerson
+
 export const make = (secret: DeploymentSecretContract, public_url: string) => {
   const cookie = ownCookie("tollgate_consent", "/oauth", public_url)
   const until = Effect.map(Clock.currentTimeMillis, (now) => now + Duration.toMillis(lifetime))
   const seal = (value: Sealed) => secret.seal(JSON.stringify(value))
 
-  /** What was sealed here, and is of this kind, however long ago. */
-  const openLate = <Kind extends Sealed["kind"]>(kind: Kind, sealed: string | undefined | null) =>
+  /** Opens a state of this kind, even if it has expired; `undefined` if it was not sealed here. */
+  const openExpired = <Kind extends Sealed["kind"]>(kind: Kind, sealed: string | undefined | null) =>
     sealed === undefined || sealed === null || sealed === ""
       ? Effect.succeed(undefined)
       : Effect.map(secret.unseal(sealed), (text) => {
@@ -55,16 +57,20 @@ export const make = (secret: DeploymentSecretContract, public_url: string) => {
           return value.kind === kind ? (value as Extract<Sealed, { kind: Kind }>) : undefined
         }).pipe(Effect.catchAllCause(() => Effect.succeed(undefined)))
 
-  const isOver = ({ until }: Sealed) => Effect.map(Clock.currentTimeMillis, (now) => until <= now)
+  const hasExpired = ({ until }: Sealed) => Effect.map(Clock.currentTimeMillis, (now) => until <= now)
 
-  /** What was sealed here a moment ago, and is of this kind. */
+  /** Opens a state of this kind; `undefined` if it has expired or was not sealed here. */
   const open = <Kind extends Sealed["kind"]>(kind: Kind, sealed: string | undefined | null) =>
-    Effect.flatMap(openLate(kind, sealed), (value) =>
-      value === undefined ? Effect.succeed(undefined) : Effect.map(isOver(value), (over) => (over ? undefined : value))
+    Effect.flatMap(openExpired(kind, sealed), (value) =>
+      value === undefined
+        ? Effect.succeed(undefined)
+        : Effect.map(hasExpired(value), (expired) => (expired ? undefined : value))
     )
 
   const setCookie = (value: string) =>
     `${cookie.name}=${value}; ${cookie.attributes}; SameSite=Lax; Max-Age=${Duration.toSeconds(lifetime)}`
 
-  return { cookieName: cookie.name, until, seal, open, openLate, isOver, setCookie }
+  return { cookieName: cookie.name, until, seal, open, openExpired, hasExpired, setCookie }
 }
+
+export type BrowserState = ReturnType<typeof make>

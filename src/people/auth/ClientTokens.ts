@@ -1,4 +1,4 @@
-/** The tokens that websites get for their contact forms: good for one message, for 30 minutes. */
+/** Tokens for the contact forms of websites. A token admits one message within 30 minutes. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Duration, Effect } from "effect"
 import { randomBytes } from "node:crypto"
@@ -24,7 +24,7 @@ export const make = (sql: SqlClient, secret: DeploymentSecretContract) => {
       return { token, statements }
     },
 
-    /** What the token stands for; `undefined` where it is not good, or not any more. */
+    /** The website of a token; `undefined` for an unknown, used or expired token. */
     find: (token: string, now: number) => {
       const hash = hashOf(token)
       return sql<{ client_id: string }>`SELECT client_id FROM tollgate_auth_client_tokens
@@ -34,7 +34,7 @@ export const make = (sql: SqlClient, secret: DeploymentSecretContract) => {
       )
     },
 
-    /** For the transaction that a token is good for: refuses it if the token was used. */
+    /** Marks a token as used. Refuses the transaction if it was used before. */
     spend: (hash: string, now: number): Statement =>
       statement(
         sql`UPDATE tollgate_auth_client_tokens SET used_at = ${now} WHERE hash = ${hash} AND used_at IS NULL RETURNING hash`,
@@ -43,7 +43,7 @@ export const make = (sql: SqlClient, secret: DeploymentSecretContract) => {
   }
 }
 
-/** Under another secret no client token is known any more. */
+/** A new secret knows no client token of the old one. */
 export const clientTokensEnd: Ending = {
   count: (sql, now) =>
     sql`SELECT count(*) AS n FROM tollgate_auth_client_tokens WHERE used_at IS NULL AND expires_at > ${now}`,

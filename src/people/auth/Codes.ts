@@ -1,4 +1,9 @@
-/** Authorization codes: what a person's consent gives an application, good for a minute, once. Stored by their hashes. */
+/**
+ * Authorization codes: an application gets one by a person's consent, and exchanges it within a minute, once. Codes are stored as hashes.
+ *
+ * Where the specification is silent:
+ * - An account keeps up to 100 authorization codes of the last day, used ones included; one more voids the oldest.
+ */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Duration, Effect } from "effect"
 import { randomBytes } from "node:crypto"
@@ -13,8 +18,10 @@ import type { Ending } from "../../books/ledger/Ending.ts"
 import { toRow } from "../credentials/Scope.ts"
 
 const lifetime = Duration.toMillis(Duration.minutes(1))
-/** How long a code is kept after its end, to know a copy by. */
+/** How long a row is kept after the code has expired, to recognize a copy. */
 const retention = Duration.toMillis(Duration.days(1))
+/** The most codes that are kept for an account, used ones included. */
+const keptMax = 100
 
 export interface Code {
   readonly hash: string
@@ -25,41 +32,49 @@ export interface Code {
   readonly challenge: string
   readonly scope: string
   readonly nonce: string | null
+  /** The time of the person's sign-in; null if it is not known. */
+  readonly auth_time: number | null
   readonly expires_at: number
   readonly used_at: number | null
 }
 
 export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentSecretContract) => {
   const issue: AuthorizationContract["consent"] = Effect.fn("Authorization.consent")(function* (person, request) {
+    const { account_id, auth_time = null, tenant_id } = person
     const now = yield* Clock.currentTimeMillis
     const code = `oc_${randomBytes(32).toString("hex")}`
     const row: Omit<Code, "used_at"> = {
       hash: secret.hash("authorization_code", code),
       client_id: request.client.client_id,
       redirect_uri: request.redirect_uri,
-      account_id: person.account_id,
-      tenant_id: person.tenant_id,
+      account_id,
+      tenant_id,
       challenge: request.challenge,
       scope: toRow(request.grant),
       nonce: request.nonce ?? null,
+      auth_time,
       expires_at: now + lifetime
     }
+    const surplus = sql`SELECT hash FROM tollgate_auth_codes WHERE account_id = ${account_id}
+      ORDER BY expires_at DESC LIMIT 1000 OFFSET ${sql.literal(String(keptMax - 1))}`
     yield* Statements.write(
       writer,
       statement(sql`DELETE FROM tollgate_auth_codes WHERE expires_at < ${now - retention}`),
+      statement(sql`DELETE FROM tollgate_auth_codes WHERE hash IN (${surplus})`),
       statement(sql`INSERT INTO tollgate_auth_codes ${sql.insert(row)}`)
     )
     return code
   })
 
   const find = (code: string): Effect.Effect<Code | undefined> =>
-    sql<Code>`SELECT hash, client_id, redirect_uri, account_id, tenant_id, challenge, scope, nonce, expires_at, used_at
+    sql<Code>`SELECT hash, client_id, redirect_uri, account_id, tenant_id, challenge, scope, nonce, auth_time,
+        expires_at, used_at
       FROM tollgate_auth_codes WHERE hash = ${secret.hash("authorization_code", code)}`.pipe(
       Effect.orDie,
       Effect.map(([row]) => row)
     )
 
-  /** For the transaction that a code is good for: refuses it if the code was used. `family` names the sign-in that it gave. */
+  /** Marks a code as used, by the sign-in `family`. Refuses the transaction if it was used before. */
   const spend = ({ hash }: Code, family: string | null, now: number): Statement =>
     statement(
       sql`UPDATE tollgate_auth_codes SET used_at = ${now}, family_id = ${family}
@@ -67,11 +82,11 @@ export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentS
       1
     )
 
-  /** Spends a code without a sign-in. Answers whether it was unused. */
+  /** Marks a code as used without a sign-in. Answers `false` if it was used before. */
   const discard = (code: Code) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => Statements.tryWrite(writer, spend(code, null, now)))
 
-  /** The sign-in that a code gave; `null` where it gave none. */
+  /** The sign-in that was opened with a code; `null` if there is none. */
   const familyOf = ({ hash }: Code): Effect.Effect<string | null> =>
     sql<{ family_id: string | null }>`SELECT family_id FROM tollgate_auth_codes WHERE hash = ${hash}`.pipe(
       Effect.orDie,
@@ -81,7 +96,9 @@ export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentS
   return { issue, find, spend, discard, familyOf }
 }
 
-/** Under another secret no code is known any more. */
+export type Codes = ReturnType<typeof make>
+
+/** A new secret knows no code of the old one. */
 export const codesEnd: Ending = {
   count: (sql, now) => sql`SELECT count(*) AS n FROM tollgate_auth_codes WHERE used_at IS NULL AND expires_at > ${now}`,
   statements: (sql) => [statement(sql`DELETE FROM tollgate_auth_codes`)],

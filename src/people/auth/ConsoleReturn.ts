@@ -1,10 +1,10 @@
-/** Where a sign-in for the console ends: at a page of the console, with the cookie of its session, or at its sign-in page with a reason. */
+/** The end of a sign-in to the console: a page of the console with a session cookie, or its sign-in page with a reason. */
 import { ownCookie } from "../../http/transport/OwnCookie.ts"
 import { pathTo } from "../../kernel/ServiceInfo.ts"
 import type { ServiceFacts } from "../../kernel/ServiceInfo.ts"
 import type { Held } from "./BrowserSessions.ts"
 
-/** Why a sign-in came to nothing, as the console's sign-in page is told. */
+/** The reason of a failed sign-in, for the console's sign-in page. */
 export type SignInFailure =
   | "expired"
   | "cancelled"
@@ -17,7 +17,7 @@ export type SignInFailure =
 
 const pageMax = 2_000
 
-/** A page of the console by its path below `/console/`, with its query; the first page for whatever leads elsewhere, or to a sign-in. */
+/** The console page that `to` names, relative to `/console/`, with its query. Other addresses and the sign-in page give the first page. */
 export const pageIn = (to: string | null): string => {
   const base = "http://console.invalid/console/"
   if (to === null || to.length > pageMax || !URL.canParse(to, base)) return ""
@@ -27,7 +27,7 @@ export const pageIn = (to: string | null): string => {
   return /^sign-in(?:\/|$)/.test(page) ? "" : page + search
 }
 
-/** The addresses of the console's pages and its cookie, for a service that people reach at `public_url`. */
+/** The console's addresses and its cookie. */
 export const make = ({ public_url }: Pick<ServiceFacts, "public_url">) => {
   const root = `${pathTo("", public_url)}/console`
   const { attributes, name } = ownCookie("tollgate_console", "/console", public_url)
@@ -35,7 +35,7 @@ export const make = ({ public_url }: Pick<ServiceFacts, "public_url">) => {
 
   return {
     cookieName: name,
-    /** The header that hands the browser its session. */
+    /** The `Set-Cookie` header of a session. */
     setCookie: ({ cookie, until }: Held, now: number) =>
       `${name}=${cookie}; Max-Age=${Math.ceil((until - now) / 1_000)}; ${strict}`,
     clearCookie: `${name}=; Max-Age=0; ${strict}`,
@@ -44,3 +44,5 @@ export const make = ({ public_url }: Pick<ServiceFacts, "public_url">) => {
       `${root}/sign-in?${new URLSearchParams({ error, ...(page !== "" && { to: page }) })}`
   }
 }
+
+export type ConsoleReturn = ReturnType<typeof make>

@@ -1,14 +1,16 @@
 /**
- * From an `Authorization` header to who calls, by the texts and the precedence of the specification.
+ * Authenticates requests: from an `Authorization` header to a caller, with the texts and the precedence of the specification.
  *
  * Where the specification is silent:
- * - Keys and tokens are remembered for at most a minute. A key that is deleted stops at once in this process, and on every other node over
- *   PostgreSQL within two seconds.
- * - A key whose own end has come is 401 with the text of an invalid key, and the code `api_key_expired`; that is looked at with every call.
+ * - Keys and tokens are cached for at most a minute. A deleted key ends at once in this process, and within two seconds on other nodes over
+ *   PostgreSQL.
+ * - A key after its `expires_at` is 401 with the text of an invalid key and the code `api_key_expired`. Every call checks that.
  * - An empty `Authorization` header counts as missing. A trailing slash is the same path.
  */
 import { Context, Duration, Effect, Layer } from "effect"
+import type { Clock } from "effect"
 import { ServiceInfo } from "../../kernel/ServiceInfo.ts"
+import type { ServiceFacts } from "../../kernel/ServiceInfo.ts"
 import type { Caller } from "../../kernel/Caller.ts"
 import { earlier } from "../../kernel/hot/Earlier.ts"
 import {
@@ -23,29 +25,33 @@ import type { ExpiredKey } from "../credentials/Problems.ts"
 import { includes } from "../credentials/Scope.ts"
 import type { Demand, Grant } from "../credentials/Scope.ts"
 import { Applications } from "../tenants/Applications.ts"
+import type { ApplicationsContract } from "../tenants/Applications.ts"
 import { Belonging } from "../tenants/Belonging.ts"
-import type { Mark } from "../tenants/Belonging.ts"
+import type { BelongingContract, Mark } from "../tenants/Belonging.ts"
 import { cacheLifetime } from "../tenants/KeyCallers.ts"
 import { Tenants } from "../tenants/Tenants.ts"
+import type { TenantsContract } from "../tenants/Tenants.ts"
 import { Sessions } from "./Sessions.ts"
+import type { SessionsContract } from "./Sessions.ts"
 import { Tokens } from "./Tokens.ts"
+import type { TokensContract } from "./Tokens.ts"
 
 export type KeyProblem = MissingAuthorization | InvalidKeyFormat | ForeignKey | InvalidKey | ExpiredKey
 
 export interface CredentialsContract {
-  /** Routes for user tokens only; a token of an application must have been allowed what the route demands. */
+  /** Routes that take user tokens only. The token of an application must have the scope that the route demands. */
   readonly userToken: (
     authorization: string | undefined,
     demand: Demand
   ) => Effect.Effect<Caller, MissingAuthorization | InvalidToken | InsufficientScope>
   /**
-   * Routes for both, all of which are calls: read as a user token first, then as a key; so an expired user token is a key of no
-   * format.
+   * Metered routes that take user tokens and keys. The credential is read as a user token first, then as a key, so an expired user token is
+   * a key of invalid format.
    */
   readonly keyOrToken: (authorization: string | undefined) => Effect.Effect<Caller, KeyProblem | InsufficientScope>
-  /** The caller that `keyOrToken` finds by a key, where that is known at this moment; `undefined` where it has to be asked. */
+  /** The caller of a cached key; `undefined` if `keyOrToken` has to read the database. */
   readonly rememberedKey: (authorization: string | undefined) => Caller | undefined
-  /** Routes for keys only. */
+  /** Routes that take keys only. */
   readonly apiKey: (authorization: string | undefined) => Effect.Effect<Caller, KeyProblem>
 }
 
@@ -53,73 +59,16 @@ export class Credentials extends Context.Tag("tollgate/auth/Credentials")<Creden
   static readonly layer = Layer.suspend(() => Layer.effect(Credentials, make))
 }
 
-const cachedMax = 50_000
-
-/** Who calls by a token, and what the token allows. */
-interface Holder {
-  readonly caller: Caller
-  readonly grant: Grant
-}
-
-interface Remembered extends Holder {
-  readonly until: number
-  readonly mark: Mark
-}
-
 const make = Effect.gen(function* () {
-  const tokens = yield* Tokens
-  const sessions = yield* Sessions
-  const tenants = yield* Tenants
-  const belonging = yield* Belonging
-  const applications = yield* Applications
-  const clock = yield* Effect.clock
-  const { key_prefix, service_name } = yield* ServiceInfo
-  /** Not Effect's `Cache`: every call by a token reads it, without an allocation. */
-  const verified = new Map<string, Remembered>()
-
-  const verify = Effect.fnUntraced(function* (jwt: string, now: number) {
-    const { account_id, client_id, expires_at, family, grant, team_first, tenant_id } = yield* tokens.verify(jwt)
-    const mark = belonging.markOf(account_id)
-    // The token is good for an hour; whether its sign-in was ended, and the person still belongs there, is asked more often.
-    if (!(yield* sessions.isLive(family))) return yield* new InvalidToken()
-    if (!(yield* tenants.isActiveMember(account_id, tenant_id))) return yield* new InvalidToken()
-    const caller = earlier<Caller>(verified.get(jwt)?.caller, {
-      account_id,
-      tenant_id,
-      application_id: null,
-      credential: "user_token",
-      team_first,
-      ...(team_first && { oauth_client: client_id, sign_in: family })
-    })
-    if (verified.size >= cachedMax) verified.delete(verified.keys().next().value!)
-    const until = Math.min(expires_at, now + Duration.toMillis(cacheLifetime))
-    const remembered: Remembered = { caller, grant, until, mark }
-    verified.set(jwt, remembered)
-    return remembered
+  const byToken = tokenReader({
+    tokens: yield* Tokens,
+    sessions: yield* Sessions,
+    tenants: yield* Tenants,
+    belonging: yield* Belonging,
+    clock: yield* Effect.clock
   })
-
-  const byToken = (bearer: string): Effect.Effect<Holder, InvalidToken> =>
-    Effect.suspend(() => {
-      const now = clock.unsafeCurrentTimeMillis()
-      const known = verified.get(bearer)
-      return known !== undefined && known.until > now && known.mark.current
-        ? Effect.succeed(known)
-        : verify(bearer, now)
-    })
-
-  const allowed = ({ caller, grant }: Holder, demand: Demand): Effect.Effect<Caller, InsufficientScope> => {
-    if (demand !== "sign_in") return includes(grant, demand) ? Effect.succeed(caller) : lacking(demand)
-    return caller.team_first ? notSignedIn : Effect.succeed(caller)
-  }
-
-  const byKey = (bearer: string): Effect.Effect<Caller, InvalidKeyFormat | ForeignKey | InvalidKey | ExpiredKey> => {
-    const segments = bearer.split("-")
-    if (segments.length !== 3 || bearer.includes(".") || segments.includes("")) return new InvalidKeyFormat()
-    if (segments[0] !== key_prefix) return new ForeignKey({ message: `API key is not a ${service_name} key` })
-    return Effect.flatMap(applications.callerOf(bearer), (caller) =>
-      caller === undefined ? new InvalidKey() : Effect.succeed(caller)
-    )
-  }
+  const applications = yield* Applications
+  const byKey = keyReader(applications, yield* ServiceInfo)
 
   const userToken: CredentialsContract["userToken"] = (authorization, demand) => {
     if (authorization === undefined || authorization === "") return new MissingAuthorization()
@@ -147,6 +96,81 @@ const make = Effect.gen(function* () {
   return { userToken, keyOrToken, rememberedKey, apiKey } satisfies CredentialsContract
 })
 
+/** The bearer token of the header; empty for another scheme. */
+const bearerOf = (authorization: string): string => /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? ""
+
+/** A token has dots, and a key has none. */
+const looksLikeToken = (bearer: string): boolean => bearer.includes(".")
+
+// ---- user tokens --------------------------------------------------------------------------------------------------------
+
+/** The caller of a token, and the scope of the token. */
+interface Holder {
+  readonly caller: Caller
+  readonly grant: Grant
+}
+
+interface Cached extends Holder {
+  readonly until: number
+  readonly mark: Mark
+}
+
+interface TokenDependencies {
+  readonly tokens: TokensContract
+  readonly sessions: SessionsContract
+  readonly tenants: TenantsContract
+  readonly belonging: BelongingContract
+  readonly clock: Clock.Clock
+}
+
+const cachedMax = 50_000
+
+/** From a user token to its holder, with a cache. */
+const tokenReader = (dependencies: TokenDependencies) => {
+  const { clock } = dependencies
+  /** A plain map instead of Effect's `Cache`: every call by a token reads it without an allocation. */
+  const cache = new Map<string, Cached>()
+  return (bearer: string): Effect.Effect<Holder, InvalidToken> =>
+    Effect.suspend(() => {
+      const now = clock.unsafeCurrentTimeMillis()
+      const known = cache.get(bearer)
+      return known !== undefined && known.until > now && known.mark.current
+        ? Effect.succeed(known)
+        : verify(dependencies, cache, bearer, now)
+    })
+}
+
+const verify = Effect.fnUntraced(function* (
+  { belonging, sessions, tenants, tokens }: TokenDependencies,
+  cache: Map<string, Cached>,
+  jwt: string,
+  now: number
+) {
+  const { account_id, client_id, expires_at, family, grant, team_first, tenant_id } = yield* tokens.verify(jwt)
+  const mark = belonging.markOf(account_id)
+  // The signature is valid for an hour. The sign-in may have ended since, and the membership too.
+  if (!(yield* sessions.isLive(family))) return yield* new InvalidToken()
+  if (!(yield* tenants.isActiveMember(account_id, tenant_id))) return yield* new InvalidToken()
+  const caller = earlier<Caller>(cache.get(jwt)?.caller, {
+    account_id,
+    tenant_id,
+    application_id: null,
+    credential: "user_token",
+    team_first,
+    ...(team_first && { oauth_client: client_id, sign_in: family })
+  })
+  if (cache.size >= cachedMax) cache.delete(cache.keys().next().value!)
+  const until = Math.min(expires_at, now + Duration.toMillis(cacheLifetime))
+  const cached: Cached = { caller, grant, until, mark }
+  cache.set(jwt, cached)
+  return cached
+})
+
+const allowed = ({ caller, grant }: Holder, demand: Demand): Effect.Effect<Caller, InsufficientScope> => {
+  if (demand !== "sign_in") return includes(grant, demand) ? Effect.succeed(caller) : lacking(demand)
+  return caller.team_first ? notSignedIn : Effect.succeed(caller)
+}
+
 const lacking = (scope: Demand): InsufficientScope =>
   new InsufficientScope({
     message: `the application that holds this token has not been allowed this: it needs the scope ${scope}`,
@@ -154,14 +178,18 @@ const lacking = (scope: Demand): InsufficientScope =>
   })
 
 const notSignedIn = Effect.suspend(
-  () =>
-    new InsufficientScope({
-      message: "only the person's own sign-in may do this, no application"
-    })
+  () => new InsufficientScope({ message: "only the person's own sign-in may do this, no application" })
 )
 
-/** What stands behind `Bearer`; nothing at all where another scheme is used. */
-const bearerOf = (authorization: string): string => /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? ""
+// ---- API keys -----------------------------------------------------------------------------------------------------------
 
-/** A token has dots, and a key has none. */
-const looksLikeToken = (bearer: string): boolean => bearer.includes(".")
+const keyReader =
+  ({ callerOf }: ApplicationsContract, { key_prefix, service_name }: ServiceFacts) =>
+  (bearer: string): Effect.Effect<Caller, InvalidKeyFormat | ForeignKey | InvalidKey | ExpiredKey> => {
+    const segments = bearer.split("-")
+    if (segments.length !== 3 || bearer.includes(".") || segments.includes("")) return new InvalidKeyFormat()
+    if (segments[0] !== key_prefix) return new ForeignKey({ message: `API key is not a ${service_name} key` })
+    return Effect.flatMap(callerOf(bearer), (caller) =>
+      caller === undefined ? new InvalidKey() : Effect.succeed(caller)
+    )
+  }

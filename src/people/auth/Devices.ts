@@ -1,14 +1,15 @@
 /**
- * The device flow (RFC 8628): an application without a browser shows its person a short code, the person types it on a page of ours in
- * any browser and decides, and the application, which asks again and again meanwhile, gets its tokens, once. Codes are stored by their
- * hashes.
+ * The device flow (RFC 8628). An application without a browser shows a short user code and polls. The person types the code on a page of this
+ * service, in any browser, and decides. The next poll gets the tokens, once. Codes are stored as hashes.
  *
  * Where the specification is silent:
- * - Only a client that is registered with `device` may begin it: else anybody could show a person a code in the name of an application
- *   that never does.
- * - Both codes are good for ten minutes. Who asks more often than the answer allows waits five seconds longer from then on (`slow_down`).
- * - A user code is eight consonants, so that it is no word; case, spaces and dashes do not matter. Whether there is one that was typed
- *   is told only to who has signed in, as often as `authorize` of the rate limits allows.
+ * - Only clients registered with `device` may start the device flow: otherwise an attacker could show a person a code in the name of an
+ *   application that never uses it.
+ * - Both codes expire after ten minutes. An application that polls too soon must wait five seconds longer from then on (`slow_down`).
+ * - A user code has eight consonants, so that it spells no word. Case, spaces and dashes do not matter. Only a person who has signed in
+ *   learns whether a code exists, within the rate limit `authorize`.
+ * - Unused codes are deleted ten minutes after they expire, used ones an hour after. The rate limit `authorize` of an address bounds their
+ *   number.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Duration, Effect } from "effect"
@@ -25,26 +26,28 @@ import type { Ending } from "../../books/ledger/Ending.ts"
 import { fromRow, toRow } from "../credentials/Scope.ts"
 import type { Grant } from "../credentials/Scope.ts"
 
-/** How long the codes are good for. */
+/** The lifetime of both codes. */
 export const lifetime = Duration.minutes(10)
-/** How long a row is kept after its end, to know a copy by. */
-const retention = Duration.toMillis(Duration.days(1))
-/** How long an application waits between two questions at first, and how much longer after each that came too soon. */
+/** How long a used code is kept after it has expired, to recognize a copy. */
+const usedRetention = Duration.toMillis(Duration.hours(1))
+/** How long an unused code is kept after it has expired, to answer its application `expired_token`. */
+const unusedRetention = Duration.toMillis(Duration.minutes(10))
+/** The first pause between two polls, and its growth after each poll that came too soon. */
 export const pause = Duration.seconds(5)
-/** A question that comes this much too soon, by the way through the network, is in time. */
+/** The network may shorten a pause by this many milliseconds. */
 const tolerance = 500
 
 const letters = "BCDFGHJKLMNPQRSTVWXZ"
 const userCodeLength = 8
 
-/** What an application that begins gets: `device_code` to ask with, `user_code` to show. */
+/** The application polls with `device_code` and shows `user_code`. */
 export interface DeviceCodes {
   readonly device_code: string
   readonly user_code: string
 }
 
-/** A device that waits for the decision of the person who types its code. */
-export interface Waiting {
+/** A device that waits for a decision. */
+export interface WaitingDevice {
   readonly client_id: string
   readonly grant: Grant
 }
@@ -63,94 +66,114 @@ export interface DeviceRow {
   readonly family_id: string | null
 }
 
-export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentSecretContract) => {
-  const begin = (client_id: string, grant: Grant): Effect.Effect<DeviceCodes, BooksUnavailable> =>
-    Effect.gen(function* () {
-      const now = yield* Clock.currentTimeMillis
-      const codes = { device_code: `dc_${randomBytes(32).toString("hex")}`, user_code: newUserCode() }
-      const row = {
-        hash: secret.hash("device_code", codes.device_code),
-        user_code_hash: secret.hash("user_code", codes.user_code),
-        client_id,
-        scope: toRow(grant),
-        expires_at: now + Duration.toMillis(lifetime),
-        pause_ms: Duration.toMillis(pause)
-      }
-      const forgotten = sql`DELETE FROM tollgate_auth_device_codes WHERE expires_at < ${now - retention}`
-      const begun = sql`INSERT INTO tollgate_auth_device_codes ${sql.insert(row)} ON CONFLICT DO NOTHING RETURNING hash`
-      // Of 25 thousand million user codes, another device may have the same.
-      return (yield* Statements.tryWrite(writer, statement(forgotten), statement(begun, 1)))
-        ? codes
-        : yield* begin(client_id, grant)
-    })
-
-  /** Who waits with this user code, undecided and in time. */
-  const waiting = Effect.fnUntraced(function* (user_code: string) {
-    const now = yield* Clock.currentTimeMillis
-    const [row] = yield* Effect.orDie(
-      sql<{ client_id: string; scope: string }>`SELECT client_id, scope FROM tollgate_auth_device_codes
-        WHERE user_code_hash = ${userCodeHash(user_code)} AND decision IS NULL AND expires_at > ${now}`
-    )
-    return row === undefined ? undefined : ({ client_id: row.client_id, grant: fromRow(row.scope) } satisfies Waiting)
-  })
-
-  /** Answers whether a device still waited for it. */
-  const decide = Effect.fnUntraced(function* (
-    user_code: string,
-    { account_id, tenant_id }: Pick<Caller, "account_id" | "tenant_id">,
-    decision: "allow" | "deny"
-  ) {
-    const now = yield* Clock.currentTimeMillis
-    const decided = sql`UPDATE tollgate_auth_device_codes
-      SET decision = ${decision}, account_id = ${account_id}, tenant_id = ${tenant_id}
-      WHERE user_code_hash = ${userCodeHash(user_code)} AND decision IS NULL AND expires_at > ${now} RETURNING hash`
-    return yield* Statements.tryWrite(writer, statement(decided, 1))
-  })
-
-  const find = (device_code: string): Effect.Effect<DeviceRow | undefined> =>
-    sql<DeviceRow>`SELECT hash, client_id, scope, expires_at, pause_ms, polled_at, decision, account_id, tenant_id, used_at, family_id
-      FROM tollgate_auth_device_codes WHERE hash = ${secret.hash("device_code", device_code)}`.pipe(
-      Effect.orDie,
-      Effect.map(([row]) => row)
-    )
-
-  /** Notes that an undecided device has asked. Answers whether it asked too soon. */
-  const poll = Effect.fnUntraced(function* ({ hash, pause_ms, polled_at }: DeviceRow) {
-    const now = yield* Clock.currentTimeMillis
-    const soon = polled_at !== null && now - polled_at < pause_ms - tolerance
-    const next = soon ? pause_ms + Duration.toMillis(pause) : pause_ms
-    const noted = sql`UPDATE tollgate_auth_device_codes SET polled_at = ${now}, pause_ms = ${next} WHERE hash = ${hash}`
-    yield* Statements.write(writer, statement(noted))
-    return soon
-  })
-
-  /** For the transaction that the code is good for: refuses it if the code was used. `family` names the sign-in that it gave. */
-  const spend = ({ hash }: DeviceRow, family: string, now: number): Statement =>
-    statement(
-      sql`UPDATE tollgate_auth_device_codes SET used_at = ${now}, family_id = ${family}
-        WHERE hash = ${hash} AND used_at IS NULL RETURNING hash`,
-      1
-    )
-
-  const userCodeHash = (user_code: string): string =>
-    secret.hash("user_code", user_code.toUpperCase().replaceAll(/[^A-Z]/g, ""))
-
-  return { begin, waiting, decide, find, poll, spend }
+interface Dependencies {
+  readonly sql: SqlClient
+  readonly writer: WriterContract
+  readonly secret: DeploymentSecretContract
 }
+
+export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentSecretContract) => {
+  const dependencies: Dependencies = { sql, writer, secret }
+  return {
+    begin: (client_id: string, grant: Grant) => begin(dependencies, client_id, grant),
+    /** The device that waits with this user code: undecided and not expired. */
+    waiting: (user_code: string) => waiting(dependencies, user_code),
+    /** Stores a decision; answers `false` if no device waits with this code. */
+    decide: (user_code: string, person: Pick<Caller, "account_id" | "tenant_id">, decision: "allow" | "deny") =>
+      decide(dependencies, user_code, person, decision),
+    find: (device_code: string) => find(dependencies, device_code),
+    /** Notes a poll of an undecided device. Answers whether it came too soon. */
+    poll: (row: DeviceRow) => poll(dependencies, row),
+    /** Marks a code as used, by the sign-in `family`. Refuses the transaction if it was used before. */
+    spend: ({ hash }: DeviceRow, family: string, now: number): Statement =>
+      statement(
+        sql`UPDATE tollgate_auth_device_codes SET used_at = ${now}, family_id = ${family}
+          WHERE hash = ${hash} AND used_at IS NULL RETURNING hash`,
+        1
+      )
+  }
+}
+
+export type Devices = ReturnType<typeof make>
+
+const begin = ({ secret, sql, writer }: Dependencies, client_id: string, grant: Grant) => {
+  const attempt: Effect.Effect<DeviceCodes, BooksUnavailable> = Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis
+    const codes = { device_code: `dc_${randomBytes(32).toString("hex")}`, user_code: newUserCode() }
+    const row = {
+      hash: secret.hash("device_code", codes.device_code),
+      user_code_hash: secret.hash("user_code", codes.user_code),
+      client_id,
+      scope: toRow(grant),
+      expires_at: now + Duration.toMillis(lifetime),
+      pause_ms: Duration.toMillis(pause)
+    }
+    const expired = sql`DELETE FROM tollgate_auth_device_codes
+      WHERE expires_at < ${now - usedRetention} OR expires_at < ${now - unusedRetention} AND used_at IS NULL`
+    const begun = sql`INSERT INTO tollgate_auth_device_codes ${sql.insert(row)} ON CONFLICT DO NOTHING RETURNING hash`
+    // There are 25 thousand million user codes: another device may have the same.
+    return (yield* Statements.tryWrite(writer, statement(expired), statement(begun, 1))) ? codes : yield* attempt
+  })
+  return attempt
+}
+
+const waiting = Effect.fnUntraced(function* ({ secret, sql }: Dependencies, user_code: string) {
+  const now = yield* Clock.currentTimeMillis
+  const [row] = yield* Effect.orDie(
+    sql<{ client_id: string; scope: string }>`SELECT client_id, scope FROM tollgate_auth_device_codes
+      WHERE user_code_hash = ${userCodeHash(secret, user_code)} AND decision IS NULL AND expires_at > ${now}`
+  )
+  return row === undefined
+    ? undefined
+    : ({ client_id: row.client_id, grant: fromRow(row.scope) } satisfies WaitingDevice)
+})
+
+const decide = Effect.fnUntraced(function* (
+  { secret, sql, writer }: Dependencies,
+  user_code: string,
+  { account_id, tenant_id }: Pick<Caller, "account_id" | "tenant_id">,
+  decision: "allow" | "deny"
+) {
+  const now = yield* Clock.currentTimeMillis
+  const decided = sql`UPDATE tollgate_auth_device_codes
+    SET decision = ${decision}, account_id = ${account_id}, tenant_id = ${tenant_id}
+    WHERE user_code_hash = ${userCodeHash(secret, user_code)} AND decision IS NULL AND expires_at > ${now} RETURNING hash`
+  return yield* Statements.tryWrite(writer, statement(decided, 1))
+})
+
+const find = ({ secret, sql }: Dependencies, device_code: string): Effect.Effect<DeviceRow | undefined> =>
+  sql<DeviceRow>`SELECT hash, client_id, scope, expires_at, pause_ms, polled_at, decision, account_id, tenant_id, used_at, family_id
+    FROM tollgate_auth_device_codes WHERE hash = ${secret.hash("device_code", device_code)}`.pipe(
+    Effect.orDie,
+    Effect.map(([row]) => row)
+  )
+
+const poll = Effect.fnUntraced(function* ({ sql, writer }: Dependencies, { hash, pause_ms, polled_at }: DeviceRow) {
+  const now = yield* Clock.currentTimeMillis
+  const soon = polled_at !== null && now - polled_at < pause_ms - tolerance
+  const next = soon ? pause_ms + Duration.toMillis(pause) : pause_ms
+  const noted = sql`UPDATE tollgate_auth_device_codes SET polled_at = ${now}, pause_ms = ${next} WHERE hash = ${hash}`
+  yield* Statements.write(writer, statement(noted))
+  return soon
+})
+
+// ---- user codes ---------------------------------------------------------------------------------------------------------
 
 const newUserCode = (): string =>
   Array.from({ length: userCodeLength }, () => letters[randomInt(letters.length)]).join("")
 
-/** As a person reads it: `BCDF-GHJK`. */
+const bareUserCode = (user_code: string): string => user_code.toUpperCase().replaceAll(/[^A-Z]/g, "")
+
+const userCodeHash = (secret: DeploymentSecretContract, user_code: string): string =>
+  secret.hash("user_code", bareUserCode(user_code))
+
+/** As people read it: `BCDF-GHJK`. */
 export const shownUserCode = (user_code: string): string => {
-  const bare = user_code
-    .toUpperCase()
-    .replaceAll(/[^A-Z]/g, "")
-    .slice(0, userCodeLength)
+  const bare = bareUserCode(user_code).slice(0, userCodeLength)
   return bare.length <= 4 ? bare : `${bare.slice(0, 4)}-${bare.slice(4)}`
 }
 
-/** Under another secret no code is known any more. */
+/** A new secret knows no code of the old one. */
 export const devicesEnd: Ending = {
   count: (sql, now) =>
     sql`SELECT count(*) AS n FROM tollgate_auth_device_codes WHERE used_at IS NULL AND expires_at > ${now}`,

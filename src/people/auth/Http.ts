@@ -1,3 +1,4 @@
+/** Handlers of sign-in, OAuth, consent, user info and the OAuth pages. */
 import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
 import type { HttpServerRequest } from "@effect/platform"
 import { Duration, Effect, Schema } from "effect"
@@ -9,7 +10,7 @@ import { parse } from "../../http/transport/Json.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import type { BooksUnavailable } from "../../books/ledger/Problems.ts"
 import { RateLimits } from "../../http/transport/RateLimits.ts"
-import type { RateLimitName } from "../../http/transport/RateLimits.ts"
+import type { RateLimitName, RateLimitsContract } from "../../http/transport/RateLimits.ts"
 import { AuthApi, OAuthApi, ConsentApi, UserInfoApi, BrowserApi } from "./Api.ts"
 import { described, scopes, scopeText } from "../credentials/Scope.ts"
 import { envelope } from "../../kernel/Envelope.ts"
@@ -17,8 +18,9 @@ import { Tenants } from "../tenants/Tenants.ts"
 import { Identity } from "../../upstream/identity/Identity.ts"
 import type { ProviderName } from "../../upstream/identity/Identity.ts"
 import type { RefreshRequest, SignInRequest } from "./Api.ts"
-import { Authorization, deviceGrant } from "./Authorization.ts"
-import type { DeviceRequest, TokenRequest } from "./Authorization.ts"
+import { Authorization } from "./Authorization.ts"
+import { deviceGrant } from "./TokenEndpoint.ts"
+import type { ConsentRequest, DeviceRequest, TokenRequest } from "./Authorization.ts"
 import { Browser } from "./Browser.ts"
 import { Clients } from "../credentials/Clients.ts"
 import * as Devices from "./Devices.ts"
@@ -105,100 +107,105 @@ export const OAuthHttp = HttpApiBuilder.group(
     const authorization = yield* Authorization
     const limits = yield* RateLimits
     const { public_url, service_name } = yield* ServiceInfo
-
-    const discovery = {
-      issuer: public_url,
-      authorization_endpoint: `${public_url}/oauth/authorize`,
-      token_endpoint: `${public_url}/v1/auth/oauth/token`,
-      device_authorization_endpoint: `${public_url}/v1/auth/oauth/device`,
-      revocation_endpoint: `${public_url}/v1/auth/oauth/revoke`,
-      userinfo_endpoint: `${public_url}/v1/auth/oauth/userinfo`,
-      jwks_uri: `${public_url}/.well-known/jwks.json`,
-      scopes_supported: scopes,
-      claims_supported: ["iss", "sub", "aud", "iat", "exp", "nonce", "email", "email_verified", "name"],
-      response_types_supported: ["code"],
-      response_modes_supported: ["query"],
-      grant_types_supported: ["authorization_code", "refresh_token", deviceGrant],
-      code_challenge_methods_supported: ["S256"],
-      token_endpoint_auth_methods_supported: ["none"],
-      revocation_endpoint_auth_methods_supported: ["none"],
-      subject_types_supported: ["public"],
-      id_token_signing_alg_values_supported: ["ES256"],
-      authorization_response_iss_parameter_supported: true
-    }
-
-    /** A route in the form of OAuth: JSON or a form comes, JSON goes or nothing, and refusals are in the words of RFC 6749. */
-    const asForm =
-      (
-        limit: RateLimitName,
-        answer: (form: OAuthForm) => Effect.Effect<object | void, OAuthRefusal | BooksUnavailable>
-      ) =>
-      ({ request }: { readonly request: HttpServerRequest.HttpServerRequest }) =>
-        limits.take(limit, request).pipe(
-          Effect.andThen(oauthForm(request)),
-          Effect.flatMap((form) => storable(answer(form))),
-          Effect.map((body) =>
-            body === undefined
-              ? HttpServerResponse.empty({ status: 200, headers: noStore })
-              : HttpServerResponse.unsafeJson(body, { headers: noStore })
-          ),
-          Effect.catchTag("OAuthRefusal", ({ error, error_description, status }) =>
-            Effect.succeed(
-              HttpServerResponse.unsafeJson(
-                { error, ...(error_description !== undefined && { error_description }) },
-                { status, headers: noStore }
-              )
-            )
-          )
-        )
-
+    const metadata = metadataOf(public_url)
+    const asForm = answeringForm(limits)
     return handlers
       .handle("request", ({ payload, request }) =>
         limits.take("authorize", request).pipe(
           Effect.andThen(authorization.check(payload)),
           Effect.mapError((problem) => named(problem, service_name)),
-          Effect.map(({ client, grant, redirect_uri, scope, state }) =>
-            envelope({
-              client_id: client.client_id,
-              client_name: client.name,
-              scope,
-              granted: scopeText(grant),
-              allows: described(grant),
-              trusted: grant === "all",
-              redirect_uri,
-              state: state ?? null
-            })
-          )
+          Effect.map((consentRequest) => envelope(consentable(consentRequest)))
         )
       )
       .handleRaw("token", asForm("token", authorization.exchange))
       .handleRaw(
         "device",
         asForm("authorize", (form) =>
-          Effect.map(authorization.beginDevice(form), ({ device_code, user_code }) => ({
-            device_code,
-            user_code: shownUserCode(user_code),
-            verification_uri: `${public_url}/oauth/device`,
-            verification_uri_complete: `${public_url}/oauth/device?user_code=${shownUserCode(user_code)}`,
-            expires_in: Duration.toSeconds(Devices.lifetime),
-            interval: Duration.toSeconds(Devices.pause)
-          }))
+          Effect.map(authorization.beginDevice(form), (codes) => deviceResponse(codes, public_url))
         )
       )
       .handleRaw("revokeToken", asForm("token", authorization.revoke))
-      .handle("discovery", () => Effect.succeed(discovery))
-      .handle("authorizationServer", () => Effect.succeed(discovery))
+      .handle("discovery", () => Effect.succeed(metadata))
+      .handle("authorizationServer", () => Effect.succeed(metadata))
   })
 )
 
+/** The metadata of OpenID Connect Discovery and RFC 8414. */
+const metadataOf = (public_url: string) => ({
+  issuer: public_url,
+  authorization_endpoint: `${public_url}/oauth/authorize`,
+  token_endpoint: `${public_url}/v1/auth/oauth/token`,
+  device_authorization_endpoint: `${public_url}/v1/auth/oauth/device`,
+  revocation_endpoint: `${public_url}/v1/auth/oauth/revoke`,
+  userinfo_endpoint: `${public_url}/v1/auth/oauth/userinfo`,
+  jwks_uri: `${public_url}/.well-known/jwks.json`,
+  scopes_supported: scopes,
+  claims_supported: ["iss", "sub", "aud", "iat", "exp", "auth_time", "nonce", "email", "email_verified", "name"],
+  response_types_supported: ["code"],
+  response_modes_supported: ["query"],
+  grant_types_supported: ["authorization_code", "refresh_token", deviceGrant],
+  code_challenge_methods_supported: ["S256"],
+  token_endpoint_auth_methods_supported: ["none"],
+  revocation_endpoint_auth_methods_supported: ["none"],
+  subject_types_supported: ["public"],
+  id_token_signing_alg_values_supported: ["ES256"],
+  authorization_response_iss_parameter_supported: true,
+  request_parameter_supported: false,
+  request_uri_parameter_supported: false,
+  claims_parameter_supported: false
+})
+
+const consentable = ({ client, grant, redirect_uri, scope, state }: ConsentRequest) => ({
+  client_id: client.client_id,
+  client_name: client.name,
+  scope,
+  granted: scopeText(grant),
+  allows: described(grant),
+  trusted: grant === "all",
+  redirect_uri,
+  state: state ?? null
+})
+
+const deviceResponse = ({ device_code, user_code }: Devices.DeviceCodes, public_url: string) => ({
+  device_code,
+  user_code: shownUserCode(user_code),
+  verification_uri: `${public_url}/oauth/device`,
+  verification_uri_complete: `${public_url}/oauth/device?user_code=${shownUserCode(user_code)}`,
+  expires_in: Duration.toSeconds(Devices.lifetime),
+  interval: Duration.toSeconds(Devices.pause)
+})
+
+/** A handler in the form of OAuth: it reads JSON or a form, and answers JSON or nothing. Refusals have the codes of RFC 6749. */
+const answeringForm =
+  (limits: RateLimitsContract) =>
+  (limit: RateLimitName, answer: (form: OAuthForm) => Effect.Effect<object | void, OAuthRefusal | BooksUnavailable>) =>
+  ({ request }: { readonly request: HttpServerRequest.HttpServerRequest }) =>
+    limits.take(limit, request).pipe(
+      Effect.andThen(oauthForm(request)),
+      Effect.flatMap((form) => storable(answer(form))),
+      Effect.map((body) =>
+        body === undefined
+          ? HttpServerResponse.empty({ status: 200, headers: noStore })
+          : HttpServerResponse.unsafeJson(body, { headers: noStore })
+      ),
+      Effect.catchTag("OAuthRefusal", ({ error, error_description, status }) =>
+        Effect.succeed(
+          HttpServerResponse.unsafeJson(
+            { error, ...(error_description !== undefined && { error_description }) },
+            { status, headers: noStore }
+          )
+        )
+      )
+    )
+
 const noStore = { "cache-control": "no-store", pragma: "no-cache" }
 
-/** What the routes of OAuth read. */
+/** The parameters of the OAuth endpoints. */
 interface OAuthForm extends TokenRequest, DeviceRequest {
   readonly token?: string | undefined
 }
 
-/** A request of OAuth as JSON or as a form. */
+/** Reads the parameters from JSON or a form. */
 const oauthForm = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<OAuthForm, OAuthRefusal> =>
   Effect.flatMap(Effect.orDie(request.text), (text): Effect.Effect<OAuthForm, OAuthRefusal> => {
     const [type = ""] = (request.headers["content-type"] ?? "").split(";", 1)
@@ -225,7 +232,7 @@ const readFields = Schema.decodeUnknownEither(
   })
 )
 
-/** The texts that name the service. */
+/** Names the service in the text of `ClientIdRequired`. */
 const named = <E extends { readonly _tag: string }>(problem: E, service_name: string): E | ClientIdRequired =>
   problem._tag === "ClientIdRequired"
     ? new ClientIdRequired({ message: `${service_name} client ID is required` })

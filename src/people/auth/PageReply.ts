@@ -1,11 +1,25 @@
-/** How a browser is answered in the code flow: with a page, or by a redirect. */
+/** Requests and responses of the OAuth pages. */
 import { HttpServerResponse } from "@effect/platform"
+import type { HttpServerRequest } from "@effect/platform"
+import { Effect } from "effect"
 import type { RateLimited } from "../../http/contract/Problems.ts"
 import * as Pages from "./Pages.ts"
 
+type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
-/** A page that no other site can frame, and no cache stores. */
+export const queryOf = ({ url }: Request): URLSearchParams => {
+  const at = url.indexOf("?")
+  return new URLSearchParams(at === -1 ? "" : url.slice(at + 1))
+}
+
+export const formOf = (request: Request): Effect.Effect<URLSearchParams> =>
+  Effect.map(Effect.orDie(request.text), (text) => new URLSearchParams(text))
+
+/** The text for a decision without a valid proof. */
+export const tooLong = "This page was open for too long. Nothing was allowed."
+
+/** A page that other sites cannot frame and caches do not store. */
 export const html = (status: number, body: string): Response =>
   HttpServerResponse.text(body, {
     status,
@@ -29,6 +43,7 @@ export const tooMany = ({ retry_after = 60 }: RateLimited): Response =>
 export const redirect = (location: string): Response =>
   HttpServerResponse.empty({ status: 303, headers: { location, "cache-control": "no-store" } })
 
+/** Redirects to the application, with the answer in the query. */
 export const back = (redirect_uri: string, answer: Readonly<Record<string, string | undefined>>): Response => {
   const url = new URL(redirect_uri)
   for (const [name, value] of Object.entries(answer)) if (value !== undefined) url.searchParams.set(name, value)

@@ -1,4 +1,4 @@
-/** The pages of the OAuth flows, for a person in a browser: no script, no style from elsewhere, readable as they are. */
+/** HTML of the OAuth pages, without scripts and external styles. */
 
 const escape = (text: string): string => text.replace(/[&<>"']/g, (one) => `&#${one.charCodeAt(0)};`)
 
@@ -30,10 +30,10 @@ const hidden = (fields: Readonly<Record<string, string | undefined>>): string =>
     .map(([name, value]) => `<input type="hidden" name="${escape(name)}" value="${escape(value ?? "")}">`)
     .join("\n")
 
-/** Where to sign in first. */
+/** The choice of identity providers. */
 export const signIn = (options: {
   readonly service: string
-  /** The application that asks; `undefined` where it is not known yet, in the device flow. */
+  /** The application; `undefined` in the device flow, where it is not known yet. */
   readonly client: string | undefined
   readonly providers: ReadonlyArray<{ readonly name: string; readonly url: string }>
 }): string =>
@@ -45,19 +45,18 @@ shared.</p>
 ${options.providers.map(({ name, url }) => `<a class="button" href="${escape(url)}">Continue with ${escape(name)}</a>`).join("\n")}`
   )
 
-/** The question itself. */
+/** The consent page. */
 export const consent = (options: {
   readonly service: string
   readonly client: string
   readonly person: string
-  /** What it can do then, each the end of a sentence. */
+  /** The ends of the sentence "it can ...". */
   readonly allows: ReadonlyArray<string>
   readonly trusted: boolean
-  /** What to look at before. */
   readonly warning?: string
-  /** What comes after the decision. */
+  /** Tells the person what happens after the decision. */
   readonly then: string
-  /** Where the decision goes. */
+  /** The address of the form. */
   readonly action: string
   readonly fields: Readonly<Record<string, string | undefined>>
 }): string =>
@@ -85,11 +84,11 @@ ${hidden(options.fields)}
 <p class="small">${escape(options.then)} Signing out of the application ends its access.</p>`
   )
 
-/** Which code a device shows. */
+/** The form for the user code of a device. */
 export const deviceCode = (options: {
   readonly service: string
   readonly action: string
-  /** What was typed, and is the code of no device that waits. */
+  /** A user code that no waiting device has. */
   readonly unknown?: string
 }): string =>
   page(
@@ -108,7 +107,7 @@ export const deviceCode = (options: {
 </form>`
   )
 
-/** The end of the device flow in the browser. */
+/** The last page of the device flow. */
 export const decided = (allowed: boolean): string =>
   page(
     allowed ? "Connected" : "Not allowed",
@@ -119,7 +118,7 @@ export const decided = (allowed: boolean): string =>
 <p>The device gets no access. You can close this page.</p>`
   )
 
-/** A fault that the person cannot correct, but may report. */
+/** A failure that the person cannot correct. */
 export const wrong = (text: string): string =>
   page(
     "That did not work",

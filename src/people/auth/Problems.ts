@@ -1,3 +1,4 @@
+/** Refusals of sign-in, refresh and OAuth. */
 import { Schema } from "effect"
 import { BrokenRule } from "../../kernel/InvalidRequest.ts"
 import { Problem } from "../../kernel/Problem.ts"
@@ -26,7 +27,7 @@ export class UnsupportedGrantType extends Problem<UnsupportedGrantType>()("Unsup
   details: { field: "grant_type", rule: "refresh_token" }
 }) {}
 
-/** Its text names the word that is no scope. */
+/** Its text names the unknown scope. */
 export class InvalidScope extends Problem<InvalidScope>()("InvalidScope", {
   status: 400,
   error: "scope: not known here",
@@ -34,28 +35,28 @@ export class InvalidScope extends Problem<InvalidScope>()("InvalidScope", {
   fields: BrokenRule
 }) {}
 
-/** A refresh token that is unknown, expired, revoked or used before. */
+/** An unknown, expired, revoked or used refresh token. */
 export class InvalidGrant extends Problem<InvalidGrant>()("InvalidGrant", {
   status: 401,
   error: "invalid or expired token",
   code: "invalid_grant"
 }) {}
 
-/** The operator has suspended the person who signs in. */
+/** The operator has suspended the person. */
 export class AccountSuspended extends Problem<AccountSuspended>()("AccountSuspended", {
   status: 403,
   error: "this account is suspended: write to the operator of the service",
   code: "account_suspended"
 }) {}
 
-/** The session in the console. */
+/** The console's session has ended. */
 export class SessionEnded extends Problem<SessionEnded>()("SessionEnded", {
   status: 401,
   error: "there is no session in this browser, or it has ended: sign in",
   code: "session_ended"
 }) {}
 
-/** A refusal of the token endpoint, with the words of RFC 6749 and the status that they are answered with. */
+/** A refusal of an OAuth endpoint, with an error code of RFC 6749 and its status. */
 export class OAuthRefusal extends Schema.TaggedError<OAuthRefusal>()("OAuthRefusal", {
   status: Schema.Literal(400, 401),
   error: Schema.String,

@@ -1,8 +1,8 @@
 /**
- * How the ways to ask for a credential are answered.
+ * The security middleware: authenticates each request, on the router and in the fast lane.
  *
  * Where the specification is silent:
- * - The path's tenant is compared where the credential is read, before body and query are.
+ * - The tenant of the path is compared right after authentication, before body and query are read.
  */
 import { HttpRouter, HttpServerRequest } from "@effect/platform"
 import type { Context, Redacted } from "effect"
@@ -16,13 +16,13 @@ import type { Authenticate, Headed } from "../../http/lanes/Authentication.ts"
 import * as Security from "../credentials/Security.ts"
 import { Credentials } from "./Credentials.ts"
 
-// The platform's own decoding cannot tell a missing header from an empty one, so the header is read here.
+// The platform's decoder does not distinguish a missing header from an empty one, so the header is read here.
 const headed = Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }): Headed => ({
   header: (name) => headers[name]
 }))
 const authorizationIn = (request: Headed): string | undefined => request.header("authorization")
 
-/** What `x-api-key` says counts as a bearer, where there is no `Authorization`. */
+/** Without an `Authorization` header, `x-api-key` counts as a bearer token. */
 const eitherIn = (request: Headed): string | undefined => {
   const authorization = authorizationIn(request)
   const key = request.header("x-api-key")
@@ -31,7 +31,7 @@ const eitherIn = (request: Headed): string | undefined => {
 
 type TokenProblem = MissingAuthorization | InvalidToken | InsufficientScope
 
-/** The middleware of a way that takes user tokens; E: what it refuses beyond them. */
+/** A middleware that takes user tokens; `E` are its further refusals. */
 interface Way<Self, E> extends Context.Tag<
   Self,
   { readonly user_token: (bearer: Redacted.Redacted) => Ask<TokenProblem | E> }
@@ -62,7 +62,7 @@ const ofPath =
     )
 const ofTenant = ofPath(() => new TenantMismatch())
 
-/** The ways that take a user token on any path. */
+/** Middleware that takes a user token on any path. */
 const anywhereWays = [
   Security.ProfileToken,
   Security.CallsToken,
@@ -90,7 +90,7 @@ export const SecurityHttp = Layer.mergeAll(
   Layer.effect(
     Authentication,
     Effect.map(Credentials, ({ apiKey, keyOrToken, rememberedKey, userToken }) => {
-      /** Most keys are remembered: then there is nothing to wait for. */
+      /** Most keys are cached, and a cached key needs no effect. */
       const soon = (authorization: string | undefined) => {
         const caller = rememberedKey(authorization)
         return caller === undefined ? keyOrToken(authorization) : Effect.succeed(caller)

@@ -1,15 +1,18 @@
 /**
- * Sign-ins and what follows from them. A refresh token works once and is then replaced; one that comes back a second time has
- * been copied, and everything that followed from its sign-in ends, access tokens included.
+ * Sign-ins and the tokens that follow from them. A refresh token works once and is then replaced. A refresh token that comes back has been
+ * copied: the sign-in ends, and all its tokens with it.
  *
  * Where the specification is silent:
  * - Of two refreshes at once with one token, the second counts as a theft: the whole sign-in ends.
+ * - An account has up to 1,000 sign-ins; one more ends the oldest, and the API keys that it made. A sign-in of more than 91 days does not
+ *   count: it is deleted at the account's next sign-in, unless a key depends on it.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
+import type { Fragment } from "@effect/sql/Statement"
 import { Clock, Context, Duration, Effect, Layer } from "effect"
-import { randomBytes } from "node:crypto"
 import { fromRow, scopeText, toRow } from "../credentials/Scope.ts"
 import type { Grant } from "../credentials/Scope.ts"
+import * as Families from "../credentials/Families.ts"
 import * as Ids from "../../kernel/Ids.ts"
 import type { AccountId, TenantId } from "../../kernel/Ids.ts"
 import type { BooksUnavailable } from "../../books/ledger/Problems.ts"
@@ -17,13 +20,20 @@ import * as Statements from "../../books/ledger/Statements.ts"
 import { statement } from "../../books/ledger/Transaction.ts"
 import type { Statement } from "../../books/ledger/Transaction.ts"
 import { afterCommit, Writer } from "../../books/ledger/Writer.ts"
+import type { WriterContract } from "../../books/ledger/Writer.ts"
+import { hasKeys } from "../tenants/ApplicationRow.ts"
 import { Belonging } from "../tenants/Belonging.ts"
+import type { BelongingContract } from "../tenants/Belonging.ts"
 import { Tenants } from "../tenants/Tenants.ts"
+import type { TenantsContract } from "../tenants/Tenants.ts"
 import { DeploymentSecret } from "../../storage/secret/DeploymentSecret.ts"
 import type { Ending } from "../../books/ledger/Ending.ts"
 import { NotAMember } from "../tenants/Problems.ts"
 import { InvalidGrant } from "./Problems.ts"
+import * as RefreshTokens from "./RefreshTokens.ts"
+import { familyLifetime } from "./RefreshTokens.ts"
 import { accessLifetime, Tokens } from "./Tokens.ts"
+import type { TokensContract } from "./Tokens.ts"
 
 export interface TokenPair {
   readonly access_token: string
@@ -31,7 +41,7 @@ export interface TokenPair {
   /** Seconds. */
   readonly expires_in: number
   readonly refresh_token: string
-  /** What an application got; a sign-in's own pair has none. */
+  /** The scope of an application; absent for the person's own sign-in. */
   readonly scope?: string
 }
 
@@ -39,7 +49,7 @@ export interface SignIn {
   readonly account_id: AccountId
   readonly tenant_id: TenantId
   readonly client_id: string
-  /** Minted by the OAuth code exchange, and so an application's. */
+  /** True for the sign-in of an application, whose calls charge the team's pool first. */
   readonly team_first: boolean
   readonly grant: Grant
 }
@@ -53,249 +63,240 @@ export interface OpenSignIn {
   readonly signed_in_at: number
 }
 
+/** A sign-in is named by the id of its family of tokens. */
 export interface SessionsContract {
   readonly open: (signIn: SignIn) => Effect.Effect<TokenPair, BooksUnavailable>
-  /**
-   * The same in one transaction with what is `beside` it, which is told the name that the sign-in can be ended by; `undefined` if
-   * that was refused.
-   */
+  /** Opens a sign-in in one transaction with `beside`, which is given its name. Answers `undefined` if `beside` refused. */
   readonly openBeside: (
     signIn: SignIn,
     beside: (family: string) => Statement
   ) => Effect.Effect<TokenPair | undefined, BooksUnavailable>
-  /** A sign-in without a refresh token: it lasts until it is ended, and whoever holds it says for how long. Answers its name. */
+  /** Opens a sign-in without a refresh token, and answers its name. The holder limits how long it lasts. */
   readonly begin: (signIn: SignIn) => Effect.Effect<string, BooksUnavailable>
-  /** Ends a sign-in of the account by its name: its access tokens at once in this process, within a minute in others. */
+  /** Ends a sign-in of the account. Its access tokens end at once in this process, within a minute in others. */
   readonly end: (account: AccountId, family: string) => Effect.Effect<void, BooksUnavailable>
-  /** The sign-ins of an account that have not ended, the newest first; 100 at most. */
+  /** The account's sign-ins that can still be refreshed, newest first; 100 at most. */
   readonly ofAccount: (account: AccountId) => Effect.Effect<ReadonlyArray<OpenSignIn>>
-  /**
-   * Ends all sign-ins of an account, as `end` does one. `beside` is told how many there are, and stands in the same transaction. Answers that
-   * number.
-   */
+  /** Ends all sign-ins of an account in one transaction with `beside`, which is given their number. Answers that number. */
   readonly endAll: (
     account: AccountId,
     beside: (open: number) => ReadonlyArray<Statement>
   ) => Effect.Effect<number, BooksUnavailable>
-  /** For the transaction of another room: ends all sign-ins of an account. */
-  readonly endingAll: (account: AccountId, now: number) => Statement
-  /** Whether a sign-in has not been ended. */
+  /** Statements that end all sign-ins of an account, for the transaction of another room. */
+  readonly endingAll: (account: AccountId) => ReadonlyArray<Statement>
+  /** Whether a sign-in has not ended. */
   readonly isLive: (family: string) => Effect.Effect<boolean>
-  /** A new pair for a refresh token, which is spent. `tenant_id` changes to another tenant of the account. */
+  /** Exchanges a refresh token for a new pair. `tenant_id` switches to another tenant of the account. */
   readonly refresh: (request: {
     readonly refresh_token: string
     readonly client_id: string
     readonly tenant_id: TenantId | undefined
   }) => Effect.Effect<TokenPair, InvalidGrant | NotAMember | BooksUnavailable>
-  /** Ends the sign-in that a refresh token belongs to, if it is of this client where one is named; a token that is none ends nothing. */
+  /** Ends the sign-in of a refresh token. A token of another client than `client_id`, or an unknown token, ends nothing. */
   readonly revoke: (token: string, client_id?: string) => Effect.Effect<void, BooksUnavailable>
 }
 
-/** How long a refresh token waits to be used, and how long a sign-in lasts however often it is refreshed. */
-export const refreshLifetime = Duration.days(7)
-export const familyLifetime = Duration.days(90)
+/** The most sign-ins that an account may have. */
+const openMax = 1_000
+
+/** No token of an older sign-in is valid: the last refresh token has expired, and the access tokens made with it. */
+const idleAfter = Duration.sum(familyLifetime, Duration.days(1))
 
 export class Sessions extends Context.Tag("tollgate/auth/Sessions")<Sessions, SessionsContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Sessions, make))
 }
 
-interface Row {
-  readonly family_id: string
-  readonly tenant_id: TenantId
-  readonly expires_at: number
-  readonly used_at: number | null
-  readonly account_id: AccountId
-  readonly client_id: string
-  readonly team_first: number
-  readonly scope: string
-  readonly signed_in_at: number
-  readonly revoked_at: number | null
+interface Dependencies {
+  readonly sql: SqlClient
+  readonly writer: WriterContract
+  readonly belonging: BelongingContract
+  readonly tokens: TokensContract
+  readonly tenants: TenantsContract
+  readonly refreshTokens: RefreshTokens.RefreshTokens
 }
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
-  const writer = yield* Writer
-  const secret = yield* DeploymentSecret
-  const tokens = yield* Tokens
-  const tenants = yield* Tenants
-  const belonging = yield* Belonging
-
-  /** A fresh token of a family, and the statement that stores it. */
-  const issue = (family: string, tenant: TenantId, signedInAt: number, now: number) => {
-    const token = `rt_${randomBytes(32).toString("hex")}`
-    const expires_at = Math.min(
-      now + Duration.toMillis(refreshLifetime),
-      signedInAt + Duration.toMillis(familyLifetime)
-    )
-    const row = {
-      hash: secret.hash("refresh_token", token),
-      family_id: family,
-      tenant_id: tenant,
-      expires_at,
-      used_at: null
-    }
-    return { token, stored: statement(sql`INSERT INTO tollgate_auth_refresh_tokens ${sql.insert(row)}`) }
+  const dependencies: Dependencies = {
+    sql,
+    writer: yield* Writer,
+    belonging: yield* Belonging,
+    tokens: yield* Tokens,
+    tenants: yield* Tenants,
+    refreshTokens: RefreshTokens.make(sql, yield* DeploymentSecret)
   }
-
-  const pair = (signIn: SignIn, family: string, refresh_token: string): Effect.Effect<TokenPair> =>
-    Effect.map(tokens.sign({ ...signIn, family }), (access_token) => ({
-      access_token,
-      token_type: "Bearer",
-      expires_in: Duration.toSeconds(accessLifetime),
-      refresh_token,
-      ...(signIn.team_first && { scope: scopeText(signIn.grant) })
-    }))
-
-  const familyOf = (signIn: SignIn, family: string, now: number): Statement => {
-    const row = {
-      id: family,
-      account_id: signIn.account_id,
-      client_id: signIn.client_id,
-      team_first: signIn.team_first ? 1 : 0,
-      scope: toRow(signIn.grant),
-      signed_in_at: now,
-      revoked_at: null
-    }
-    return statement(sql`INSERT INTO tollgate_auth_families ${sql.insert(row)}`)
-  }
-
-  const begin = Effect.fn("Sessions.begin")(function* (signIn: SignIn) {
-    const now = yield* Clock.currentTimeMillis
-    const family = Ids.at("fam", now)
-    yield* Statements.write(writer, familyOf(signIn, family, now))
-    return family
-  })
-
-  const openBeside = Effect.fn("Sessions.openBeside")(function* (
-    signIn: SignIn,
-    beside: ((family: string) => Statement) | undefined
-  ) {
-    const now = yield* Clock.currentTimeMillis
-    const family = Ids.at("fam", now)
-    const { stored, token } = issue(family, signIn.tenant_id, now, now)
-    const opened = familyOf(signIn, family, now)
-    const statements = [...(beside === undefined ? [] : [beside(family)]), opened, stored, ...dead(now)]
-    return (yield* Statements.tryWrite(writer, ...statements)) ? yield* pair(signIn, family, token) : undefined
-  })
-
-  // Nothing stands beside it that could refuse it.
-  const open = (signIn: SignIn) => Effect.map(openBeside(signIn, undefined), (opened) => opened!)
-
-  /** Forgets a few tokens that have been dead for long, whenever somebody signs in. */
-  const dead = (now: number) => [
-    statement(sql`DELETE FROM tollgate_auth_refresh_tokens WHERE hash IN (SELECT hash FROM tollgate_auth_refresh_tokens
-      WHERE expires_at < ${now - Duration.toMillis(familyLifetime)} ORDER BY expires_at LIMIT 20)`)
-  ]
-
-  const find = (token: string) =>
-    sql<Row>`SELECT t.family_id, t.tenant_id, t.expires_at, t.used_at,
-        f.account_id, f.client_id, f.team_first, f.scope, f.signed_in_at, f.revoked_at
-      FROM tollgate_auth_refresh_tokens t JOIN tollgate_auth_families f ON f.id = t.family_id
-      WHERE t.hash = ${secret.hash("refresh_token", token)}`.pipe(
-      Effect.orDie,
-      Effect.map(([row]) => row)
-    )
-
-  const isLive = (family: string) =>
-    sql`SELECT 1 FROM tollgate_auth_families WHERE id = ${family} AND revoked_at IS NULL`.pipe(
-      Effect.orDie,
-      Effect.map((rows) => rows.length > 0)
-    )
-
-  const end = Effect.fnUntraced(function* (account: AccountId, family: string) {
-    const now = yield* Clock.currentTimeMillis
-    const ended = sql`UPDATE tollgate_auth_families SET revoked_at = ${now} WHERE id = ${family} AND revoked_at IS NULL`
-    yield* afterCommit(Statements.write(writer, statement(ended)), belonging.changed(account))
-  })
-
-  const ofAccount: SessionsContract["ofAccount"] = Effect.fn("Sessions.ofAccount")(function* (account) {
-    const since = (yield* Clock.currentTimeMillis) - Duration.toMillis(familyLifetime)
-    const rows = yield* sql<Omit<OpenSignIn, "application"> & { readonly team_first: number }>`
-      SELECT id, client_id, team_first, signed_in_at FROM tollgate_auth_families
-      WHERE account_id = ${account} AND revoked_at IS NULL AND signed_in_at > ${since} ORDER BY id DESC LIMIT 100`
-    return rows.map(({ team_first, ...row }) => ({ ...row, application: team_first === 1 }))
-  }, Effect.orDie)
-
-  const endingAll: SessionsContract["endingAll"] = (account, now) =>
-    statement(
-      sql`UPDATE tollgate_auth_families SET revoked_at = ${now} WHERE account_id = ${account} AND revoked_at IS NULL`
-    )
-
-  const endAll: SessionsContract["endAll"] = Effect.fn("Sessions.endAll")(function* (account, beside) {
-    const now = yield* Clock.currentTimeMillis
-    const [open] = yield* Effect.orDie(
-      sql<{
-        n: number
-      }>`SELECT count(*) AS n FROM tollgate_auth_families WHERE account_id = ${account} AND revoked_at IS NULL`
-    )
-    const count = open?.n ?? 0
-    yield* afterCommit(Statements.write(writer, endingAll(account, now), ...beside(count)), belonging.changed(account))
-    return count
-  })
-
-  const refresh: SessionsContract["refresh"] = Effect.fn("Sessions.refresh")(function* ({
-    client_id,
-    refresh_token,
-    tenant_id
-  }) {
-    const now = yield* Clock.currentTimeMillis
-    const row = yield* find(refresh_token)
-    if (row === undefined || row.revoked_at !== null || row.client_id !== client_id) return yield* new InvalidGrant()
-    if (row.used_at !== null) {
-      yield* end(row.account_id, row.family_id)
-      return yield* new InvalidGrant()
-    }
-    if (row.expires_at <= now) return yield* new InvalidGrant()
-    const tenant = tenant_id ?? row.tenant_id
-    if (!(yield* tenants.isActiveMember(row.account_id, tenant))) return yield* new NotAMember({ tenant_id: tenant })
-
-    const { stored, token } = issue(row.family_id, tenant, row.signed_in_at, now)
-    const spent = statement(
-      sql`UPDATE tollgate_auth_refresh_tokens SET used_at = ${now}
-        WHERE hash = ${secret.hash("refresh_token", refresh_token)} AND used_at IS NULL
-          AND EXISTS (SELECT 1 FROM tollgate_auth_families WHERE id = ${row.family_id} AND revoked_at IS NULL)
-        RETURNING hash`,
-      1
-    )
-    if (!(yield* Statements.tryWrite(writer, spent, stored))) {
-      // Two at once with one token: the second is a copy as much as one that comes a day later.
-      yield* end(row.account_id, row.family_id)
-      return yield* new InvalidGrant()
-    }
-    const { account_id, family_id, scope, team_first } = row
-    const signIn = { account_id, tenant_id: tenant, client_id, team_first: team_first === 1, grant: fromRow(scope) }
-    return yield* pair(signIn, family_id, token)
-  })
-
-  const revoke = Effect.fn("Sessions.revoke")(function* (token: string, client_id?: string) {
-    const row = yield* find(token)
-    if (row === undefined || (client_id !== undefined && row.client_id !== client_id)) return
-    yield* end(row.account_id, row.family_id)
-  })
-
+  const openBeside = openingBeside(dependencies)
+  const end = endingOne(dependencies)
   return {
-    open,
-    openBeside,
-    begin,
+    // Without a statement beside it, nothing can refuse.
+    open: (signIn) =>
+      Effect.map(
+        openBeside(signIn, () => []),
+        (pair) => pair!
+      ),
+    openBeside: (signIn, beside) => openBeside(signIn, (family) => [beside(family)]),
+    begin: beginning(dependencies),
     end,
-    ofAccount,
-    endAll,
-    endingAll,
-    isLive,
-    refresh,
-    revoke
+    ofAccount: listing(sql),
+    endAll: endingEach(dependencies),
+    endingAll: (account) => Families.ending(sql, ofAccount(sql, account)),
+    isLive: (family) =>
+      Effect.map(
+        Effect.orDie(sql`SELECT 1 FROM tollgate_auth_families WHERE id = ${family} AND revoked_at IS NULL`),
+        (rows) => rows.length > 0
+      ),
+    refresh: refreshing(dependencies, end),
+    revoke: revoking(dependencies, end)
   } satisfies SessionsContract
 })
 
-/** Under another secret no refresh token is known any more: every sign-in ends. */
+const ofAccount = (sql: SqlClient, account: AccountId): Fragment => sql`account_id = ${account} AND revoked_at IS NULL`
+
+// ---- opening ------------------------------------------------------------------------------------------------------------
+
+const inserted = (sql: SqlClient, signIn: SignIn, id: string, signed_in_at: number): Statement => {
+  const { account_id, client_id, grant, team_first } = signIn
+  const row = { id, account_id, client_id, team_first: team_first ? 1 : 0, scope: toRow(grant), signed_in_at }
+  return statement(sql`INSERT INTO tollgate_auth_families ${sql.insert({ ...row, revoked_at: null })}`)
+}
+
+/** Selects the account's sign-ins that must end before another may begin. */
+const surplus = (sql: SqlClient, account: AccountId, now: number): Fragment => {
+  const counted = sql`${ofAccount(sql, account)} AND signed_in_at > ${now - Duration.toMillis(idleAfter)}`
+  return sql`${counted} AND id <= (SELECT id FROM tollgate_auth_families WHERE ${counted}
+    ORDER BY id DESC LIMIT 1 OFFSET ${sql.literal(String(openMax - 1))})`
+}
+
+/** Selects the account's sign-ins that no token and no API key needs. */
+const idle = (sql: SqlClient, account: AccountId, now: number): Fragment =>
+  sql`${ofAccount(sql, account)} AND signed_in_at <= ${now - Duration.toMillis(idleAfter)}
+    AND NOT ${hasKeys(sql, "tollgate_auth_families.id")}`
+
+/** Writes a new sign-in. Ends those that it pushes out. Answers whether the statements beside it allowed that. */
+const write = Effect.fnUntraced(function* (
+  { belonging, sql, writer }: Dependencies,
+  signIn: SignIn,
+  family: string,
+  now: number,
+  beside: ReadonlyArray<Statement>
+) {
+  const { account_id } = signIn
+  const oldest = surplus(sql, account_id, now)
+  const isFull = (yield* Effect.orDie(sql`SELECT 1 FROM tollgate_auth_families WHERE ${oldest} LIMIT 1`)).length > 0
+  const written = Statements.tryWrite(
+    writer,
+    ...beside,
+    ...Families.ending(sql, idle(sql, account_id, now)),
+    ...Families.ending(sql, oldest),
+    inserted(sql, signIn, family, now)
+  )
+  return yield* isFull ? afterCommit(written, belonging.changed(account_id)) : written
+})
+
+const beginning = (dependencies: Dependencies): SessionsContract["begin"] =>
+  Effect.fn("Sessions.begin")(function* (signIn) {
+    const now = yield* Clock.currentTimeMillis
+    const family = Ids.at("fam", now)
+    yield* write(dependencies, signIn, family, now, [])
+    return family
+  })
+
+const openingBeside = (dependencies: Dependencies) =>
+  Effect.fn("Sessions.openBeside")(function* (
+    signIn: SignIn,
+    beside: (family: string) => ReadonlyArray<Statement>
+  ): Effect.fn.Return<TokenPair | undefined, BooksUnavailable> {
+    const now = yield* Clock.currentTimeMillis
+    const family = Ids.at("fam", now)
+    const { refreshTokens, tokens } = dependencies
+    const { stored, token } = refreshTokens.issue(family, signIn.tenant_id, now)
+    const statements = [...beside(family), stored, refreshTokens.sweep(now)]
+    const opened = yield* write(dependencies, signIn, family, now, statements)
+    return opened ? yield* pairOf(tokens, signIn, family, token) : undefined
+  })
+
+const pairOf = (tokens: TokensContract, signIn: SignIn, family: string, refresh_token: string) =>
+  Effect.map(tokens.sign({ ...signIn, family }), (access_token): TokenPair => ({
+    access_token,
+    token_type: "Bearer",
+    expires_in: Duration.toSeconds(accessLifetime),
+    refresh_token,
+    ...(signIn.team_first && { scope: scopeText(signIn.grant) })
+  }))
+
+// ---- refreshing ---------------------------------------------------------------------------------------------------------
+
+const refreshing = (
+  { refreshTokens, tenants, tokens, writer }: Dependencies,
+  end: SessionsContract["end"]
+): SessionsContract["refresh"] =>
+  Effect.fn("Sessions.refresh")(function* ({ client_id, refresh_token, tenant_id: asked }) {
+    const now = yield* Clock.currentTimeMillis
+    const found = yield* refreshTokens.find(refresh_token)
+    if (found === undefined || found.client_id !== client_id) return yield* new InvalidGrant()
+    const { account_id, family_id, scope, team_first } = found
+    if (!found.current) {
+      yield* end(account_id, family_id)
+      return yield* new InvalidGrant()
+    }
+    if (found.expires_at <= now) return yield* new InvalidGrant()
+    const tenant_id = asked ?? found.tenant_id
+    if (!(yield* tenants.isActiveMember(account_id, tenant_id))) return yield* new NotAMember({ tenant_id })
+    const { stored, token } = refreshTokens.replace(refresh_token, found, tenant_id, now)
+    if (!(yield* Statements.tryWrite(writer, ...stored))) {
+      // Of two requests at once with one token, the second counts as a copy too.
+      yield* end(account_id, family_id)
+      return yield* new InvalidGrant()
+    }
+    const signIn = { account_id, tenant_id, client_id, team_first: team_first === 1, grant: fromRow(scope) }
+    return yield* pairOf(tokens, signIn, family_id, token)
+  })
+
+// ---- ending -------------------------------------------------------------------------------------------------------------
+
+const endingOne = ({ belonging, sql, writer }: Dependencies): SessionsContract["end"] =>
+  Effect.fnUntraced(function* (account, family) {
+    const ended = Statements.write(writer, ...Families.ending(sql, sql`id = ${family}`))
+    yield* afterCommit(ended, belonging.changed(account))
+  })
+
+const endingEach = ({ belonging, sql, writer }: Dependencies): SessionsContract["endAll"] =>
+  Effect.fn("Sessions.endAll")(function* (account, beside) {
+    const all = ofAccount(sql, account)
+    const [open] = yield* Effect.orDie(
+      sql<{ n: number }>`SELECT count(*) AS n FROM tollgate_auth_families WHERE ${all}`
+    )
+    const count = open?.n ?? 0
+    const ended = Statements.write(writer, ...Families.ending(sql, all), ...beside(count))
+    yield* afterCommit(ended, belonging.changed(account))
+    return count
+  })
+
+const revoking = ({ refreshTokens }: Dependencies, end: SessionsContract["end"]): SessionsContract["revoke"] =>
+  Effect.fn("Sessions.revoke")(function* (token, client_id) {
+    const found = yield* refreshTokens.find(token)
+    if (found === undefined || (client_id !== undefined && found.client_id !== client_id)) return
+    yield* end(found.account_id, found.family_id)
+  })
+
+const listing = (sql: SqlClient): SessionsContract["ofAccount"] =>
+  Effect.fn("Sessions.ofAccount")(function* (account) {
+    const since = (yield* Clock.currentTimeMillis) - Duration.toMillis(familyLifetime)
+    const rows = yield* sql<Omit<OpenSignIn, "application"> & { readonly team_first: number }>`
+      SELECT id, client_id, team_first, signed_in_at FROM tollgate_auth_families
+      WHERE ${ofAccount(sql, account)} AND signed_in_at > ${since} ORDER BY id DESC LIMIT 100`
+    return rows.map(({ team_first, ...row }) => ({ ...row, application: team_first === 1 }))
+  }, Effect.orDie)
+
+/** A new secret knows no refresh token of the old one: every sign-in ends. */
 export const sessionsEnd: Ending = {
-  // One without a refresh token is held by a browser.
+  // A browser's sign-in has no refresh token.
   count: (sql, now) => sql`SELECT count(*) AS n FROM tollgate_auth_families f WHERE revoked_at IS NULL
     AND (EXISTS (SELECT 1 FROM tollgate_auth_refresh_tokens WHERE family_id = f.id AND expires_at > ${now})
       OR (signed_in_at > ${now - Duration.toMillis(familyLifetime)}
         AND NOT EXISTS (SELECT 1 FROM tollgate_auth_refresh_tokens WHERE family_id = f.id)))`,
-  statements: (sql, now) => [
-    statement(sql`UPDATE tollgate_auth_families SET revoked_at = ${now} WHERE revoked_at IS NULL`),
+  statements: (sql) => [
+    statement(sql`DELETE FROM tollgate_auth_families`),
     statement(sql`DELETE FROM tollgate_auth_refresh_tokens`)
   ],
   notice: (n) => `${n} sign-ins end: people sign in again`

@@ -1,4 +1,4 @@
-/** Who may sign people in, and by which providers: `clients`, `oauth_clients`, `web_clients` and `identity`. */
+/** The clients that sign people in, and the identity providers: `clients`, `oauth_clients`, `web_clients` and `identity`. */
 import { Layer, Schema } from "effect"
 import { Address, NonEmpty, readAs } from "../../kernel/Setting.ts"
 import { IdentityProviders } from "../../upstream/identity/Identity.ts"
@@ -11,12 +11,12 @@ const RedirectAddress = Schema.String.pipe(
 )
 
 const IdentityProvider = Schema.Struct({
-  /** The OpenID Connect issuer; its discovery document says where its keys are. */
+  /** The OpenID Connect issuer. Its discovery document names its keys. */
   issuer: Address,
-  /** The client ids for which its tokens may have been made. */
+  /** The client ids that its tokens may be issued for. */
   audiences: Schema.NonEmptyArray(NonEmpty),
   jwks_uri: Schema.optional(Address),
-  /** Its addresses are verified even where its tokens do not say so (Microsoft's do not). */
+  /** Treat addresses as verified if its tokens do not say (Microsoft's do not). */
   trust_email: Schema.optional(Schema.Boolean)
 })
 
@@ -31,9 +31,9 @@ const OAuthClient = readAs(
   Schema.Struct({
     ...ClientEntry.fields,
     redirect_uris: Schema.optionalWith(Schema.Array(RedirectAddress), { default: () => [] }),
-    /** The operator's own: it may do all that the person may, and its consent page says so. */
+    /** An application of the operator: it may do everything that the person may, and its consent page says so. */
     trusted: Schema.optionalWith(Schema.Boolean, { default: () => false }),
-    /** It may use the device flow: a person who reads a code on one device allows it in the browser of another. */
+    /** May use the device flow: the person reads a code on one device and allows it in a browser on another. */
     device: Schema.optionalWith(Schema.Boolean, { default: () => false })
   }).pipe(
     Schema.filter(({ device, redirect_uris }) =>
@@ -46,11 +46,11 @@ const OAuthClient = readAs(
 )
 
 export const fields = {
-  /** The applications that may sign people in with a provider's token. */
+  /** Applications that sign people in with a provider's token. */
   clients: clientsOf("app"),
-  /** The applications that may use OAuth: where the code flow may lead back to, and whether they may use the device flow. */
+  /** Applications that use OAuth: their redirect addresses, and whether they may use the device flow. */
   oauth_clients: Schema.optionalWith(Schema.Array(OAuthClient), { default: () => [] }),
-  /** The websites whose contact forms may write to the operator. */
+  /** Websites whose contact forms write to the operator. */
   web_clients: clientsOf("web"),
   identity: Schema.optionalWith(
     Schema.Struct({ google: Schema.optional(IdentityProvider), microsoft: Schema.optional(IdentityProvider) }),

@@ -1,6 +1,6 @@
 /**
- * Access tokens: signed JWTs for an hour, for one account in one tenant, verifiable by anyone with the published keys. And ID tokens,
- * which tell an application who has signed in; as an access token they are worth nothing.
+ * Access tokens: JWTs that are valid for an hour, for one account in one tenant. The published keys verify them. ID tokens tell an
+ * application who has signed in; they are no access tokens.
  */
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { decodeProtectedHeader, jwtVerify, SignJWT } from "jose"
@@ -17,30 +17,32 @@ export interface AccessToken {
   readonly account_id: AccountId
   readonly tenant_id: TenantId
   readonly client_id: string
-  /** The sign-in that it follows from, by which it can be ended. */
+  /** The sign-in of the token: the token ends with it. */
   readonly family: string
-  /** Minted by the OAuth code exchange: the team pool is charged first. */
+  /** True for the token of an application, whose calls charge the team's pool first. */
   readonly team_first: boolean
   readonly grant: Grant
 }
 
-/** Who has signed in, for the application that asked. */
+/** Claims about the person, for the application. */
 export interface IdToken {
   readonly account_id: AccountId
   readonly client_id: string
   readonly nonce: string | null
+  /** The time of the person's sign-in, in milliseconds; null if it is not known. */
+  readonly auth_time: number | null
   readonly email: string
   readonly email_verified: boolean
   readonly name: string
 }
 
-/** What a token was found to say, and until when. */
+/** The content of a valid token, and its expiry. */
 export interface VerifiedToken extends AccessToken {
   readonly expires_at: number
 }
 
 export interface TokensContract {
-  /** `lifetime`: where it is shorter than `accessLifetime`. */
+  /** `lifetime` is `accessLifetime` by default. */
   readonly sign: (token: AccessToken, lifetime?: Duration.Duration) => Effect.Effect<string>
   readonly signId: (token: IdToken) => Effect.Effect<string>
   readonly verify: (jwt: string) => Effect.Effect<VerifiedToken, InvalidToken>
@@ -48,16 +50,18 @@ export interface TokensContract {
 
 export const accessLifetime = signedLifetime
 
-/** What tells an access token from an ID token (RFC 9068). */
+/** The `typ` header that distinguishes access tokens from ID tokens (RFC 9068). */
 const accessType = "at+jwt"
 
 export class Tokens extends Context.Tag("tollgate/auth/Tokens")<Tokens, TokensContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Tokens, make))
 }
 
+const toSeconds = (millis: number): number => Math.floor(millis / 1000)
+
 const make = Effect.gen(function* () {
   const keys = yield* SigningKeys
-  // What `iss` says. Our own tokens are known by our keys, so a deployment that moves signs nobody out.
+  // The `iss` claim. Verification relies on our keys instead, so a change of `public_url` signs no person out.
   const { public_url: issuer } = yield* ServiceInfo
 
   const signed = Effect.fnUntraced(function* (
@@ -67,7 +71,7 @@ const make = Effect.gen(function* () {
     claims: JWTPayload,
     lifetime: Duration.Duration
   ) {
-    const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+    const now = toSeconds(yield* Clock.currentTimeMillis)
     const { key, kid } = keys.current()
     const jwt = new SignJWT(claims)
       .setProtectedHeader({ alg: algorithm, kid, typ })
@@ -87,9 +91,10 @@ const make = Effect.gen(function* () {
     return signed(accessType, account_id, client_id, claims, lifetime)
   })
 
-  const signId = Effect.fn("Tokens.signId")(({ account_id, client_id, nonce, ...who }: IdToken) =>
-    signed("JWT", account_id, client_id, { ...who, ...(nonce !== null && { nonce }) }, accessLifetime)
-  )
+  const signId = Effect.fn("Tokens.signId")(({ account_id, auth_time, client_id, nonce, ...who }: IdToken) => {
+    const signIn = { ...(nonce !== null && { nonce }), ...(auth_time !== null && { auth_time: toSeconds(auth_time) }) }
+    return signed("JWT", account_id, client_id, { ...who, ...signIn }, accessLifetime)
+  })
 
   const verify = Effect.fnUntraced(function* (jwt: string) {
     const key = yield* Effect.try({ try: () => decodeProtectedHeader(jwt).kid, catch: () => new InvalidToken() }).pipe(

@@ -1,4 +1,4 @@
-/** A website's contact form: a token for a browser that nobody has signed in with, and the one message that it is good for. */
+/** The contact form of a website: a token for a browser without a sign-in, and the one message that it admits. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example } from "../../http/contract/Documented.ts"
@@ -17,7 +17,7 @@ export class ContactApi extends HttpApiGroup.make("contact")
       .addError(ClientIdRequired)
       .addError(ClientIdNotFound)
       .annotate(Example, { body: { service_client_id: "{service_client_id}" } })
-      .annotate(OpenApi.Summary, "A token for one contact message, good for 30 minutes")
+      .annotate(OpenApi.Summary, "A token for one contact message, valid for 30 minutes")
   )
   .add(
     HttpApiEndpoint.post("contact", "/v1/web/contact")
@@ -27,7 +27,7 @@ export class ContactApi extends HttpApiGroup.make("contact")
       .annotate(Example, {
         body: { name: "Ada", email: "ada@example.com", inquiryType: "general", message: "How do I invite my team?" }
       })
-      .annotate(OpenApi.Summary, "Write to the operator; spends the client token")
+      .annotate(OpenApi.Summary, "Write to the operator; the client token works once")
   )
   .addError(InvalidRequest)
   .addError(RateLimited) {}

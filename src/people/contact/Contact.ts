@@ -1,4 +1,4 @@
-/** A message to the operator from a website's contact form, by a token that is good for one. */
+/** A message to the operator from a website's contact form, and the token that admits it. */
 import { Schema } from "effect"
 import { Email } from "../../kernel/Email.ts"
 import { StoredText } from "../../kernel/StoredText.ts"

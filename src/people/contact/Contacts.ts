@@ -2,7 +2,8 @@
  * Messages from the contact forms of websites.
  *
  * Where the specification is silent:
- * - The answer to a client token is the bare object, that of a contact message is enveloped, as the specification shows them.
+ * - A client token is answered as a bare object, a contact message in an envelope, as in the specification's examples.
+ * - A message is deleted after 180 days (`contact_kept_days`).
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Layer } from "effect"
@@ -18,20 +19,19 @@ import { statement } from "../../books/ledger/Transaction.ts"
 import { afterCommit, Writer } from "../../books/ledger/Writer.ts"
 import { plainName } from "../mail/Letter.ts"
 import { Outbox } from "../mail/Outbox.ts"
-import { ContactEmail } from "./Settings.ts"
+import { ContactEmail, ContactKeptDays } from "./Settings.ts"
 import type { ClientToken, ContactMessage } from "./Contact.ts"
 import type { HeldClientTokenFacts } from "./HeldClientToken.ts"
 import { InvalidClientToken } from "./Problems.ts"
 
-/** A website's contact form: it asks for a token with its client id, and sends one message with it. */
 export interface ContactsContract {
-  /** A token for one message, good for 30 minutes, for a registered website. */
+  /** A token for a registered website. It admits one message within 30 minutes. */
   readonly token: (request: {
     readonly service_client_id?: string | undefined
   }) => Effect.Effect<ClientToken, ClientIdRequired | ClientIdNotFound | BooksUnavailable>
-  /** What a token stands for, as long as it is good. */
+  /** The website of a valid token. */
   readonly find: (token: string) => Effect.Effect<HeldClientTokenFacts, InvalidClientToken>
-  /** Stores the message, mails it to the operator, and ends the token. */
+  /** Stores the message, mails it to the operator, and spends the token. */
   readonly write: (request: {
     readonly token: HeldClientTokenFacts
     readonly message: ContactMessage
@@ -49,6 +49,7 @@ const make = Effect.gen(function* () {
   const clients = yield* Clients
   const outbox = yield* Outbox
   const operator = yield* ContactEmail
+  const keptFor = Duration.toMillis(Duration.days(yield* ContactKeptDays))
   const { service_name } = yield* ServiceInfo
 
   const token: ContactsContract["token"] = Effect.fn("Contacts.token")(function* ({ service_client_id }) {
@@ -90,6 +91,8 @@ const make = Effect.gen(function* () {
       postings: [],
       statements: [
         tokens.spend(hash, now),
+        statement(sql`DELETE FROM tollgate_contact_messages WHERE id IN (SELECT id FROM tollgate_contact_messages
+          WHERE id < ${Ids.at("msg", Math.max(0, now - keptFor))} ORDER BY id LIMIT 20)`),
         statement(
           sql`INSERT INTO tollgate_contact_messages ${sql.insert({
             id,

@@ -1,4 +1,4 @@
-/** The client token of a request: it is still good, and the website's that it was given to. */
+/** The valid client token of a request. */
 import { Context } from "effect"
 
 export interface HeldClientTokenFacts {

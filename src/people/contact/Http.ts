@@ -1,3 +1,4 @@
+/** Handlers of the contact form, and its security middleware. */
 import { HttpApiBuilder, HttpServerRequest } from "@effect/platform"
 import { Effect, Layer } from "effect"
 import { contract } from "../../http/contract/Contract.ts"
@@ -38,10 +39,13 @@ export const ContactHttp = HttpApiBuilder.group(
       .handle("clientToken", ({ payload, request }) =>
         Effect.andThen(limits.take("client_token", request), storable(contacts.token(payload)))
       )
-      .handle("contact", ({ payload }) =>
-        Effect.flatMap(HeldClientToken, (token) =>
-          Effect.as(storable(contacts.write({ token, message: payload })), envelope({ received: true as const }))
-        )
+      .handle("contact", ({ payload, request }) =>
+        Effect.gen(function* () {
+          const token = yield* HeldClientToken
+          yield* limits.take("contact_per_day", request)
+          yield* storable(contacts.write({ token, message: payload }))
+          return envelope({ received: true as const })
+        })
       )
   })
 ).pipe(Layer.provide(ClientTokenHttp))

@@ -1,7 +1,7 @@
-/** What the contact routes refuse. */
+/** Refusals of the contact routes. */
 import { Problem } from "../../kernel/Problem.ts"
 
-/** Missing, unknown, expired, or used before. */
+/** An unknown, expired or used client token. */
 export class InvalidClientToken extends Problem<InvalidClientToken>()("InvalidClientToken", {
   status: 401,
   error: "invalid or expired token"

@@ -1,4 +1,4 @@
-/** How the contact route asks for its credential. */
+/** The security middleware of the contact route. */
 import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { MissingAuthorization } from "../credentials/Problems.ts"
@@ -6,7 +6,7 @@ import { RateLimited } from "../../http/contract/Problems.ts"
 import { HeldClientToken } from "./HeldClientToken.ts"
 import { InvalidClientToken } from "./Problems.ts"
 
-/** A client token, asked for before anything else of the request is read. */
+/** A client token. It is checked before the body is read. */
 export class ClientTokenOf extends HttpApiMiddleware.Tag<ClientTokenOf>()("tollgate/contact/ClientTokenOf", {
   provides: HeldClientToken,
   failure: Schema.Union(MissingAuthorization, InvalidClientToken, RateLimited),
@@ -14,7 +14,7 @@ export class ClientTokenOf extends HttpApiMiddleware.Tag<ClientTokenOf>()("tollg
     client_token: HttpApiSecurity.bearer.pipe(
       HttpApiSecurity.annotate(
         OpenApi.Description,
-        "`Authorization: Bearer …` with a client token (`POST /v1/web/client-token`). Good for one message, for 30 minutes."
+        "`Authorization: Bearer …` with a client token (`POST /v1/web/client-token`). It admits one message within 30 minutes."
       )
     )
   }

@@ -1,13 +1,28 @@
-/** Where contact messages are mailed to: `contact_email` in the configuration file. */
+/** Contact messages: `contact_email` and `contact_kept_days` in the configuration file. */
 import { Context, Layer, Schema } from "effect"
-import { NonEmpty } from "../../kernel/Setting.ts"
+import { Count, NonEmpty } from "../../kernel/Setting.ts"
 
-/** `undefined`: messages are stored and not mailed. */
+/** The address that messages are mailed to; without it, messages are only stored. */
 export class ContactEmail extends Context.Reference<ContactEmail>()("tollgate/contact/ContactEmail", {
   defaultValue: (): string | undefined => undefined
 }) {}
 
-export const fields = { contact_email: Schema.optional(NonEmpty) }
+const keptDaysPreset = 180
 
-export const layer = ({ contact_email }: { readonly contact_email?: string | undefined }) =>
-  Layer.succeed(ContactEmail, contact_email)
+/** The days after which a stored message is deleted. */
+export class ContactKeptDays extends Context.Reference<ContactKeptDays>()("tollgate/contact/ContactKeptDays", {
+  defaultValue: (): number => keptDaysPreset
+}) {}
+
+export const fields = {
+  contact_email: Schema.optional(NonEmpty),
+  contact_kept_days: Schema.optionalWith(Count, { default: () => keptDaysPreset })
+}
+
+export interface ContactFacts {
+  readonly contact_email?: string | undefined
+  readonly contact_kept_days: number
+}
+
+export const layer = ({ contact_email, contact_kept_days }: ContactFacts) =>
+  Layer.merge(Layer.succeed(ContactEmail, contact_email), Layer.succeed(ContactKeptDays, contact_kept_days))

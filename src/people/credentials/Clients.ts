@@ -1,11 +1,12 @@
 /**
- * The applications that the operator has registered: in the configuration, or by a command, which is kept in the database.
+ * Clients that the operator has registered: in the configuration, or by a command, which stores them in the database. There is no dynamic
+ * registration.
  *
  * Where the specification is silent:
- * - OAuth clients and applications' sign-ins of an earlier version are not trusted: they go on with what their consent page said. Access
- *   tokens of an earlier version name no sign-in, so they are refused; clients refresh them.
- * - OAuth clients are public and prove themselves by PKCE with S256. A redirect address is compared to the letter, but for the port of
- *   a loopback address. Consent pages keep their state in a sealed cookie for ten minutes.
+ * - OAuth clients and applications' sign-ins of an earlier version are not trusted: they keep the scope of their consent page. Access
+ *   tokens of an earlier version name no sign-in, so they are refused, and clients refresh them.
+ * - OAuth clients are public and use PKCE with S256. A redirect address must match exactly, except the port of a loopback address. Consent
+ *   pages keep their state in a sealed cookie for ten minutes.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -15,38 +16,39 @@ import * as Statements from "../../books/ledger/Statements.ts"
 import { statement } from "../../books/ledger/Transaction.ts"
 import type { Statement } from "../../books/ledger/Transaction.ts"
 import { Writer } from "../../books/ledger/Writer.ts"
+import * as Families from "./Families.ts"
 
-/** `app` signs people in by a provider's token, `oauth` by the code flow, `web` speaks for a website's contact form. */
+/** `app` signs people in with a provider's token, `oauth` with OAuth; `web` is the contact form of a website. */
 export type ClientKind = "app" | "oauth" | "web"
 
 export interface Client {
   readonly client_id: string
   readonly kind: ClientKind
   readonly name: string
-  /** Where the code flow may lead back to. */
+  /** The redirect addresses of the code flow. */
   readonly redirect_uris: ReadonlyArray<string>
-  /** An `oauth` client of the operator's own, which may do all that a sign-in may. */
+  /** An `oauth` client of the operator, which may do everything that a sign-in may. */
   readonly trusted?: boolean | undefined
   /** An `oauth` client that may use the device flow. */
   readonly device?: boolean | undefined
 }
 
-/** Those of the configuration. */
+/** The clients of the configuration. */
 export class ConfiguredClients extends Context.Tag("tollgate/auth/ConfiguredClients")<
   ConfiguredClients,
   ReadonlyArray<Client>
 >() {}
 
 export interface ClientsContract {
-  /** A client of one of these kinds. */
+  /** The client, if it is of one of these kinds. */
   readonly find: (client_id: string, kinds: ReadonlyArray<ClientKind>) => Effect.Effect<Client | undefined>
   readonly list: Effect.Effect<ReadonlyArray<Client>>
-  /** What is `beside` it stands in the same transaction, and is told the id. */
+  /** Registers a client in one transaction with `beside`, which is given its id. */
   readonly create: (
     client: Omit<Client, "client_id">,
     beside?: (client_id: string) => ReadonlyArray<Statement>
   ) => Effect.Effect<Client, BooksUnavailable>
-  /** Ends the application and every sign-in that came through it. Answers whether there was one to revoke. */
+  /** Revokes a client and ends its sign-ins. Answers `false` if there is no such client. */
   readonly revoke: (client_id: string, beside?: ReadonlyArray<Statement>) => Effect.Effect<boolean, BooksUnavailable>
 }
 
@@ -118,16 +120,15 @@ const make = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     const ended = sql`UPDATE tollgate_auth_clients SET revoked_at = ${now}
       WHERE client_id = ${client_id} AND revoked_at IS NULL RETURNING client_id`
-    // What it was given ends with it: access tokens within a minute, refresh tokens at once.
-    const families = sql`UPDATE tollgate_auth_families SET revoked_at = ${now}
-      WHERE client_id = ${client_id} AND revoked_at IS NULL`
-    return yield* Statements.tryWrite(writer, statement(ended, 1), statement(families), ...beside)
+    // Its refresh tokens end at once, its access tokens within a minute.
+    const signIns = Families.ending(sql, sql`client_id = ${client_id}`)
+    return yield* Statements.tryWrite(writer, statement(ended, 1), ...signIns, ...beside)
   })
 
   return { find, list, create, revoke } satisfies ClientsContract
 })
 
-/** Whether an address may be registered: what leads back with a code is neither a script nor a file, and has no fragment. */
+/** Whether an address may be registered: no script, no file, no fragment. */
 export const isRedirectAddress = (text: string): boolean =>
   URL.canParse(text) &&
   new URL(text).hash === "" &&
@@ -135,9 +136,8 @@ export const isRedirectAddress = (text: string): boolean =>
   !/^(?:javascript|data|vbscript|file|blob|about):$/.test(new URL(text).protocol)
 
 /**
- * Whether a redirect address is one that the client registered: the same text, but for the port of a loopback address, which an
- * application on the person's own machine cannot choose beforehand (RFC 8252). Neither text is parsed: parsers differ in what they accept
- * and correct, so a browser could go to another path than the one that was compared.
+ * Whether the client has registered the redirect address. The texts must be equal, except the port of a loopback address, which a native
+ * application cannot know in advance (RFC 8252). The texts are not parsed: a browser may parse them differently and go elsewhere.
  */
 export const mayRedirect = ({ redirect_uris }: Client, address: string): boolean =>
   redirect_uris.some((registered) => registered === address || isSameLoopback(registered, address))

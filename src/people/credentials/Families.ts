@@ -1,9 +1,18 @@
-/** SQL about sign-ins for statements of other rooms. Only this room names their table. */
+/** SQL about sign-ins and their refresh tokens, for the statements of several rooms. A sign-in that has ended has no row. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
+import { statement } from "../../books/ledger/Transaction.ts"
+import type { Statement } from "../../books/ledger/Transaction.ts"
 
-/** True if the sign-in in `column` has not ended, or if the column is NULL. */
+/** True if the sign-in in `column` has not ended, or if the column is NULL. Earlier versions mark ended sign-ins with `revoked_at`. */
 export const isLive = (sql: SqlClient, column: string): Fragment =>
   sql.literal(
     `(${column} IS NULL OR EXISTS (SELECT 1 FROM tollgate_auth_families f WHERE f.id = ${column} AND f.revoked_at IS NULL))`
   )
+
+/** Ends the sign-ins that `which` selects: deletes them and their refresh tokens. */
+export const ending = (sql: SqlClient, which: Fragment): ReadonlyArray<Statement> => [
+  statement(sql`DELETE FROM tollgate_auth_refresh_tokens
+    WHERE family_id IN (SELECT id FROM tollgate_auth_families WHERE ${which})`),
+  statement(sql`DELETE FROM tollgate_auth_families WHERE ${which}`)
+]

@@ -1,22 +1,22 @@
-/** Refusals of a credential, and of a path that names another tenant than the credential does. */
+/** Refusals of credentials, and of a path with another tenant than the credential's. */
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
 import { Problem } from "../../kernel/Problem.ts"
 
-// ---- an Authorization header: one class for each text of the specification -------------------------------------------------
+// ---- the Authorization header: one class for each text of the specification -------------------------------------------------
 
 export class MissingAuthorization extends Problem<MissingAuthorization>()("MissingAuthorization", {
   status: 401,
   error: "missing Authorization header"
 }) {}
 
-/** User-token-only routes: anything but a live user token. */
+/** On routes for user tokens: anything but a valid user token. */
 export class InvalidToken extends Problem<InvalidToken>()("InvalidToken", {
   status: 401,
   error: "invalid or expired token"
 }) {}
 
-/** Neither a user token nor three dash-separated segments with the service's prefix; an expired user token too. */
+/** No user token, and not three segments between dashes. An expired user token, too. */
 export class InvalidKeyFormat extends Problem<InvalidKeyFormat>()("InvalidKeyFormat", {
   status: 401,
   error: "invalid API key format"
@@ -24,7 +24,7 @@ export class InvalidKeyFormat extends Problem<InvalidKeyFormat>()("InvalidKeyFor
 
 export class InvalidKey extends Problem<InvalidKey>()("InvalidKey", { status: 401, error: "invalid API key" }) {}
 
-/** The key's own end has come. */
+/** The key's `expires_at` has passed. */
 export class ExpiredKey extends Problem<ExpiredKey>()("ExpiredKey", {
   status: 401,
   error: "invalid API key",
@@ -32,19 +32,19 @@ export class ExpiredKey extends Problem<ExpiredKey>()("ExpiredKey", {
   fields: { expired_at: Moment }
 }) {}
 
-/** Key-shaped, with another prefix. Its text names the service: `API key is not a Tollgate key`. */
+/** A key with another prefix. Its text names the service: `API key is not a Tollgate key`. */
 export class ForeignKey extends Problem<ForeignKey>()("ForeignKey", {
   status: 401,
   error: "API key is not a key of this service",
   like: /^API key is not a /
 }) {}
 
-/** A token of an application that the person has not allowed this. `WWW-Authenticate` names the scope that is missing. */
+/** The token of an application lacks a scope, which `WWW-Authenticate` names. */
 export class InsufficientScope extends Problem<InsufficientScope>()("InsufficientScope", {
   status: 403,
   error: "the application that holds this token may not do this",
   code: "insufficient_scope",
-  /** The scope that is missing; `undefined` where no application may do it. */
+  /** The missing scope; `undefined` if no application may call the route. */
   fields: { scope: Schema.optional(Schema.String) },
   details: {},
   headers: ({ scope }) => ({
@@ -54,13 +54,13 @@ export class InsufficientScope extends Problem<InsufficientScope>()("Insufficien
 
 // ---- the path's tenant ---------------------------------------------------------------------------------------------------
 
-/** `usage` and `usage/rollup`. */
+/** On `usage` and `usage/rollup`. */
 export class TenantMismatchUsage extends Problem<TenantMismatchUsage>()("TenantMismatchUsage", {
   status: 403,
   error: "Tenant ID in path does not match JWT"
 }) {}
 
-/** Every other money route. */
+/** On the other routes. */
 export class TenantMismatch extends Problem<TenantMismatch>()("TenantMismatch", {
   status: 403,
   error: "tenant ID in path does not match authenticated tenant"

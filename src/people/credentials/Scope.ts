@@ -1,30 +1,29 @@
 /**
- * What an application may do in somebody's name. A scope is what it asks for, what the person reads on the consent page, and what a
- * route demands of a token. A sign-in's own token may do everything.
+ * OAuth scopes: requested by an application, described on the consent page, demanded by routes. The token of a person's own sign-in may do
+ * everything.
  *
  * Where the specification is silent:
- * - An application always gets `profile`, `email` and `calls`, whatever it asks for; `openid` (which brings an ID token) if it asks for that
- *   or for nothing. The token names its sign-in (`sid`) and its scope. Which scope a route demands is part of its credential
- *   (`people/credentials/Security`). Notifications, other people's accounts and plans are `organization`, the ledger is `billing`, team usage is `calls`.
+ * - An application always gets `profile`, `email` and `calls`. It gets `openid`, and an ID token, if it requests `openid` or nothing. The
+ *   token names its sign-in (`sid`) and its scope. A route demands its scope by its security middleware (`people/credentials/Security`).
+ *   Notifications, other people's accounts and plans need `organization`, the ledger `billing`, team usage `calls`.
  */
 
 export const scopes = ["openid", "profile", "email", "calls", "keys", "transfers", "billing", "organization"] as const
 export type Scope = (typeof scopes)[number]
 
-/** What a token may do. */
+/** The scopes of a token. */
 export type Grant = "all" | ReadonlyArray<Scope>
 
-/** What a route demands of a user token: a scope, or that no application holds it. */
+/** The scope that a route demands of a user token; `sign_in` admits no application. */
 export type Demand = Exclude<Scope, "openid" | "email"> | "sign_in"
 
-/** What every application gets: who the person is, calls, and reading what they cost. */
+/** The scopes of every application. */
 const always: ReadonlySet<Scope> = new Set(["profile", "email", "calls"])
 
 const isScope = (text: string): text is Scope => (scopes as ReadonlyArray<string>).includes(text)
 
 /**
- * What an application gets that asks for this `scope`; or the first word of it that is no scope. Refresh tokens are given in any
- * case, so `offline_access`, by which client libraries ask for them, adds nothing.
+ * The grant for a requested `scope`, or its first unknown word. `offline_access` adds nothing: every application gets a refresh token.
  */
 export const grantOf = (scope: string, trusted: boolean): { readonly grant: Grant } | { readonly unknown: string } => {
   const words = scope.split(" ").filter((word) => word !== "" && word !== "offline_access")
@@ -35,16 +34,16 @@ export const grantOf = (scope: string, trusted: boolean): { readonly grant: Gran
   return { grant: scopes.filter((scope) => always.has(scope) || wanted.has(scope)) }
 }
 
-/** As token responses say it. */
+/** The `scope` of a token response. */
 export const scopeText = (grant: Grant): string => (grant === "all" ? scopes : grant).join(" ")
 
-/** As the database keeps it. */
+/** The text in the database. */
 export const toRow = (grant: Grant): string => (grant === "all" ? "all" : grant.join(" "))
 export const fromRow = (row: string): Grant => (row === "all" ? "all" : row.split(" ").filter(isScope))
 
 export const includes = (grant: Grant, scope: Scope): boolean => grant === "all" || grant.includes(scope)
 
-/** What the person reads, a sentence's end for each: "If you allow it, it can: ...". */
+/** The grant in words for the person: the ends of the sentence "If you allow it, it can: ...". */
 export const described = (grant: Grant): ReadonlyArray<string> =>
   descriptions.flatMap(({ scope, words }) => (includes(grant, scope) ? words : []))
 

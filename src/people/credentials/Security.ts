@@ -1,6 +1,6 @@
 /**
- * The ways a route may ask for a credential. Each provides the `CurrentCaller`; `people/auth/` says how. A way that takes user tokens names the
- * scope that the token of an application must have, so there is no such route without one.
+ * Security middleware for contracts. Each provides the `CurrentCaller`; `people/auth/SecurityHttp` implements them. A middleware for user
+ * tokens names the scope that an application's token needs, so no such route can lack one.
  */
 import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
@@ -26,22 +26,25 @@ const bearer = (format: string, description: string) =>
 
 const asToken = bearer(
   "JWT",
-  "the access token of a person: of their sign-in (`POST /v1/auth/google`), which may do everything, or of an application that they " +
-    "let in (`POST /v1/auth/oauth/token`), which needs the scope that the operation names. Lives for an hour."
+  "the access token of a person: of their own sign-in (`POST /v1/auth/google`), which may do everything, or of an application " +
+    "(`POST /v1/auth/oauth/token`), which needs the scope of the operation. Valid for an hour."
 )
 const asKey = bearer(
   "<prefix>-prod-<64 hex digits>",
-  "an API key of a tenant (`POST /v1/tenants/{tenant_id}/applications`). Lives until it is deleted, or its `expires_at`."
+  "an API key of a tenant (`POST /v1/tenants/{tenant_id}/applications`). Valid until it is deleted, or until its `expires_at`."
 )
-const asKeyOrToken = bearer("JWT, or <prefix>-prod-<64 hex digits>", "a user token or an API key, whichever you have.")
+const asKeyOrToken = bearer("JWT, or <prefix>-prod-<64 hex digits>", "a user token or an API key.")
 
 const asHeader = HttpApiSecurity.apiKey({ key: "x-api-key", in: "header" }).pipe(
-  HttpApiSecurity.annotate(OpenApi.Description, "The same in `x-api-key`; without an `Authorization` header.")
+  HttpApiSecurity.annotate(
+    OpenApi.Description,
+    "The same credential in `x-api-key`, without an `Authorization` header."
+  )
 )
 
 const TokenProblem = Schema.Union(MissingAuthorization, InvalidToken, InsufficientScope)
 
-/** U: a live access token, else 401 `invalid or expired token`. */
+/** U: a valid access token, else 401 `invalid or expired token`. */
 const userToken =
   <Self>() =>
   <const D extends Demand>(demand: D) =>
@@ -54,17 +57,17 @@ const userToken =
       { demand }
     )
 
-/** Who the person is. */
+/** For the person's own profile. */
 export class ProfileToken extends userToken<ProfileToken>()("profile") {}
-/** Usage, and what may pay. */
+/** For usage and payers. */
 export class CallsToken extends userToken<CallsToken>()("calls") {}
 export class TransfersToken extends userToken<TransfersToken>()("transfers") {}
 export class BillingToken extends userToken<BillingToken>()("billing") {}
 export class OrganizationToken extends userToken<OrganizationToken>()("organization") {}
-/** The person's own sign-in, which no application holds. */
+/** For the person's own sign-in only. */
 export class SignInToken extends userToken<SignInToken>()("sign_in") {}
 
-/** U, on a path with a `tenant_id`, which must be the token's; asked before anything else of the request is read. */
+/** U, on a path whose `tenant_id` must be the token's. It runs before body and query are read. */
 const tenantToken =
   <Self>() =>
   <const D extends Demand>(demand: D) =>
@@ -77,13 +80,13 @@ const tenantToken =
       { demand }
     )
 
-/** A tenant's balance. */
+/** For a tenant's balance. */
 export class TenantCallsToken extends tenantToken<TenantCallsToken>()("calls") {}
 export class TenantBillingToken extends tenantToken<TenantBillingToken>()("billing") {}
 export class TenantKeysToken extends tenantToken<TenantKeysToken>()("keys") {}
 export class TenantTransfersToken extends tenantToken<TenantTransfersToken>()("transfers") {}
 
-/** The same for `usage` and `usage/rollup`, in their own words. */
+/** For `usage` and `usage/rollup`, which have their own text for another tenant. */
 export class TenantUsageToken extends Object.assign(
   HttpApiMiddleware.Tag<TenantUsageToken>()("tollgate/http/TenantUsageToken", {
     provides: CurrentCaller,
@@ -106,8 +109,8 @@ export class KeyOrToken extends Object.assign(
   { demand: "calls" as const }
 ) {}
 
-/** The same, or either of both in `x-api-key`, which clients of Anthropic's protocol send. */
-// @effect-diagnostics-next-line leakingRequirements:off -- who authenticates looks at the request, by each of its headers
+/** K/U, also in `x-api-key`, which clients of Anthropic's protocol send. */
+// @effect-diagnostics-next-line leakingRequirements:off -- authentication reads the headers of the request
 export class KeyOrTokenEitherHeader extends Object.assign(
   HttpApiMiddleware.Tag<KeyOrTokenEitherHeader>()("tollgate/http/KeyOrTokenEitherHeader", {
     provides: CurrentCaller,

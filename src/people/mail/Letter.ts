@@ -1,11 +1,11 @@
 /**
- * What a letter to oneself holds, how names stand in letters to others, and how many letters an account may cause.
+ * Letters to oneself, and names in letters to others.
  *
  * Where the specification is silent:
- * - What one account causes by invitations, transfers and resends is counted in the outbox, in the transaction that adds the letter
- *   (`letter_limits` of the configuration). A resend beyond the limits is refused, whoever the recipient is. Mail to oneself is paid for
- *   and does not count. Names lose whole links and the dots within words; a gift's message stands as it was written.
- * - Links in mails begin with `public_url` of the configuration, else with the address the service listens on.
+ * - Invitations, transfers and resends count as letters of the account that causes them (`letter_limits`), in the transaction that stores
+ *   the letter. A resend beyond the limits is refused for every recipient. Mail to oneself is paid for and does not count.
+ * - Names in letters lose links and the dots within words. The message of a gift is not changed.
+ * - Links in letters begin with `public_url` of the configuration, by default the address that the service listens on.
  */
 import { Schema } from "effect"
 
@@ -28,17 +28,14 @@ export const SelfLetterSent = Schema.Struct({ message: Schema.String, message_id
 
 const nameMax = 100
 
-/**
- * A name that somebody chose, as it stands in a letter to somebody else: on one line, with nothing that a mail program would make a
- * link of. Of a name of which nothing is left, `otherwise` stands there.
- */
+/** A name for a letter: one line, without text that a mail program would turn into a link. Answers `otherwise` if nothing is left. */
 export const plainName = (name: string, otherwise: string): string => {
   const plain = name
     .replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, " ")
-    // What turns the direction of writing could make one text look like another.
+    // Marks of the writing direction could make one text look like another.
     .replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, "")
     .replace(/[a-z][a-z0-9+.-]*:\/\/\S*|\bwww[.．。｡․]\S*|\b(?:mailto|tel|sms):\S*/giu, " ")
-    // A dot within a word makes a host of it; some scripts have dots of their own, which browsers read alike.
+    // A dot within a word makes it a host name. Browsers treat the dots of other scripts in the same way.
     .replace(/(?<=\S)[.．。｡․](?=\S)/gu, " ")
     .replace(/\s+/g, " ")
     .trim()

@@ -1,18 +1,19 @@
 /**
- * Letters that wait to be sent. A letter is stored in the transaction that is its cause, and sent after it: tried again while the
- * mail server cannot be reached, and never sent twice for one key. Where it cannot be known whether a letter left (the process
- * ended, or the connection, while it was handed over), it is not sent again: who misses it can ask for another. Of two nodes that find a
- * letter due at once, the one whose transaction says that it is handed over sends it.
+ * The outbox: a letter is stored in the transaction that causes it, and sent after the commit.
  *
  * Where the specification is silent:
- * - A letter is never sent twice for one key. Where it cannot be known whether it left (the connection or the process ended after the
- *   letter was handed over and before the answer), it is not sent again; who misses it asks for a resend, which is another letter.
+ * - A letter is never sent twice for one key. If the connection or the process ended while a letter was sent, it may have left, and is not
+ *   sent again; people ask for a resend, which is another letter.
  * - A letter that cannot be opened, because the secret has changed or its row is damaged, ends as failed.
- * - A server that is not reached, or says not now, is asked again after 30 seconds, then at growing distances, for three days.
- * - Letters are sealed in the outbox, since an invitation's token stands in them, and emptied once they have left.
+ * - If the mail server cannot be reached or says not now, the next attempt follows after 30 seconds, then after growing pauses, for three
+ *   days. Without a mail server a letter fails after three days too.
+ * - Letters are sealed in the outbox, because they hold tokens of invitations, and emptied once they have left.
+ * - A row is deleted 30 days after its letter was written. The row of a letter to oneself is deleted as soon as the letter has left.
+ * - Up to 100 letters to oneself may wait for one address; one more is 429 `too_many_letters`.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Fiber, Layer } from "effect"
+import type { Scope } from "effect"
 import { DeploymentSecret } from "../../storage/secret/DeploymentSecret.ts"
 import type { Ending } from "../../books/ledger/Ending.ts"
 import type { AccountId } from "../../kernel/Ids.ts"
@@ -27,153 +28,175 @@ import type { MailContract } from "../../upstream/mail/Mail.ts"
 import * as Delivery from "./Delivery.ts"
 import type { Fate, Row } from "./Delivery.ts"
 import { LetterLimits } from "./Settings.ts"
-import type { TooManyLetters } from "./Problems.ts"
+import { TooManyLetters } from "./Problems.ts"
 import * as Quota from "./Quota.ts"
+import * as Sweep from "./Sweep.ts"
 
 export interface Letter {
-  /** What it is about, once for each letter ever: `transfer/<id>/<n>`. A second letter of the same key is not taken. */
+  /** The subject matter, unique for each letter: `transfer/<id>/<n>`. A second letter with the same key is ignored. */
   readonly key: string
   readonly to: string
   readonly subject: string
   readonly text: string
-  /** The account that causes it, which may cause only so many (`LetterLimits`); none: the service itself. */
+  /** The account that causes it, within its `LetterLimits`. Without one, the service causes it. */
   readonly caused_by?: AccountId | undefined
 }
 
 export interface OutboxContract {
-  /**
-   * The statement that puts a letter into the outbox, for the transaction that is its cause. One that its account may not cause any
-   * more is left out.
-   */
+  /** The statement that stores a letter, for the transaction that causes it. Beyond the account's limits it stores nothing. */
   readonly letter: (letter: Letter) => Effect.Effect<Statement>
-  /** The same, but one that its account may not cause any more refuses the transaction. */
+  /** The same, but beyond the account's limits it refuses the transaction. */
   readonly requiredLetter: (letter: Letter) => Effect.Effect<Statement>
-  /** Whether the account may cause a letter to this address now. */
+  /** Refuses if the account may not cause a letter to this address now. */
   readonly room: (account: AccountId, to: string) => Effect.Effect<void, TooManyLetters>
-  /** Says that there may be a new letter; it returns at once. */
+  /** Starts the next turn early, because a letter may be new. Returns at once. */
   readonly wake: Effect.Effect<void>
   /**
-   * Stores a letter and sends it at once: for a cause that must know whether it is refused. One that could not leave yet waits
-   * here like any other, and so does one that takes too long to be waited for.
+   * Stores a letter and sends it at once, for a caller that must know whether the server refuses it. After ten seconds, or if the server
+   * says not now, the letter waits for the loop.
    */
-  readonly post: (port: MailContract, letter: Letter) => Effect.Effect<Fate, BooksUnavailable>
-  /** Sends the letters that are due, eight at most in a turn; none where there is no mail server. `layerJobs` runs it. */
+  readonly post: (port: MailContract, letter: Letter) => Effect.Effect<Fate, TooManyLetters | BooksUnavailable>
+  /** Sends the letters that are due, up to eight in a turn, and deletes old rows. `layerJobs` runs it. */
   readonly jobs: ReadonlyArray<Loop.Job>
 }
 
-/** How long somebody who waits for an attempt waits. */
+/** How long `post` waits for an attempt. */
 const patience = Duration.seconds(10)
+/** The most posted letters that may wait for one address. */
+const postedMax = 100
 
 export class Outbox extends Context.Tag("tollgate/mail/Outbox")<Outbox, OutboxContract>() {
   static readonly layer = Layer.suspend(() => Layer.scoped(Outbox, make))
   static readonly layerJobs = Loop.layer(Outbox, ({ jobs }) => jobs)
 }
 
+interface Dependencies extends Delivery.Dependencies {
+  readonly quota: Quota.Quota
+  readonly waker: Loop.Waker
+  /** The scope of the outbox: attempts go on in it if the caller leaves. */
+  readonly scope: Scope.Scope
+}
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient
+  const dependencies: Dependencies = {
+    sql,
+    writer: yield* Writer,
+    secret: yield* DeploymentSecret,
+    quota: Quota.make(sql, yield* LetterLimits),
+    waker: yield* Loop.waker,
+    scope: yield* Effect.scope
+  }
+  const mail = yield* Mail
+  // A process that serves alone finds only its own interrupted letters. With several nodes they may still be on their way.
+  if (mail !== undefined && Delivery.servesAlone(sql))
+    yield* Delivery.endInterrupted(dependencies, Number.MAX_SAFE_INTEGER)
+  const { quota, waker } = dependencies
+  return {
+    letter: storing(dependencies, undefined),
+    requiredLetter: storing(dependencies, 1),
+    room: quota.room,
+    wake: waker.wake,
+    post: posting(dependencies),
+    jobs: [{ name: loopName, turn: turn(dependencies, mail), waker }]
+  } satisfies OutboxContract
+})
+
+// ---- storing letters ----------------------------------------------------------------------------------------------------
+
 interface NewRow extends Row {
   readonly caused_by: AccountId | null
 }
 
-const loopName = "outbox"
-/** How long the loop waits when a letter could not be handled at all. */
-const afterFailure = Duration.seconds(10)
-/** From when on nobody can be handing a letter over any more: a mail server that hangs is given up long before. */
-const handOverMax = Duration.toMillis(Duration.minutes(5))
-/**
- * How long the loop waits at most. A commit that is answered too late is done all the same, but whoever asked for it was told otherwise and
- * woke nobody: what it wrote is found by looking.
- */
-const pauseMax = Duration.minutes(1)
-/** How many letters a turn takes, and how many of them are on their way at once. A mail server that hangs holds each for a minute. */
-const turnMax = 8
-const atOnce = 4
+const newRow = Effect.fnUntraced(function* ({ secret }: Dependencies, letter: Letter): Effect.fn.Return<NewRow> {
+  const { caused_by = null, key, subject, text, to } = letter
+  const created_at = yield* Clock.currentTimeMillis
+  const sealed = yield* secret.seal(JSON.stringify({ subject, text }))
+  return { key, recipient: to, sealed, attempts: 0, created_at, caused_by }
+})
 
-const make = Effect.gen(function* () {
-  const sql = yield* SqlClient
-  const writer = yield* Writer
-  const secret = yield* DeploymentSecret
-  const mail = yield* Mail
-  const quota = Quota.make(sql, yield* LetterLimits)
-  const delivery = Delivery.make(sql, writer, secret)
-  const scope = yield* Effect.scope
-  const waker = yield* Loop.waker
-
-  // ---- storing letters ----------------------------------------------------------------------------------------------------
-
-  const insert = (row: NewRow, status: "waiting" | "sending", attempts: number) => {
+const storing = (dependencies: Dependencies, demanded: number | undefined) =>
+  Effect.fn("Outbox.letter")(function* (letter: Letter) {
+    const { quota, sql } = dependencies
+    const row = yield* newRow(dependencies, letter)
     const { caused_by, created_at, key, recipient, sealed } = row
-    return sql`INSERT INTO tollgate_mail_outbox
+    const inserted = sql`INSERT INTO tollgate_mail_outbox
         (key, recipient, sealed, status, attempts, due_at, created_at, caused_by)
-      SELECT ${key}, ${recipient}, ${sealed}, ${status}, ${attempts}, ${created_at}, ${created_at}, ${caused_by}
+      SELECT ${key}, ${recipient}, ${sealed}, 'waiting', 0, ${created_at}, ${created_at}, ${caused_by}
       WHERE ${quota.allows(row)} ON CONFLICT (key) DO NOTHING RETURNING key`
-  }
-
-  const rowOf = Effect.fnUntraced(function* (letter: Letter): Effect.fn.Return<NewRow> {
-    const { caused_by = null, key, subject, text, to } = letter
-    const created_at = yield* Clock.currentTimeMillis
-    const sealed = yield* secret.seal(JSON.stringify({ subject, text }))
-    return { key, recipient: to, sealed, attempts: 0, created_at, caused_by }
+    return statement(inserted, demanded)
   })
 
-  const letter: OutboxContract["letter"] = Effect.fn("Outbox.letter")(function* (letter) {
-    return statement(insert(yield* rowOf(letter), "waiting", 0))
-  })
+/** Stores a posted letter as one that is being sent. */
+const storePosted = ({ sql, writer }: Dependencies, { created_at, key, recipient, sealed }: Row) => {
+  const waiting = sql`SELECT count(*) FROM tollgate_mail_outbox
+    WHERE recipient = ${recipient} AND status IN ('waiting', 'sending') AND caused_by IS NULL`
+  const inserted = sql`INSERT INTO tollgate_mail_outbox
+      (key, recipient, sealed, status, attempts, due_at, created_at, caused_by)
+    SELECT ${key}, ${recipient}, ${sealed}, 'sending', 1, ${created_at}, ${created_at}, NULL
+    WHERE (${waiting}) < ${postedMax} ON CONFLICT (key) DO NOTHING RETURNING key`
+  return Statements.tryWrite(writer, statement(inserted, 1))
+}
 
-  const requiredLetter: OutboxContract["requiredLetter"] = Effect.fn("Outbox.requiredLetter")(function* (letter) {
-    return statement(insert(yield* rowOf(letter), "waiting", 0), 1)
-  })
+// ---- sending letters ----------------------------------------------------------------------------------------------------
 
-  // ---- sending them -------------------------------------------------------------------------------------------------------
-
-  const post: OutboxContract["post"] = Effect.fn("Outbox.post")(function* (port, letter) {
-    const row = yield* rowOf(letter)
-    // As in `Delivery.deliver`: should the process end now, nobody can know whether it left.
-    yield* Statements.write(writer, statement(insert(row, "sending", 1)))
-    // It goes on when nobody waits any more; woken, the outbox takes over what could not leave yet.
-    const attempt = yield* Effect.forkIn(
-      Effect.uninterruptible(Effect.zipLeft(delivery.attempt(port, row), waker.wake)),
-      scope
-    )
-    // Metered calls are uninterruptible, and a wait that cannot be interrupted has no bound.
-    return yield* Effect.timeoutTo(Effect.interruptible(Fiber.join(attempt)), {
+const posting = (dependencies: Dependencies): OutboxContract["post"] =>
+  Effect.fn("Outbox.post")(function* (port, letter) {
+    const { scope, waker } = dependencies
+    const row = yield* newRow(dependencies, letter)
+    // The row says `sending` before the first byte: after a crash, no process knows whether the letter left.
+    if (!(yield* storePosted(dependencies, row))) return yield* new TooManyLetters({ retry_after: 60 })
+    // The attempt goes on if the caller leaves. Then the loop takes over a letter that could not leave yet.
+    const attempt = Effect.zipLeft(Delivery.attempt(dependencies, port, row, "deleted"), waker.wake)
+    const sending = yield* Effect.forkIn(Effect.uninterruptible(attempt), scope)
+    // Metered calls are uninterruptible, and an uninterruptible wait has no timeout.
+    return yield* Effect.timeoutTo(Effect.interruptible(Fiber.join(sending)), {
       duration: patience,
       onSuccess: (fate): Fate => fate,
       onTimeout: (): Fate => "waiting"
     })
   })
 
-  /** Sends what is due. Answers how long it is to the next. */
-  const turn = (port: MailContract) =>
-    Effect.gen(function* () {
-      const now = yield* Clock.currentTimeMillis
-      yield* delivery.endInterrupted(now - handOverMax)
-      const due = yield* sql<Row>`SELECT key, recipient, sealed, attempts, created_at FROM tollgate_mail_outbox
-        WHERE status = 'waiting' AND due_at <= ${now} ORDER BY due_at LIMIT ${turnMax}`
-      const failed = yield* Loop.each(
-        loopName,
-        due,
-        ({ key }) => key,
-        (row) => delivery.deliver(port, row),
-        { concurrency: atOnce }
-      )
-      if (failed > 0) return afterFailure
-      const [next] = yield* sql<{
-        due_at: number | null
-      }>`SELECT min(CASE status WHEN 'waiting' THEN due_at ELSE due_at + ${handOverMax} END) AS due_at
-        FROM tollgate_mail_outbox WHERE status IN ('waiting', 'sending')`
-      if (next?.due_at == null) return pauseMax
-      return Duration.min(pauseMax, Duration.millis(Math.max(0, next.due_at - (yield* Clock.currentTimeMillis))))
-    })
+const loopName = "outbox"
+/** The pause after a turn in which a letter could not be handled at all. */
+const afterFailure = Duration.seconds(10)
+/** No attempt lasts longer: a mail server that hangs times out long before. */
+const handOverMax = Duration.toMillis(Duration.minutes(5))
+/** The longest pause. A commit with a late answer stores a letter and wakes no loop, so the loop looks for letters by itself. */
+const pauseMax = Duration.minutes(1)
+/** The most letters in a turn, and at once. A mail server that hangs holds each for a minute. */
+const turnMax = 8
+const atOnce = 4
 
-  // Where one process serves the database, what was being handed over is nobody's now. Other nodes may be at it.
-  if (mail !== undefined && sql.onDialectOrElse({ pg: () => false, orElse: () => true }))
-    yield* delivery.endInterrupted(Number.MAX_SAFE_INTEGER)
-
-  const jobs = mail === undefined ? [] : [{ name: loopName, turn: turn(mail), waker }]
-
-  return { letter, requiredLetter, room: quota.room, wake: waker.wake, post, jobs } satisfies OutboxContract
+/** Sends what is due. Answers the pause until the next turn. */
+const turn = Effect.fnUntraced(function* (dependencies: Dependencies, port: MailContract | undefined) {
+  const { sql } = dependencies
+  const now = yield* Clock.currentTimeMillis
+  yield* Sweep.deleteOld(dependencies, now)
+  if (port === undefined) {
+    yield* Sweep.failOld(dependencies, now)
+    return pauseMax
+  }
+  yield* Delivery.endInterrupted(dependencies, now - handOverMax)
+  const due = yield* sql<Row>`SELECT key, recipient, sealed, attempts, created_at FROM tollgate_mail_outbox
+    WHERE status = 'waiting' AND due_at <= ${now} ORDER BY due_at LIMIT ${turnMax}`
+  const failed = yield* Loop.each(
+    loopName,
+    due,
+    ({ key }) => key,
+    (row) => Delivery.deliver(dependencies, port, row),
+    { concurrency: atOnce }
+  )
+  if (failed > 0) return afterFailure
+  const [next] = yield* sql<{
+    due_at: number | null
+  }>`SELECT min(CASE status WHEN 'waiting' THEN due_at ELSE due_at + ${handOverMax} END) AS due_at
+    FROM tollgate_mail_outbox WHERE status IN ('waiting', 'sending')`
+  if (next?.due_at == null) return pauseMax
+  return Duration.min(pauseMax, Duration.millis(Math.max(0, next.due_at - (yield* Clock.currentTimeMillis))))
 })
 
-/** Under another secret a letter that waits cannot be opened. */
+/** A new secret cannot open a letter that the old one sealed. */
 export const lettersEnd: Ending = {
   count: (sql) => sql`SELECT count(*) AS n FROM tollgate_mail_outbox WHERE status IN ('waiting', 'sending')`,
   statements: (sql, now) => [

@@ -1,8 +1,8 @@
-/** What the mail route refuses, and what routes that send letters do. */
+/** Refusals of the mail route, and of routes that cause letters. */
 import { Schema } from "effect"
 import { Problem } from "../../kernel/Problem.ts"
 
-/** A client over HTTP knows the account by its own credential: the body does not name it. */
+/** The body does not name the account: the credential does. */
 export class EmailNotVerified extends Problem<EmailNotVerified>()("EmailNotVerified", {
   status: 400,
   error: "the key's account has no verified email address to send to",
@@ -11,14 +11,14 @@ export class EmailNotVerified extends Problem<EmailNotVerified>()("EmailNotVerif
   details: {}
 }) {}
 
-/** For good: what is refused only for now waits in the outbox. */
+/** Refused for good. A letter that is refused for now waits in the outbox. */
 export class LetterRefused extends Problem<LetterRefused>()("LetterRefused", {
   status: 500,
   error: "the mail server refused the letter",
   code: "upstream_error"
 }) {}
 
-/** One account has caused as many letters as it may for now; nothing was done. */
+/** The account has caused as many letters as it may for now, or too many letters wait for its address. Nothing was done. */
 export class TooManyLetters extends Problem<TooManyLetters>()("TooManyLetters", {
   status: 429,
   error: "you have caused too many letters, try again later",

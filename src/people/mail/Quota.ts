@@ -1,4 +1,4 @@
-/** How many letters an account may cause (`LetterLimits`), counted in the outbox. */
+/** The limits on the letters that an account causes (`LetterLimits`), counted in the outbox. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { Clock, Duration, Effect } from "effect"
@@ -11,13 +11,13 @@ const hour = Duration.toMillis(Duration.hours(1))
 const day = Duration.toMillis(Duration.days(1))
 
 export const make = (sql: SqlClient, limits: LetterLimitFacts) => {
-  /** The letters of an account that count for each limit at the time. */
+  /** The letters that count for each limit. */
   const ofHour = (account: AccountId, now: number) => sql`caused_by = ${account} AND created_at > ${now - hour}`
   const ofDay = (account: AccountId, to: string, now: number) =>
     sql`caused_by = ${account} AND created_at > ${now - day} AND recipient = ${to}`
 
-  /** When that letter was added which must leave the period before the next may be added. */
-  const inTheWay = (counted: Fragment, limit: number) =>
+  /** When the letter was written that must leave the period before another may be written. */
+  const blockedBy = (counted: Fragment, limit: number) =>
     Effect.map(
       Effect.orDie(
         sql<{ created_at: number }>`SELECT created_at FROM tollgate_mail_outbox WHERE ${counted}
@@ -28,14 +28,14 @@ export const make = (sql: SqlClient, limits: LetterLimitFacts) => {
 
   const room: OutboxContract["room"] = Effect.fn("Outbox.room")(function* (account, to) {
     const now = yield* Clock.currentTimeMillis
-    const ofThisHour = yield* inTheWay(ofHour(account, now), limits.per_hour)
-    const ofThisDay = yield* inTheWay(ofDay(account, to, now), limits.per_day_to_one_address)
+    const ofThisHour = yield* blockedBy(ofHour(account, now), limits.per_hour)
+    const ofThisDay = yield* blockedBy(ofDay(account, to, now), limits.per_day_to_one_address)
     if (ofThisHour === undefined && ofThisDay === undefined) return
     const free = Math.max((ofThisHour ?? now - hour) + hour, (ofThisDay ?? now - day) + day)
     return yield* new TooManyLetters({ retry_after: Math.max(1, Math.ceil((free - now) / 1000)) })
   })
 
-  /** The condition for the statement that adds a letter; one of the service itself may always be added. */
+  /** The condition for the statement that stores a letter. The service itself has no limit. */
   const allows = (letter: {
     readonly caused_by: AccountId | null
     readonly recipient: string
@@ -51,3 +51,5 @@ export const make = (sql: SqlClient, limits: LetterLimitFacts) => {
 
   return { room, allows }
 }
+
+export type Quota = ReturnType<typeof make>

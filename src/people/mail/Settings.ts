@@ -1,4 +1,4 @@
-/** The mail server, what a letter to oneself costs, and how many letters an account may cause: `mail` and `letter_limits`. */
+/** The mail server, the price of a letter to oneself, and the limits on letters: `mail` and `letter_limits`. */
 import { Context, Effect, Layer, Schema } from "effect"
 import { UsdPer } from "../../kernel/Price.ts"
 import type { UnitPrice } from "../../kernel/Price.ts"
@@ -8,14 +8,14 @@ import { Mail } from "../../upstream/mail/Mail.ts"
 
 const MailServer = Schema.Struct({
   host: NonEmpty,
-  /** 465 with `secure`, else 587. */
+  /** By default 465 with `secure`, otherwise 587. */
   port: Schema.optional(Count),
-  /** TLS from the first byte on; without it STARTTLS is used where the server offers it. */
+  /** TLS from the first byte. Otherwise STARTTLS is used if the server offers it. */
   secure: Schema.optionalWith(Schema.Boolean, { default: () => false }),
   user: Schema.optional(NonEmpty),
   /** The environment variable that holds the password. */
   password_env: Schema.optional(NonEmpty),
-  /** What a letter to oneself costs. */
+  /** The price of a letter to oneself. */
   usd_per_letter: Schema.optionalWith(UsdPer(1), { default: () => 0n as UnitPrice }),
   /** The sender: `Tollgate <no-reply@example.com>`. */
   from: Schema.String.pipe(
@@ -25,7 +25,7 @@ const MailServer = Schema.Struct({
   )
 })
 
-/** What a letter to oneself costs, in USD. */
+/** The price of a letter to oneself, in USD. */
 export class LetterPrice extends Context.Tag("tollgate/mail/LetterPrice")<LetterPrice, UnitPrice>() {
   static readonly layer = (price: UnitPrice) => Layer.succeed(LetterPrice, price)
   /** Letters cost nothing. */
@@ -40,13 +40,13 @@ export interface LetterLimitFacts extends Schema.Schema.Type<typeof LetterLimitF
 
 const presets: LetterLimitFacts = Schema.decodeSync(LetterLimitFacts)({})
 
-/** How many letters one account may cause, by invitations and transfers: in an hour, and in a day to one address. */
+/** The most letters that an account may cause by invitations and transfers: in an hour, and in a day to one address. */
 export class LetterLimits extends Context.Reference<LetterLimits>()("tollgate/mail/LetterLimits", {
   defaultValue: () => presets
 }) {}
 
 export const fields = {
-  /** The server that mail leaves by; without it, nothing is mailed. */
+  /** The mail server; without it, no letter leaves. */
   mail: Schema.optional(MailServer),
   letter_limits: Schema.optionalWith(LetterLimitFacts, { default: () => presets })
 }
@@ -56,7 +56,7 @@ export interface MailSettings {
   readonly letter_limits: LetterLimitFacts
 }
 
-/** Fails where the variable of the password is not set. */
+/** Fails if the environment variable of the password is not set. */
 export const layer = ({ letter_limits, mail }: MailSettings): Layer.Layer<Mail | LetterPrice, ConfigProblem> =>
   Layer.mergeAll(
     mail === undefined ? Mail.layerNone : server(mail),

@@ -1,10 +1,10 @@
-/** Letters that wait in the outbox, for the operator: how many, and since when. */
+/** The number and age of waiting letters, for the operator. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 export interface WaitingLetters {
   readonly waiting: number
-  /** `null` where none waits. */
+  /** `null` if no letter waits. */
   readonly oldest_at: number | null
 }
 

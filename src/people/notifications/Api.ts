@@ -1,4 +1,4 @@
-/** What an account has been told. */
+/** The routes of notifications. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example } from "../../http/contract/Documented.ts"
@@ -21,7 +21,7 @@ export class NotificationsApi extends HttpApiGroup.make("notifications")
       .setUrlParams(Schema.Struct(PageQuery))
       .addSuccess(Envelope(NotificationPage))
       .addError(InvalidRequest)
-      .annotate(OpenApi.Summary, "What I have been told, newest first")
+      .annotate(OpenApi.Summary, "My notifications, newest first")
   )
   .add(
     HttpApiEndpoint.post("readNotifications", "/v1/notifications/read")
@@ -29,7 +29,7 @@ export class NotificationsApi extends HttpApiGroup.make("notifications")
       .addSuccess(Envelope(NotificationsMarked))
       .addError(InvalidRequest)
       .annotate(Example, { body: {} })
-      .annotate(OpenApi.Summary, "Mark all as read, or those up to an id")
+      .annotate(OpenApi.Summary, "Mark all as read, or all up to an id")
   )
   .add(
     HttpApiEndpoint.post("readNotification", "/v1/notifications/:id/read")

@@ -1,4 +1,4 @@
-/** What is told to an account inside the service, until it is marked as read. */
+/** Notifications of an account inside the service. */
 import { Schema } from "effect"
 import * as Ids from "../../kernel/Ids.ts"
 import type { AccountId } from "../../kernel/Ids.ts"
@@ -21,10 +21,10 @@ export type NotificationId = typeof NotificationId.Type
 export const Notification = Schema.Struct({
   id: NotificationId,
   kind: Kind,
-  /** A line, and a sentence or two. */
+  /** `title` is one line, `text` one or two sentences. */
   title: Schema.String,
   text: Schema.String,
-  /** What it is about, by ids: `{ transfer_id }`. */
+  /** Ids of the objects that it is about: `{ transfer_id }`. */
   data: Schema.Record({ key: Schema.String, value: Schema.String }),
   created_at: Moment,
   read_at: Schema.NullOr(Moment)
@@ -33,16 +33,16 @@ export type Notification = typeof Notification.Type
 
 export const NotificationPage = Schema.Struct({
   ...Paginated(Notification).fields,
-  /** Of all, not of this page. */
+  /** The number of all unread notifications. */
   unread: Schema.Int
 }).annotations({ identifier: "NotificationPage" })
 
-/** Which are marked as read: up to an id, that one too, or all. */
+/** Marks notifications up to an id as read, inclusive, or all. */
 export const NotificationsRead = Schema.Struct({
   up_to: Schema.optionalWith(NotificationId, { exact: true })
 }).annotations({ identifier: "NotificationsRead" })
 
-/** How many were marked, and how many are not read still. */
+/** The number of newly marked notifications, and of unread ones. */
 export const NotificationsMarked = Schema.Struct({ marked: Schema.Int, unread: Schema.Int }).annotations({
   identifier: "NotificationsMarked"
 })
@@ -55,9 +55,19 @@ export interface Notice {
   readonly data?: Readonly<Record<string, string>>
 }
 
-/** The statement that tells an account something, for the transaction that is its cause. */
-export const notice = ({ account_id, data = {}, kind, text, title }: Notice, now: number): Statement => ({
-  text: `INSERT INTO tollgate_notifications_notices (id, account_id, kind, title, text, data, created_at)
-    VALUES (?, ?, ?, ?, ?, ?, ?)`,
-  params: [Ids.at("ntf", now), account_id, kind, title, text, JSON.stringify(data), now]
-})
+/** The most notifications that an account keeps. */
+export const noticesMax = 1_000
+
+/** The statement that notifies an account, for the transaction that is the cause. In a full list, it overwrites the oldest notification. */
+export const notice = ({ account_id, data = {}, kind, text, title }: Notice, now: number): Statement => {
+  const id = Ids.at("ntf", now)
+  return {
+    text: `INSERT INTO tollgate_notifications_notices (id, account_id, kind, title, text, data, created_at)
+      SELECT coalesce((SELECT id FROM tollgate_notifications_notices WHERE account_id = ?
+        ORDER BY id DESC LIMIT 1 OFFSET ${noticesMax - 1}), ?), ?, ?, ?, ?, ?, CAST(? AS BIGINT)
+      WHERE 1 = 1
+      ON CONFLICT (id) DO UPDATE SET id = ?, kind = excluded.kind, title = excluded.title, text = excluded.text,
+        data = excluded.data, created_at = excluded.created_at, read_at = NULL`,
+    params: [account_id, id, account_id, kind, title, text, JSON.stringify(data), now, id]
+  }
+}

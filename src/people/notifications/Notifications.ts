@@ -1,8 +1,9 @@
 /**
- * An account's notifications: listed, and marked as read. Other rooms write them, with `notice`.
+ * An account's notifications: listing them and marking them as read. Other rooms write them, with `notice`.
  *
  * Where the specification is silent:
- * - The page of notifications carries `unread`, the number of all that are not read yet.
+ * - An account keeps its 1,000 newest notifications; one more overwrites the oldest, read or not.
+ * - A page of notifications has `unread`, the number of all unread notifications.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -21,18 +22,18 @@ type By = Pick<Caller, "account_id">
 
 /** Times are milliseconds since 1970. */
 export interface NotificationsContract {
-  /** A page of the caller's notifications, newest first, and how many of all are not read. */
+  /** A page of the caller's notifications, newest first, and the number of all unread ones. */
   readonly list: (request: { readonly caller: By } & PageOf) => Effect.Effect<typeof NotificationPage.Type>
-  /** The newest id of each of these accounts; those without notifications are left out. */
+  /** The newest id of each account. Accounts without notifications are left out. */
   readonly newest: (accounts: ReadonlyArray<AccountId>) => Effect.Effect<ReadonlyMap<AccountId, NotificationId>>
-  /** Those behind an id (empty: from the first), oldest first. */
+  /** Notifications after an id, oldest first. An empty id means all. */
   readonly since: (account: AccountId, id: string, limit: number) => Effect.Effect<ReadonlyArray<Notification>>
-  /** Marks one of the caller's as read. Marking it again changes nothing. */
+  /** Marks a notification of the caller as read. Marking it again changes nothing. */
   readonly read: (request: {
     readonly caller: By
     readonly id: NotificationId
   }) => Effect.Effect<Notification, NotificationNotFound | BooksUnavailable>
-  /** Marks all of the caller's as read, or those up to an id, that one too. */
+  /** Marks the caller's notifications up to an id as read, inclusive, or all. */
   readonly readAll: (request: {
     readonly caller: By
     readonly up_to?: NotificationId | undefined

@@ -1,4 +1,4 @@
-/** What the notification routes refuse. */
+/** Refusals of the notification routes. */
 import { Schema } from "effect"
 import { Problem } from "../../kernel/Problem.ts"
 

@@ -1,4 +1,4 @@
-/** People, the organisations they belong to, and what is shown of them. */
+/** Accounts, memberships and plans, and their representations. */
 import { Schema } from "effect"
 import { AccountId, TenantId } from "../../kernel/Ids.ts"
 import { Moment } from "../../kernel/Moment.ts"
@@ -9,7 +9,7 @@ export type Role = typeof Role.Type
 
 export const MembershipStatus = Schema.Literal("active", "invited", "suspended", "removed")
 
-/** An account as its owner sees it. `tenant_id`, `role` and `status` are those of its home tenant. */
+/** An account. `tenant_id`, `role` and `status` are those of its home tenant. */
 export const Account = Schema.Struct({
   id: AccountId,
   tenant_id: TenantId,
@@ -27,14 +27,14 @@ export const Me = Schema.Struct({
   identity: Schema.Struct({ email: Schema.String, provider: Schema.String, provider_id: Schema.String }),
   verification: Schema.Struct({
     email_verified: Schema.Boolean,
-    /** `pending`: the grant waits for the address to be verified. */
+    /** `pending`: the grant waits for a verified address. */
     signup_grant: Schema.Literal("claimed", "pending", "none"),
     grant_amount: Schema.optional(Usd)
   })
 }).annotations({ identifier: "Me" })
 export interface Me extends Schema.Schema.Type<typeof Me> {}
 
-/** What a tenant's plan allows. `none` is no plan at all; `status` says whether the plan is in force. */
+/** `none` is no plan. `status` tells whether the plan is in force. */
 export const PlanName = Schema.Literal("none", "team")
 export const PlanStatus = Schema.Literal("active", "past_due", "canceled")
 export interface Plan {
@@ -45,7 +45,7 @@ export interface Plan {
 
 export const noPlan: Plan = { plan: "none", status: "canceled", seats: 0 }
 
-/** Whether the plan makes the tenant a team: its pool may pay for its members, and they may see what it paid. */
+/** Whether the tenant is a team: its pool may pay for its members, and they may see those payments. */
 export const isTeam = ({ plan, status }: Plan): boolean => plan === "team" && status === "active"
 
 export const Membership = Schema.Struct({
@@ -54,12 +54,12 @@ export const Membership = Schema.Struct({
   role: Role,
   status: MembershipStatus,
   is_home: Schema.Boolean,
-  /** `none` where there is no plan. */
+  /** The status is `none` without a plan. */
   plan: Schema.Struct({ status: Schema.Literal("none", ...PlanStatus.literals), seats: Schema.Int })
 }).annotations({ identifier: "Membership" })
 export interface Membership extends Schema.Schema.Type<typeof Membership> {}
 
-/** Somebody who belongs to a tenant, as its other members see them. */
+/** A member of a tenant, for its other members. */
 export const Member = Schema.Struct({
   account_id: AccountId,
   name: Schema.String,
@@ -67,7 +67,7 @@ export const Member = Schema.Struct({
   role: Role,
   status: MembershipStatus,
   is_home: Schema.Boolean,
-  /** When they came, and when their role or status last changed. */
+  /** The time of joining, and of the last change of role or status. */
   created_at: Moment,
   updated_at: Moment
 }).annotations({ identifier: "Member" })

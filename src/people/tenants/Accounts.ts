@@ -1,4 +1,4 @@
-/** Accounts as they are read: one's own, those of others whom one may see, and by a verified address. */
+/** Reads accounts: the caller's own, those of fellow members, and the account of a verified address. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import type { AccountId } from "../../kernel/Ids.ts"
@@ -8,7 +8,7 @@ import { AccountNotFound } from "./Problems.ts"
 import type { TenantsContract } from "./Tenants.ts"
 import type { AccountRow } from "./Welcome.ts"
 
-/** `grant` is the credit of an account whose address is verified. */
+/** `grant` is the signup credit of a verified account. */
 export const make = (
   sql: SqlClient,
   grant: Nano,

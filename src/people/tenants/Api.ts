@@ -1,4 +1,4 @@
-/** Who I am, where I belong, the applications of a tenant, and the people in it. */
+/** The routes of accounts, memberships, applications, organisations and invitations. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example } from "../../http/contract/Documented.ts"
@@ -36,6 +36,7 @@ import {
   MemberNotFound,
   NotAMember,
   TeamFull,
+  TooManyApplications,
   TooManyTenants
 } from "./Problems.ts"
 
@@ -48,7 +49,7 @@ export class TenantsApi extends HttpApiGroup.make("tenants")
       .addSuccess(Envelope(Me))
       .addError(AccountNotFound)
       .middleware(ProfileToken)
-      .annotate(OpenApi.Summary, "Who I am: my account, the identity behind it, and what became of the signup credit")
+      .annotate(OpenApi.Summary, "My account, its identity, and the state of the signup credit")
   )
   .add(
     HttpApiEndpoint.get("memberships", "/v1/me/memberships")
@@ -62,7 +63,7 @@ export class TenantsApi extends HttpApiGroup.make("tenants")
       .addSuccess(Envelope(Account))
       .addError(AccountNotFound)
       .middleware(OrganizationToken)
-      .annotate(OpenApi.Summary, "My account, or that of somebody with whom I share a tenant")
+      .annotate(OpenApi.Summary, "My account, or the account of a person with whom I share a tenant")
   )
   .add(
     HttpApiEndpoint.post("createApplication", "/v1/tenants/:tenant_id/applications")
@@ -75,8 +76,9 @@ export class TenantsApi extends HttpApiGroup.make("tenants")
       )
       .middleware(TenantKeysToken)
       .addError(InvalidRequest)
+      .addError(TooManyApplications)
       .annotate(Example, { body: { name: "nightly report", description: "reads usage" } })
-      .annotate(OpenApi.Summary, "Make an API key; it is shown in this answer only")
+      .annotate(OpenApi.Summary, "Create an API key; only this answer shows it")
   )
   .add(
     HttpApiEndpoint.get("listApplications", "/v1/tenants/:tenant_id/applications")
@@ -109,7 +111,7 @@ export class TenantsApi extends HttpApiGroup.make("tenants")
       .addError(InsufficientRole)
       .addError(InvalidRequest)
       .annotate(Example, { body: { name: "weekly report" } })
-      .annotate(OpenApi.Summary, "Rename or redescribe an API key of one's own, or any as owner or admin")
+      .annotate(OpenApi.Summary, "Change my own API key, or any key as owner or admin")
   )
   .add(
     HttpApiEndpoint.del("deleteApplication", "/v1/tenants/:tenant_id/applications/:application_id")
@@ -118,12 +120,12 @@ export class TenantsApi extends HttpApiGroup.make("tenants")
       .middleware(TenantKeysToken)
       .addError(ApplicationNotFound)
       .addError(InsufficientRole)
-      .annotate(OpenApi.Summary, "Revoke an API key of one's own, or any as owner or admin")
+      .annotate(OpenApi.Summary, "Delete my own API key, or any key as owner or admin")
   ) {}
 
 const ofMember = Schema.Struct({ tenant_id: TenantId, account_id: AccountId })
 
-/** Wants the caller to be an active member of the path's tenant, whichever tenant the token is for. */
+/** The caller must be an active member of the path's tenant. The token may be for another tenant. */
 export class OrganisationsApi extends HttpApiGroup.make("organisations")
   .add(
     HttpApiEndpoint.post("create", "/v1/tenants")
@@ -136,14 +138,14 @@ export class OrganisationsApi extends HttpApiGroup.make("organisations")
       .addError(TooManyTenants)
       .addError(InvalidRequest)
       .annotate(Example, { body: { name: "Acme" } })
-      .annotate(OpenApi.Summary, "Make a tenant to share; it starts without credit")
+      .annotate(OpenApi.Summary, "Create a shared tenant; it starts without credit")
   )
   .add(
     HttpApiEndpoint.get("members", "/v1/tenants/:tenant_id/members")
       .setPath(ofTenant)
       .addSuccess(Envelope(Members))
       .addError(NotAMember)
-      .annotate(OpenApi.Summary, "Who belongs to the tenant")
+      .annotate(OpenApi.Summary, "The members of the tenant")
   )
   .add(
     HttpApiEndpoint.patch("changeMember", "/v1/tenants/:tenant_id/members/:account_id")
@@ -194,7 +196,7 @@ export class OrganisationsApi extends HttpApiGroup.make("organisations")
       .annotate(Example, { body: { email: "grace@example.com", role: "member" } })
       .annotate(
         OpenApi.Summary,
-        "Invite somebody by mail (owner or admin); replaces an open invitation of that address"
+        "Invite a person by mail (owner or admin); replaces an open invitation to the same address"
       )
   )
   .add(
@@ -204,7 +206,7 @@ export class OrganisationsApi extends HttpApiGroup.make("organisations")
       .addError(NotAMember)
       .addError(InsufficientRole)
       .addError(InviteNotFound)
-      .annotate(OpenApi.Summary, "Take an invitation back (owner or admin)")
+      .annotate(OpenApi.Summary, "Revoke an invitation (owner or admin)")
   )
   .add(
     HttpApiEndpoint.post("acceptInvite", "/v1/tenant-invites/:token/accept")
@@ -214,7 +216,7 @@ export class OrganisationsApi extends HttpApiGroup.make("organisations")
       .addError(EmailMismatch)
       .addError(TeamFull)
       .addError(TooManyTenants)
-      .annotate(OpenApi.Summary, "Join by the token of an invitation's letter")
+      .annotate(OpenApi.Summary, "Join by the token of a letter")
   )
   .add(
     HttpApiEndpoint.get("plan", "/v1/tenants/:tenant_id/plan")
@@ -232,7 +234,7 @@ export class OrganisationsApi extends HttpApiGroup.make("organisations")
       .addError(InsufficientRole)
       .addError(InvalidRequest)
       .annotate(Example, { body: { plan: "team", seats: 5 } })
-      .annotate(OpenApi.Summary, "Choose the plan and its seats (owner or admin)")
+      .annotate(OpenApi.Summary, "Set the plan and its seats (owner or admin)")
   )
   .middleware(OrganizationToken) {}
 
@@ -242,5 +244,5 @@ export class TenantInvitesApi extends HttpApiGroup.make("tenantInvites").add(
     .addSuccess(Envelope(InvitePreview))
     .addError(InviteNotFound)
     .addError(RateLimited)
-    .annotate(OpenApi.Summary, "Who invites to which team, for whoever holds the invitation's link")
+    .annotate(OpenApi.Summary, "The invitation behind a link, without a credential")
 ) {}

@@ -1,16 +1,14 @@
 /**
- * Applications: what holds an API key. The key itself is shown once, when it is made; what is kept is its keyed hash.
+ * Applications and their API keys. A key is shown once, when its application is created; the database keeps its keyed hash.
  *
  * Where the specification is silent:
- * - A key may have a spending limit, of a calendar month (UTC) or, unless it says so, of all time. What it spent before counts. It may be set
- *   below what is spent: calls are refused then. Whoever may change the application may change its limits, but those that an owner, an admin
- *   or the operator has set on another person's key: that person can make them stricter only. A limit of all time is stricter than the
- *   same limit of a month.
- * - A key may have an end (`expires_at`), and a list of models. A change of either holds at once in this process, and within
+ * - A key may have a spending limit, for all time or for each calendar month (UTC). Earlier charges count. A limit below them refuses
+ *   further calls. A limit for all time is stricter than the same limit for each month.
+ * - Limits that an owner, an admin or the operator has set on another person's key can only be made stricter by that person.
+ * - A key may have an expiry (`expires_at`) and a list of models. A change takes effect at once in this process, and within
  *   `KeyCallers.cacheLifetime` in others.
- * - A key that an OAuth client made by a token ends with the sign-in that the token follows from, as soon as that is ended; it is no
- *   longer listed then. A sign-in that runs out by its age ends no key.
- * - Fields of limits are shown of applications that have them.
+ * - A key that an OAuth client created ends when the client's sign-in is ended, and is no longer listed. A sign-in that expires ends no key.
+ * - Applications without limits have no fields for limits.
  */
 import { Schema } from "effect"
 import { AccountId, ApplicationId } from "../../kernel/Ids.ts"
@@ -39,7 +37,7 @@ const AllowedModels = Schema.Array(Schema.String).pipe(
 )
 const isModelName = (name: string): boolean => name !== "" && name.length <= 200
 
-/** What may be limited. `null` takes a limit away. */
+/** `null` removes a limit. */
 const limits = {
   spending_limit_usd: Schema.optional(Schema.NullOr(Limit)),
   spending_limit_period: Schema.optional(Period),
@@ -65,25 +63,25 @@ const fields = {
   id: ApplicationId,
   name: Schema.String,
   description: Schema.String,
-  /** Who made it. */
+  /** The account that created it. */
   account_id: AccountId,
   key_hash: Schema.String,
-  /** The first characters of the key, for telling keys apart. */
+  /** The first characters of the key, to recognize it. */
   key_prefix: Schema.String,
   last_used_at: Schema.NullOr(Moment),
   created_at: Moment,
   updated_at: Moment,
-  /** The OAuth client that made it with the person's token; absent where the person made it. */
+  /** The OAuth client that created it with the person's token; absent if the person created it. */
   created_by: Schema.optional(Schema.Struct({ client_id: Schema.String, name: Schema.String })),
   spending_limit_usd: Schema.optional(Usd),
-  /** Whether the limit is of each calendar month (UTC), or of all time. */
+  /** `month`: the limit holds for each calendar month (UTC). */
   spending_limit_period: Schema.optional(Period),
-  /** Of the limit: what the key was charged in the period so far, and what its open calls have set aside. */
+  /** The charges of the key in this period, and the reservations of its open calls. */
   spent_usd: Schema.optional(Usd),
   reserved_usd: Schema.optional(Usd),
-  /** From then on the key is refused. */
+  /** The key is refused from this time. */
   expires_at: Schema.optional(Moment),
-  /** The models that the key may call, by the names that usage records have. */
+  /** The models that the key may call, by their names in usage records. */
   allowed_models: Schema.optional(Schema.Array(Schema.String))
 } as const
 

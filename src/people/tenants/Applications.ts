@@ -1,11 +1,16 @@
 /**
- * Applications of a tenant and their API keys: made, listed, renamed, limited, deleted, and recognised when they call. A member reaches
- * their own, owners and admins reach all. A key that an OAuth client made is there as long as the client's sign-in. Spending limits are the ledger's, which holds them; the rest stands in this room's table.
+ * Applications of a tenant and their API keys. A member reaches their own applications, owners and admins reach all of the tenant. The
+ * ledger keeps spending limits; this room's table keeps the rest.
+ *
+ * Where the specification is silent:
+ * - A member has up to 1,000 applications in a tenant; one more is refused with 409 `too_many_applications`. Applications whose sign-in has
+ *   ended do not count; they are deleted when the member creates another.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
 import { randomBytes } from "node:crypto"
 import { DeploymentSecret } from "../../storage/secret/DeploymentSecret.ts"
+import type { DeploymentSecretContract } from "../../storage/secret/DeploymentSecret.ts"
 import type { Ending } from "../../books/ledger/Ending.ts"
 import type { ExpiredKey } from "../credentials/Problems.ts"
 import { ServiceInfo } from "../../kernel/ServiceInfo.ts"
@@ -18,10 +23,10 @@ import type { PageOf } from "../../kernel/Page.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { limitsOf } from "../../books/ledger/Calls.ts"
 import type { BooksUnavailable } from "../../books/ledger/Problems.ts"
-import * as Statements from "../../books/ledger/Statements.ts"
 import { statement } from "../../books/ledger/Transaction.ts"
-import type { Limit, Posting, Statement } from "../../books/ledger/Transaction.ts"
+import type { Posting, Statement } from "../../books/ledger/Transaction.ts"
 import { afterCommit, Writer } from "../../books/ledger/Writer.ts"
+import type { WriterContract } from "../../books/ledger/Writer.ts"
 import type {
   Application,
   ApplicationChange,
@@ -30,49 +35,49 @@ import type {
   NewApplication
 } from "./Application.ts"
 import { Belonging } from "./Belonging.ts"
+import type { BelongingContract } from "./Belonging.ts"
 import * as Bounds from "./Bounds.ts"
+import { fromRow, isManager, isReached, modelsToRow } from "./ApplicationRow.ts"
+import type { Operator, Row } from "./ApplicationRow.ts"
 import * as KeyCallers from "./KeyCallers.ts"
-import { ApplicationNotFound, InsufficientRole } from "./Problems.ts"
+import { ApplicationNotFound, InsufficientRole, TooManyApplications } from "./Problems.ts"
 
-/** Who acts, in which tenant. Without an account it is the operator, who reaches every application of the tenant. */
-export interface Operator {
-  readonly tenant_id: TenantId
-  readonly account_id: null
-}
+export type { Operator }
+
 export interface By {
   readonly caller: Actor | Operator
 }
-/** An application of the caller's tenant. */
+/** Names an application of the caller's tenant. */
 export interface OfApplication extends By {
   readonly application_id: ApplicationId
 }
 
-/** A member reaches their own applications, owners and admins all of the tenant. Times are milliseconds since 1970. */
+/** Times are milliseconds since 1970. */
 export interface ApplicationsContract {
-  /** Only this answer holds the key. */
+  /** Creates an application. Only this answer holds its key. */
   readonly create: (request: {
     readonly caller: Actor & Pick<Caller, "oauth_client" | "sign_in">
     readonly application: NewApplication
-    /** What the caller's OAuth client is called; its id unless it is said. */
+    /** The name of the caller's OAuth client; its id by default. */
     readonly client_name?: string | undefined
-  }) => Effect.Effect<ApplicationWithKey, InvalidRequest | BooksUnavailable>
-  /** A page of those that the caller reaches, newest first. */
+  }) => Effect.Effect<ApplicationWithKey, InvalidRequest | TooManyApplications | BooksUnavailable>
+  /** A page of the applications that the caller reaches, newest first. */
   readonly list: (request: By & PageOf) => Effect.Effect<typeof ApplicationPage.Type>
   readonly find: (request: OfApplication) => Effect.Effect<Application, ApplicationNotFound | InsufficientRole>
   readonly change: (
     request: OfApplication & { readonly change: ApplicationChange }
   ) => Effect.Effect<Application, ApplicationNotFound | InsufficientRole | InvalidRequest | BooksUnavailable>
   /**
-   * Its key stops at once in this process, within two seconds on other nodes over PostgreSQL, and within `cacheLifetime` in another process on
-   * the same file. `beside` stands in the same transaction.
+   * Deletes an application, in one transaction with `beside`. Its key ends at once in this process, within two seconds on other nodes over
+   * PostgreSQL, and within `cacheLifetime` in another process on the same file.
    */
   readonly remove: (
     request: OfApplication,
     beside?: ReadonlyArray<Statement>
   ) => Effect.Effect<Application, ApplicationNotFound | InsufficientRole | BooksUnavailable>
-  /** Who calls with this key; `undefined` where there is no such key, or no more. */
+  /** The caller of an API key; `undefined` for an unknown or deleted key. */
   readonly callerOf: (key: string) => Effect.Effect<Caller | undefined, ExpiredKey>
-  /** Its answer, where it is known at this moment without a look into the database; else `undefined`. */
+  /** The answer of `callerOf` if it is cached, otherwise `undefined`. */
   readonly rememberedCallerOf: (key: string) => Caller | undefined
 }
 
@@ -80,51 +85,76 @@ export class Applications extends Context.Tag("tollgate/tenants/Applications")<A
   static readonly layer = Layer.suspend(() => Layer.effect(Applications, make))
 }
 
-interface Row extends Pick<
-  Application,
-  | "account_id"
-  | "created_at"
-  | "description"
-  | "id"
-  | "key_hash"
-  | "key_prefix"
-  | "last_used_at"
-  | "name"
-  | "updated_at"
-> {
-  readonly tenant_id: TenantId
-  readonly expires_at: number | null
-  /** A JSON array. */
-  readonly allowed_models: string | null
-  readonly client_id: string | null
-  readonly client_name: string | null
-  /** The sign-in that the key ends with. */
-  readonly family_id: string | null
-  /** `Bounds`. */
-  readonly bounds: string | null
+/** The most applications of a member in one tenant. */
+const applicationsMax = 1_000
+
+/** How many applications of ended sign-ins one request deletes. */
+const sweptMax = 20
+
+interface Dependencies {
+  readonly sql: SqlClient
+  readonly writer: WriterContract
+  readonly secret: DeploymentSecretContract
+  readonly belonging: BelongingContract
+  /** Of API keys, without the dash. */
+  readonly prefix: string
 }
 
-/** The application of a row, with the fields that it has. */
-const applicationOf = (row: Row, limit: Limit | undefined): Application => ({
-  id: row.id,
-  name: row.name,
-  description: row.description,
-  account_id: row.account_id,
-  key_hash: row.key_hash,
-  key_prefix: row.key_prefix,
-  last_used_at: row.last_used_at,
-  created_at: row.created_at,
-  updated_at: row.updated_at,
-  ...(row.client_id !== null && { created_by: { client_id: row.client_id, name: row.client_name ?? row.client_id } }),
-  ...(limit !== undefined && {
-    spending_limit_usd: limit.amount,
-    spending_limit_period: limit.period,
-    spent_usd: limit.spent,
-    reserved_usd: limit.reserved
-  }),
-  ...(row.expires_at !== null && { expires_at: row.expires_at }),
-  ...(row.allowed_models !== null && { allowed_models: JSON.parse(row.allowed_models) as ReadonlyArray<string> })
+const make = Effect.gen(function* () {
+  const [sql, writer, secret, belonging] = [yield* SqlClient, yield* Writer, yield* DeploymentSecret, yield* Belonging]
+  const dependencies: Dependencies = { sql, writer, secret, belonging, prefix: (yield* ServiceInfo).key_prefix }
+  const keyCallers = KeyCallers.make(sql, writer, secret, belonging, yield* Effect.clock)
+  const find = finding(sql)
+  return {
+    create: creating(dependencies),
+    list: listing(sql),
+    find,
+    change: changing(dependencies, find),
+    remove: removing(dependencies, find),
+    callerOf: keyCallers.callerOf,
+    rememberedCallerOf: keyCallers.remembered
+  } satisfies ApplicationsContract
 })
+
+// ---- reading ------------------------------------------------------------------------------------------------------------
+
+const live = (sql: SqlClient) => isLive(sql, "family_id")
+
+/** The applications of rows, with their limits. */
+const shown = (sql: SqlClient, rows: ReadonlyArray<Row>, now: number): Effect.Effect<ReadonlyArray<Application>> => {
+  const ids = rows.map(({ id }) => id)
+  return Effect.map(limitsOf(sql, ids, now), (limits) => rows.map((row) => fromRow(row, limits.get(row.id))))
+}
+
+const listing = (sql: SqlClient): ApplicationsContract["list"] =>
+  Effect.fn("Applications.list")(function* ({ caller, page, per_page }) {
+    const wanted = sql`tenant_id = ${caller.tenant_id} AND ${isReached(sql, caller)} AND ${live(sql)}`
+    const [count] = yield* sql<{ n: number }>`SELECT count(*) AS n FROM tollgate_tenants_applications WHERE ${wanted}`
+    const rows = yield* sql<Row>`SELECT * FROM tollgate_tenants_applications WHERE ${wanted}
+      ORDER BY id DESC LIMIT ${per_page} OFFSET ${(page - 1) * per_page}`
+    return paginated({ page, per_page }, count?.n ?? 0, yield* shown(sql, rows, yield* Clock.currentTimeMillis))
+  }, Effect.orDie)
+
+/** The row of an application that the caller reaches. */
+const rowOf = Effect.fnUntraced(function* (sql: SqlClient, { application_id, caller }: OfApplication) {
+  const { tenant_id } = caller
+  const [row] = yield* Effect.orDie(
+    sql<Row & { readonly reached: number; readonly manages: number }>`
+      SELECT *, ${isReached(sql, caller)} AS reached, ${isManager(sql, caller)} AS manages
+      FROM tollgate_tenants_applications WHERE tenant_id = ${tenant_id} AND id = ${application_id} AND ${live(sql)}`
+  )
+  if (row === undefined) return yield* new ApplicationNotFound({ application_id })
+  if (row.reached !== 1) return yield* new InsufficientRole({ tenant_id })
+  return row
+})
+
+const finding = (sql: SqlClient): ApplicationsContract["find"] =>
+  Effect.fn("Applications.find")(function* (request) {
+    const row = yield* rowOf(sql, request)
+    return (yield* shown(sql, [row], yield* Clock.currentTimeMillis))[0]!
+  })
+
+// ---- limits -------------------------------------------------------------------------------------------------------------
 
 type SetLimit = Extract<Posting, { readonly _tag: "SetLimit" }>
 
@@ -136,8 +166,8 @@ const setLimit = (application: ApplicationId, tenant: TenantId, limit: SetLimit[
   limit
 })
 
-/** The limit that a change asks for, `undefined` where it asks for none. */
-const limitAsked = (
+/** The spending limit after a change; `undefined` if the change does not set one. */
+const limitAfter = (
   { spending_limit_period: period, spending_limit_usd: amount }: ApplicationChange,
   before: Application | undefined
 ): Effect.Effect<SetLimit["limit"] | undefined, InvalidRequest> => {
@@ -156,127 +186,100 @@ const checkEnd = (expires_at: number | null | undefined, now: number): Effect.Ef
     ? InvalidRequest.of("expires_at", "an instant in the future; delete the application to end its key now")
     : Effect.void
 
-const jsonOf = (models: ReadonlyArray<string> | null): string | null =>
-  models === null ? null : JSON.stringify([...new Set(models)])
+/** Every tenant has a billing account. */
+const broken = { AccountMissing: Effect.die } as const
 
-const make = Effect.gen(function* () {
-  const sql = yield* SqlClient
-  const writer = yield* Writer
-  const secret = yield* DeploymentSecret
-  const { key_prefix: prefix } = yield* ServiceInfo
-  const belonging = yield* Belonging
-  const keyCallers = KeyCallers.make(sql, writer, secret, belonging, yield* Effect.clock)
+// ---- creating -----------------------------------------------------------------------------------------------------------
 
-  const create: ApplicationsContract["create"] = Effect.fn("Applications.create")(function* ({
-    application: draft,
-    caller,
+const newRow = (
+  { prefix, secret }: Dependencies,
+  {
+    application: { allowed_models = null, description, expires_at = null, name },
+    caller: { account_id, oauth_client, sign_in, tenant_id },
     client_name
-  }) {
-    const { allowed_models = null, description, expires_at = null, name } = draft
-    const { oauth_client = null, sign_in = null, tenant_id } = caller
+  }: Parameters<ApplicationsContract["create"]>[0],
+  now: number
+) => {
+  const api_key = `${prefix}-prod-${randomBytes(32).toString("hex")}`
+  const row: Row = {
+    id: Ids.at("app", now) as ApplicationId,
+    name,
+    description,
+    account_id,
+    key_hash: secret.hash("api_key", api_key),
+    key_prefix: api_key.slice(0, prefix.length + 10),
+    last_used_at: null,
+    created_at: now,
+    updated_at: now,
+    tenant_id,
+    expires_at,
+    allowed_models: modelsToRow(allowed_models),
+    client_id: oauth_client ?? null,
+    client_name: oauth_client === undefined ? null : (client_name ?? oauth_client),
+    family_id: sign_in ?? null,
+    bounds: null
+  }
+  return { api_key, row }
+}
+
+/** Deletes some of the member's applications whose sign-in has ended. */
+const sweep = Effect.fnUntraced(function* (sql: SqlClient, { account_id, tenant_id }: Actor) {
+  const ended = yield* Effect.orDie(sql<{ id: ApplicationId }>`SELECT id FROM tollgate_tenants_applications
+    WHERE tenant_id = ${tenant_id} AND account_id = ${account_id} AND NOT ${live(sql)} LIMIT ${sweptMax}`)
+  const ids = ended.map(({ id }) => id)
+  return {
+    postings: ids.map((id) => setLimit(id, tenant_id, null)),
+    statements: ids.map((id) => statement(sql`DELETE FROM tollgate_tenants_applications WHERE id = ${id}`))
+  }
+})
+
+const creating = (dependencies: Dependencies): ApplicationsContract["create"] =>
+  Effect.fn("Applications.create")(function* (request) {
+    const { sql, writer } = dependencies
+    const { account_id, tenant_id } = request.caller
     const now = yield* Clock.currentTimeMillis
-    yield* checkEnd(expires_at, now)
-    const limit = (yield* limitAsked(draft, undefined)) ?? null
-    const api_key = `${prefix}-prod-${randomBytes(32).toString("hex")}`
-    const row: Row = {
-      id: Ids.at("app", now) as ApplicationId,
-      name,
-      description,
-      account_id: caller.account_id,
-      key_hash: secret.hash("api_key", api_key),
-      key_prefix: api_key.slice(0, prefix.length + 10),
-      last_used_at: null,
-      created_at: now,
-      updated_at: now,
-      tenant_id,
-      expires_at,
-      allowed_models: jsonOf(allowed_models),
-      client_id: oauth_client,
-      client_name: oauth_client === null ? null : (client_name ?? oauth_client),
-      family_id: sign_in,
-      bounds: null
-    }
-    const inserted = statement(sql`INSERT INTO tollgate_tenants_applications ${sql.insert({ ...row })}`)
-    yield* limit === null
-      ? Statements.write(writer, inserted)
-      : Effect.catchTags(
-          writer.submit({ postings: [setLimit(row.id, tenant_id, limit)], statements: [inserted] }),
-          broken
-        )
-    return { ...(yield* shown([row], now))[0]!, api_key }
-  })
-
-  /** The applications of rows, with their limits. */
-  const shown = (rows: ReadonlyArray<Row>, now: number): Effect.Effect<ReadonlyArray<Application>> =>
-    Effect.map(
-      limitsOf(
-        sql,
-        rows.map(({ id }) => id),
-        now
-      ),
-      (limits) => rows.map((row) => applicationOf(row, limits.get(row.id)))
+    yield* checkEnd(request.application.expires_at, now)
+    const limit = (yield* limitAfter(request.application, undefined)) ?? null
+    const { api_key, row } = newRow(dependencies, request, now)
+    const swept = yield* sweep(sql, request.caller)
+    const hasRoom = sql`SELECT 1 WHERE (SELECT count(*) FROM tollgate_tenants_applications
+      WHERE tenant_id = ${tenant_id} AND account_id = ${account_id} AND ${live(sql)}) < ${sql.literal(String(applicationsMax))}`
+    const inserted = sql`INSERT INTO tollgate_tenants_applications ${sql.insert({ ...row })}`
+    yield* Effect.catchTags(
+      writer.submit({
+        postings: [...swept.postings, ...(limit === null ? [] : [setLimit(row.id, tenant_id, limit)])],
+        statements: [...swept.statements, statement(hasRoom, 1), statement(inserted)]
+      }),
+      { ...broken, Conflict: () => new TooManyApplications() }
     )
-
-  /** That the caller is an owner or admin of the tenant, or the operator. */
-  const manages = ({ account_id, tenant_id }: By["caller"]) =>
-    account_id === null
-      ? sql`true`
-      : sql`EXISTS (SELECT 1 FROM tollgate_tenants_memberships
-          WHERE account_id = ${account_id} AND tenant_id = ${tenant_id} AND status = 'active' AND role IN ('owner', 'admin'))`
-
-  /**
-   * That the caller reaches the application. A statement that changes one says it too, so that a role which was lost meanwhile
-   * counts.
-   */
-  const reached = (caller: By["caller"]) =>
-    caller.account_id === null ? sql`true` : sql`(account_id = ${caller.account_id} OR ${manages(caller)})`
-
-  const live = isLive(sql, "family_id")
-
-  const list: ApplicationsContract["list"] = Effect.fn("Applications.list")(function* ({ caller, page, per_page }) {
-    const wanted = sql`tenant_id = ${caller.tenant_id} AND ${reached(caller)} AND ${live}`
-    const [count] = yield* sql<{ n: number }>`SELECT count(*) AS n FROM tollgate_tenants_applications WHERE ${wanted}`
-    const rows = yield* sql<Row>`SELECT * FROM tollgate_tenants_applications WHERE ${wanted}
-      ORDER BY id DESC LIMIT ${per_page} OFFSET ${(page - 1) * per_page}`
-    return paginated({ page, per_page }, count?.n ?? 0, yield* shown(rows, yield* Clock.currentTimeMillis))
-  }, Effect.orDie)
-
-  const rowOf = Effect.fnUntraced(function* ({ application_id, caller }: OfApplication) {
-    const { tenant_id } = caller
-    const [row] = yield* Effect.orDie(
-      sql<
-        Row & { readonly reached: number; readonly manages: number }
-      >`SELECT *, ${reached(caller)} AS reached, ${manages(caller)} AS manages
-        FROM tollgate_tenants_applications WHERE tenant_id = ${tenant_id} AND id = ${application_id} AND ${live}`
-    )
-    if (row === undefined) return yield* new ApplicationNotFound({ application_id })
-    if (row.reached !== 1) return yield* new InsufficientRole({ tenant_id })
-    return row
+    return { ...(yield* shown(sql, [row], now))[0]!, api_key }
   })
 
-  const find: ApplicationsContract["find"] = Effect.fn("Applications.find")(function* (request) {
-    const row = yield* rowOf(request)
-    return (yield* shown([row], yield* Clock.currentTimeMillis))[0]!
-  })
+// ---- changing and deleting ----------------------------------------------------------------------------------------------
 
-  /** `false`: there was no such application in the caller's reach any more. */
-  const guarded = (
-    text: Parameters<typeof statement>[0],
-    postings: ReadonlyArray<SetLimit>,
-    beside: ReadonlyArray<Statement> = []
-  ) =>
-    writer
-      .submit({ postings, statements: [statement(text, 1), ...beside] })
-      .pipe(Effect.as(true), Effect.catchTags({ ...broken, Conflict: () => Effect.succeed(false) }))
+/** Writes a change; answers `false` if the caller did not reach the application any more. */
+const guarded = (
+  writer: WriterContract,
+  change: Parameters<typeof statement>[0],
+  postings: ReadonlyArray<SetLimit>,
+  beside: ReadonlyArray<Statement> = []
+) =>
+  writer
+    .submit({ postings, statements: [statement(change, 1), ...beside] })
+    .pipe(Effect.as(true), Effect.catchTags({ ...broken, Conflict: () => Effect.succeed(false) }))
 
+const changing = (
+  { belonging, sql, writer }: Dependencies,
+  find: ApplicationsContract["find"]
+): ApplicationsContract["change"] => {
   const change: ApplicationsContract["change"] = Effect.fn("Applications.change")(function* (request) {
     const { application_id, caller } = request
-    const row = yield* rowOf(request)
+    const row = yield* rowOf(sql, request)
     const now = yield* Clock.currentTimeMillis
-    const before = (yield* shown([row], now))[0]!
+    const before = (yield* shown(sql, [row], now))[0]!
     const { allowed_models, description = null, expires_at, name = null } = request.change
     yield* checkEnd(expires_at, now)
-    const limit = yield* limitAsked(request.change, before)
+    const limit = yield* limitAfter(request.change, before)
     const bounds = yield* boundsAfter(row, caller, { spending: limit, expires_at, allowed_models })
     const changes = [
       sql`bounds = ${Bounds.toRow(bounds)}`,
@@ -285,45 +288,44 @@ const make = Effect.gen(function* () {
       sql`updated_at = ${now}`
     ]
     if (expires_at !== undefined) changes.push(sql`expires_at = ${expires_at}`)
-    if (allowed_models !== undefined) changes.push(sql`allowed_models = ${jsonOf(allowed_models)}`)
-    const done = guarded(
+    if (allowed_models !== undefined) changes.push(sql`allowed_models = ${modelsToRow(allowed_models)}`)
+    const allowed = row.manages === 1 ? isManager(sql, caller) : isReached(sql, caller)
+    const written = guarded(
+      writer,
       sql`UPDATE tollgate_tenants_applications SET ${sql.csv(changes)}
-        WHERE tenant_id = ${caller.tenant_id} AND id = ${application_id} AND bounds IS NOT DISTINCT FROM ${row.bounds}
-          AND ${row.manages === 1 ? manages(caller) : reached(caller)} RETURNING id`,
+        WHERE tenant_id = ${caller.tenant_id} AND id = ${application_id}
+          AND bounds IS NOT DISTINCT FROM ${row.bounds} AND ${allowed} RETURNING id`,
       limit === undefined ? [] : [setLimit(application_id, caller.tenant_id, limit)]
     )
-    // The ledger reads a limit with each call; the rest is remembered of the key.
-    const isRemembered = expires_at !== undefined || allowed_models !== undefined
-    const changed = yield* isRemembered ? afterCommit(done, belonging.changed(application_id)) : done
+    // The ledger reads a spending limit with each call; the cache of keys holds the rest.
+    const isCached = expires_at !== undefined || allowed_models !== undefined
+    const changed = yield* isCached ? afterCommit(written, belonging.changed(application_id)) : written
     return yield* changed ? find(request) : change(request)
   })
+  return change
+}
 
+const removing = (
+  { belonging, sql, writer }: Dependencies,
+  find: ApplicationsContract["find"]
+): ApplicationsContract["remove"] => {
   const remove: ApplicationsContract["remove"] = Effect.fn("Applications.remove")(function* (request, beside) {
     const { application_id, caller } = request
     const application = yield* find(request)
     const deleted = guarded(
+      writer,
       sql`DELETE FROM tollgate_tenants_applications
-        WHERE tenant_id = ${caller.tenant_id} AND id = ${application_id} AND ${reached(caller)} RETURNING id`,
+        WHERE tenant_id = ${caller.tenant_id} AND id = ${application_id} AND ${isReached(sql, caller)} RETURNING id`,
       [setLimit(application_id, caller.tenant_id, null)],
       beside
     )
     const done = yield* afterCommit(deleted, belonging.changed(application_id))
-    if (!done) return yield* remove(request, beside)
-    return application
+    return done ? application : yield* remove(request, beside)
   })
+  return remove
+}
 
-  return {
-    create,
-    list,
-    find,
-    change,
-    remove,
-    callerOf: keyCallers.callerOf,
-    rememberedCallerOf: keyCallers.remembered
-  } satisfies ApplicationsContract
-})
-
-/** The bounds of an application after a change, which they may refuse. */
+/** The bounds of an application after a change. Refuses a change that breaks them. */
 const boundsAfter = (
   row: Row & { readonly manages: number },
   { account_id, tenant_id }: By["caller"],
@@ -339,10 +341,7 @@ const boundsAfter = (
     : new InsufficientRole({ tenant_id, message: "an owner or admin has set this limit: only they raise or lift it" })
 }
 
-/** A tenant has a billing account, and an application is made once. */
-const broken = { AccountMissing: Effect.die, Conflict: Effect.die } as const
-
-/** Under another secret no API key is known any more. */
+/** A new secret knows no API key of the old one. */
 export const apiKeysEnd: Ending = {
   count: (sql) => sql`SELECT count(*) AS n FROM tollgate_tenants_applications`,
   statements: (sql) => [statement(sql`DELETE FROM tollgate_tenants_applications`)],

@@ -1,25 +1,23 @@
 /**
- * Marks of accounts, tenants and applications, by which a cache sees that what it remembers is out of date. A change of an account
- * (its memberships, its pin, the end of one of its sign-ins) ends the account's mark, a change of a tenant (its plan, its billing
- * settings) the tenant's, the end of an application that one's: what is remembered of others stays. A cache takes the marks before
- * it reads, keeps them with what it read, and reads again once one of them ended; so a change holds at once in this process, and to
- * look costs a comparison. The other nodes over the database are told (`storage/engine/Signals`), and end their marks; a node that may have missed
- * it ends all of its own.
+ * Cache invalidation: marks of accounts, tenants and applications. A cache takes marks before it reads, stores them with the value, and reads
+ * again once a mark is not current. A change of an account (memberships, pinned payer, ended sign-ins), a tenant (plan, billing settings) or an
+ * application (limits, deletion) ends its mark, and no other. It takes effect at once in this process. Other nodes are signaled
+ * (`storage/engine/Signals`); a node that may have missed a signal ends all its marks.
  *
  * Where the specification is silent:
- * - What is remembered of an account (who calls, who pays) is remembered with marks (`people/tenants/Belonging`) of the account and of the
- *   tenants that it belongs to. A change ends the marks of what it changed, and no others.
+ * - Cached callers and payers have marks (`people/tenants/Belonging`) of their account, tenants and application. A change ends only the marks
+ *   of the rows that it changed.
  */
 import { Context, Effect, Layer } from "effect"
 import type { AccountId, ApplicationId, TenantId } from "../../kernel/Ids.ts"
 import { Signals } from "../../storage/engine/Signals.ts"
 
 export interface Mark {
-  /** Whether nothing has changed since the mark was given out. */
+  /** False once something has changed. */
   current: boolean
 }
 
-/** Whether none of them has ended. A loop and no callback: it runs for every call. */
+/** Whether all marks are current. A loop without a callback, because it runs for every call. */
 export const isCurrent = (marks: ReadonlyArray<Mark>): boolean => {
   for (const mark of marks) if (!mark.current) return false
   return true
@@ -28,13 +26,13 @@ export const isCurrent = (marks: ReadonlyArray<Mark>): boolean => {
 type Marked = AccountId | TenantId | ApplicationId
 
 export interface BelongingContract {
-  /** Not an effect: it is taken in the middle of calls. */
+  /** A plain function, because calls take marks on the hot path. */
   readonly markOf: (id: Marked) => Mark
-  /** To be run after the commit of a change. It waits until the other nodes are told, for some seconds at most. */
+  /** Ends marks after the commit of a change. It waits a few seconds at most for the other nodes. */
   readonly changed: (...ids: ReadonlyArray<Marked>) => Effect.Effect<void>
 }
 
-/** How many marks are kept. The oldest ends before its time then: whoever holds it reads again. */
+/** The most marks. One more ends the oldest, whose caches read again. */
 const marksMax = 100_000
 
 const topic = "belonging"
@@ -45,7 +43,7 @@ export class Belonging extends Context.Tag("tollgate/tenants/Belonging")<Belongi
 
 const make = Effect.gen(function* () {
   const { publish, subscribe } = yield* Signals
-  // Not Effect's `Cache`: marks are taken outside of effects, and have nothing that is looked up.
+  // A plain map instead of Effect's `Cache`: marks are taken outside of effects.
   const marks = new Map<string, Mark>()
   const end = (id: string) => {
     const mark = marks.get(id)

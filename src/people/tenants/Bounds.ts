@@ -1,16 +1,16 @@
-/** The limits that an owner or admin has set on another person's key: that person may make them stricter, and change only others. */
+/** Limits that an owner or admin has set on another person's key. That person may only make them stricter. */
 import type { Limit } from "../../books/ledger/Transaction.ts"
 
 type Spending = Pick<Limit, "amount" | "period">
 
-/** The fields that were set, as they stand in the row of an application. */
+/** The limits that were set, stored in the row of an application. */
 export interface Bounds {
   readonly spending?: { readonly amount: string; readonly period: Spending["period"] }
   readonly expires_at?: number
   readonly allowed_models?: ReadonlyArray<string>
 }
 
-/** A requested change: `null` lifts a limit, and a field that is `undefined` stays. */
+/** A requested change. `null` removes a limit, `undefined` keeps it. */
 export interface Asked {
   readonly spending: Spending | null | undefined
   readonly expires_at: number | null | undefined
@@ -22,11 +22,11 @@ export const ofRow = (json: string | null): Bounds => (json === null ? {} : (JSO
 export const toRow = (bounds: Bounds): string | null =>
   Object.keys(bounds).length === 0 ? null : JSON.stringify(bounds)
 
-/** A limit of all time holds in each month too; a limit of each month says nothing of all time. */
+/** A limit for all time also holds in each month, but not the other way round. */
 const isWithin = (bound: NonNullable<Bounds["spending"]>, { amount, period }: Spending): boolean =>
   amount <= BigInt(bound.amount) && (period === bound.period || period === "total")
 
-/** Whether the change raises and lifts none of them. */
+/** Whether the change loosens no limit. */
 export const permits = (bounds: Bounds, { allowed_models, expires_at, spending }: Asked): boolean => {
   if (bounds.spending !== undefined && spending !== undefined)
     if (spending === null || !isWithin(bounds.spending, spending)) return false
@@ -37,7 +37,7 @@ export const permits = (bounds: Bounds, { allowed_models, expires_at, spending }
   return allowed_models !== null && allowed_models.every((model) => models.includes(model))
 }
 
-/** The bounds after the key's own member has made the change. */
+/** The bounds after a change by the key's own member. */
 export const without = (bounds: Bounds, asked: Asked): Bounds => ({
   ...(bounds.spending !== undefined && asked.spending === undefined && { spending: bounds.spending }),
   ...(bounds.expires_at !== undefined && asked.expires_at === undefined && { expires_at: bounds.expires_at }),
@@ -45,7 +45,7 @@ export const without = (bounds: Bounds, asked: Asked): Bounds => ({
     asked.allowed_models === undefined && { allowed_models: bounds.allowed_models })
 })
 
-/** The bounds after an owner, admin or operator has made the change. */
+/** The bounds after a change by an owner, admin or the operator. */
 export const including = (bounds: Bounds, asked: Asked): Bounds => {
   const { allowed_models, expires_at, spending } = asked
   return {

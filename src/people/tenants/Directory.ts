@@ -1,6 +1,6 @@
 /**
- * Which tenants, people and keys there are, for the operator: tenants by a part of an id, a name or an owner's address, which reads all of
- * them; and all three by an id or the beginning of a name, an address or a key, which an index finds.
+ * Tenants, people and keys for the operator. `tenantsLike` searches parts of texts and reads all tenants. `make` searches by id or by the
+ * beginning of a name, address or key, which an index finds.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
@@ -9,12 +9,12 @@ import type { AccountId, ApplicationId, TenantId } from "../../kernel/Ids.ts"
 export interface Listed {
   readonly id: TenantId
   readonly name: string
-  /** Of the owner who came first; null where none is left. */
+  /** The address of the first owner; null if no owner is left. */
   readonly owner_email: string | null
   readonly created_at: number
 }
 
-/** The newest first, at most `limit` of them, and how many there are in all. `search` is a text, not a pattern. */
+/** The newest tenants, up to `limit`, and the number of all matches. `search` is a text, not a pattern. */
 export const tenantsLike = (
   search: string,
   limit: number
@@ -41,18 +41,18 @@ export interface Person {
   readonly email_verified: boolean
   readonly home_tenant_id: TenantId
   readonly created_at: number
-  /** When the operator suspended them; `null` where they are not. */
+  /** The time of a suspension by the operator; `null` if there is none. */
   readonly suspended_at: number | null
 }
 
-/** An identity by which a person signs in. */
+/** An identity that a person signs in with. */
 export interface IdentityOf {
   readonly provider: string
   readonly provider_id: string
   readonly email: string
 }
 
-/** An API key, without what it is known by. */
+/** An API key, without its hash. */
 export interface Key {
   readonly id: ApplicationId
   readonly name: string
@@ -64,92 +64,126 @@ export interface Key {
   readonly expires_at: number | null
 }
 
-/** Behind all texts that begin alike. */
+/** Lists have up to `limit` rows. Texts are compared in lower case (ASCII). */
+export const make = (sql: SqlClient) => ({
+  tenants: (before: string | undefined, limit: number) => tenants(sql, before, limit),
+  tenantsById: (ids: ReadonlyArray<string>) => tenantsById(sql, ids),
+  namesOf: (ids: Iterable<string | null>) => namesOf(sql, ids),
+  tenantsNamed: (text: string, limit: number) => tenantsNamed(sql, text, limit),
+  person: (id: string) => person(sql, id),
+  peopleLike: (text: string, limit: number) => peopleLike(sql, text, limit),
+  identities: (account: AccountId) => identities(sql, account),
+  key: (id: string) => key(sql, id),
+  keysLike: (text: string, limit: number) => keysLike(sql, text, limit),
+  keysOfAccount: (account: AccountId, limit: number) => keysOfAccount(sql, account, limit)
+})
+
+/** Sorts after every text with the same prefix. */
 const last = "\u{10ffff}"
 
-/** Lists are bounded by `limit`. Names and addresses are compared by their letters of ASCII in lower case. */
-export const make = (sql: SqlClient) => {
-  /** Texts that begin so: a range of an index. */
-  const begins = (expression: string, text: string) => {
-    const column = sql.literal(expression)
-    return sql`${column} >= lower(${text}) AND ${column} < lower(${text + last})`
-  }
+/** True if the expression begins with the text. An index finds it. */
+const begins = (sql: SqlClient, expression: string, text: string) => {
+  const column = sql.literal(expression)
+  return sql`${column} >= lower(${text}) AND ${column} < lower(${text + last})`
+}
 
-  const listed = sql.literal(`t.id, t.name, t.created_at,
+const byId = <A extends { readonly id: string }>(rows: ReadonlyArray<A>, limit: number): ReadonlyArray<A> =>
+  [...new Map(rows.map((row) => [row.id, row])).values()].slice(0, limit)
+
+// ---- tenants ------------------------------------------------------------------------------------------------------------
+
+const listed = (sql: SqlClient) =>
+  sql.literal(`t.id, t.name, t.created_at,
     (SELECT a.email FROM tollgate_tenants_memberships m JOIN tollgate_tenants_accounts a ON a.id = m.account_id
       WHERE m.tenant_id = t.id AND m.role = 'owner' AND m.status = 'active' ORDER BY m.created_at LIMIT 1) AS owner_email`)
 
-  const person = sql.literal(`a.id, a.name, a.email, a.email_verified, a.home_tenant_id, a.created_at, s.suspended_at
+/** Newest first, with ids below `before`. */
+const tenants = (sql: SqlClient, before: string | undefined, limit: number) =>
+  Effect.orDie(
+    sql<Listed>`SELECT ${listed(sql)} FROM tollgate_tenants_tenants t
+      WHERE ${before === undefined ? sql`true` : sql`t.id < ${before}`} ORDER BY t.id DESC LIMIT ${limit}`
+  )
+
+const tenantsById = (sql: SqlClient, ids: ReadonlyArray<string>) =>
+  Effect.orDie(
+    sql<Listed>`SELECT ${listed(sql)} FROM tollgate_tenants_tenants t
+      WHERE t.id IN (SELECT value FROM json_each(${JSON.stringify(ids)})) ORDER BY t.id DESC`
+  )
+
+/** The names of tenants. Unknown ids are left out. */
+const namesOf = (sql: SqlClient, ids: Iterable<string | null>): Effect.Effect<ReadonlyMap<string, string>> => {
+  const asked = [...new Set(ids)].filter((id) => id !== null)
+  if (asked.length === 0) return Effect.succeed(new Map())
+  return Effect.map(
+    Effect.orDie(
+      sql<{ id: string; name: string }>`SELECT id, name FROM tollgate_tenants_tenants
+        WHERE id IN (SELECT value FROM json_each(${JSON.stringify(asked)}))`
+    ),
+    (rows) => new Map(rows.map(({ id, name }) => [id, name]))
+  )
+}
+
+const tenantsNamed = (sql: SqlClient, text: string, limit: number) =>
+  Effect.orDie(
+    sql<Listed>`SELECT ${listed(sql)} FROM tollgate_tenants_tenants t
+      WHERE ${begins(sql, "lower(t.name)", text)} ORDER BY lower(t.name), t.id LIMIT ${limit}`
+  )
+
+// ---- people -------------------------------------------------------------------------------------------------------------
+
+type PersonRow = Omit<Person, "email_verified"> & { readonly email_verified: number }
+
+const personOf = (row: PersonRow): Person => ({ ...row, email_verified: row.email_verified === 1 })
+
+const people = (sql: SqlClient) =>
+  sql.literal(`a.id, a.name, a.email, a.email_verified, a.home_tenant_id, a.created_at, s.suspended_at
     FROM tollgate_tenants_accounts a LEFT JOIN tollgate_tenants_suspensions s ON s.account_id = a.id`)
 
-  const key = sql.literal(`id, name, key_prefix, tenant_id, account_id, created_at, last_used_at, expires_at
-    FROM tollgate_tenants_applications`)
+const person = (sql: SqlClient, id: string) =>
+  Effect.map(Effect.orDie(sql<PersonRow>`SELECT ${people(sql)} WHERE a.id = ${id}`), ([row]) => row && personOf(row))
 
-  type PersonRow = Omit<Person, "email_verified"> & { readonly email_verified: number }
-  const personOf = (row: PersonRow): Person => ({ ...row, email_verified: row.email_verified === 1 })
+/** People whose address begins with the text, then people whose name does. */
+const peopleLike = Effect.fnUntraced(function* (sql: SqlClient, text: string, limit: number) {
+  const byAddress = yield* sql<PersonRow>`SELECT ${people(sql)}
+    WHERE ${begins(sql, "lower(a.email)", text)} ORDER BY lower(a.email), a.id LIMIT ${limit}`
+  const byName = yield* sql<PersonRow>`SELECT ${people(sql)}
+    WHERE ${begins(sql, "lower(a.name)", text)} ORDER BY lower(a.name), a.id LIMIT ${limit}`
+  return byId([...byAddress, ...byName], limit).map(personOf)
+}, Effect.orDie)
 
-  return {
-    /** The newest first; from below the id `before`, where there is one. */
-    tenants: (before: string | undefined, limit: number) =>
-      Effect.orDie(
-        sql<Listed>`SELECT ${listed} FROM tollgate_tenants_tenants t
-          WHERE ${before === undefined ? sql`true` : sql`t.id < ${before}`} ORDER BY t.id DESC LIMIT ${limit}`
-      ),
-    tenantsById: (ids: ReadonlyArray<string>) =>
-      Effect.orDie(
-        sql<Listed>`SELECT ${listed} FROM tollgate_tenants_tenants t
-          WHERE t.id IN (SELECT value FROM json_each(${JSON.stringify(ids)})) ORDER BY t.id DESC`
-      ),
-    /** The names of those of the tenants that there are. */
-    namesOf: (ids: Iterable<string | null>): Effect.Effect<ReadonlyMap<string, string>> => {
-      const asked = [...new Set(ids)].filter((id) => id !== null)
-      if (asked.length === 0) return Effect.succeed(new Map())
-      return Effect.map(
-        Effect.orDie(
-          sql<{ id: string; name: string }>`SELECT id, name FROM tollgate_tenants_tenants
-            WHERE id IN (SELECT value FROM json_each(${JSON.stringify(asked)}))`
-        ),
-        (rows) => new Map(rows.map(({ id, name }) => [id, name]))
-      )
-    },
-    tenantsNamed: (text: string, limit: number) =>
-      Effect.orDie(
-        sql<Listed>`SELECT ${listed} FROM tollgate_tenants_tenants t
-          WHERE ${begins("lower(t.name)", text)} ORDER BY lower(t.name), t.id LIMIT ${limit}`
-      ),
-    person: (id: string) =>
-      Effect.map(Effect.orDie(sql<PersonRow>`SELECT ${person} WHERE a.id = ${id}`), ([row]) => row && personOf(row)),
-    /** By the beginning of an address, then by that of a name. */
-    peopleLike: Effect.fnUntraced(function* (text: string, limit: number) {
-      const byAddress = yield* sql<PersonRow>`SELECT ${person}
-        WHERE ${begins("lower(a.email)", text)} ORDER BY lower(a.email), a.id LIMIT ${limit}`
-      const byName = yield* sql<PersonRow>`SELECT ${person}
-        WHERE ${begins("lower(a.name)", text)} ORDER BY lower(a.name), a.id LIMIT ${limit}`
-      return [...new Map([...byAddress, ...byName].map((row) => [row.id, personOf(row)])).values()].slice(0, limit)
-    }, Effect.orDie),
-    identities: (account: AccountId) =>
-      Effect.orDie(
-        sql<IdentityOf>`SELECT provider, subject AS provider_id, email FROM tollgate_tenants_identities
-          WHERE account_id = ${account} ORDER BY provider, subject LIMIT 20`
-      ),
-    key: (id: string) => Effect.map(Effect.orDie(sql<Key>`SELECT ${key} WHERE id = ${id}`), ([row]) => row),
-    /** By the beginning of a key, as far as that is stored, then by that of a name. */
-    keysLike: Effect.fnUntraced(function* (text: string, limit: number) {
-      const [beginning] = /^[A-Za-z0-9]+-prod-[0-9a-f]{0,4}/.exec(text) ?? []
-      const byKey =
-        beginning === undefined
-          ? []
-          : yield* sql<Key>`SELECT ${key} WHERE key_prefix >= ${beginning} AND key_prefix < ${beginning + last}
-              ORDER BY key_prefix, id LIMIT ${limit}`
-      const byName =
-        yield* sql<Key>`SELECT ${key} WHERE ${begins("lower(name)", text)} ORDER BY lower(name), id LIMIT ${limit}`
-      return [...new Map([...byKey, ...byName].map((row) => [row.id, row])).values()].slice(0, limit)
-    }, Effect.orDie),
-    keysOfAccount: (account: AccountId, limit: number) =>
-      Effect.orDie(
-        sql<Key>`SELECT k.id, k.name, k.key_prefix, k.tenant_id, k.account_id, k.created_at, k.last_used_at, k.expires_at
-          FROM tollgate_tenants_memberships m JOIN tollgate_tenants_applications k ON k.tenant_id = m.tenant_id
-          WHERE m.account_id = ${account} AND k.account_id = ${account} ORDER BY k.id DESC LIMIT ${limit}`
-      )
-  }
-}
+const identities = (sql: SqlClient, account: AccountId) =>
+  Effect.orDie(
+    sql<IdentityOf>`SELECT provider, subject AS provider_id, email FROM tollgate_tenants_identities
+      WHERE account_id = ${account} ORDER BY provider, subject LIMIT 20`
+  )
+
+// ---- keys ---------------------------------------------------------------------------------------------------------------
+
+const keys = (sql: SqlClient) =>
+  sql.literal(`k.id, k.name, k.key_prefix, k.tenant_id, k.account_id, k.created_at, k.last_used_at, k.expires_at`)
+
+const key = (sql: SqlClient, id: string) =>
+  Effect.map(
+    Effect.orDie(sql<Key>`SELECT ${keys(sql)} FROM tollgate_tenants_applications k WHERE k.id = ${id}`),
+    ([row]) => row
+  )
+
+/** Keys whose stored prefix begins with the text, then keys whose name does. */
+const keysLike = Effect.fnUntraced(function* (sql: SqlClient, text: string, limit: number) {
+  const [beginning] = /^[A-Za-z0-9]+-prod-[0-9a-f]{0,4}/.exec(text) ?? []
+  const byPrefix =
+    beginning === undefined
+      ? []
+      : yield* sql<Key>`SELECT ${keys(sql)} FROM tollgate_tenants_applications k
+          WHERE k.key_prefix >= ${beginning} AND k.key_prefix < ${beginning + last} ORDER BY k.key_prefix, k.id LIMIT ${limit}`
+  const byName = yield* sql<Key>`SELECT ${keys(sql)} FROM tollgate_tenants_applications k
+    WHERE ${begins(sql, "lower(k.name)", text)} ORDER BY lower(k.name), k.id LIMIT ${limit}`
+  return byId([...byPrefix, ...byName], limit)
+}, Effect.orDie)
+
+const keysOfAccount = (sql: SqlClient, account: AccountId, limit: number) =>
+  Effect.orDie(
+    sql<Key>`SELECT ${keys(sql)}
+      FROM tollgate_tenants_memberships m JOIN tollgate_tenants_applications k ON k.tenant_id = m.tenant_id
+      WHERE m.account_id = ${account} AND k.account_id = ${account} ORDER BY k.id DESC LIMIT ${limit}`
+  )

@@ -1,3 +1,4 @@
+/** Handlers of accounts, applications, organisations and invitations. */
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
 import { Clients } from "../credentials/Clients.ts"
@@ -18,7 +19,7 @@ export const TenantsHttp = HttpApiBuilder.group(
     const tenants = yield* Tenants
     const applications = yield* Applications
     const clients = yield* Clients
-    /** What the OAuth client behind a token is called. */
+    /** The name of the OAuth client that holds the token. */
     const clientName = ({ oauth_client }: Caller) =>
       oauth_client === undefined
         ? Effect.succeed(undefined)

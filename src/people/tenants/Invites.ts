@@ -1,4 +1,9 @@
-/** Invitations to tenants: mailed as a link, open for 14 days, and accepted by whoever has proved the address. */
+/**
+ * Invitations to tenants. The link is mailed, stays open for 14 days, and admits the account that has proved the address.
+ *
+ * Where the specification is silent:
+ * - A tenant keeps its 500 newest invitations, and older ones while they are open. The link of a deleted invitation is 404 `invite_not_found`.
+ */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Duration, Effect } from "effect"
 import { randomBytes } from "node:crypto"
@@ -10,8 +15,9 @@ import type { AccountId, TenantId } from "../../kernel/Ids.ts"
 import { toDay } from "../../kernel/Moment.ts"
 import type { ServiceInfo } from "../../kernel/ServiceInfo.ts"
 import { statement } from "../../books/ledger/Transaction.ts"
+import type { Statement } from "../../books/ledger/Transaction.ts"
 import { afterCommit } from "../../books/ledger/Writer.ts"
-import type { Writer } from "../../books/ledger/Writer.ts"
+import type { WriterContract } from "../../books/ledger/Writer.ts"
 import { plainName } from "../mail/Letter.ts"
 import type { Letter, OutboxContract } from "../mail/Outbox.ts"
 import { notice } from "../notifications/Notification.ts"
@@ -24,11 +30,11 @@ import type { OrganisationsContract } from "./Organisations.ts"
 import { AlreadyMember, EmailMismatch, InsufficientRole, InviteNotFound, TeamFull } from "./Problems.ts"
 import type { TenantsContract } from "./Tenants.ts"
 
-/** How long an invitation is open. */
+/** The lifetime of an invitation. */
 export const inviteLifetime = Duration.days(14)
 
-/** The most invitations that a list gives. */
-const listMax = 500
+/** The most invitations that a tenant keeps, beside those that are open. */
+const keptMax = 500
 
 interface Row {
   readonly id: InviteId
@@ -41,9 +47,9 @@ interface Row {
   readonly expires_at: number
 }
 
-export interface Parts {
+export interface Dependencies {
   readonly sql: SqlClient
-  readonly writer: Writer["Type"]
+  readonly writer: WriterContract
   readonly secret: DeploymentSecretContract
   readonly outbox: OutboxContract
   readonly tenants: TenantsContract
@@ -52,25 +58,55 @@ export interface Parts {
   readonly info: ServiceInfo["Type"]
 }
 
-export const make = ({ belonging, info, members, outbox, secret, sql, tenants, writer }: Parts) => {
-  const { hasRoom, managed, stillHasRole, stillHasRoom } = members
+export const make = (dependencies: Dependencies) => ({
+  invites: listing(dependencies),
+  invite: inviting(dependencies),
+  revoke: revoking(dependencies),
+  accept: accepting(dependencies),
+  previewInvite: previewing(dependencies)
+})
 
-  const columns = sql.literal("id, tenant_id, email, role, status, invited_by, created_at, expires_at")
+// ---- reading ------------------------------------------------------------------------------------------------------------
 
-  const invites: OrganisationsContract["invites"] = Effect.fn("Organisations.invites")(function* (request) {
-    const { caller, tenant_id } = request
-    yield* managed(tenant_id, caller.account_id)
+const columns = (sql: SqlClient) =>
+  sql.literal("id, tenant_id, email, role, status, invited_by, created_at, expires_at")
+
+const hashOf = (secret: DeploymentSecretContract, token: string) => secret.hash("tenant_invite", token)
+
+const listing = ({ members, sql }: Dependencies): OrganisationsContract["invites"] =>
+  Effect.fn("Organisations.invites")(function* ({ caller, tenant_id }) {
+    yield* members.managed(tenant_id, caller.account_id)
     const now = yield* Clock.currentTimeMillis
     const rows = yield* Effect.orDie(
-      sql<Row>`SELECT ${columns} FROM tollgate_tenants_invites WHERE tenant_id = ${tenant_id} ORDER BY id DESC LIMIT ${listMax}`
+      sql<Row>`SELECT ${columns(sql)} FROM tollgate_tenants_invites
+        WHERE tenant_id = ${tenant_id} ORDER BY id DESC LIMIT ${keptMax}`
     )
     return rows.map((row) => inviteOf(row, now))
   })
 
+const previewing = ({ secret, sql, tenants }: Dependencies): OrganisationsContract["previewInvite"] =>
+  Effect.fn("Organisations.previewInvite")(function* ({ token }) {
+    const [row] = yield* Effect.orDie(
+      sql<
+        Row & { readonly inviter_name: string | null }
+      >`SELECT i.*, a.name AS inviter_name FROM tollgate_tenants_invites i
+        LEFT JOIN tollgate_tenants_accounts a ON a.id = i.invited_by
+        WHERE i.token_hash = ${hashOf(secret, token)}`
+    )
+    if (row === undefined) return yield* new InviteNotFound()
+    const { email, expires_at, role, status } = inviteOf(row, yield* Clock.currentTimeMillis)
+    const tenant_name = (yield* tenants.nameOf(row.tenant_id)) ?? ""
+    return { tenant_name, role, inviter_name: row.inviter_name ?? "", email_masked: masked(email), status, expires_at }
+  })
+
+// ---- inviting -----------------------------------------------------------------------------------------------------------
+
+const inviting = (dependencies: Dependencies): OrganisationsContract["invite"] => {
+  const { info, members, outbox, secret, sql, tenants, writer } = dependencies
   const invite: OrganisationsContract["invite"] = Effect.fn("Organisations.invite")(function* (request) {
     const { caller, invite: draft, tenant_id } = request
     const by = caller.account_id
-    const found = yield* managed(tenant_id, by)
+    const found = yield* members.managed(tenant_id, by)
     const { email } = draft
     if (!mayTouch(found.role, draft.role)) return yield* new InsufficientRole({ tenant_id })
     if (found.members.some((member) => member.email === email)) return yield* new AlreadyMember({ tenant_id, email })
@@ -92,11 +128,8 @@ export const make = ({ belonging, info, members, outbox, secret, sql, tenants, w
     const letter = yield* outbox.requiredLetter(letterOf(row, { inviter, tenant_name, token }, info))
     const invited = (yield* tenants.accountOfEmail(email))?.account_id
     const statements = [
-      stillHasRole(by, tenant_id, found.role),
-      statement(sql`UPDATE tollgate_tenants_invites SET status = 'revoked', ended_at = ${now}
-        WHERE tenant_id = ${tenant_id} AND email = ${email} AND status = 'pending'`),
-      statement(sql`INSERT INTO tollgate_tenants_invites
-        ${sql.insert({ ...row, token_hash: secret.hash("tenant_invite", token), ended_at: null })}`),
+      members.stillHasRole(by, tenant_id, found.role),
+      ...stored(sql, row, hashOf(secret, token)),
       letter,
       ...(invited === undefined ? [] : [noticeOf(row, { inviter, tenant_name, invited }, now)])
     ]
@@ -105,19 +138,38 @@ export const make = ({ belonging, info, members, outbox, secret, sql, tenants, w
       Effect.catchTag("Conflict", () => invite(request))
     )
   })
+  return invite
+}
 
+/** Stores an invitation. Revokes an open one to the same address, and deletes the tenant's oldest ones. */
+const stored = (sql: SqlClient, row: Row, token_hash: string): ReadonlyArray<Statement> => {
+  const { created_at: now, email, tenant_id } = row
+  return [
+    statement(sql`UPDATE tollgate_tenants_invites SET status = 'revoked', ended_at = ${now}
+      WHERE tenant_id = ${tenant_id} AND email = ${email} AND status = 'pending'`),
+    statement(sql`DELETE FROM tollgate_tenants_invites WHERE tenant_id = ${tenant_id}
+      AND (status <> 'pending' OR expires_at <= ${now})
+      AND id <= (SELECT id FROM tollgate_tenants_invites WHERE tenant_id = ${tenant_id}
+        ORDER BY id DESC LIMIT 1 OFFSET ${sql.literal(String(keptMax - 1))})`),
+    statement(sql`INSERT INTO tollgate_tenants_invites ${sql.insert({ ...row, token_hash, ended_at: null })}`)
+  ]
+}
+
+// ---- ending an invitation -----------------------------------------------------------------------------------------------
+
+const revoking = ({ members, sql, writer }: Dependencies): OrganisationsContract["revoke"] => {
   const revoke: OrganisationsContract["revoke"] = Effect.fn("Organisations.revoke")(function* (request) {
     const { caller, invite_id, tenant_id } = request
-    const { role } = yield* managed(tenant_id, caller.account_id)
+    const { role } = yield* members.managed(tenant_id, caller.account_id)
     const now = yield* Clock.currentTimeMillis
     const [row] = yield* Effect.orDie(
-      sql<Row>`SELECT ${columns} FROM tollgate_tenants_invites WHERE id = ${invite_id} AND tenant_id = ${tenant_id}`
+      sql<Row>`SELECT ${columns(sql)} FROM tollgate_tenants_invites WHERE id = ${invite_id} AND tenant_id = ${tenant_id}`
     )
     if (row === undefined || row.status === "accepted") return yield* new InviteNotFound()
     if (row.status === "revoked") return inviteOf(row, now)
     if (!mayTouch(role, row.role)) return yield* new InsufficientRole({ tenant_id })
     const statements = [
-      stillHasRole(caller.account_id, tenant_id, role),
+      members.stillHasRole(caller.account_id, tenant_id, role),
       statement(
         sql`UPDATE tollgate_tenants_invites SET status = 'revoked', ended_at = ${now}
           WHERE id = ${invite_id} AND status = 'pending' RETURNING id`,
@@ -129,7 +181,11 @@ export const make = ({ belonging, info, members, outbox, secret, sql, tenants, w
       Effect.catchTag("Conflict", () => revoke(request))
     )
   })
+  return revoke
+}
 
+const accepting = (dependencies: Dependencies): OrganisationsContract["accept"] => {
+  const { belonging, members, secret, sql, tenants, writer } = dependencies
   const membershipOf = (account: AccountId, tenant: TenantId) =>
     Effect.map(tenants.memberships(account), (all) => all.find(({ tenant_id }) => tenant_id === tenant))
 
@@ -137,7 +193,7 @@ export const make = ({ belonging, info, members, outbox, secret, sql, tenants, w
     const { account_id } = request.caller
     const now = yield* Clock.currentTimeMillis
     const [row] = yield* Effect.orDie(
-      sql<Row>`SELECT ${columns} FROM tollgate_tenants_invites WHERE token_hash = ${secret.hash("tenant_invite", request.token)}`
+      sql<Row>`SELECT ${columns(sql)} FROM tollgate_tenants_invites WHERE token_hash = ${hashOf(secret, request.token)}`
     )
     if (row === undefined || row.status === "revoked") return yield* new InviteNotFound()
     const { tenant_id } = row
@@ -145,58 +201,60 @@ export const make = ({ belonging, info, members, outbox, secret, sql, tenants, w
     const current = yield* membershipOf(account_id, tenant_id)
     if (row.status === "accepted") return current ?? (yield* new InviteNotFound())
     if (row.expires_at <= now) return yield* new InviteNotFound()
-    // Who was suspended is not let in again by a letter.
+    // An invitation does not end a suspension.
     if (current !== undefined && current.status !== "active") return yield* new InviteNotFound()
-    const plan = yield* tenants.plan(tenant_id)
-    const seats = plan.plan === "none" ? Number.MAX_SAFE_INTEGER : plan.seats
-    const taken = (yield* tenants.members(tenant_id)).length
-    if (current === undefined && taken >= seats) return yield* new TeamFull({ tenant_id, seats, members: taken })
     const joins = current === undefined
     const owner = joins && row.role === "owner"
-    yield* hasRoom(account_id, joins, owner)
+    const seats = yield* seatsFor(tenants, tenant_id, joins)
+    yield* members.hasRoom(account_id, joins, owner)
     const statements = [
-      stillHasRoom(account_id, joins, owner),
-      statement(
-        sql`UPDATE tollgate_tenants_invites SET status = 'accepted', ended_at = ${now} WHERE id = ${row.id} AND status = 'pending'
-          RETURNING id`,
-        1
-      ),
-      statement(
-        sql`INSERT INTO tollgate_tenants_memberships (account_id, tenant_id, role, status, created_at, updated_at)
-          SELECT ${account_id}, ${tenant_id}, ${row.role}, 'active', ${now}, ${now}
-          WHERE ${joins ? 0 : 1} OR (SELECT count(*) FROM tollgate_tenants_memberships
-            WHERE tenant_id = ${tenant_id} AND status <> 'removed') < ${seats}
-          ON CONFLICT (account_id, tenant_id) DO UPDATE SET role = excluded.role, status = 'active',
-            created_at = excluded.created_at, updated_at = excluded.updated_at WHERE tollgate_tenants_memberships.status = 'removed'
-          RETURNING account_id`,
-        joins ? 1 : 0
-      )
+      members.stillHasRoom(account_id, joins, owner),
+      ...joined(sql, row, account_id, joins, seats, now)
     ]
     return yield* afterCommit(writer.submit({ postings: [], statements }), belonging.changed(account_id)).pipe(
       Effect.zipRight(membershipOf(account_id, tenant_id)),
-      Effect.flatMap((joined) => (joined === undefined ? new InviteNotFound() : Effect.succeed(joined))),
+      Effect.flatMap((membership) => (membership === undefined ? new InviteNotFound() : Effect.succeed(membership))),
       Effect.catchTag("Conflict", () => accept(request))
     )
   })
-
-  const previewInvite: OrganisationsContract["previewInvite"] = Effect.fn("Organisations.previewInvite")(function* ({
-    token
-  }) {
-    const [row] = yield* Effect.orDie(
-      sql<
-        Row & { readonly inviter_name: string | null }
-      >`SELECT i.*, a.name AS inviter_name FROM tollgate_tenants_invites i
-        LEFT JOIN tollgate_tenants_accounts a ON a.id = i.invited_by
-        WHERE i.token_hash = ${secret.hash("tenant_invite", token)}`
-    )
-    if (row === undefined) return yield* new InviteNotFound()
-    const { email, expires_at, role, status } = inviteOf(row, yield* Clock.currentTimeMillis)
-    const tenant_name = (yield* tenants.nameOf(row.tenant_id)) ?? ""
-    return { tenant_name, role, inviter_name: row.inviter_name ?? "", email_masked: masked(email), status, expires_at }
-  })
-
-  return { invites, invite, revoke, accept, previewInvite }
+  return accept
 }
+
+/** The seats of the tenant's plan. Refuses if the account joins and all seats are taken. */
+const seatsFor = Effect.fnUntraced(function* (tenants: TenantsContract, tenant_id: TenantId, joins: boolean) {
+  const plan = yield* tenants.plan(tenant_id)
+  const seats = plan.plan === "none" ? Number.MAX_SAFE_INTEGER : plan.seats
+  const taken = (yield* tenants.members(tenant_id)).length
+  return joins && taken >= seats ? yield* new TeamFull({ tenant_id, seats, members: taken }) : seats
+})
+
+/** Accepts an invitation and makes the account a member, within the seats. */
+const joined = (
+  sql: SqlClient,
+  { id, role, tenant_id }: Row,
+  account_id: AccountId,
+  joins: boolean,
+  seats: number,
+  now: number
+): ReadonlyArray<Statement> => [
+  statement(
+    sql`UPDATE tollgate_tenants_invites SET status = 'accepted', ended_at = ${now} WHERE id = ${id} AND status = 'pending'
+      RETURNING id`,
+    1
+  ),
+  statement(
+    sql`INSERT INTO tollgate_tenants_memberships (account_id, tenant_id, role, status, created_at, updated_at)
+      SELECT ${account_id}, ${tenant_id}, ${role}, 'active', ${now}, ${now}
+      WHERE ${joins ? 0 : 1} OR (SELECT count(*) FROM tollgate_tenants_memberships
+        WHERE tenant_id = ${tenant_id} AND status <> 'removed') < ${seats}
+      ON CONFLICT (account_id, tenant_id) DO UPDATE SET role = excluded.role, status = 'active',
+        created_at = excluded.created_at, updated_at = excluded.updated_at WHERE tollgate_tenants_memberships.status = 'removed'
+      RETURNING account_id`,
+    joins ? 1 : 0
+  )
+]
+
+// ---- what people read ---------------------------------------------------------------------------------------------------
 
 const inviteOf = (row: Row, now: number): Invite => ({
   ...row,
@@ -244,7 +302,7 @@ const noticeOf = (
     now
   )
 
-/** Under another secret no link of an invitation is known any more. */
+/** A new secret knows no invitation of the old one. */
 export const invitationsEnd: Ending = {
   count: (sql, now) =>
     sql`SELECT count(*) AS n FROM tollgate_tenants_invites WHERE status = 'pending' AND expires_at > ${now}`,

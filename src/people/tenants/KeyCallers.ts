@@ -1,6 +1,4 @@
-/**
- * Who calls with an API key. A key is looked up by its hash, and remembered for a minute, or until it expires.
- */
+/** The callers of API keys. A key is read by its hash, and cached for a minute or until it expires. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Duration, Effect } from "effect"
 import type { Clock } from "effect"
@@ -16,7 +14,7 @@ import type { WriterContract } from "../../books/ledger/Writer.ts"
 import { isCurrent } from "./Belonging.ts"
 import type { BelongingContract, Mark } from "./Belonging.ts"
 
-/** How long a key is taken for valid without another look. The specification allows five minutes. */
+/** The lifetime of a cached key. The specification allows five minutes. */
 export const cacheLifetime = Duration.minutes(1)
 const lifetime = Duration.toMillis(cacheLifetime)
 const cachedMax = 50_000
@@ -36,10 +34,14 @@ interface Row {
   readonly allowed_models: string | null
 }
 
-/**
- * From a key to its caller: `callerOf`, `undefined` where there is no such key, or no more. `remembered` gives the callers of keys that need no
- * look into the database at the moment.
- */
+interface Dependencies {
+  readonly sql: SqlClient
+  readonly writer: WriterContract
+  readonly secret: DeploymentSecretContract
+  readonly belonging: BelongingContract
+}
+
+/** `callerOf` gives the caller of a key, or `undefined` for an unknown or deleted key. `remembered` gives the caller of a cached key. */
 export const make = (
   sql: SqlClient,
   writer: WriterContract,
@@ -47,79 +49,98 @@ export const make = (
   belonging: BelongingContract,
   clock: Clock.Clock
 ) => {
-  /**
-   * By the key as it comes, since to hash it would be a fortieth of every call. In memory only; entries that have been out of date for a
-   * minute are deleted: of one that is read again before, the caller stays the same object. Not Effect's `Cache`: every call by a key
-   * reads it, without an allocation.
-   */
-  const cache = new Map<string, Entry>()
-  let sweepAt = 0
-
-  const remember = (key: string, entry: Entry, now: number): void => {
-    if (now >= sweepAt) {
-      sweepAt = now + lifetime
-      for (const [other, { until }] of cache) if (until + lifetime <= now) cache.delete(other)
-    }
-    // It goes behind all others: the first is the one that was looked up the longest ago.
-    cache.delete(key)
-    if (cache.size >= cachedMax) cache.delete(cache.keys().next().value!)
-    cache.set(key, entry)
-  }
-
-  /** The guard: an entry that was pushed out of a full cache is looked up more often than once a minute. */
-  const noteUse = (id: ApplicationId, now: number) =>
-    Statements.write(
-      writer,
-      statement(sql`UPDATE tollgate_tenants_applications SET last_used_at = ${now} WHERE id = ${id}
-        AND (last_used_at IS NULL OR last_used_at <= ${now - lifetime})`)
-    )
-
-  const look = Effect.fnUntraced(function* (key: string, now: number) {
-    const hash = secret.hash("api_key", key)
-    const [application] = yield* sql<
-      Pick<Row, "account_id" | "id">
-    >`SELECT id, account_id FROM tollgate_tenants_applications WHERE key_hash = ${hash}`.pipe(Effect.orDie)
-    if (application === undefined) return undefined
-    // Taken before what is remembered is read: a change in between ends them.
-    const marks = [belonging.markOf(application.account_id), belonging.markOf(application.id)]
-    // A key acts for the person who made it, as long as they belong to the tenant; one that an OAuth client made, as long as its sign-in.
-    const [row] =
-      yield* sql<Row>`SELECT a.id, a.account_id, a.tenant_id, a.expires_at, a.allowed_models FROM tollgate_tenants_applications a
-      JOIN tollgate_tenants_memberships m ON m.account_id = a.account_id AND m.tenant_id = a.tenant_id AND m.status = 'active'
-      WHERE a.key_hash = ${hash} AND ${isLive(sql, "a.family_id")} AND NOT EXISTS (SELECT 1 FROM tollgate_tenants_suspensions s WHERE s.account_id = a.account_id)`.pipe(
-        Effect.orDie
-      )
-    if (row === undefined) return undefined
-    const { account_id, allowed_models, expires_at, id, tenant_id } = row
-    if (expires_at !== null && expires_at <= now) return yield* new ExpiredKey({ expired_at: expires_at })
-    // Of many calls that looked at once, the first has done the rest.
-    const known = cache.get(key)
-    if (known !== undefined && known.until > now && isCurrent(known.marks)) return known.caller
-    const caller = earlier<Caller>(known?.caller, {
-      account_id,
-      tenant_id,
-      application_id: id,
-      credential: "api_key",
-      team_first: false,
-      ...(allowed_models !== null && { allowed_models: JSON.parse(allowed_models) as ReadonlyArray<string> })
-    })
-    remember(key, { caller, until: Math.min(now + lifetime, expires_at ?? Number.POSITIVE_INFINITY), marks }, now)
-    // Nobody waits for it.
-    yield* Effect.forkDaemon(noteUse(id, now))
-    return caller
-  })
-
-  const rememberedAt = (key: string, now: number): Caller | undefined => {
-    const known = cache.get(key)
-    return known !== undefined && known.until > now && isCurrent(known.marks) ? known.caller : undefined
-  }
+  const dependencies: Dependencies = { sql, writer, secret, belonging }
+  const cache = makeCache()
 
   const callerOf = (key: string): Effect.Effect<Caller | undefined, ExpiredKey> =>
     Effect.suspend(() => {
       const now = clock.unsafeCurrentTimeMillis()
-      const caller = rememberedAt(key, now)
-      return caller === undefined ? look(key, now) : Effect.succeed(caller)
+      const caller = cache.callerAt(key, now)
+      return caller === undefined ? read(dependencies, cache, key, now) : Effect.succeed(caller)
     })
-  const remembered = (key: string): Caller | undefined => rememberedAt(key, clock.unsafeCurrentTimeMillis())
+  const remembered = (key: string): Caller | undefined => cache.callerAt(key, clock.unsafeCurrentTimeMillis())
   return { callerOf, remembered }
 }
+
+type Cache = ReturnType<typeof makeCache>
+
+/**
+ * Callers by their whole key, in memory only: hashing the key would be a fortieth of every call. An expired entry stays for a minute, so that
+ * a key which is read again keeps the same caller object. A plain map instead of Effect's `Cache`: every call by a key reads it without an
+ * allocation.
+ */
+const makeCache = () => {
+  const entries = new Map<string, Entry>()
+  let sweepAt = 0
+
+  const set = (key: string, entry: Entry, now: number): void => {
+    if (now >= sweepAt) {
+      sweepAt = now + lifetime
+      for (const [other, { until }] of entries) if (until + lifetime <= now) entries.delete(other)
+    }
+    // A map keeps the order of insertion: the first entry is the oldest.
+    entries.delete(key)
+    if (entries.size >= cachedMax) entries.delete(entries.keys().next().value!)
+    entries.set(key, entry)
+  }
+
+  const callerAt = (key: string, now: number): Caller | undefined => {
+    const known = entries.get(key)
+    return known !== undefined && known.until > now && isCurrent(known.marks) ? known.caller : undefined
+  }
+
+  /** The caller of an entry that may have expired. */
+  const earlierCaller = (key: string): Caller | undefined => entries.get(key)?.caller
+
+  return { set, callerAt, earlierCaller }
+}
+
+/** Reads the caller of a key from the database, and caches it. */
+const read = Effect.fnUntraced(function* (dependencies: Dependencies, cache: Cache, key: string, now: number) {
+  const { belonging, secret, sql } = dependencies
+  const hash = secret.hash("api_key", key)
+  const [application] = yield* sql<
+    Pick<Row, "account_id" | "id">
+  >`SELECT id, account_id FROM tollgate_tenants_applications WHERE key_hash = ${hash}`.pipe(Effect.orDie)
+  if (application === undefined) return undefined
+  // The marks are taken before the row is read: a change in between ends them.
+  const marks = [belonging.markOf(application.account_id), belonging.markOf(application.id)]
+  const row = yield* liveRow(sql, hash)
+  if (row === undefined) return undefined
+  const { account_id, allowed_models, expires_at, id, tenant_id } = row
+  if (expires_at !== null && expires_at <= now) return yield* new ExpiredKey({ expired_at: expires_at })
+  // Of several calls that read at once, the first fills the cache.
+  const cached = cache.callerAt(key, now)
+  if (cached !== undefined) return cached
+  const caller = earlier<Caller>(cache.earlierCaller(key), {
+    account_id,
+    tenant_id,
+    application_id: id,
+    credential: "api_key",
+    team_first: false,
+    ...(allowed_models !== null && { allowed_models: JSON.parse(allowed_models) as ReadonlyArray<string> })
+  })
+  cache.set(key, { caller, until: Math.min(now + lifetime, expires_at ?? Number.POSITIVE_INFINITY), marks }, now)
+  // The call does not wait for it.
+  yield* Effect.forkDaemon(noteUse(dependencies, id, now))
+  return caller
+})
+
+/** The application of a key that admits a caller: its account is an active member of the tenant, and the sign-in of the key has not ended. */
+const liveRow = (sql: SqlClient, hash: string) =>
+  Effect.map(
+    Effect.orDie(sql<Row>`SELECT a.id, a.account_id, a.tenant_id, a.expires_at, a.allowed_models
+      FROM tollgate_tenants_applications a
+      JOIN tollgate_tenants_memberships m ON m.account_id = a.account_id AND m.tenant_id = a.tenant_id AND m.status = 'active'
+      WHERE a.key_hash = ${hash} AND ${isLive(sql, "a.family_id")}
+        AND NOT EXISTS (SELECT 1 FROM tollgate_tenants_suspensions s WHERE s.account_id = a.account_id)`),
+    ([row]) => row
+  )
+
+/** Writes the time of use, at most once a minute: a key that a full cache evicts is read more often. */
+const noteUse = ({ sql, writer }: Dependencies, id: ApplicationId, now: number) =>
+  Statements.write(
+    writer,
+    statement(sql`UPDATE tollgate_tenants_applications SET last_used_at = ${now} WHERE id = ${id}
+      AND (last_used_at IS NULL OR last_used_at <= ${now - lifetime})`)
+  )

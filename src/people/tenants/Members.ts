@@ -1,4 +1,4 @@
-/** The members of shared tenants: who may do what, decided on what is read and guarded again in the transaction that does it. */
+/** Members of shared tenants. Each permission is checked first, and again in the transaction that uses it. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
@@ -6,7 +6,7 @@ import type { AccountId, TenantId } from "../../kernel/Ids.ts"
 import { statement } from "../../books/ledger/Transaction.ts"
 import type { Statement } from "../../books/ledger/Transaction.ts"
 import { afterCommit } from "../../books/ledger/Writer.ts"
-import type { Writer } from "../../books/ledger/Writer.ts"
+import type { WriterContract } from "../../books/ledger/Writer.ts"
 import type { Member, Role } from "./Account.ts"
 import type { BelongingContract } from "./Belonging.ts"
 import { manages, mayTouch } from "./Organisation.ts"
@@ -14,83 +14,90 @@ import type { OrganisationsContract } from "./Organisations.ts"
 import { HomeTenant, InsufficientRole, LastOwner, MemberNotFound, NotAMember, TooManyTenants } from "./Problems.ts"
 import type { TenantsContract } from "./Tenants.ts"
 
-/** How many tenants an account may own, its home included, and be a member of. */
+/** The most tenants that an account may own, its home included, and be a member of. */
 const ownedMax = 20
 const membershipsMax = 100
 
+interface Dependencies {
+  readonly sql: SqlClient
+  readonly writer: WriterContract
+  readonly tenants: TenantsContract
+  readonly belonging: BelongingContract
+}
+
 export const make = (
   sql: SqlClient,
-  writer: Writer["Type"],
+  writer: WriterContract,
   tenants: TenantsContract,
   belonging: BelongingContract
-) => {
-  /** The members of a tenant and the viewer's role, if the viewer is an active member. */
-  const membersOf = (tenant_id: TenantId, viewer: AccountId) =>
-    Effect.flatMap(tenants.members(tenant_id), (members) => {
-      const found = members.find(({ account_id, status }) => account_id === viewer && status === "active")
-      return found === undefined ? new NotAMember({ tenant_id }) : Effect.succeed({ members, role: found.role })
-    })
+) => ({
+  /** The members of a tenant and the viewer's role. Refuses a viewer who is no active member. */
+  membersOf: (tenant: TenantId, viewer: AccountId) => membersOf(tenants, tenant, viewer),
+  /** The same, for owners and admins only. */
+  managed: (tenant: TenantId, viewer: AccountId) => managed(tenants, tenant, viewer),
+  /** Refuses the transaction unless the account is an active member with this role. */
+  stillHasRole: (account: AccountId, tenant: TenantId, role: Role) => stillHasRole(sql, account, tenant, role),
+  /** Refuses the transaction if the account has too many memberships (`joins`) or owns too many tenants (`owner`). */
+  stillHasRoom: (account: AccountId, joins: boolean, owner: boolean) => stillHasRoom(sql, account, joins, owner),
+  /** The same check outside a transaction. */
+  hasRoom: (account: AccountId, joins: boolean, owner: boolean) => hasRoom(sql, account, joins, owner),
+  change: changing({ sql, writer, tenants, belonging })
+})
 
-  /** The same for owners and admins. */
-  const managed = Effect.fnUntraced(function* (tenant_id: TenantId, by: AccountId) {
-    const found = yield* membersOf(tenant_id, by)
-    return manages(found.role) ? found : yield* new InsufficientRole({ tenant_id })
+export type Members = ReturnType<typeof make>
+
+// ---- conditions ---------------------------------------------------------------------------------------------------------
+
+const membersOf = (tenants: TenantsContract, tenant_id: TenantId, viewer: AccountId) =>
+  Effect.flatMap(tenants.members(tenant_id), (members) => {
+    const found = members.find(({ account_id, status }) => account_id === viewer && status === "active")
+    return found === undefined ? new NotAMember({ tenant_id }) : Effect.succeed({ members, role: found.role })
   })
 
-  /** Refuses the transaction unless the account is an active member of that role when it runs. */
-  const stillHasRole = (account: AccountId, tenant: TenantId, role: Role): Statement =>
-    statement(
-      sql`UPDATE tollgate_tenants_memberships SET role = role WHERE account_id = ${account} AND tenant_id = ${tenant}
-        AND status = 'active' AND role = ${role} RETURNING account_id`,
-      1
-    )
+const managed = Effect.fnUntraced(function* (tenants: TenantsContract, tenant_id: TenantId, viewer: AccountId) {
+  const found = yield* membersOf(tenants, tenant_id, viewer)
+  return manages(found.role) ? found : yield* new InsufficientRole({ tenant_id })
+})
 
-  /** Finds a row if the account may have one more membership, and if `owner` own one more tenant. */
-  const room = (account: AccountId, joins: boolean, owner: boolean) =>
-    sql`SELECT 1 FROM (SELECT count(*) AS all_of_them, count(*) FILTER (WHERE role = 'owner') AS owned
-        FROM tollgate_tenants_memberships WHERE account_id = ${account} AND status <> 'removed')
-      WHERE (${joins ? 0 : 1} OR all_of_them < ${membershipsMax}) AND (${owner ? 0 : 1} OR owned < ${ownedMax})`
+const stillHasRole = (sql: SqlClient, account: AccountId, tenant: TenantId, role: Role): Statement =>
+  statement(
+    sql`UPDATE tollgate_tenants_memberships SET role = role WHERE account_id = ${account} AND tenant_id = ${tenant}
+      AND status = 'active' AND role = ${role} RETURNING account_id`,
+    1
+  )
 
-  /** For the transaction that makes a membership, or an owner of a member. */
-  const stillHasRoom = (account: AccountId, joins: boolean, owner: boolean): Statement =>
-    statement(room(account, joins, owner), 1)
+/** Selects a row if the account may have one more membership (`joins`) and own one more tenant (`owner`). */
+const room = (sql: SqlClient, account: AccountId, joins: boolean, owner: boolean) =>
+  sql`SELECT 1 FROM (SELECT count(*) AS all_of_them, count(*) FILTER (WHERE role = 'owner') AS owned
+      FROM tollgate_tenants_memberships WHERE account_id = ${account} AND status <> 'removed')
+    WHERE (${joins ? 0 : 1} OR all_of_them < ${membershipsMax}) AND (${owner ? 0 : 1} OR owned < ${ownedMax})`
 
-  const hasRoom = (account: AccountId, joins: boolean, owner: boolean) =>
-    Effect.flatMap(Effect.orDie(room(account, joins, owner)), (rows) =>
-      rows.length === 0 ? new TooManyTenants() : Effect.void
-    )
+const stillHasRoom = (sql: SqlClient, account: AccountId, joins: boolean, owner: boolean): Statement =>
+  statement(room(sql, account, joins, owner), 1)
 
+const hasRoom = (sql: SqlClient, account: AccountId, joins: boolean, owner: boolean) =>
+  Effect.flatMap(Effect.orDie(room(sql, account, joins, owner)), (rows) =>
+    rows.length === 0 ? new TooManyTenants() : Effect.void
+  )
+
+// ---- changing a member --------------------------------------------------------------------------------------------------
+
+const changing = (dependencies: Dependencies): OrganisationsContract["change"] => {
+  const { belonging, sql, tenants, writer } = dependencies
   const change: OrganisationsContract["change"] = Effect.fn("Organisations.change")(function* (request) {
-    const { account_id, caller, change: wish, tenant_id } = request
+    const { account_id, caller, tenant_id } = request
     const now = yield* Clock.currentTimeMillis
-    const { members, role } = yield* membersOf(tenant_id, caller.account_id)
-    const member = members.find((one) => one.account_id === account_id)
-    const leaving = caller.account_id === account_id && wish.status === "removed" && wish.role === undefined
-    if (!leaving && !manages(role)) return yield* new InsufficientRole({ tenant_id })
-    if (member === undefined) return yield* new MemberNotFound({ tenant_id, account_id })
-    if (wish.role === undefined && wish.status === undefined) {
-      return yield* new InvalidRequest({
-        message: "role or status: one of them must be given",
-        field: "role",
-        rule: "role or status"
-      })
-    }
-    const after = { ...member, role: wish.role ?? member.role, status: wish.status ?? member.status, updated_at: now }
-    if (after.role === member.role && after.status === member.status) return member
-    if (!leaving && !(mayTouch(role, member.role) && mayTouch(role, after.role))) {
-      return yield* new InsufficientRole({ tenant_id })
-    }
-    if (member.is_home && after.status !== "active") return yield* new HomeTenant({ tenant_id, account_id })
-    const losesOwner = isActiveOwner(member) && !isActiveOwner(after)
-    if (losesOwner && members.filter(isActiveOwner).length === 1) return yield* new LastOwner({ tenant_id })
-    const becomesOwner = member.role !== "owner" && after.role === "owner"
-    if (becomesOwner) yield* hasRoom(account_id, false, true)
+    const { members, role } = yield* membersOf(tenants, tenant_id, caller.account_id)
+    const decision = yield* decide(request, members, role, now)
+    if (decision === undefined) return members.find((one) => one.account_id === account_id)!
+    const { after, becomesOwner, before, losesOwner } = decision
+    if (becomesOwner) yield* hasRoom(sql, account_id, false, true)
     const statements = [
-      stillHasRole(caller.account_id, tenant_id, role),
-      stillHasRoom(account_id, false, becomesOwner),
+      stillHasRole(sql, caller.account_id, tenant_id, role),
+      stillHasRoom(sql, account_id, false, becomesOwner),
       statement(
         sql`UPDATE tollgate_tenants_memberships SET role = ${after.role}, status = ${after.status}, updated_at = ${now}
-          WHERE account_id = ${account_id} AND tenant_id = ${tenant_id} AND role = ${member.role} AND status = ${member.status}
+          WHERE account_id = ${account_id} AND tenant_id = ${tenant_id} AND role = ${before.role} AND status = ${before.status}
             AND (${losesOwner ? 0 : 1} OR EXISTS (SELECT 1 FROM tollgate_tenants_memberships WHERE tenant_id = ${tenant_id}
               AND account_id <> ${account_id} AND role = 'owner' AND status = 'active'))
           RETURNING account_id`,
@@ -102,11 +109,44 @@ export const make = (
       Effect.catchTag("Conflict", () => change(request))
     )
   })
-
-  return { membersOf, managed, stillHasRole, stillHasRoom, hasRoom, change }
+  return change
 }
 
-export type Members = ReturnType<typeof make>
+interface Decision {
+  readonly before: Member
+  readonly after: Member
+  readonly losesOwner: boolean
+  readonly becomesOwner: boolean
+}
+
+/** Decides whether the caller may make the change; answers `undefined` if it changes nothing. */
+const decide = Effect.fnUntraced(function* (
+  { account_id, caller, change: { role, status }, tenant_id }: Parameters<OrganisationsContract["change"]>[0],
+  members: ReadonlyArray<Member>,
+  callerRole: Role,
+  now: number
+): Effect.fn.Return<Decision | undefined, InsufficientRole | MemberNotFound | InvalidRequest | HomeTenant | LastOwner> {
+  const before = members.find((one) => one.account_id === account_id)
+  const leaving = caller.account_id === account_id && status === "removed" && role === undefined
+  if (!leaving && !manages(callerRole)) return yield* new InsufficientRole({ tenant_id })
+  if (before === undefined) return yield* new MemberNotFound({ tenant_id, account_id })
+  if (role === undefined && status === undefined) {
+    return yield* new InvalidRequest({
+      message: "role or status: one of them must be given",
+      field: "role",
+      rule: "role or status"
+    })
+  }
+  const after = { ...before, role: role ?? before.role, status: status ?? before.status, updated_at: now }
+  if (after.role === before.role && after.status === before.status) return undefined
+  if (!leaving && !(mayTouch(callerRole, before.role) && mayTouch(callerRole, after.role))) {
+    return yield* new InsufficientRole({ tenant_id })
+  }
+  if (before.is_home && after.status !== "active") return yield* new HomeTenant({ tenant_id, account_id })
+  const losesOwner = isActiveOwner(before) && !isActiveOwner(after)
+  if (losesOwner && members.filter(isActiveOwner).length === 1) return yield* new LastOwner({ tenant_id })
+  return { before, after, losesOwner, becomesOwner: before.role !== "owner" && after.role === "owner" }
+})
 
 const isActiveOwner = ({ role, status }: Pick<Member, "role" | "status">): boolean =>
   role === "owner" && status === "active"

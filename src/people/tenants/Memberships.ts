@@ -1,4 +1,4 @@
-/** Who belongs to which tenant, and in which role. */
+/** Reads memberships and roles. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import type { AccountId, TenantId } from "../../kernel/Ids.ts"

@@ -1,4 +1,4 @@
-/** What members of a tenant share: their roles, invitations to it, and its plan. */
+/** Organisations: members, invitations and plans, and the rules about roles. */
 import { Schema } from "effect"
 import { Email } from "../../kernel/Email.ts"
 import { AccountId, TenantId } from "../../kernel/Ids.ts"
@@ -9,7 +9,7 @@ import { Member, PlanName, PlanStatus, Role } from "./Account.ts"
 export const Organisation = Schema.Struct({
   id: TenantId,
   name: Schema.String,
-  /** Of the caller. */
+  /** The caller's role. */
   role: Role,
   created_at: Moment
 }).annotations({ identifier: "Organisation" })
@@ -40,21 +40,20 @@ export const NewInvite = Schema.Struct({
 }).annotations({ identifier: "NewInvite" })
 export interface NewInvite extends Schema.Schema.Type<typeof NewInvite> {}
 
-/** An invitation as the tenant sees it. Its token is only in the letter. */
+/** An invitation, for the tenant. Its token is only in the letter. */
 export const Invite = Schema.Struct({
   id: InviteId,
   tenant_id: TenantId,
   email: Schema.String,
   role: Role,
   status: Schema.Literal("pending", "accepted", "revoked", "expired"),
-  /** Who invited. */
   invited_by: AccountId,
   created_at: Moment,
   expires_at: Moment
 }).annotations({ identifier: "Invite" })
 export interface Invite extends Schema.Schema.Type<typeof Invite> {}
 
-/** What an invitation's link shows to whoever holds it. */
+/** An invitation, for the holder of its link. */
 export const InvitePreview = Schema.Struct({
   tenant_name: Schema.String,
   role: Role,
@@ -75,18 +74,18 @@ export const PlanChange = Schema.Struct({
 }).annotations({ identifier: "PlanChange" })
 export interface PlanChange extends Schema.Schema.Type<typeof PlanChange> {}
 
-/** The plan as its tenant sees it. `none` as status where there is no plan. */
+/** The plan of a tenant. The status is `none` without a plan. */
 export const TenantPlan = Schema.Struct({
   plan: PlanName,
   status: Schema.Literal("none", ...PlanStatus.literals),
   seats: Schema.Int,
-  /** By members who are active or suspended. */
+  /** The number of active and suspended members. */
   seats_taken: Schema.Int
 }).annotations({ identifier: "TenantPlan" })
 export interface TenantPlan extends Schema.Schema.Type<typeof TenantPlan> {}
 
-/** May change the tenant's settings, members and invitations. */
+/** Whether the role may change the tenant's settings, members and invitations. */
 export const manages = (role: Role): boolean => role !== "member"
 
-/** Whether somebody of role `by` may give, take or change the role `of`: only owners change owners. */
+/** Whether a member with role `by` may give, take or change the role `of`: only owners change owners. */
 export const mayTouch = (by: Role, of: Role): boolean => by === "owner" || (by === "admin" && of !== "owner")

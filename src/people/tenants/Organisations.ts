@@ -1,15 +1,14 @@
 /**
- * Tenants that people share: made, joined by invitation, left; and their plans.
+ * Shared tenants: creating, inviting, joining, leaving, and their plans.
  *
  * Where the specification is silent:
- * - Nobody is suspended in, or removed from, their home tenant (409 `home_tenant`); everywhere else the last active owner stays
- *   (409 `last_owner`). Only owners change owners or appoint them. Anybody may leave.
- * - Inviting an address again replaces its open invitation: the earlier link stops. An invitation is open for 14 days, and tells an
- *   account of that address by a notification too, without the token. A suspended member is not let in again by a letter.
- * - Seats are taken by active and suspended members. Without a plan there is nothing to fill, so no limit. Fewer seats than members
- *   remove nobody; they keep others from joining. A plan that ended has no seats, and the next one begins with 25 unless it says
- *   otherwise. Plan and billing settings are for owners and admins.
- * - A membership of status `invited` is never written: who is invited has an invitation, not yet a place.
+ * - A member cannot be suspended in their home tenant or removed from it (409 `home_tenant`). The last active owner of a tenant stays (409
+ *   `last_owner`). Only owners change or appoint owners. Every other member may leave.
+ * - A second invitation to an address replaces the open one, whose link ends. An invitation is open for 14 days. If an account has verified
+ *   the address, it gets a notification too, without the token. An invitation does not end a suspension.
+ * - Active and suspended members take seats. Without a plan there is no limit. If a plan has fewer seats than members, the members stay, and
+ *   no one else can join. A canceled plan has no seats; the next plan begins with 25 by default. Owners and admins set plan and billing.
+ * - A membership never has the status `invited`: an invited person has an invitation instead.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -22,10 +21,12 @@ import { ServiceInfo } from "../../kernel/ServiceInfo.ts"
 import type { BooksUnavailable } from "../../books/ledger/Problems.ts"
 import { statement } from "../../books/ledger/Transaction.ts"
 import { afterCommit, Writer } from "../../books/ledger/Writer.ts"
+import type { WriterContract } from "../../books/ledger/Writer.ts"
 import { Outbox } from "../mail/Outbox.ts"
 import type { TooManyLetters } from "../mail/Problems.ts"
 import type { Member, Membership } from "./Account.ts"
 import { Belonging } from "./Belonging.ts"
+import type { BelongingContract } from "./Belonging.ts"
 import * as Invites from "./Invites.ts"
 import * as Members from "./Members.ts"
 import type {
@@ -51,8 +52,9 @@ import type {
   TooManyTenants
 } from "./Problems.ts"
 import { Tenants } from "./Tenants.ts"
+import type { TenantsContract } from "./Tenants.ts"
 
-/** Who acts: the tenant in question is named beside it. */
+/** The acting account. The request names the tenant. */
 export interface By {
   readonly caller: Pick<Caller, "account_id">
 }
@@ -62,12 +64,12 @@ export interface InTenant extends By {
 
 /** Times are milliseconds since 1970. */
 export interface OrganisationsContract {
-  /** Makes a tenant with no credit, whose owner the caller is. */
+  /** Creates a tenant without credit. The caller is its owner. */
   readonly create: (
     request: By & { readonly name: string }
   ) => Effect.Effect<Organisation, TooManyTenants | BooksUnavailable>
   readonly members: (request: InTenant) => Effect.Effect<ReadonlyArray<Member>, NotAMember>
-  /** Changes role or status of a member. One may always take oneself out (`removed`), unless one is the last owner. */
+  /** Changes the role or status of a member. Members may always leave (`removed`), except the last owner. */
   readonly change: (
     request: InTenant & { readonly account_id: AccountId; readonly change: MemberChange }
   ) => Effect.Effect<
@@ -81,18 +83,18 @@ export interface OrganisationsContract {
     | InvalidRequest
     | BooksUnavailable
   >
-  /** The latest 500, newest first; for owners and admins. */
+  /** Up to 500 invitations, newest first; for owners and admins. */
   readonly invites: (request: InTenant) => Effect.Effect<ReadonlyArray<Invite>, NotAMember | InsufficientRole>
-  /** Mails a link to the address. An open invitation of the same address is replaced: its link works no more. */
+  /** Mails a link to the address. It replaces an open invitation to the same address, whose link ends. */
   readonly invite: (
     request: InTenant & { readonly invite: NewInvite }
   ) => Effect.Effect<Invite, NotAMember | InsufficientRole | AlreadyMember | TooManyLetters | BooksUnavailable>
   readonly revoke: (
     request: InTenant & { readonly invite_id: InviteId }
   ) => Effect.Effect<Invite, NotAMember | InsufficientRole | InviteNotFound | BooksUnavailable>
-  /** What a letter's link is about, for whoever holds its token. */
+  /** The invitation of a token, without a credential. */
   readonly previewInvite: (request: { readonly token: string }) => Effect.Effect<InvitePreview, InviteNotFound>
-  /** Joins by the token of a letter. Who has joined by it already gets the same membership again. */
+  /** Joins the tenant by the token of a letter. A repeated request answers the same membership. */
   readonly accept: (
     request: By & { readonly token: string }
   ) => Effect.Effect<Membership, InviteNotFound | EmailMismatch | TeamFull | TooManyTenants | BooksUnavailable>
@@ -109,23 +111,39 @@ export class Organisations extends Context.Tag("tollgate/tenants/Organisations")
   static readonly layer = Layer.suspend(() => Layer.effect(Organisations, make))
 }
 
+interface Dependencies {
+  readonly writer: WriterContract
+  readonly sql: SqlClient
+  readonly tenants: TenantsContract
+  readonly belonging: BelongingContract
+  readonly members: Members.Members
+}
+
 const make = Effect.gen(function* () {
-  const sql = yield* SqlClient
-  const writer = yield* Writer
-  const tenants = yield* Tenants
-  const belonging = yield* Belonging
+  const [sql, writer, tenants, belonging] = [yield* SqlClient, yield* Writer, yield* Tenants, yield* Belonging]
   const members = Members.make(sql, writer, tenants, belonging)
+  const dependencies: Dependencies = { sql, writer, tenants, belonging, members }
   const invites = Invites.make({
-    sql,
-    writer,
-    tenants,
-    belonging,
-    members,
+    ...dependencies,
     secret: yield* DeploymentSecret,
     outbox: yield* Outbox,
     info: yield* ServiceInfo
   })
+  return {
+    ...invites,
+    create: creating(dependencies),
+    members: Effect.fn("Organisations.members")(({ caller, tenant_id }) =>
+      Effect.map(members.membersOf(tenant_id, caller.account_id), (found) => found.members)
+    ),
+    change: members.change,
+    plan: Effect.fn("Organisations.plan")(({ caller, tenant_id }) =>
+      Effect.zipRight(members.membersOf(tenant_id, caller.account_id), planOf(tenants, tenant_id))
+    ),
+    setPlan: settingPlan(dependencies)
+  } satisfies OrganisationsContract
+})
 
+const creating = ({ belonging, members, sql, writer }: Dependencies): OrganisationsContract["create"] => {
   const create: OrganisationsContract["create"] = Effect.fn("Organisations.create")(function* (request) {
     const { account_id } = request.caller
     yield* members.hasRoom(account_id, true, true)
@@ -148,37 +166,23 @@ const make = Effect.gen(function* () {
       Effect.catchTags({ Conflict: () => create(request), AccountExists: Effect.die })
     )
   })
+  return create
+}
 
-  const planOf = Effect.fnUntraced(function* (tenant: TenantId): Effect.fn.Return<TenantPlan> {
-    const { plan, seats, status } = yield* tenants.plan(tenant)
-    const seats_taken = (yield* tenants.members(tenant)).length
-    return { plan, status: plan === "none" ? "none" : status, seats, seats_taken }
-  })
+const planOf = Effect.fnUntraced(function* (tenants: TenantsContract, tenant: TenantId): Effect.fn.Return<TenantPlan> {
+  const { plan, seats, status } = yield* tenants.plan(tenant)
+  const seats_taken = (yield* tenants.members(tenant)).length
+  return { plan, status: plan === "none" ? "none" : status, seats, seats_taken }
+})
 
-  const plan: OrganisationsContract["plan"] = Effect.fn("Organisations.plan")(function* ({ caller, tenant_id }) {
-    yield* members.membersOf(tenant_id, caller.account_id)
-    return yield* planOf(tenant_id)
-  })
-
-  const setPlan: OrganisationsContract["setPlan"] = Effect.fn("Organisations.setPlan")(function* (request) {
+const settingPlan = ({ members, tenants }: Dependencies): OrganisationsContract["setPlan"] =>
+  Effect.fn("Organisations.setPlan")(function* (request) {
     const { caller, tenant_id } = request
     const { plan, seats } = request.plan
     yield* members.managed(tenant_id, caller.account_id)
     const before = yield* tenants.plan(tenant_id)
-    // A plan that is past due is the operator's to set right; one that was ended begins anew.
+    // Only the operator ends a past-due status. A canceled plan starts again.
     const status = plan === "none" ? "canceled" : before.status === "past_due" ? "past_due" : "active"
     yield* tenants.setPlan(tenant_id, { plan, status, ...(seats !== undefined && { seats }) })
-    return yield* planOf(tenant_id)
+    return yield* planOf(tenants, tenant_id)
   })
-
-  return {
-    ...invites,
-    create,
-    members: Effect.fn("Organisations.members")(({ caller, tenant_id }) =>
-      Effect.map(members.membersOf(tenant_id, caller.account_id), (found) => found.members)
-    ),
-    change: members.change,
-    plan,
-    setPlan
-  } satisfies OrganisationsContract
-})

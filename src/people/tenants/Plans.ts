@@ -1,4 +1,4 @@
-/** The plans of tenants. */
+/** Reads and sets the plans of tenants. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
 import type { TenantId } from "../../kernel/Ids.ts"
@@ -10,14 +10,14 @@ import { noPlan } from "./Account.ts"
 import type { Plan } from "./Account.ts"
 import type { BelongingContract } from "./Belonging.ts"
 
-/** What a team has room for unless it says otherwise. */
+/** The default number of seats. */
 const seatsDefault = 25
 
 export const make = (sql: SqlClient, writer: WriterContract, belonging: BelongingContract) => {
   const plan = (tenant: TenantId) =>
     sql<Plan>`SELECT plan, status, seats FROM tollgate_tenants_plans WHERE tenant_id = ${tenant}`.pipe(
       Effect.orDie,
-      // What an ended plan allowed allows nothing more.
+      // A canceled plan gives no seats.
       Effect.map(([row]) => (row === undefined || row.plan === "none" ? noPlan : row))
     )
 

@@ -1,3 +1,4 @@
+/** Refusals about accounts, applications, members and invitations. */
 import { Schema } from "effect"
 import { AccountId, ApplicationId, TenantId } from "../../kernel/Ids.ts"
 import { Problem } from "../../kernel/Problem.ts"
@@ -18,7 +19,7 @@ export class ApplicationNotFound extends Problem<ApplicationNotFound>()("Applica
   details: {}
 }) {}
 
-/** Organisation routes, and a refresh for another tenant: the caller is no active member of the path's tenant. */
+/** On organisation routes, and a refresh for another tenant. */
 export class NotAMember extends Problem<NotAMember>()("NotAMember", {
   status: 403,
   error: "you are not an active member of this tenant",
@@ -27,7 +28,7 @@ export class NotAMember extends Problem<NotAMember>()("NotAMember", {
   details: {}
 }) {}
 
-/** The caller is no member of the tenant, or their role does not allow this in it. */
+/** The caller is no member of the tenant, or lacks the role. */
 export class InsufficientRole extends Problem<InsufficientRole>()("InsufficientRole", {
   status: 403,
   error: "your role in this tenant does not allow this",
@@ -36,7 +37,7 @@ export class InsufficientRole extends Problem<InsufficientRole>()("InsufficientR
   details: {}
 }) {}
 
-/** Routes that act for a mail address: the caller's verified one is another. */
+/** On routes that act for an address: the caller has verified another one. */
 export class EmailMismatch extends Problem<EmailMismatch>()("EmailMismatch", {
   status: 403,
   error: "this was sent to another email address than the verified one of your account",
@@ -59,7 +60,7 @@ export class LastOwner extends Problem<LastOwner>()("LastOwner", {
   details: {}
 }) {}
 
-/** An account cannot be suspended in its home tenant, nor removed from it. */
+/** An account cannot be suspended in its home tenant or removed from it. */
 export class HomeTenant extends Problem<HomeTenant>()("HomeTenant", {
   status: 409,
   error: "this is the home tenant of that account, which cannot be suspended or removed from it",
@@ -76,7 +77,7 @@ export class AlreadyMember extends Problem<AlreadyMember>()("AlreadyMember", {
   details: {}
 }) {}
 
-/** Unknown, revoked, expired, or replaced by a later one. */
+/** Unknown, revoked, expired, deleted, or replaced by a later invitation. */
 export class InviteNotFound extends Problem<InviteNotFound>()("InviteNotFound", {
   status: 404,
   error: "there is no such invitation, or it is no longer open",
@@ -91,9 +92,16 @@ export class TeamFull extends Problem<TeamFull>()("TeamFull", {
   details: {}
 }) {}
 
-/** The account owns as many tenants as one may, or is a member of as many. */
+/** The account owns too many tenants, or is a member of too many. */
 export class TooManyTenants extends Problem<TooManyTenants>()("TooManyTenants", {
   status: 409,
   error: "an account owns at most 20 tenants, its home included, and is a member of at most 100",
   code: "too_many_tenants"
+}) {}
+
+/** The member has too many applications in the tenant. */
+export class TooManyApplications extends Problem<TooManyApplications>()("TooManyApplications", {
+  status: 409,
+  error: "a member has at most 1000 applications in a tenant: delete one that is not used",
+  code: "too_many_applications"
 }) {}

@@ -1,6 +1,6 @@
 /**
- * People whom the operator has suspended: nothing that they hold lets anybody in (tokens of their sign-ins, keys that they made) until they are
- * activated again. What they own stays, and so do their memberships.
+ * Suspensions of people by the operator. A suspended person's tokens and keys are refused until the person is activated again. Credit and
+ * memberships stay.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"

@@ -1,4 +1,4 @@
-/** Accounts and the tenants that they belong to: made at the first sign-in, and read. */
+/** Accounts and their tenants: created at the first sign-in, read, suspended, and their plans. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer } from "effect"
 import type { Actor, Caller } from "../../kernel/Caller.ts"
@@ -19,49 +19,46 @@ import * as Welcome from "./Welcome.ts"
 
 export interface TenantsContract {
   /**
-   * The account of a person whom a provider vouches for, made with its home tenant and signup credit if there is none. Whatever
-   * races, an identity has one account, and an account is granted its credit once, when its address is first verified.
+   * The account of a person whom a provider has verified; created with its home tenant and signup credit at the first sign-in. Concurrent
+   * sign-ins create one account, and grant the credit once, when the address is verified first.
    */
   readonly welcome: (identity: VerifiedIdentity) => Effect.Effect<Welcomed, BooksUnavailable>
   readonly me: (account: AccountId) => Effect.Effect<Me, AccountNotFound>
-  /** An account that the caller may see: their own, or one with whom they share a tenant. */
+  /** An account that the caller may see: their own, or one that shares a tenant with them. */
   readonly account: (request: {
     readonly caller: Pick<Caller, "account_id">
     readonly account_id: AccountId
   }) => Effect.Effect<Account, AccountNotFound>
-  /** Those that have not ended, the home tenant first. */
+  /** The account's memberships, except removed ones; the home tenant first. */
   readonly memberships: (account: AccountId) => Effect.Effect<ReadonlyArray<Membership>>
   readonly isActiveMember: (account: AccountId, tenant: TenantId) => Effect.Effect<boolean>
-  /** The role of an active member; `undefined` for everybody else, and for a person who is suspended. */
+  /** The role of an active member; `undefined` for other accounts and suspended people. */
   readonly roleOf: (account: AccountId, tenant: TenantId) => Effect.Effect<Role | undefined>
   /** Refuses unless the account is an owner or admin of the tenant. */
   readonly mayManage: (actor: Actor) => Effect.Effect<void, InsufficientRole>
-  /** The address that the account has proved; `undefined` where it has proved none. */
+  /** The verified address of the account; `undefined` if it has none. */
   readonly verifiedEmail: (account: AccountId) => Effect.Effect<string | undefined>
-  /** The account that has proved this address, and its home tenant. */
+  /** The account with this verified address, and its home tenant. */
   readonly accountOfEmail: (
     email: string
   ) => Effect.Effect<{ readonly account_id: AccountId; readonly home_tenant_id: TenantId } | undefined>
   readonly nameOf: (tenant: TenantId) => Effect.Effect<string | undefined>
-  /** Those who belong to the tenant and have not been removed, in the order in which they came. */
+  /** The members of the tenant, except removed ones, in the order of joining. */
   readonly members: (tenant: TenantId) => Effect.Effect<ReadonlyArray<Member>>
-  /** Accounts by their ids, whether or not they belong anywhere any more; those that there are not are left out. */
+  /** Accounts by their ids. Unknown ids are left out. */
   readonly named: (
     accounts: ReadonlyArray<AccountId>
   ) => Effect.Effect<ReadonlyArray<Pick<Account, "id" | "name" | "email">>>
-  /** The plan of a tenant; `noPlan` where it has none. */
+  /** The plan of a tenant; `noPlan` by default. */
   readonly plan: (tenant: TenantId) => Effect.Effect<Plan>
   /**
-   * Sets what is given of a plan, and leaves the rest as it is; `false` where there is no such tenant. A plan that is set for the
-   * first time is in force. One that begins where there was none has `seatsDefault` seats unless it says otherwise.
+   * Changes the given fields of a plan; answers `false` for an unknown tenant. A new plan is active, and has `seatsDefault` seats by
+   * default.
    */
   readonly setPlan: (tenant: TenantId, change: Partial<Plan>) => Effect.Effect<boolean, BooksUnavailable>
-  /**
-   * Suspends a person: from then on no credential of theirs lets anybody in. `beside` stands in the same transaction. `false`, and nothing is
-   * done, where they are suspended already or there is no such account.
-   */
+  /** Suspends a person in one transaction with `beside`. Answers `false` if the person is suspended already or unknown. */
   readonly suspend: (account: AccountId, beside: ReadonlyArray<Statement>) => Effect.Effect<boolean, BooksUnavailable>
-  /** Ends that; `false` where they are not suspended. */
+  /** Ends a suspension. Answers `false` if there is none. */
   readonly activate: (account: AccountId, beside: ReadonlyArray<Statement>) => Effect.Effect<boolean, BooksUnavailable>
   readonly isSuspended: (account: AccountId) => Effect.Effect<boolean>
 }

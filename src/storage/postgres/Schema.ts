@@ -676,6 +676,14 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
       FOR EACH ROW EXECUTE FUNCTION tollgate_sql_signal('account_id')`,
     `CREATE TRIGGER tollgate_sql_signal AFTER INSERT OR DELETE ON tollgate_tenants_suspensions
       FOR EACH ROW EXECUTE FUNCTION tollgate_sql_signal('account_id')`
+  ],
+  // A sign-in that has ended is deleted from now on. Nodes of an earlier version beside this one still mark theirs.
+  "0013_kept_rows": [
+    // The time of the person's sign-in, for the ID token.
+    `ALTER TABLE tollgate_auth_codes ADD COLUMN auth_time bigint`,
+    `DELETE FROM tollgate_auth_refresh_tokens
+      WHERE family_id IN (SELECT id FROM tollgate_auth_families WHERE revoked_at IS NOT NULL)`,
+    `DELETE FROM tollgate_auth_families WHERE revoked_at IS NOT NULL`
   ]
 }
 
@@ -701,6 +709,27 @@ export const indexes: ReadonlyArray<Index> = [
     table: "tollgate_auth_families",
     definition: "(account_id) WHERE revoked_at IS NULL"
   },
+  {
+    name: "tollgate_tenants_applications_member",
+    table: "tollgate_tenants_applications",
+    definition: "(tenant_id, account_id)"
+  },
+  {
+    name: "tollgate_tenants_applications_family",
+    table: "tollgate_tenants_applications",
+    definition: "(family_id) WHERE family_id IS NOT NULL"
+  },
+  { name: "tollgate_auth_codes_account", table: "tollgate_auth_codes", definition: "(account_id, expires_at)" },
+  {
+    name: "tollgate_mail_outbox_recipient",
+    table: "tollgate_mail_outbox",
+    definition: "(recipient) WHERE status IN ('waiting', 'sending')"
+  },
+  {
+    name: "tollgate_mail_outbox_ended",
+    table: "tollgate_mail_outbox",
+    definition: "(created_at) WHERE status IN ('sent', 'failed', 'unknown')"
+  },
   { name: "tollgate_media_jobs_account", table: "tollgate_media_jobs", definition: "(account_id, route, id)" },
   {
     name: "tollgate_payments_payments_tenant",
@@ -724,7 +753,10 @@ export const indexes: ReadonlyArray<Index> = [
  * Of those that take something away, the oldest version that can serve over each (`Migrate`): the number of its newest migration. Those that
  * are not here only expand: every version can.
  */
-export const contracting: Readonly<Record<string, number>> = {}
+export const contracting: Readonly<Record<string, number>> = {
+  // It deletes sign-ins that have ended, which every version treats like missing ones.
+  "0013_kept_rows": 1
+}
 
 /** What follows from rows that were put in with their numbers: the next numbers, and when the newest row of each owner was booked. */
 export const settle: ReadonlyArray<string> = [

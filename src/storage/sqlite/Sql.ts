@@ -39,6 +39,7 @@ import byProvider from "../migrations/0031_by_provider.ts"
 import debts from "../migrations/0032_debts.ts"
 import keptAnswers from "../migrations/0033_kept_answers.ts"
 import belonging from "../migrations/0034_belonging.ts"
+import keptRows from "../migrations/0035_kept_rows.ts"
 import { blank } from "./Files.ts"
 import { wordsOf } from "./Opening.ts"
 import { migrationsTable as table, reasonOf, UpgradeFailed } from "../database/Unusable.ts"
@@ -76,7 +77,8 @@ export const migrations = {
   "0031_by_provider": byProvider,
   "0032_debts": debts,
   "0033_kept_answers": keptAnswers,
-  "0034_belonging": belonging
+  "0034_belonging": belonging,
+  "0035_kept_rows": keptRows
 }
 
 /** The newest migration that there is. */

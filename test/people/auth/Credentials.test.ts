@@ -1,4 +1,4 @@
-/** From an `Authorization` header to who calls: every text of the specification, and how long an answer is remembered. */
+/** From an `Authorization` header to a caller: every text of the specification, and the lifetime of cached callers. */
 import { describe, expect } from "@effect/vitest"
 import { Effect, Layer, TestClock } from "effect"
 import { generateKeyPair, SignJWT } from "jose"
@@ -17,7 +17,7 @@ const foreign = "API key is not a Tollbooth key"
 
 const hex = "0123456789abcdef".repeat(4)
 
-/** Header, and what a route for user tokens, one for both, and one for keys answers; `null`: it lets the caller in. */
+/** A header, and the refusals of routes for user tokens, for both, and for keys; `null` admits the caller. */
 const table: ReadonlyArray<
   readonly [header: string | undefined, user: string | null, either: string | null, key: string | null]
 > = [
@@ -52,7 +52,7 @@ const table: ReadonlyArray<
   ["Bearer sk-abc", token, format, format]
 ]
 
-/** The text that a header is refused with, or the kind of credential it was taken for. */
+/** The text of a refusal, or the kind of credential. */
 const outcomes = (header: string | undefined) =>
   Effect.gen(function* () {
     const { apiKey, keyOrToken, userToken } = yield* Credentials
@@ -104,7 +104,7 @@ describe("a credential", () => {
       const who = { account_id: ada.account_id, tenant_id: ada.tenant_id, team_first: false }
       const asPerson = { ...who, application_id: null, credential: "user_token" }
       const asKey = { ...who, application_id: id, credential: "api_key" }
-      // Twice: read, and remembered.
+      // Twice: read, then cached.
       for (let i = 0; i < 2; i++) {
         expect(yield* userToken(`Bearer ${ada.token}`, "profile")).toEqual(asPerson)
         expect(yield* keyOrToken(`Bearer ${ada.token}`)).toEqual(asPerson)
@@ -115,7 +115,7 @@ describe("a credential", () => {
   )
 
   scene(
-    "is a user token for an hour, remembered or not",
+    "is valid for an hour, cached or not",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const { userToken } = yield* Credentials
@@ -130,7 +130,7 @@ describe("a credential", () => {
   )
 
   scene(
-    "stops within a minute of a membership",
+    "ends within a minute after its membership",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const { userToken } = yield* Credentials
@@ -143,14 +143,14 @@ describe("a credential", () => {
         yield* TestClock.adjust("1 minute")
         expect(yield* Effect.flip(read)).toMatchObject({ _tag: "InvalidToken" })
       }
-      // Nobody remembers that it did not work.
+      // A refusal is not cached.
       yield* World.join(ada.account_id, ada.tenant_id, "active")
       yield* read
     })
   )
 
   scene(
-    "is a deleted key at once here, and within a minute where another process deleted it",
+    "is refused at once after its deletion here, and within a minute after its deletion by another process",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const [here, there] = [yield* application(ada), yield* application(ada)]
@@ -168,7 +168,7 @@ describe("a credential", () => {
   )
 
   scene(
-    "is noted as used once a minute, however many come at once",
+    "is noted as used once a minute, even by concurrent calls",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const app = yield* application(ada)
@@ -188,14 +188,14 @@ describe("a credential", () => {
           concurrency: "unbounded"
         }
       )
-      // The request for the record is written after the note: the writer takes them in order.
+      // The writer keeps the order: the request for the record comes after the note.
       const settled = Effect.zipRight(application(ada), used)
       yield* calls
       expect(yield* settled).toBe("2026-03-01T10:00:00.000Z")
       expect(yield* noted).toBe(1)
       yield* TestClock.adjust("59 seconds")
       yield* calls
-      // Another process, which remembers nothing, notes it no sooner.
+      // Another process with an empty cache notes it no sooner.
       yield* Effect.provide(
         Effect.flatMap(Credentials, ({ keyOrToken }) => keyOrToken(`Bearer ${app.api_key}`)),
         Layer.fresh(World.rooms)

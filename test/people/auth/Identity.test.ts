@@ -1,4 +1,4 @@
-/** Tokens of identity providers, verified for real against an issuer on a port of its own. */
+/** Tokens of identity providers, verified against a real issuer on its own port. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, TestClock } from "effect"
 import { vi } from "vitest"
@@ -7,7 +7,7 @@ import { Identity, IdentityProviders } from "../../../src/upstream/identity/Iden
 import { audience, Issuer } from "../../support/Issuer.ts"
 import { beginning } from "./World.ts"
 
-/** The identity that a token proves, with the issuer behind `google`. */
+/** The identity of a token, with the issuer as `google`. */
 const verify = (id_token: string, settings: Partial<ProviderSettings> = {}) =>
   Effect.gen(function* () {
     const { url } = yield* Issuer
@@ -24,7 +24,7 @@ const seconds = beginning / 1000
 
 describe("the identity of a provider's token", () => {
   test(
-    "is what the token says",
+    "has the claims of the token",
     Effect.gen(function* () {
       const { sign } = yield* Issuer
       const token = yield* sign({ sub: "s1", email: " Ada@Example.COM", email_verified: true, name: "Ada" })
@@ -39,7 +39,7 @@ describe("the identity of a provider's token", () => {
   )
 
   test(
-    "is none where the database would keep another: of U+0000, or half of a surrogate pair",
+    "is refused if the database could not store it: U+0000, or half of a surrogate pair",
     Effect.gen(function* () {
       const { sign } = yield* Issuer
       for (const sub of ["s\0", "s\ud800", ""]) {
@@ -50,7 +50,7 @@ describe("the identity of a provider's token", () => {
   )
 
   test(
-    "has a verified address only where somebody says so",
+    "has a verified address only if the provider or the configuration says so",
     Effect.gen(function* () {
       const { sign } = yield* Issuer
       const verified = (claims: object, trust_email?: boolean) =>
@@ -112,14 +112,14 @@ describe("the identity of a provider's token", () => {
       yield* TestClock.adjust("59 minutes")
       yield* verify(token)
       yield* TestClock.adjust("2 minutes")
-      // Clocks of two houses may differ by a minute.
+      // Clocks of two machines may differ by a minute.
       yield* TestClock.adjust("1 minute")
       expect(yield* Effect.flip(verify(token))).toMatchObject({ _tag: "IdentityRejected" })
     })
   )
 
   test(
-    "is found by keys that are fetched once, and anew for an unknown one",
+    "is verified with keys that are fetched once, and again for an unknown key",
     Effect.gen(function* () {
       const { asked, rotate, sign, url } = yield* Issuer
       const providers = Layer.succeed(IdentityProviders, { google: { issuer: url, audiences: [audience] } })
@@ -130,10 +130,10 @@ describe("the identity of a provider's token", () => {
         yield* verify
         expect(asked.get("/keys")).toBe(1)
         yield* rotate
-        // Soon after a fetch an unknown key asks nobody: else anyone could make us ask without end.
+        // Soon after a fetch an unknown key causes no request: otherwise clients could cause any number of requests.
         expect(yield* Effect.flip(verify)).toMatchObject({ _tag: "IdentityRejected" })
         expect(asked.get("/keys")).toBe(1)
-        // The library tells the time since its last fetch by the clock on the wall.
+        // The library measures the time since its last fetch by the system clock.
         vi.useFakeTimers({ toFake: ["Date"] })
         vi.advanceTimersByTime(6_000)
         yield* Effect.ensuring(
@@ -175,7 +175,7 @@ describe("the identity of a provider's token", () => {
           { concurrency: "unbounded" }
         )
         expect([asked.get(document), asked.get("/keys")]).toEqual([2, 1])
-        // What it said is better than nothing.
+        // The cached metadata is still used.
         yield* answerKeysWith(500)
         yield* TestClock.adjust("1 hour")
         expect((yield* many).length).toBe(50)
@@ -205,7 +205,7 @@ describe("the identity of a provider's token", () => {
   }
 
   test(
-    "comes from the access token where there is nothing else, if that is one for us too",
+    "comes from the access token if there is no ID token, and its audience is ours",
     Effect.gen(function* () {
       const { sign, url } = yield* Issuer
       const providers = Layer.succeed(IdentityProviders, { google: { issuer: url, audiences: [audience] } })

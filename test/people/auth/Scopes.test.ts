@@ -1,4 +1,4 @@
-/** What each route demands of an application's token, by the contract; and what an application gets that asks for a scope. */
+/** The scope that each route demands, and the scope that an application gets. */
 import { HttpApi, HttpApiMiddleware } from "@effect/platform"
 import { describe, expect, it } from "vitest"
 import { Api } from "../../../src/app/Api.ts"
@@ -24,11 +24,11 @@ const demanded = (): Record<string, unknown> => {
 }
 
 describe("a route that takes user tokens", () => {
-  it("demands a scope, the one of the contract", () => {
+  it("demands the scope of its contract", () => {
     const found = demanded()
     expect(Object.keys(found).length).toBeGreaterThan(60)
     for (const [route, demand] of Object.entries(found)) expect([route, demand]).toEqual([route, expect.any(String)])
-    // Calls, and what may be asked with an API key as well, are `calls`.
+    // Metered routes, and routes that take API keys too, demand `calls`.
     const others = Object.fromEntries(Object.entries(found).filter(([, demand]) => demand !== "calls"))
     expect(others).toEqual(demands)
   })
@@ -52,7 +52,7 @@ describe("an application", () => {
     expect([grantOf(asked, false), grantOf(asked, true)]).toEqual([{ unknown: asked }, { unknown: asked }])
   })
 
-  it("of the operator's own gets all, and the page says so", () => {
+  it("of the operator gets every scope, and the consent page says so", () => {
     expect(grantOf("profile", true)).toEqual({ grant: "all" })
     expect(scopeText("all").split(" ")).toEqual(scopes)
     expect(fromRow(toRow("all"))).toBe("all")

@@ -1,4 +1,4 @@
-/** Signing in, staying signed in and signing out, over HTTP and through time. */
+/** Sign-in, refresh and sign-out over HTTP. */
 import { describe, expect } from "@effect/vitest"
 import { Effect, TestClock } from "effect"
 import { createLocalJWKSet, decodeJwt, jwtVerify } from "jose"
@@ -14,7 +14,7 @@ const next = (answer: World.Answer): string => answer.body.result.refresh_token
 
 describe("signing in", () => {
   scene(
-    "answers tokens that anyone can verify by the published keys",
+    "answers tokens that the published keys verify",
     Effect.gen(function* () {
       const answer = yield* signIn("ada@example.com")
       expect(answer).toMatchObject({
@@ -25,7 +25,7 @@ describe("signing in", () => {
         }
       })
       const { access_token, refresh_token } = answer.body.result.token_response
-      expect(refresh_token).toMatch(/^rt_[0-9a-f]{64}$/)
+      expect(refresh_token).toMatch(/^rt_fam_\w{22}_[0-9a-f]{96}$/)
       const { body: keys } = yield* ask("GET", "/.well-known/jwks.json")
       expect(Object.keys(keys)).toEqual(["keys"])
       expect(keys.keys).toEqual([expect.objectContaining({ kty: "EC", crv: "P-256", alg: "ES256", use: "sig" })])
@@ -84,7 +84,7 @@ describe("signing in", () => {
 
 describe("a refresh token", () => {
   scene(
-    "works once, at each of the three routes",
+    "works once, on each of the three routes",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       let token = ada.refresh_token
@@ -104,7 +104,7 @@ describe("a refresh token", () => {
   )
 
   scene(
-    "that comes back ends everything that followed from its sign-in, and nothing else",
+    "that comes back ends its sign-in and all its tokens, and no other sign-in",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const elsewhere = yield* person("ada@example.com")
@@ -117,7 +117,7 @@ describe("a refresh token", () => {
   )
 
   scene(
-    "is taken by exactly one of many that come at once, and then the family ends",
+    "works for one of many concurrent requests, and then its sign-in ends",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const answers = yield* Effect.all(
@@ -137,7 +137,7 @@ describe("a refresh token", () => {
       const ada = yield* person("ada@example.com")
       const idle = yield* person("ada@example.com")
       let token = ada.refresh_token
-      // What is made on the 84th day has six days left, not seven.
+      // A token of the 84th day is valid for six days, not seven.
       for (let day = 6; day <= 84; day += 6) {
         yield* TestClock.adjust("6 days")
         token = next(yield* refresh(token))
@@ -151,7 +151,7 @@ describe("a refresh token", () => {
   )
 
   scene(
-    "is dead on its seventh day to the millisecond",
+    "expires after seven days, to the millisecond",
     Effect.gen(function* () {
       const [one, two] = [yield* person("ada@example.com"), yield* person("ada@example.com")]
       yield* TestClock.adjust(7 * 86_400_000 - 1)
@@ -162,7 +162,7 @@ describe("a refresh token", () => {
   )
 
   scene(
-    "is bound to its client, and refused in the words of the specification",
+    "is bound to its client, and refused with the specification's texts",
     Effect.gen(function* () {
       const { refresh_token } = yield* person("ada@example.com")
       expect(yield* refresh(refresh_token, { client_id: "phone" })).toEqual(dead)
@@ -177,7 +177,7 @@ describe("a refresh token", () => {
       const details = { field: "grant_type", rule: "refresh_token" }
       const unsupported = { status: 400, body: { error: "Unsupported grant_type: password", details } }
       expect(yield* refresh(refresh_token, { grant_type: "password" })).toEqual(unsupported)
-      // Another grant has no refresh token, and its text comes first all the same.
+      // Another grant type has no refresh token, and is refused by its own text.
       expect(yield* ask("POST", "/v1/auth/token", { json: { grant_type: "password" } })).toEqual(unsupported)
       expect(yield* ask("POST", "/v1/auth/token", { json: { client_id, grant_type: "refresh_token" } })).toMatchObject({
         status: 400,
@@ -186,7 +186,7 @@ describe("a refresh token", () => {
       for (const unknown of ["", "rt_", `rt_${"0".repeat(64)}`, "svc-prod-x", "a.b.c"]) {
         expect(yield* refresh(unknown)).toEqual(dead)
       }
-      // None of that has spent it.
+      // These requests have not spent it.
       expect((yield* refresh(refresh_token)).status).toBe(200)
     })
   )
@@ -205,7 +205,7 @@ describe("a refresh token", () => {
       yield* World.join(ada.account_id, bob.tenant_id)
       const there = yield* refresh(ada.refresh_token, { tenant_id: bob.tenant_id })
       expect(decodeJwt(there.body.result.access_token)).toMatchObject({ sub: ada.account_id, tenant_id: bob.tenant_id })
-      // It stays there until it is told otherwise.
+      // The tenant stays until a request names another.
       const still = yield* refresh(next(there))
       expect(decodeJwt(still.body.result.access_token)).toMatchObject({ tenant_id: bob.tenant_id })
       const home = yield* refresh(next(still), { tenant_id: ada.tenant_id })
@@ -214,7 +214,7 @@ describe("a refresh token", () => {
   )
 
   scene(
-    "can be revoked, with all that followed; what is unknown is revoked already",
+    "can be revoked, with its sign-in; an unknown token is answered in the same way",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const revoke = (token: string) => ask("POST", "/v1/auth/revoke", { json: { token, token_type: "refresh_token" } })
@@ -233,7 +233,7 @@ describe("a refresh token", () => {
   )
 })
 
-describe("a sign-in that another process ended", () => {
+describe("a sign-in that another process has ended", () => {
   scene(
     "takes its access tokens with it within a minute",
     Effect.gen(function* () {

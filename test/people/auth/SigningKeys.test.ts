@@ -1,4 +1,4 @@
-/** The deployment's secret and its keys: the same after a restart, several at a time, and nothing in clear in the database. */
+/** The deployment's secret and its signing keys: restarts, rotation, and no secret in clear in the database. */
 import { describe, expect } from "@effect/vitest"
 import { Effect, Exit, Layer, TestClock } from "effect"
 import { exportJWK, generateKeyPair } from "jose"
@@ -33,7 +33,7 @@ describe("signing keys", () => {
   )
 
   scene(
-    "are one key when many start at once",
+    "are one key if several processes start at once",
     Effect.gen(function* () {
       yield* World.sql("DELETE FROM tollgate_auth_signing_keys")
       const started = yield* Effect.all(
@@ -45,7 +45,7 @@ describe("signing keys", () => {
   )
 
   scene(
-    "can be several: the newest signs, all verify",
+    "can be several: the newest signs, and all verify",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const [old] = (yield* SigningKeys).published()
@@ -77,7 +77,7 @@ describe("signing keys", () => {
   )
 
   scene(
-    "retire when the last token that they signed has ended, and leave nothing behind",
+    "are deleted after their last token has expired",
     Effect.gen(function* () {
       const keys = yield* SigningKeys
       const tokens = yield* Tokens
@@ -90,7 +90,7 @@ describe("signing keys", () => {
       const { kid } = yield* keys.rotate()
       expect(keys.published().map(({ kid }) => kid)).toEqual([kid, old!.kid])
       yield* tokens.verify(ada.token)
-      // Another process may sign with it until it looks, and its tokens last an hour.
+      // Another process may sign with it until its next turn, and its tokens are valid for an hour.
       yield* TestClock.adjust("2 hours")
       yield* keys.job.turn
       expect(yield* keys.find(old!.kid!)).toBeDefined()
@@ -100,7 +100,7 @@ describe("signing keys", () => {
       expect(yield* kids).toEqual([kid])
       expect(keys.published().map(({ kid }) => kid)).toEqual([kid])
       expect(yield* keys.find(old!.kid!)).toBeUndefined()
-      // One that nothing follows never does.
+      // The newest key never does.
       yield* TestClock.adjust("20 days")
       yield* keys.job.turn
       expect(yield* kids).toEqual([kid])
@@ -108,7 +108,7 @@ describe("signing keys", () => {
   )
 
   scene(
-    "are of no use without the secret that sealed them",
+    "cannot be opened by another secret",
     Effect.gen(function* () {
       yield* SigningKeys
       const exit = yield* Effect.exit(
@@ -143,7 +143,7 @@ describe("the database", () => {
         Buffer.from(World.secret).toString("hex")
       ]
       for (const secret of secrets) expect(everything).not.toContain(secret)
-      // What is there is what it should be: the search would have found it.
+      // The rows exist, so the search would find a secret in them.
       expect(everything).toContain(ada.account_id)
       expect(everything).toContain("ada@example.com")
     })

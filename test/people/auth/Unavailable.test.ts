@@ -1,4 +1,4 @@
-/** What writes while the books cannot be written fails with `BooksUnavailable`, which a program can catch. */
+/** While the books cannot be written, every write fails with `BooksUnavailable`, which a program can catch. */
 import { expect, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { Authorization } from "../../../src/people/auth/Authorization.ts"
@@ -54,7 +54,7 @@ const person = {
 } as const
 
 layer(world)("while the books cannot be written", (it) => {
-  it.effect("sign-ins, codes, clients and signing keys fail, and work again after it", () =>
+  it.effect("sign-ins, codes, clients and signing keys fail, and work again afterwards", () =>
     Effect.gen(function* () {
       const sessions = yield* Sessions
       const authorization = yield* Authorization
@@ -93,7 +93,7 @@ layer(world)("while the books cannot be written", (it) => {
       writable = false
       for (const write of writes) expect(yield* Effect.flip(write)).toBeInstanceOf(BooksUnavailable)
       writable = true
-      // Nothing of it was done: the token and the code are unspent.
+      // Nothing was written: the token and the code still work.
       const pair = yield* sessions.refresh({ refresh_token, client_id: "console", tenant_id: undefined })
       expect(pair.refresh_token).not.toBe(refresh_token)
       expect(yield* pending).toMatchObject({ token_type: "Bearer", id_token: expect.any(String) })

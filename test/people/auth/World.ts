@@ -1,4 +1,4 @@
-/** Identity as the service has it: its rooms over a fresh database, an issuer to sign in with, and the routes in front of them. */
+/** The rooms of identity over a fresh database, with an issuer and their routes. */
 import { HttpApi, HttpApiBuilder, HttpApp, HttpServer } from "@effect/platform"
 import type { HttpRouter } from "@effect/platform"
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -38,7 +38,7 @@ export const secret = new Uint8Array(32).fill(7)
 /** The books over a database in memory. */
 export const books = Ledger.layer.pipe(Layer.provideMerge(TestDatabase.writer), Layer.provideMerge(TestDatabase.sql))
 
-/** The rooms of identity; they want the books, the settings and the secret. */
+/** The rooms of identity. They need the books, the settings and the secret. */
 export const rooms = Credentials.layer.pipe(
   Layer.provideMerge(
     Layer.mergeAll(Sessions.layer, Applications.layer, Identity.layer, Clients.layer, RateLimits.layer)
@@ -72,7 +72,7 @@ const settings = (prices: PriceListFacts) =>
     )
   )
 
-// These two groups of the contract, by themselves.
+// Only these two groups of the contract.
 const api = HttpApi.make("tollgate").add(AuthApi).add(TenantsApi)
 
 const routes = HttpApiBuilder.api(api).pipe(Layer.provide([AuthHttp, TenantsHttp]), Layer.provide(SecurityHttp))
@@ -90,7 +90,7 @@ export const layerOf = (prices: PriceListFacts = defaults) =>
 
 export type World = Layer.Layer.Success<ReturnType<typeof layerOf>>
 
-/** It is this instant when a scene begins. */
+/** The time at which a scene begins. */
 export const beginning = parse("2026-03-01T10:00:00Z")!
 
 /** A test in a world of its own. */
@@ -102,11 +102,11 @@ export const scene = <A, E>(
 
 export interface Answer {
   readonly status: number
-  // oxlint-disable-next-line typescript/no-explicit-any -- a test looks into what came, whatever it is
+  // oxlint-disable-next-line typescript/no-explicit-any -- a test reads any answer
   readonly body: any
 }
 
-/** Asks over HTTP. */
+/** Sends a request. */
 export const ask = (
   method: string,
   path: string,
@@ -143,7 +143,7 @@ export interface Person {
   readonly tenant_id: string
 }
 
-/** What the issuer says of a person with this address. */
+/** The issuer's claims about a person with this address. */
 export const claimsOf = (email: string, claims: JWTPayload = {}): JWTPayload => ({
   sub: `sub-${email.toLowerCase()}`,
   email,
@@ -152,7 +152,7 @@ export const claimsOf = (email: string, claims: JWTPayload = {}): JWTPayload => 
   ...claims
 })
 
-/** Signs in over HTTP; answers whatever comes. */
+/** Signs in over HTTP. */
 export const signIn = (email: string, claims: JWTPayload = {}, provider: "google" | "microsoft" = "google") =>
   Effect.gen(function* () {
     const { sign } = yield* Issuer
@@ -181,7 +181,7 @@ export const application = (of: Person, name = "test") =>
     ({ body }) => body.result as { readonly id: string; readonly api_key: string }
   )
 
-/** What others do to the database meanwhile. */
+/** Runs SQL beside the service. */
 export const sql = <A extends object>(text: string, params: ReadonlyArray<string | number> = []) =>
   Effect.flatMap(SqlClient, (sql) => sql.unsafe<A>(text, [...params])).pipe(Effect.orDie)
 

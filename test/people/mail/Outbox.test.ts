@@ -1,4 +1,4 @@
-/** Letters from the transaction that is their cause to a real mail server, and everything that can go wrong on the way. */
+/** Letters from their transaction to a real mail server, and every failure on the way. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { describe, expect, it } from "@effect/vitest"
 import { Context, Effect, Layer, Logger } from "effect"
@@ -19,6 +19,7 @@ import * as SandboxMail from "../../../src/sandbox/Mail.ts"
 import type { Whole } from "../../../src/sandbox/Outside.ts"
 import * as SteeredClock from "../../../src/sandbox/SteeredClock.ts"
 import { Mail } from "../../../src/upstream/mail/Mail.ts"
+import type { MailContract } from "../../../src/upstream/mail/Mail.ts"
 import * as TestDatabase from "../../support/database.ts"
 
 interface Town {
@@ -30,14 +31,15 @@ interface Town {
   readonly caught: () => ReadonlyArray<{ readonly to: string; readonly subject: string; readonly text: string }>
   readonly tried: () => number
   readonly sql: SqlClient
-  /** Waits until a letter has the status; the test's own time limit is the only one. */
+  readonly port: MailContract
+  /** Waits until a letter has the status. Only the test's timeout ends it. */
   readonly until: (key: string, status: string) => Effect.Effect<void>
 }
 
 const books = Layer.provideMerge(TestDatabase.writer, TestDatabase.sql)
 const secret = DeploymentSecret.layer(new Uint8Array(32).fill(7))
 
-/** A post office and a mail server, over one clock. */
+/** An outbox and a mail server with one clock. */
 const inTown = <A>(
   story: (town: Town) => Effect.Effect<A, unknown, Scope.Scope>,
   before: (sql: SqlClient) => Effect.Effect<unknown, unknown> = () => Effect.void
@@ -55,14 +57,16 @@ const inTown = <A>(
         context
       }))
       yield* before(sql)
-      const outbox = yield* Layer.build(
+      const built = yield* Layer.build(
         Outbox.layerJobs.pipe(
           Layer.provideMerge(Outbox.layer),
-          Layer.provide([secret, Mail.layerSmtp({ host, port, from, secure: false })]),
+          Layer.provide(secret),
+          Layer.provideMerge(Mail.layerSmtp({ host, port, from, secure: false })),
           Layer.provide(Layer.succeed(LetterLimits, { per_hour: 4, per_day_to_one_address: 2 })),
           Layer.provide(Layer.mergeAll(Layer.succeed(SqlClient, sql), Layer.succeed(Writer, writer)))
         )
-      ).pipe(Effect.map(Context.get(Outbox)))
+      )
+      const outbox = Context.get(built, Outbox)
       const list = server.levers!.find(({ method }) => method === "GET")!
       return yield* story({
         outbox,
@@ -77,6 +81,7 @@ const inTown = <A>(
         caught: () => JSON.parse((list.answer({} as never) as Whole).body as string),
         tried: () => JSON.parse(calls.list("mail", 1_000)).length,
         sql,
+        port: Context.get(built, Mail)!,
         until: (key, status) => {
           const look: Effect.Effect<void> = Effect.flatMap(
             sql<{ status: string }>`SELECT status FROM tollgate_mail_outbox WHERE key = ${key}`.pipe(Effect.orDie),
@@ -90,7 +95,7 @@ const inTown = <A>(
 
 const realPause = Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 5)))
 
-/** Waits until so many attempts have been made, and the letter waits for the next. */
+/** Waits until the letter has had this number of attempts and waits for the next. */
 const attempts = (sql: SqlClient, count: number): Effect.Effect<void> =>
   Effect.flatMap(
     sql`SELECT 1 FROM tollgate_mail_outbox WHERE attempts = ${count} AND status = 'waiting'`.pipe(Effect.orDie),
@@ -117,10 +122,10 @@ describe("a letter", () => {
     )
   )
 
-  it.scopedLive("is sent where nobody woke the loop for it: its commit was answered too late", () =>
+  it.scopedLive("is sent after a late commit that woke no loop", () =>
     inTown(({ outbox, pass, post, submit, until }) =>
       Effect.gen(function* () {
-        // The loop has had its turn, and knows of nothing to do.
+        // The loop has had its turn, and waits.
         yield* post({ ...toAda, key: "transfer/0/1" })
         yield* until("transfer/0/1", "sent")
         yield* submit(yield* outbox.letter(toAda))
@@ -130,7 +135,7 @@ describe("a letter", () => {
     )
   )
 
-  it.scopedLive("of a key that was used before is not taken", () =>
+  it.scopedLive("with a used key is ignored", () =>
     inTown(({ caught, post, until }) =>
       Effect.gen(function* () {
         yield* post(toAda)
@@ -144,7 +149,7 @@ describe("a letter", () => {
     )
   )
 
-  it.scopedLive("that several nodes find due at once is sent by one of them", () =>
+  it.scopedLive("that several nodes find due is sent by one of them", () =>
     inTown(({ caught, outbox, submit, tried }) =>
       Effect.gen(function* () {
         const keys = ["1", "2", "3", "4"]
@@ -157,7 +162,7 @@ describe("a letter", () => {
     )
   )
 
-  it.scopedLive("stands nowhere in clear, and not at all once it has left", () =>
+  it.scopedLive("is stored sealed, and emptied once it has left", () =>
     inTown(({ fail, post, sql, until, pass }) =>
       Effect.gen(function* () {
         fail({ status: 451 })
@@ -172,7 +177,7 @@ describe("a letter", () => {
     )
   )
 
-  it.scopedLive("is tried again when the server says not now, at growing distances", () =>
+  it.scopedLive("is retried with growing pauses if the server says not now", () =>
     inTown(({ caught, fail, pass, post, sql, tried, until }) =>
       Effect.gen(function* () {
         fail({ status: 421, times: 2 })
@@ -191,7 +196,7 @@ describe("a letter", () => {
     )
   )
 
-  it.scopedLive("that is refused for good is not tried again", () =>
+  it.scopedLive("that is refused for good is not retried", () =>
     inTown(({ caught, fail, pass, post, tried, until }) =>
       Effect.gen(function* () {
         fail({ status: 550 })
@@ -205,7 +210,7 @@ describe("a letter", () => {
     )
   )
 
-  it.scopedLive("whose answer was lost is not sent a second time", () =>
+  it.scopedLive("whose answer was lost is not sent again", () =>
     inTown(({ fail, pass, post, tried, until }) =>
       Effect.gen(function* () {
         fail({ drop: true })
@@ -219,7 +224,7 @@ describe("a letter", () => {
     )
   )
 
-  it.scopedLive("that was being sent when the process ended is not sent a second time; one that waited is", () =>
+  it.scopedLive("that was being sent when the process ended is not sent again; a waiting letter is sent", () =>
     inTown(
       ({ caught, tried, until }) =>
         Effect.gen(function* () {
@@ -247,7 +252,7 @@ describe("the loop", () => {
     created_at: Date.now()
   })
 
-  it.scopedLive("gives up letters that cannot be read, and sends the others", () =>
+  it.scopedLive("fails letters that cannot be read, and sends the others", () =>
     inTown(
       ({ caught, post, sql, until }) =>
         Effect.gen(function* () {
@@ -274,7 +279,7 @@ describe("the loop", () => {
     )
   )
 
-  it.scopedLive("survives a letter that cannot be written, and takes it up again", () =>
+  it.scopedLive("survives a letter whose row cannot be written, and retries it", () =>
     inTown(({ caught, pass, post, sql, until }) =>
       Effect.gen(function* () {
         yield* Effect.provideService(
@@ -306,7 +311,86 @@ describe("the loop", () => {
   )
 })
 
-describe("what one account causes", () => {
+describe("rows of letters", () => {
+  const ended = (key: string, status: string, created_at: number) => ({
+    key,
+    recipient: "a@b.c",
+    sealed: "",
+    status,
+    attempts: 1,
+    due_at: 0,
+    created_at
+  })
+  const keys = (sql: SqlClient) =>
+    Effect.map(sql<{ key: string }>`SELECT key FROM tollgate_mail_outbox ORDER BY key`, (rows) =>
+      rows.map(({ key }) => key)
+    )
+  const days = 86_400_000
+
+  it.scopedLive("are deleted 30 days after the letter was written, once it has ended", () =>
+    inTown(({ outbox, sql, pass }) =>
+      Effect.gen(function* () {
+        const now = yield* pass(0)
+        yield* sql`INSERT INTO tollgate_mail_outbox ${sql.insert([
+          ended("failed", "failed", now - 31 * days),
+          ended("new", "sent", now - 29 * days),
+          ended("sent", "sent", now - 31 * days),
+          ended("unknown", "unknown", now - 31 * days)
+        ])}`
+        yield* outbox.jobs[0]!.turn
+        expect(yield* keys(sql)).toEqual(["new"])
+      })
+    )
+  )
+
+  it.scopedLive("of letters to oneself are deleted once they have left", () =>
+    inTown(({ caught, fail, outbox, port, sql, pass, until }) =>
+      Effect.gen(function* () {
+        expect(yield* outbox.post(port, { ...toAda, key: "self/1" })).toBe("sent")
+        fail({ status: 550 })
+        expect(yield* outbox.post(port, { ...toAda, key: "self/2" })).toBe("failed")
+        expect(yield* keys(sql)).toEqual([])
+        fail({ status: 451 })
+        expect(yield* outbox.post(port, { ...toAda, key: "self/3" })).toBe("waiting")
+        yield* pass(30_000)
+        yield* until("self/3", "sent")
+        expect(caught().length).toBe(2)
+      })
+    )
+  )
+
+  it.scopedLive("number 100 at most for letters to oneself that wait", () =>
+    inTown(({ outbox, port, sql, tried }) =>
+      Effect.gen(function* () {
+        const waiting = (n: number) => ({ ...ended(`self/${n}`, "waiting", 0), recipient: toAda.to, due_at: 1e15 })
+        yield* sql`INSERT INTO tollgate_mail_outbox ${sql.insert(Array.from({ length: 99 }, (_, n) => waiting(n)))}`
+        expect(yield* outbox.post(port, { ...toAda, key: "self/last" })).toBe("sent")
+        yield* sql`INSERT INTO tollgate_mail_outbox ${sql.insert(waiting(99))}`
+        const refused = yield* Effect.flip(outbox.post(port, { ...toAda, key: "self/more" }))
+        expect([refused._tag, tried()]).toEqual(["TooManyLetters", 1])
+        expect(yield* outbox.post(port, { ...toAda, key: "self/other", to: "bob@example.com" })).toBe("sent")
+      })
+    )
+  )
+
+  it.scopedLive("of letters that no mail server takes fail after three days", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient
+      const outbox = yield* Outbox
+      yield* sql`INSERT INTO tollgate_mail_outbox ${sql.insert([
+        { ...ended("new", "waiting", Date.now()), sealed: "x" },
+        { ...ended("old", "waiting", Date.now() - 4 * days), sealed: "x" }
+      ])}`
+      yield* outbox.jobs[0]!.turn
+      expect(yield* sql`SELECT key, status, sealed FROM tollgate_mail_outbox ORDER BY key`).toEqual([
+        { key: "new", status: "waiting", sealed: "x" },
+        { key: "old", status: "failed", sealed: "" }
+      ])
+    }).pipe(Effect.provide(Outbox.layer.pipe(Layer.provide([secret, Mail.layerNone]), Layer.provideMerge(books))))
+  )
+})
+
+describe("letters of one account", () => {
   const ada = "acc_ada" as AccountId
   const by = (key: string, to: string): Letter => ({ ...toAda, key, to, caused_by: ada })
   const hours = 3_600_000
@@ -329,7 +413,7 @@ describe("what one account causes", () => {
         const [code, wait] = yield* room("x@y.z")
         expect([code, Number(wait) > 23 * 3_600]).toEqual(["too_many_letters", true])
         expect(yield* room("other@y.z")).toBe("room")
-        // However many come at once.
+        // Concurrent letters count too.
         const many = yield* Effect.all(
           Array.from({ length: 20 }, (_, i) => required(`many ${i}`, `${i}@y.z`)),
           { concurrency: "unbounded" }
@@ -337,10 +421,10 @@ describe("what one account causes", () => {
         expect(many.filter((one) => one === "taken").length).toBe(2)
         const [, soon] = yield* room("other@y.z")
         expect(Number(soon) > 3_500 && Number(soon) <= 3_600).toBe(true)
-        // Left out, and nothing refused.
+        // The letter is left out, and its transaction succeeds.
         yield* Effect.flatMap(outbox.letter(by("extra", "other@y.z")), submit)
         expect(yield* sql`SELECT 1 FROM tollgate_mail_outbox WHERE key = 'extra'`).toEqual([])
-        // Somebody else, and the service itself, are not in question.
+        // Other accounts and the service itself have their own limits.
         yield* Effect.flatMap(
           outbox.requiredLetter({ ...by("bob", "x@y.z"), caused_by: "acc_bob" as AccountId }),
           submit

@@ -1,4 +1,4 @@
-/** Mail to oneself as a program sends it, without HTTP: to the sandbox's mailbox, charged as Nano, refused by tag. */
+/** Mail to oneself from a program, without HTTP: to the sandbox's mailbox, charged as Nano, refused by tag. */
 import { expect, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { layer as layerSecret } from "../../../src/storage/secret/DeploymentSecret.ts"
@@ -40,7 +40,7 @@ const room = SelfMail.layer.pipe(
   Layer.provide(mailbox)
 )
 
-/** A caller with so much, whose address is verified unless it is said otherwise. */
+/** A caller with this balance and a verified address by default. */
 const writer = Effect.fnUntraced(function* (name: string, balance: bigint, email_verified = true) {
   const { welcome } = yield* Tenants
   const { submit } = yield* Writer
@@ -86,7 +86,7 @@ const lettersTo = (email: string) =>
 const letter = { subject: "A note", body: "to myself" }
 
 layer(over(room, "none"), { excludeTestServices: true })("a letter to oneself", (it) => {
-  it.effect("has left when its receipt is there, and costs what it costs", () =>
+  it.effect("has left before its receipt, and costs its price", () =>
     Effect.gen(function* () {
       const { caller, email } = yield* writer("ada", usd)
       const sent = yield* (yield* SelfMail).send({ caller, letter })
@@ -120,7 +120,7 @@ layer(over(room, "none"), { excludeTestServices: true })("a letter to oneself", 
     })
   )
 
-  it.effect("is charged though its writer leaves while it is on its way", () =>
+  it.effect("is charged if the caller is interrupted while it is sent", () =>
     Effect.gen(function* () {
       const { caller, email } = yield* writer("leaves", usd)
       yield* fault("mail", { delay_ms: 1_000 })
@@ -136,7 +136,7 @@ layer(over(room, "none"), { excludeTestServices: true })("a letter to oneself", 
     })
   )
 
-  it.effect("that cannot be paid, or has nowhere to go, is refused by its tag", () =>
+  it.effect("without credit or a verified address is refused by its tag", () =>
     Effect.gen(function* () {
       const { send } = yield* SelfMail
       const poor = yield* writer("poor", price - 1n)

@@ -1,4 +1,4 @@
-/** Mail to oneself when the mail server refuses it: for good, and only for now. */
+/** Mail to oneself if the mail server refuses it for good, or for now. */
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { lettersTo } from "../../support/mail.ts"
 import { start } from "../../support/Service.ts"
@@ -18,7 +18,7 @@ const writer = async (email: string) => {
   return { who, send }
 }
 
-it("a letter that is refused for good costs nothing, and says so", async () => {
+it("a letter that is refused for good is an error and costs nothing", async () => {
   const { send, who } = await writer("refused@example.com")
   const before = await service.balance(who)
   await fault({ status: 550 })
@@ -29,13 +29,13 @@ it("a letter that is refused for good costs nothing, and says so", async () => {
   expect(await lettersTo(service, who.email)).toEqual([])
 })
 
-it("one that is accepted has left when the answer comes", async () => {
+it("an accepted letter has left before the answer", async () => {
   const { send, who } = await writer("accepted@example.com")
   expect((await send()).headers.get("x-charge-usd")).toBe("0.001")
   expect(await lettersTo(service, who.email)).toHaveLength(1)
 })
 
-it("one that is refused for now is charged, and leaves later", async () => {
+it("a letter that is refused for now is charged, and leaves later", async () => {
   const { send, who } = await writer("later@example.com")
   await fault({ status: 451 })
   expect((await send()).status).toBe(200)
@@ -48,7 +48,7 @@ it("one that is refused for now is charged, and leaves later", async () => {
   expect(await lettersTo(service, who.email)).toHaveLength(1)
 })
 
-it("one that a slow server keeps is waited for only so long, and is sent once", async () => {
+it("a letter at a slow server is answered after ten seconds, and sent once", async () => {
   const { send, who } = await writer("slow@example.com")
   await fault({ delay_ms: 3_000 })
   const answer = send()

@@ -1,4 +1,4 @@
-/** Applications over HTTP: made, listed, renamed, deleted; the key shown once. */
+/** Applications over HTTP: created, listed, renamed, deleted; their keys and bounds. */
 import { describe, expect } from "@effect/vitest"
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect, Fiber, TestClock } from "effect"
@@ -6,6 +6,7 @@ import { application, ask, join, person, refresh, scene, sql } from "../auth/Wor
 import type { Person } from "../auth/World.ts"
 import type { AccountId, ApplicationId, TenantId } from "../../../src/kernel/Ids.ts"
 import { Writer } from "../../../src/books/ledger/Writer.ts"
+import { Sessions } from "../../../src/people/auth/Sessions.ts"
 import { Applications } from "../../../src/people/tenants/Applications.ts"
 import * as TestDatabase from "../../support/database.ts"
 
@@ -40,6 +41,59 @@ describe("applications", () => {
         status: 200,
         body: { msg: "ok", result: { page: 1, per_page: 50, total_pages: 1, total_records: 1, records: [record] } }
       })
+    })
+  )
+
+  scene(
+    "number 1,000 at most for a member of a tenant: one more is refused, by a second request at once too",
+    Effect.gen(function* () {
+      const [ada, bob] = [yield* person("ada@example.com"), yield* person("bob@example.com")]
+      const { create, remove } = yield* Applications
+      const caller = (of: Person) => ({
+        account_id: of.account_id as AccountId,
+        tenant_id: ada.tenant_id as TenantId
+      })
+      const make = (who: Person) => create({ caller: caller(who), application: { name: "one", description: "" } })
+      const [first] = yield* Effect.all(Array.from({ length: 999 }, () => make(ada)))
+      const both = yield* Effect.all([Effect.either(make(ada)), Effect.either(make(ada))], { concurrency: 2 })
+      expect(both.map(({ _tag }) => _tag).toSorted()).toEqual(["Left", "Right"])
+      const at = `/v1/tenants/${ada.tenant_id}/applications`
+      for (const limit of [{}, { spending_limit_usd: 5 }]) {
+        const refused = yield* ask("POST", at, { token: ada.token, json: { name: "one", ...limit } })
+        expect([refused.status, refused.body.code]).toEqual([409, "too_many_applications"])
+      }
+      expect((yield* make(bob)).name).toBe("one")
+      yield* remove({ caller: caller(ada), application_id: first!.id })
+      expect((yield* ask("POST", at, { token: ada.token, json: { name: "one" } })).status).toBe(201)
+    })
+  )
+
+  scene(
+    "whose sign-in has ended do not count, and are deleted when the member makes another",
+    Effect.gen(function* () {
+      const ada = yield* person("ada@example.com")
+      const { create } = yield* Applications
+      const { begin, end } = yield* Sessions
+      const member = { account_id: ada.account_id as AccountId, tenant_id: ada.tenant_id as TenantId }
+      const rows = Effect.map(
+        sql<{ n: number }>("SELECT count(*) AS n FROM tollgate_tenants_applications"),
+        ([row]) => row!.n
+      )
+      const limits = Effect.map(
+        sql<{ n: number }>("SELECT count(*) AS n FROM tollgate_ledger_limits"),
+        ([row]) => row!.n
+      )
+      const sign_in = yield* begin({ ...member, client_id: "robot", team_first: true, grant: "all" })
+      const application = { name: "robot's", description: "", spending_limit_usd: 5n }
+      for (let i = 0; i < 30; i++) {
+        yield* create({ caller: { ...member, oauth_client: "robot", sign_in }, application })
+      }
+      expect([yield* rows, yield* limits]).toEqual([30, 30])
+      yield* end(member.account_id, sign_in)
+      yield* create({ caller: member, application: { name: "own", description: "" } })
+      expect([yield* rows, yield* limits]).toEqual([11, 10])
+      yield* create({ caller: member, application: { name: "own", description: "" } })
+      expect([yield* rows, yield* limits]).toEqual([2, 0])
     })
   )
 
@@ -130,7 +184,7 @@ describe("applications", () => {
   )
 
   scene(
-    "are the token's tenant's only",
+    "belong to the token's tenant only",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const bob = yield* person("bob@example.com")
@@ -146,14 +200,14 @@ describe("applications", () => {
       expect(yield* ask("GET", `${at}/${app.id}`, { token })).toEqual(mismatch)
       expect(yield* ask("PATCH", `${at}/${app.id}`, { token, json: { name: "x" } })).toEqual(mismatch)
       expect(yield* ask("DELETE", `${at}/${app.id}`, { token })).toEqual(mismatch)
-      // Nor is one found by its id under another tenant.
+      // An application is not found under another tenant.
       expect(yield* ask("GET", `/v1/tenants/${ada.tenant_id}/applications/${app.id}`, { token })).toEqual(notFound)
       expect(yield* ask("DELETE", `/v1/tenants/${ada.tenant_id}/applications/${app.id}`, { token })).toEqual(notFound)
     })
   )
 })
 
-describe("in a tenant that people share", () => {
+describe("in a shared tenant", () => {
   const insufficient = {
     status: 403,
     body: { error: "your role in this tenant does not allow this", code: "insufficient_role" }
@@ -223,7 +277,7 @@ describe("limits that an owner or admin has set on a member's key", () => {
       const mayNot = (json: object) =>
         Effect.map(change(token, json), (answer) => expect([json, answer]).toEqual([json, insufficient]))
 
-      // Limits of their own are theirs.
+      // A member may loosen their own limits.
       yield* may({ spending_limit_usd: 1, expires_at: "2026-05-01T00:00:00Z", allowed_models: ["small"] })
       yield* may({ spending_limit_usd: null, expires_at: null, allowed_models: null })
 
@@ -232,7 +286,7 @@ describe("limits that an owner or admin has set on a member's key", () => {
       yield* mayNot({ spending_limit_usd: null })
       yield* mayNot({ name: "x", spending_limit_usd: 11, spending_limit_period: "month" })
       yield* may({ spending_limit_usd: 4 })
-      // What the member set, the member changes, up to what was set on them.
+      // The member changes their own limits within the manager's limits.
       yield* may({ spending_limit_usd: 10 })
       yield* may({ spending_limit_period: "total" })
       yield* mayNot({ spending_limit_usd: 11 })
@@ -252,19 +306,19 @@ describe("limits that an owner or admin has set on a member's key", () => {
       const shown = yield* change(token, { name: "z" })
       expect(shown.body.result).toMatchObject({ name: "z", spending_limit_usd: 10, allowed_models: ["small"] })
 
-      // Who lifts them lets go of them.
+      // A manager who removes a limit gives it back to the member.
       yield* change(ada.token, { spending_limit_usd: null, expires_at: null, allowed_models: null })
       yield* may({ spending_limit_usd: 100, allowed_models: ["huge"], expires_at: "2027-01-01T00:00:00Z" })
       yield* change(ada.token, { spending_limit_usd: 1 })
       yield* mayNot({ spending_limit_usd: 2 })
-      // A member who has become an admin lifts them.
+      // A member who has become an admin removes them.
       yield* sql("UPDATE tollgate_tenants_memberships SET role = 'admin' WHERE account_id = ?", [bob.account_id])
       yield* may({ spending_limit_usd: 2 })
     })
   )
 })
 
-/** Lets so much of a deletion happen: steps of fibers, or of the loop that waits for a server's answers. */
+/** Lets this many steps of a deletion happen: steps of fibers, or of the event loop on PostgreSQL. */
 const moments = (steps: number) =>
   TestDatabase.isPostgres
     ? Effect.promise(async () => {
@@ -272,9 +326,9 @@ const moments = (steps: number) =>
       })
     : Effect.forEach(Array.from({ length: steps }), () => Effect.yieldNow(), { discard: true })
 
-describe("a key that is deleted by somebody who leaves meanwhile", () => {
+describe("a key whose deletion is interrupted", () => {
   scene(
-    "stops at once, or stays",
+    "ends at once, or stays",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const caller = { account_id: ada.account_id as AccountId, tenant_id: ada.tenant_id as TenantId }
@@ -291,7 +345,7 @@ describe("a key that is deleted by somebody who leaves meanwhile", () => {
         const deleting = yield* Effect.fork(applications.remove({ caller, application_id: id as ApplicationId }))
         yield* moments(steps)
         const left = yield* Fiber.interrupt(deleting)
-        // Behind whatever was handed in.
+        // After everything that was submitted.
         yield* submit({ postings: [], statements: [] })
         const rows = yield* sql`SELECT 1 FROM tollgate_tenants_applications WHERE id = ${id}`
         const works = (yield* applications.callerOf(api_key)) !== undefined

@@ -1,4 +1,4 @@
-/** Limits of API keys over HTTP: what may be set, what is shown of it, and what counts. */
+/** Limits of API keys over HTTP: setting, showing and counting them. */
 import { describe, expect } from "@effect/vitest"
 import { Effect, TestClock } from "effect"
 import { application, ask, beginning, person, scene, sql } from "../auth/World.ts"
@@ -12,7 +12,7 @@ import { Credentials } from "../../../src/people/auth/Credentials.ts"
 
 let calls = 0
 
-/** A call by a key of the person: sets so much aside; answers its id. */
+/** Reserves an amount for a call by a key of the person; answers the call's id. */
 const reserve = (of: Person, application_id: string, amount: bigint) =>
   Effect.gen(function* () {
     const { reserve } = yield* Ledger
@@ -75,7 +75,7 @@ const plain = [
 
 describe("an application", () => {
   scene(
-    "shows the limits that it has, and no field of those that it has not",
+    "shows its limits, and no fields for missing limits",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const { token } = ada
@@ -122,7 +122,7 @@ describe("an application", () => {
   )
 
   scene(
-    "may be limited in what makes sense",
+    "may be limited by valid values only",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const { token } = ada
@@ -156,7 +156,7 @@ describe("an application", () => {
   )
 
   scene(
-    "has spent what it spent before it was limited, in this month or in all",
+    "counts earlier charges against a new limit, of this month or of all time",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const [{ id }, another] = [yield* application(ada), yield* application(ada)]
@@ -174,7 +174,7 @@ describe("an application", () => {
       expect(yield* limited("month")).toEqual([0.1, 0.2])
       expect(yield* limited("total")).toEqual([1.1, 0.2])
       expect(yield* limited("month")).toEqual([0.1, 0.2])
-      // What is open at the end of a month counts in the next.
+      // An open call at the end of a month counts in the next month.
       yield* TestClock.setTime(parse("2026-05-01T00:00:00Z")!)
       const shown = Effect.flatMap(again, (one) =>
         Effect.map(ask("GET", at(ada, id), { token: one.token }), ({ body }) => [
@@ -196,7 +196,7 @@ describe("an application", () => {
   )
 
   scene(
-    "that is deleted leaves no limit, and its open calls end",
+    "that is deleted leaves no limit, and its open calls settle",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const { token } = ada
@@ -212,12 +212,12 @@ describe("an application", () => {
   )
 })
 
-/** Signs in again: months are longer than a token lives. */
+/** Signs in again, because a token expires within a month. */
 const again = person("ada@example.com")
 
 describe("a key that expires", () => {
   scene(
-    "is refused from that instant on, though it was used a moment before",
+    "is refused from that instant, even if it was used just before",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const { token } = ada
@@ -237,7 +237,7 @@ describe("a key that expires", () => {
       expect((yield* ask("GET", at(ada), { token })).body.result.records).toMatchObject([{ id, expires_at }])
       yield* ask("PATCH", at(ada, id), { token, json: { expires_at: "2026-03-01T11:00:00Z" } })
       expect(yield* use).toMatchObject({ application_id: id })
-      // An earlier end holds at once, however long the key is remembered.
+      // An earlier expiry takes effect at once, although the key is cached.
       yield* ask("PATCH", at(ada, id), { token, json: { expires_at: "2026-03-01T10:00:31Z" } })
       yield* TestClock.setTime(beginning + 31_000)
       expect(yield* Effect.flip(use)).toMatchObject({ _tag: "ExpiredKey" })
@@ -249,7 +249,7 @@ describe("a key that expires", () => {
 
 describe("a key with a list of models", () => {
   scene(
-    "says so of who calls, from the next call on",
+    "is passed on with the caller from the next call",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const { token } = ada

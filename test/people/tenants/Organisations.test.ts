@@ -1,6 +1,7 @@
-/** Organisations as an embedder calls them: without HTTP, and with letters that a test reads. */
+/** Organisations without HTTP, with letters that the test reads. */
+import { SqlClient } from "@effect/sql/SqlClient"
 import { describe, expect, it } from "@effect/vitest"
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, TestClock } from "effect"
 import * as DeploymentSecret from "../../../src/storage/secret/DeploymentSecret.ts"
 import { ServiceInfo } from "../../../src/kernel/ServiceInfo.ts"
 import { Outbox } from "../../../src/people/mail/Outbox.ts"
@@ -11,7 +12,7 @@ import { Organisations } from "../../../src/people/tenants/Organisations.ts"
 import { Tenants } from "../../../src/people/tenants/Tenants.ts"
 import * as TestDatabase from "../../support/database.ts"
 
-/** The letters that were written, the last one last. */
+/** The letters in the order of writing. */
 class Letters extends Context.Tag("test/Letters")<Letters, Array<Letter>>() {}
 
 const mailbox = Layer.effect(
@@ -53,7 +54,7 @@ const person = (name: string) =>
 const tokenOf = ({ text }: Letter) => /\/invites\/(\S+)/.exec(text)![1]!
 
 describe("an organisation", () => {
-  it.effect("is made, joined by a letter up to its seats, and left by all but its last owner", () =>
+  it.effect("is created, joined by letter up to its seats, and left by all but its last owner", () =>
     Effect.gen(function* () {
       const organisations = yield* Organisations
       const letters = yield* Letters
@@ -100,6 +101,40 @@ describe("an organisation", () => {
       yield* organisations.change({ caller: ada, tenant_id, account_id, change: leave })
       const members = yield* organisations.members({ caller: bob, tenant_id })
       expect(members.map(({ name, role }) => [name, role])).toEqual([["bob", "owner"]])
+    }).pipe(Effect.provide(rooms))
+  )
+
+  it.effect("keeps its 500 newest invitations, and the open ones", () =>
+    Effect.gen(function* () {
+      const organisations = yield* Organisations
+      const sql = yield* SqlClient
+      const ada = yield* person("ada")
+      const { id: tenant_id } = yield* organisations.create({ caller: ada, name: "Engines" })
+      const invite = (name: string) =>
+        organisations.invite({
+          caller: ada,
+          tenant_id,
+          invite: { email: `${name}@example.com`, role: "member" }
+        })
+      const count = Effect.map(
+        sql<{ n: number }>`SELECT count(*) AS n FROM tollgate_tenants_invites`,
+        ([row]) => row!.n
+      )
+      yield* invite("first")
+      // Each invitation revokes the previous one.
+      for (let i = 0; i < 510; i++) {
+        yield* TestClock.adjust("1 millis")
+        yield* invite("bob")
+      }
+      expect(yield* count).toBe(501)
+      const letters = yield* Letters
+      expect((yield* organisations.previewInvite({ token: tokenOf(letters[0]!) })).status).toBe("pending")
+      expect(yield* Effect.flip(organisations.previewInvite({ token: tokenOf(letters[1]!) }))).toMatchObject({
+        _tag: "InviteNotFound"
+      })
+      yield* TestClock.adjust("15 days")
+      yield* invite("bob")
+      expect(yield* count).toBe(500)
     }).pipe(Effect.provide(rooms))
   )
 })

@@ -1,15 +1,15 @@
 /**
- * Who calls is read again each minute, and stays the same object as long as nothing has changed: what is known by it, here and on the
- * writer's thread, would else be remembered once more with each minute.
+ * A cached caller is read again each minute, and stays the same object while nothing has changed: other caches, here and on the writer's
+ * thread, are keyed by that object.
  */
 import { describe, expect } from "@effect/vitest"
 import { Effect, TestClock } from "effect"
 import { Credentials } from "../../../src/people/auth/Credentials.ts"
 import { application, ask, person, scene } from "../auth/World.ts"
 
-describe("who calls", () => {
+describe("the cached caller", () => {
   scene(
-    "by a key is one object until the key changes",
+    "by a key is the same object until the key changes",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const { api_key, id } = yield* application(ada)
@@ -31,7 +31,7 @@ describe("who calls", () => {
   )
 
   scene(
-    "by a token is one object for as long as the token is good",
+    "by a token is the same object while the token is valid",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const { keyOrToken } = yield* Credentials

@@ -1,4 +1,4 @@
-/** Accounts, their home tenants and their signup credit: made once, whatever races. */
+/** Accounts, home tenants and signup credit: created once, also by concurrent sign-ins. */
 import { describe, expect } from "@effect/vitest"
 import { Effect } from "effect"
 import { billingAccountOf } from "../../../src/kernel/Ids.ts"
@@ -84,7 +84,7 @@ describe("the first sign-in", () => {
   )
 
   scene(
-    "is one sign-in when twenty come at once",
+    "creates one account for twenty concurrent sign-ins",
     Effect.gen(function* () {
       const answers = yield* many(signIn("ada@example.com"))
       expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
@@ -97,7 +97,7 @@ describe("the first sign-in", () => {
   )
 
   scene(
-    "is one account when all have looked before the first has written",
+    "creates one account if all read before the first writes",
     Effect.gen(function* () {
       const { welcome } = yield* Tenants
       const [google, microsoft] = [
@@ -115,7 +115,7 @@ describe("the first sign-in", () => {
   )
 
   scene(
-    "is one account when the two providers come at once",
+    "creates one account if both providers sign in at once",
     Effect.gen(function* () {
       yield* Effect.all([many(signIn("ada@example.com")), many(signIn("ada@example.com", {}, "microsoft"))], {
         concurrency: "unbounded"
@@ -135,7 +135,7 @@ describe("the first sign-in", () => {
   )
 
   scene(
-    "gives nothing where there is nothing to give, and waits for nothing",
+    "grants nothing if the price list grants nothing",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const bob = yield* person("bob@example.com", { email_verified: false })
@@ -152,9 +152,9 @@ describe("the first sign-in", () => {
   )
 })
 
-describe("an address that nobody has verified", () => {
+describe("an unverified address", () => {
   scene(
-    "has an account without credit, which comes once with its first verified sign-in",
+    "creates an account without credit; the first verified sign-in grants it once",
     Effect.gen(function* () {
       const before = yield* person("ada@example.com", { email_verified: false })
       const pending = yield* ask("GET", "/v1/me", { token: before.token })
@@ -169,7 +169,7 @@ describe("an address that nobody has verified", () => {
       expect([after.account_id, after.tenant_id]).toEqual([before.account_id, before.tenant_id])
       expect(yield* credits(after.tenant_id)).toEqual(given(after.account_id))
       expect(yield* counts).toEqual([1, 1, 1, 1, 1, 2])
-      // Neither does a later one without take it back, nor one with give it again.
+      // A later sign-in takes the credit neither back nor gives it again.
       yield* person("ada@example.com", { email_verified: false })
       const { body } = yield* ask("GET", "/v1/me", { token: (yield* person("ada@example.com")).token })
       expect(body.result.verification).toEqual({ email_verified: true, signup_grant: "claimed", grant_amount: 7 })
@@ -182,7 +182,7 @@ describe("an address that nobody has verified", () => {
     "brings its credit once, whichever of many addresses is verified first",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com", { sub: "ada", email_verified: false })
-      // Without the wait for a signature between them, so that all have looked before the first has written.
+      // No signature is awaited in between, so all read before the first writes.
       const { welcome } = yield* Tenants
       const identities = Array.from({ length: 20 }, (_, i) => identityOf("ada", `ada${i}@example.com`))
       yield* Effect.forEach(identities, welcome, { concurrency: "unbounded" })
@@ -192,7 +192,7 @@ describe("an address that nobody has verified", () => {
   )
 
   scene(
-    "neither waits for its owner's sign-in nor walks in with it",
+    "does not take over the account of the verified address",
     Effect.gen(function* () {
       const waiting = yield* person("ada@example.com", { sub: "mallory", email_verified: false })
       const ada = yield* person("ada@example.com")
@@ -201,7 +201,7 @@ describe("an address that nobody has verified", () => {
       expect(yield* credits(waiting.tenant_id)).toEqual([])
       expect(yield* credits(late.tenant_id)).toEqual([])
       expect(yield* credits(ada.tenant_id)).toEqual(given(ada.account_id))
-      // Even when it is verified one day: the address is an account's already.
+      // Even after it is verified: another account has the address.
       const again = yield* person("ada@example.com", { sub: "mallory" })
       expect(again.account_id).toBe(waiting.account_id)
       expect(yield* credits(again.tenant_id)).toEqual([])
@@ -210,7 +210,7 @@ describe("an address that nobody has verified", () => {
   )
 
   scene(
-    "may be no address at all",
+    "may be missing",
     Effect.gen(function* () {
       const one = yield* person("", { sub: "one" })
       const two = yield* person("", { sub: "two" }, "microsoft")
@@ -222,7 +222,7 @@ describe("an address that nobody has verified", () => {
 
 describe("the same person", () => {
   scene(
-    "is who proves the same address by the other provider, however it is written",
+    "is the same account for the other provider with the same address, in any case",
     Effect.gen(function* () {
       const google = yield* person("ada@example.com")
       const microsoft = yield* person("ADA@example.com", { sub: "another" }, "microsoft")
@@ -233,12 +233,12 @@ describe("the same person", () => {
   )
 
   scene(
-    "is who their provider says, whatever address they have by now",
+    "is found by the provider's subject after a change of the address",
     Effect.gen(function* () {
       const before = yield* person("ada@example.com", { sub: "ada" })
       const after = yield* person("countess@example.com", { sub: "ada" })
       expect(after.account_id).toBe(before.account_id)
-      // The same subject of another provider is somebody else.
+      // The same subject at another provider is another person.
       const other = yield* person("bob@example.com", { sub: "ada" }, "microsoft")
       expect(other.account_id).not.toBe(before.account_id)
     })
@@ -247,7 +247,7 @@ describe("the same person", () => {
 
 describe("an account", () => {
   scene(
-    "is shown to its owner and to those who share a tenant with it",
+    "is shown to its owner and to accounts that share a tenant with it",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const bob = yield* person("bob@example.com")
@@ -271,7 +271,7 @@ describe("an account", () => {
   )
 
   scene(
-    "has memberships; those that have ended are absent",
+    "lists its memberships, except removed ones",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const bob = yield* person("bob@example.com")
@@ -300,7 +300,7 @@ describe("an account", () => {
   )
 
   scene(
-    "is asked for with a user token only",
+    "takes user tokens only",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const { api_key } = yield* World.application(ada)

@@ -1,0 +1,180 @@
+/** The sign-in of a browser at an identity provider: to the provider, back with its token, and on to the page that began it. */
+import { HttpServerResponse } from "@effect/platform"
+import type { HttpServerRequest } from "@effect/platform"
+import { Clock, Effect } from "effect"
+import { randomBytes, timingSafeEqual } from "node:crypto"
+import type { ProviderName } from "../../upstream/identity/Identity.ts"
+import type { BrowserContract, Dependencies } from "./Browser.ts"
+import type { ProviderState, SignedIn, VerifiedPerson } from "./BrowserState.ts"
+import * as ConsoleReturn from "./ConsoleReturn.ts"
+import type { SignInFailure } from "./ConsoleReturn.ts"
+import { AccountSuspended } from "./Problems.ts"
+import { formOf, html, queryOf, redirect } from "./PageReply.ts"
+import * as Pages from "./Pages.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+type Response = HttpServerResponse.HttpServerResponse
+
+/** The names of the providers that people know. */
+export const names: Record<ProviderName, string> = { google: "Google", microsoft: "Microsoft" }
+
+const newNonce = (): string => randomBytes(16).toString("hex")
+
+// ---- to the provider ----------------------------------------------------------------------------------------------------
+
+/** The URL of the provider's sign-in page. The provider returns the browser with `returning` as its state. */
+const signInPage = Effect.fnUntraced(function* (
+  { identity, info: { public_url }, state }: Dependencies,
+  returning: Pick<ProviderState, "provider" | "nonce" | "room" | "page">,
+  hint: { readonly login_hint?: string } = {}
+) {
+  const sealed = yield* state.seal({ ...returning, kind: "errand", until: yield* state.until })
+  const redirect_uri = `${public_url}/oauth/signed-in`
+  const { nonce, provider } = returning
+  return yield* identity.signInPage(provider, { redirect_uri, nonce, state: sealed, ...hint })
+})
+
+/** Binds a sign-in to this browser by a cookie. */
+const withPending = Effect.fnUntraced(function* ({ state }: Dependencies, response: Response, nonce: string) {
+  const pending = yield* state.seal({ kind: "leaving", nonce, until: yield* state.until })
+  return HttpServerResponse.setHeader(response, "set-cookie", state.setCookie(pending))
+})
+
+/** Asks the person to sign in, and returns them to `page`. `client` is the name of the application that asks. */
+export const signInFirst = Effect.fnUntraced(function* (
+  dependencies: Dependencies,
+  page: string,
+  client: string | undefined
+) {
+  const { identity, info } = dependencies
+  const nonce = newNonce()
+  const providers = yield* Effect.forEach(identity.configured, (provider) =>
+    Effect.map(signInPage(dependencies, { provider, nonce, page }), (url) => [{ name: names[provider], url }]).pipe(
+      Effect.catchAll(() => Effect.succeed([]))
+    )
+  )
+  const found = providers.flat()
+  if (found.length === 0) return html(503, Pages.wrong("Nobody can be signed in just now."))
+  const body = Pages.signIn({ service: info.service_name, client, providers: found })
+  return yield* withPending(dependencies, html(200, body), nonce)
+})
+
+export const toProvider = (dependencies: Dependencies): BrowserContract["toProvider"] =>
+  Effect.fnUntraced(function* (http, provider) {
+    const { consolePages, limits } = dependencies
+    const query = queryOf(http)
+    const page = ConsoleReturn.pageIn(query.get("to"))
+    const limit = yield* Effect.either(limits.take("authorize", http))
+    if (limit._tag === "Left") return redirect(consolePages.failedAt("too_many_requests", page))
+    const nonce = newNonce()
+    // A link on another site must not choose the account: some providers sign in the hinted person at once.
+    const hint = http.headers["sec-fetch-site"] === "same-origin" ? query.get("login_hint") : null
+    const hinted = hint === null || hint === "" ? {} : { login_hint: hint }
+    const url = yield* Effect.either(signInPage(dependencies, { provider, nonce, room: "console", page }, hinted))
+    if (url._tag === "Left") return redirect(consolePages.failedAt("provider_unavailable", page))
+    return yield* withPending(dependencies, redirect(url.right), nonce)
+  })
+
+// ---- back from the provider ---------------------------------------------------------------------------------------------
+
+/** The answer to a failed sign-in: the console shows the reason on its own page. */
+const failed = (
+  { consolePages }: Dependencies,
+  returning: Pick<ProviderState, "room" | "page"> | undefined,
+  reason: SignInFailure,
+  text: string
+): Response =>
+  returning?.room === "console" ? redirect(consolePages.failedAt(reason, returning.page)) : html(400, Pages.wrong(text))
+
+export const signedIn = (dependencies: Dependencies): BrowserContract["signedIn"] =>
+  Effect.fnUntraced(function* (http) {
+    const { identity, pages, state, tenants } = dependencies
+    const form = yield* formOf(http)
+    const returning = yield* state.openExpired("errand", form.get("state"))
+    if (returning === undefined || (yield* state.hasExpired(returning)))
+      return failed(dependencies, returning, "expired", "This sign-in took too long, or did not begin here.")
+    const { nonce, page, provider, room } = returning
+    const token = { id_token: form.get("id_token") ?? undefined, nonce }
+    const person = yield* Effect.either(identity.verify(provider, token))
+    if (person._tag === "Left")
+      return failed(dependencies, returning, reasonOf(form, person.left), person.left.body.error)
+    const welcomed = yield* Effect.either(tenants.welcome(person.right))
+    if (welcomed._tag === "Left")
+      return room === "console" ? failed(dependencies, returning, "unavailable", "") : yield* Effect.die(welcomed.left)
+    const { account_id, home_tenant_id: tenant_id } = welcomed.right
+    if (yield* tenants.isSuspended(account_id))
+      return failed(dependencies, returning, "suspended", new AccountSuspended().body.error)
+    const until = yield* state.until
+    const verified = { account_id, tenant_id, nonce, ...(room !== undefined && { room }), page, until }
+    const arriving = yield* state.seal({ kind: "arriving", ...verified })
+    return redirect(`${pages}/continue?${new URLSearchParams({ arriving })}`)
+  })
+
+/** The provider's own error comes before ours. */
+const reasonOf = (form: URLSearchParams, { _tag }: { readonly _tag: string }): SignInFailure => {
+  const error = form.get("error")
+  if (error !== null)
+    return ["access_denied", "user_cancelled_login", "consent_required"].includes(error) ? "cancelled" : "rejected"
+  return _tag === "IdentityProviderUnavailable" ? "provider_unavailable" : "rejected"
+}
+
+export const resume = (dependencies: Dependencies): BrowserContract["resume"] =>
+  Effect.fnUntraced(function* (http) {
+    const { pages, state } = dependencies
+    const arriving = yield* state.openExpired("arriving", queryOf(http).get("arriving"))
+    const pending = yield* state.open("leaving", http.cookies[state.cookieName])
+    const expired = arriving !== undefined && (yield* state.hasExpired(arriving))
+    // Only the browser that began a sign-in may finish it: a link cannot sign in another person.
+    if (arriving === undefined || expired || pending?.nonce !== arriving.nonce) {
+      const text = "This sign-in took too long, or was begun in another browser."
+      return failed(dependencies, arriving, expired ? "expired" : "other_browser", text)
+    }
+    if (arriving.room === "console") return yield* intoConsole(dependencies, arriving)
+    const { account_id, page, tenant_id } = arriving
+    const cookie = yield* state.seal({ kind: "signed-in", account_id, tenant_id, until: yield* state.until })
+    return HttpServerResponse.setHeader(redirect(`${pages}/${page}`), "set-cookie", state.setCookie(cookie))
+  })
+
+const intoConsole = (
+  { consolePages, sessions }: Dependencies,
+  { account_id, page, tenant_id }: VerifiedPerson
+): Effect.Effect<Response> =>
+  Effect.matchEffect(sessions.open({ account_id, tenant_id }), {
+    onFailure: () => Effect.succeed(redirect(consolePages.failedAt("unavailable", page))),
+    onSuccess: (held) =>
+      Effect.map(Clock.currentTimeMillis, (now) =>
+        HttpServerResponse.setHeader(
+          redirect(consolePages.pageAt(page)),
+          "set-cookie",
+          consolePages.setCookie(held, now)
+        )
+      )
+  })
+
+// ---- a browser that has signed in ---------------------------------------------------------------------------------------
+
+/** The person who has signed in, and the cookie that proves it. */
+export const signedInBy = Effect.fnUntraced(function* ({ state }: Dependencies, http: Request) {
+  const cookie = http.cookies[state.cookieName]
+  const who = yield* state.open("signed-in", cookie)
+  return who === undefined || cookie === undefined ? undefined : { who, cookie }
+})
+
+/** A form field that only our own pages can fill in. Without it, another site could decide for the person. */
+export const proofOf = ({ secret }: Dependencies, cookie: string): string => secret.hash("browser", cookie)
+
+/** The person who has sent the form from one of our own pages. */
+export const decidedBy = Effect.fnUntraced(function* (
+  dependencies: Dependencies,
+  http: Request,
+  form: URLSearchParams
+): Effect.fn.Return<SignedIn | undefined> {
+  const person = yield* signedInBy(dependencies, http)
+  const proof = form.get("proof") ?? ""
+  return person !== undefined && isSame(proof, proofOf(dependencies, person.cookie)) ? person.who : undefined
+})
+
+const isSame = (one: string, other: string): boolean => {
+  const [left, right] = [Buffer.from(one), Buffer.from(other)]
+  return left.length === right.length && timingSafeEqual(left, right)
+}

@@ -1,0 +1,49 @@
+/** Old rows of the outbox: letters that have ended are deleted, letters that no mail server takes fail. */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import type { Fragment } from "@effect/sql/Statement"
+import { Duration, Effect } from "effect"
+import type { BooksUnavailable } from "../../books/ledger/Problems.ts"
+import * as Statements from "../../books/ledger/Statements.ts"
+import { statement } from "../../books/ledger/Transaction.ts"
+import type { WriterContract } from "../../books/ledger/Writer.ts"
+import { lifetime } from "./Delivery.ts"
+
+interface Dependencies {
+  readonly sql: SqlClient
+  readonly writer: WriterContract
+}
+
+/** How long a row is kept after its letter was written. */
+const retention = Duration.toMillis(Duration.days(30))
+/** The most rows that one turn changes. */
+const sweptMax = 1_000
+
+/** Writes a change of some of the rows that `which` selects, if there are any. */
+const sweep = Effect.fnUntraced(function* (
+  { sql, writer }: Dependencies,
+  which: Fragment,
+  change: (keys: Fragment) => Parameters<typeof statement>[0]
+): Effect.fn.Return<void, BooksUnavailable> {
+  const keys = sql`SELECT key FROM tollgate_mail_outbox WHERE ${which} LIMIT ${sql.literal(String(sweptMax))}`
+  const found = yield* Effect.orDie(sql`SELECT 1 FROM tollgate_mail_outbox WHERE ${which} LIMIT 1`)
+  if (found.length > 0) yield* Statements.write(writer, statement(change(keys)))
+})
+
+/** Deletes letters that ended long ago. */
+export const deleteOld = (dependencies: Dependencies, now: number) => {
+  const { sql } = dependencies
+  const old = sql`status IN ('sent', 'failed', 'unknown') AND created_at < ${now - retention}`
+  return sweep(dependencies, old, (keys) => sql`DELETE FROM tollgate_mail_outbox WHERE key IN (${keys})`)
+}
+
+/** Fails waiting letters that are too old to be sent. */
+export const failOld = (dependencies: Dependencies, now: number) => {
+  const { sql } = dependencies
+  const old = sql`status = 'waiting' AND created_at < ${now - lifetime}`
+  return sweep(
+    dependencies,
+    old,
+    (keys) => sql`UPDATE tollgate_mail_outbox SET status = 'failed', sealed = '', ended_at = ${now},
+      last_error = 'there is no mail server' WHERE key IN (${keys})`
+  )
+}

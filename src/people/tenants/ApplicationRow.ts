@@ -1,0 +1,77 @@
+/** Rows of applications, and the SQL conditions that other statements need about them. */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import type { Fragment } from "@effect/sql/Statement"
+import type { Actor } from "../../kernel/Caller.ts"
+import type { TenantId } from "../../kernel/Ids.ts"
+import type { Limit } from "../../books/ledger/Transaction.ts"
+import type { Application } from "./Application.ts"
+
+export interface Row extends Pick<
+  Application,
+  | "account_id"
+  | "created_at"
+  | "description"
+  | "id"
+  | "key_hash"
+  | "key_prefix"
+  | "last_used_at"
+  | "name"
+  | "updated_at"
+> {
+  readonly tenant_id: TenantId
+  readonly expires_at: number | null
+  /** A JSON array. */
+  readonly allowed_models: string | null
+  readonly client_id: string | null
+  readonly client_name: string | null
+  /** The sign-in of the OAuth client that made the key. The key ends with it. */
+  readonly family_id: string | null
+  /** `Bounds`, as JSON. */
+  readonly bounds: string | null
+}
+
+/** The operator, who reaches every application of the tenant. */
+export interface Operator {
+  readonly tenant_id: TenantId
+  readonly account_id: null
+}
+
+export const modelsToRow = (models: ReadonlyArray<string> | null): string | null =>
+  models === null ? null : JSON.stringify([...new Set(models)])
+
+/** Optional fields are absent where the row or the ledger has no value. */
+export const fromRow = (row: Row, limit: Limit | undefined): Application => ({
+  id: row.id,
+  name: row.name,
+  description: row.description,
+  account_id: row.account_id,
+  key_hash: row.key_hash,
+  key_prefix: row.key_prefix,
+  last_used_at: row.last_used_at,
+  created_at: row.created_at,
+  updated_at: row.updated_at,
+  ...(row.client_id !== null && { created_by: { client_id: row.client_id, name: row.client_name ?? row.client_id } }),
+  ...(limit !== undefined && {
+    spending_limit_usd: limit.amount,
+    spending_limit_period: limit.period,
+    spent_usd: limit.spent,
+    reserved_usd: limit.reserved
+  }),
+  ...(row.expires_at !== null && { expires_at: row.expires_at }),
+  ...(row.allowed_models !== null && { allowed_models: JSON.parse(row.allowed_models) as ReadonlyArray<string> })
+})
+
+/** True for an owner or admin of the tenant, and for the operator. */
+export const isManager = (sql: SqlClient, { account_id, tenant_id }: Actor | Operator): Fragment =>
+  account_id === null
+    ? sql`true`
+    : sql`EXISTS (SELECT 1 FROM tollgate_tenants_memberships
+        WHERE account_id = ${account_id} AND tenant_id = ${tenant_id} AND status = 'active' AND role IN ('owner', 'admin'))`
+
+/** True if the caller may see and change the application. A statement that changes one repeats the condition, so that a lost role counts. */
+export const isReached = (sql: SqlClient, caller: Actor | Operator): Fragment =>
+  caller.account_id === null ? sql`true` : sql`(account_id = ${caller.account_id} OR ${isManager(sql, caller)})`
+
+/** True if an API key ends with the sign-in in `column`. */
+export const hasKeys = (sql: SqlClient, column: string): Fragment =>
+  sql.literal(`EXISTS (SELECT 1 FROM tollgate_tenants_applications k WHERE k.family_id = ${column})`)
