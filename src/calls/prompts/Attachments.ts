@@ -87,6 +87,8 @@ const sniffed = 1_024
 const isBounded = (data: string): boolean => {
   const from = mediaTypeOf(data) === undefined ? 0 : data.indexOf(",") + 1
   const head = decoded(data, from, 0, sniffed)
+  // Many readers of PDF accept bytes before `%PDF-`, so a file may begin as audio and still be a PDF.
+  if (head.includes("%PDF-")) return false
   const tag = tagBytesOf(head)
   if (isMp3(tag === 0 ? head : decoded(data, from, tag, sniffed))) return true
   if (bytesASecondOf(head) >= bytesASecond) return true

@@ -201,6 +201,14 @@ describe("what is attached", () => {
     ],
     ["audio in WAV", ofChat({ type: "input_audio", input_audio: { data: base64(wave({})) } }), "its bytes"],
     [
+      "a document that begins as audio in MP3",
+      ofChat({
+        type: "file",
+        file: { file_data: base64(Buffer.concat([mp3().subarray(0, 4), Buffer.from("%PDF-1.7"), mp3()])) }
+      }),
+      "context"
+    ],
+    [
       "audio of ten samples a second",
       ofChat({ type: "input_audio", input_audio: { data: base64(wave({ rate: 10 })) } }),
       "context"
