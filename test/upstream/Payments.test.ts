@@ -36,6 +36,19 @@ describe("the processor's adapter", () => {
     expect(await Effect.runPromise(Effect.provide(asked, Payments.layerStripe(settings as never)))).toBeUndefined()
   })
 
+  // With U+0000 as its id a payment was credited, and `verify` found no ledger entry for it. No engine stores half a surrogate pair.
+  it.each(["pi_\ud800", "pi_\0"])("refuses an event with an id that the books cannot store: %j", async (id) => {
+    const { Stripe } = await import("stripe")
+    const object = { id, amount_received: 500, currency: "usd", metadata: { tenant_id: "ten_1", kind: "checkout" } }
+    const payload = JSON.stringify({ id: "evt_1", type: "payment_intent.succeeded", data: { object } })
+    const signature = new Stripe("sk").webhooks.generateTestHeaderString({ payload, secret: "whsec", timestamp: 1 })
+    const asked = Effect.flatMap(Payments, (port) => port!.event(payload, signature, 1_000))
+    expect(await Effect.runPromise(Effect.provide(asked, Payments.layerStripe(settings as never)))).toMatchObject({
+      _tag: "Unreadable",
+      field: "data.object.id"
+    })
+  })
+
   // An earlier request of the same attempt may be under way (409): it may charge yet.
   it.each([
     [409, "invalid_request_error", "ProcessorSilent"],

@@ -2,6 +2,7 @@
 import { Effect, Either, ParseResult, Redacted, Schema } from "effect"
 import { Stripe } from "stripe"
 import { amountMax, cent } from "../../kernel/Money.ts"
+import { StoredText } from "../../kernel/StoredText.ts"
 import { ChargeDeclined, ProcessorSilent } from "./Payments.ts"
 import type { Moved, Paid, PaymentsContract, PaymentSettings, ProcessorEvent } from "./Payments.ts"
 
@@ -161,8 +162,8 @@ const hasTime = (signature: string): boolean =>
 
 // ---- events ---------------------------------------------------------------------------------------------------------------
 
-/** What is an id, or the thing itself where the account has it expanded. */
-const Id = Schema.transform(Schema.Union(Schema.String, Schema.Struct({ id: Schema.String })), Schema.String, {
+/** An id, or the object itself where the account has it expanded. Ids join rows of several tables, so they must be stored unchanged. */
+const Id = Schema.transform(Schema.Union(StoredText, Schema.Struct({ id: StoredText })), Schema.String, {
   strict: true,
   decode: (thing) => (typeof thing === "string" ? thing : thing.id),
   encode: (id) => id
@@ -170,10 +171,10 @@ const Id = Schema.transform(Schema.Union(Schema.String, Schema.Struct({ id: Sche
 const maybe = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(Schema.NullOr(schema), { default: () => null })
 
 const Cents = Schema.Int.pipe(Schema.between(0, Number(amountMax / cent)))
-const Metadata = Schema.Record({ key: Schema.String, value: Schema.String })
+const Metadata = Schema.Record({ key: Schema.String, value: StoredText })
 
 const Intent = Schema.Struct({
-  id: Schema.String,
+  id: StoredText,
   amount_received: Cents,
   currency: Schema.String,
   metadata: maybe(Metadata)
@@ -189,7 +190,7 @@ const Session = Schema.Struct({
 })
 
 const Refund = Schema.Struct({
-  id: Schema.String,
+  id: StoredText,
   amount: Cents,
   currency: maybe(Schema.String),
   payment_intent: maybe(Id),
@@ -204,13 +205,13 @@ const Charge = Schema.Struct({
 })
 
 const Dispute = Schema.Struct({
-  id: Schema.String,
+  id: StoredText,
   amount: Cents,
   currency: maybe(Schema.String),
   payment_intent: maybe(Id)
 })
 
-const Event = Schema.Struct({ id: Schema.String, type: Schema.String, data: Schema.Struct({ object: Schema.Unknown }) })
+const Event = Schema.Struct({ id: StoredText, type: Schema.String, data: Schema.Struct({ object: Schema.Unknown }) })
 
 type Read = Either.Either<ProcessorEvent, ParseResult.ParseError>
 
