@@ -143,3 +143,12 @@ export const encoded = fc.constantFrom(
   "-000001-01-01T00:00:00Z",
   "2026-01-31T00:00:00Z"
 )
+
+/** Deeper places are left out: a hostile value may be nested deeper than the stack. */
+const depthMax = 100
+
+/** The paths of all values in a JSON document. */
+export const placesIn = (value: unknown, way: ReadonlyArray<string> = []): ReadonlyArray<ReadonlyArray<string>> =>
+  typeof value !== "object" || value === null || way.length === depthMax
+    ? [way]
+    : [way, ...Object.entries(value).flatMap(([name, one]) => placesIn(one, [...way, name]))]

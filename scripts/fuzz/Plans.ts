@@ -1,7 +1,7 @@
 /** Plans of all kinds: what the document allows, and what it does not. */
 import fc from "fast-check"
 import type { Route } from "./Document.ts"
-import { encoded, hostileNumbers, hostileTexts, literals, texts } from "./Hostile.ts"
+import { encoded, hostileNumbers, hostileTexts, literals, placesIn, texts } from "./Hostile.ts"
 import type { Coding, CredentialName, Framing, Plan } from "./Plan.ts"
 import { valuesOf } from "./Schema.ts"
 import type { Schemas } from "./Schema.ts"
@@ -272,12 +272,6 @@ const filled = (value: unknown): unknown => {
   if (typeof value !== "object" || value === null) return value
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, filled(inner)]))
 }
-
-/** All places in a JSON, as ways to them. */
-const placesIn = (value: unknown, way: ReadonlyArray<string> = []): ReadonlyArray<ReadonlyArray<string>> =>
-  typeof value !== "object" || value === null
-    ? [way]
-    : [way, ...Object.entries(value).flatMap(([name, one]) => placesIn(one, [...way, name]))]
 
 /** A value that is written as this text, whatever it is: `JSON.stringify` cannot write what is no JSON. */
 const mark = "\u27e8literal\u27e9"

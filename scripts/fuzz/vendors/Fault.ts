@@ -2,7 +2,7 @@
 import fc from "fast-check"
 import { gzipSync } from "node:zlib"
 import { frame } from "../../../src/sandbox/Bedrock.ts"
-import { hostileNumbers, hostileTexts, literals } from "../Hostile.ts"
+import { hostileNumbers, hostileTexts, literals, placesIn } from "../Hostile.ts"
 
 export type Change =
   | { readonly kind: "bytes"; readonly at: number; readonly bytes: ReadonlyArray<number> }
@@ -329,11 +329,6 @@ const eventWith = (answer: Answer, event: Buffer, change: (data: string) => stri
   }
 }
 
-const placesIn = (value: unknown, way: ReadonlyArray<string> = []): ReadonlyArray<ReadonlyArray<string>> =>
-  typeof value !== "object" || value === null
-    ? [way]
-    : [way, ...Object.entries(value).flatMap(([name, one]) => placesIn(one, [...way, name]))]
-
 const mark = "\u27e8literal\u27e9"
 
 /** A JSON text with this literal in one of the places that `which` names. */
@@ -356,7 +351,12 @@ const withLiteral = (
   let at = json as Record<string, unknown>
   for (const name of way.slice(0, -1)) at = at[name] as Record<string, unknown>
   at[way.at(-1)!] = mark
-  return JSON.stringify(json).replace(JSON.stringify(mark), () => literal)
+  try {
+    return JSON.stringify(json).replace(JSON.stringify(mark), () => literal)
+  } catch {
+    // An earlier change nested it deeper than the stack.
+    return text
+  }
 }
 
 const isCount = (way: ReadonlyArray<string>): boolean =>

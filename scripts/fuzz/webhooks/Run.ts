@@ -1,7 +1,7 @@
 /** Events of the payment processor: those that it did not sign move nothing, those that it did do what they say, once, in any order. */
 import fc from "fast-check"
 import type { Answer } from "../../../test/support/Service.ts"
-import { hostileTexts, literals } from "../Hostile.ts"
+import { hostileTexts, literals, placesIn } from "../Hostile.ts"
 import { signatureOf, signed } from "./World.ts"
 import type { World } from "./World.ts"
 
@@ -111,11 +111,6 @@ const forgeries: fc.Arbitrary<Forgery> = fc.oneof(
 )
 
 // ---- signed nonsense ----------------------------------------------------------------------------------------------------------------
-
-const placesIn = (value: unknown, way: ReadonlyArray<string> = []): ReadonlyArray<ReadonlyArray<string>> =>
-  typeof value !== "object" || value === null
-    ? [way]
-    : [way, ...Object.entries(value).flatMap(([name, one]) => placesIn(one, [...way, name]))]
 
 const mark = "\u27e8literal\u27e9"
 
