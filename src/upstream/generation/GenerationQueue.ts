@@ -7,6 +7,7 @@ import type { Admission } from "../../books/gate/Gate.ts"
 import { isObject, messageOf, parse, refusalOf, retryAfterOf } from "../wire/Failures.ts"
 import type { UpstreamWords } from "../wire/Failures.ts"
 import type { ReadsOn } from "../../kernel/ReadOn.ts"
+import { isStorable } from "../../kernel/StoredText.ts"
 import type { Upstream } from "../models/Upstreams.ts"
 import type { Whole, WireRequest } from "../wire/Wire.ts"
 
@@ -46,7 +47,9 @@ export type Result =
 const answerBytesMax = 8 * 1024 * 1024
 
 const whole = (value: unknown): number | null =>
-  typeof value === "number" && Number.isInteger(value) && value >= 0 ? value : null
+  typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : null
+
+const isJobId = (value: unknown): value is string => typeof value === "string" && value !== "" && isStorable(value)
 
 const seconds = (value: unknown): number | null =>
   typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : null
@@ -88,7 +91,7 @@ export const submit = Effect.fnUntraced(function* (
   const answer = yield* ask(upstream, admission, "POST", `/${endpoint}`, { body: JSON.stringify(input) })
   const { body, headers, status } = answer
   const parsed = parse(body)
-  if (status >= 200 && status < 300 && typeof parsed?.request_id === "string" && parsed.request_id !== "") {
+  if (status >= 200 && status < 300 && isJobId(parsed?.request_id)) {
     return { vendor_id: parsed.request_id, queue_position: whole(parsed.queue_position) }
   }
   if (status === 429) return yield* new VendorBusy({ words: yield* retryAfterOf(headers) })

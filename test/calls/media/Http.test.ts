@@ -59,3 +59,25 @@ it("the time that a job took is a number before it is known", async () => {
   await service.control("/media", { request_id: id, status: "COMPLETED" })
   expect((await status(id)).metrics.inference_time).toBeGreaterThan(0)
 })
+
+describe("a vendor's nonsense about a job", () => {
+  const generate = () =>
+    service.call("/v1/tools/media/generate", { token: who.token, json: { model: "sandbox-video", prompt: "a fish" } })
+
+  it("a queue position that is no safe integer counts as unknown, in each answer", async () => {
+    await fault({ body: '{"request_id":"far","queue_position":123456789012345678901234567890}' })
+    const submitted = await generate()
+    expect(submitted).toMatchObject({ status: 200, body: { queue_position: 0 } })
+    await fault({ body: '{"status":"IN_QUEUE","queue_position":123456789012345678901234567890}' })
+    expect(await status(submitted.body.request_id)).toMatchObject({ status: "IN_QUEUE" })
+    await service.control("/faults", undefined, "DELETE")
+  })
+
+  it.each(["a\u0000b", "\ud800"])("an id that cannot be stored is no job: %j", async (request_id) => {
+    const before = await service.balance(who)
+    await fault({ body: JSON.stringify({ request_id }) })
+    expect((await generate()).status).toBe(503)
+    expect(await service.balance(who)).toBe(before)
+    await service.control("/faults", undefined, "DELETE")
+  })
+})
