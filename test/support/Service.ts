@@ -141,7 +141,8 @@ export class Service {
   async discard(): Promise<void> {
     await this.end("SIGKILL")
     if (Postgres.isWanted()) await Postgres.drop(this.folder)
-    rmSync(this.folder, { recursive: true, force: true })
+    // Another service of the folder may still be writing to it.
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 })
   }
 }
 
