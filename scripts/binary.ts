@@ -23,7 +23,7 @@ import { basename, join } from "node:path"
 import { parseArgs } from "node:util"
 import { inject } from "postject"
 import { packed } from "./binary/Pack.ts"
-import { common, direct, root, withoutSchemas } from "./bundle.ts"
+import { common, direct, root, withoutPool, withoutSchemas } from "./bundle.ts"
 import { buildConsole } from "./console.ts"
 import { copyGuides } from "./guides.ts"
 
@@ -108,6 +108,7 @@ const parts = (driver: string): Plugin => ({
     onResolve({ filter: /^\.\/ThreadCode\.ts$/ }, ({ importer }) =>
       here(importer.includes("postgres") ? "LeaseThreadCode.ts" : "ThreadCode.ts")
     )
+    onResolve({ filter: /^\.\/AnswerThreadCode\.ts$/ }, () => here("ThreadCode.ts"))
     onResolve({ filter: /^\.\/CatalogueFile\.ts$/ }, () => here("CatalogueFile.ts"))
     onResolve({ filter: /^\.\/PageFiles\.ts$/ }, () => here("PageFiles.ts"))
     onResolve({ filter: /^\.\/GuideFiles\.ts$/ }, () => here("GuideFiles.ts"))
@@ -166,6 +167,11 @@ const bundle = async (assets: string, driver: string): Promise<void> => {
       ...files,
       entryPoints: { LeaseThread: "src/storage/postgres/LeaseThread.ts" },
       plugins: [direct, ...files.plugins]
+    }),
+    await build({
+      ...files,
+      entryPoints: { AnswerThread: "src/calls/engine/AnswerThread.ts" },
+      plugins: [direct, withoutPool, ...files.plugins]
     })
   ]
   for (const { path, text } of bundles.flatMap(({ outputFiles }) => outputFiles)) {

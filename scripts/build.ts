@@ -7,7 +7,7 @@ import { build } from "esbuild"
 import type { BuildOptions } from "esbuild"
 import { chmod, copyFile, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import { common, direct, root, withoutSchemas } from "./bundle.ts"
+import { common, direct, root, withoutPool, withoutSchemas } from "./bundle.ts"
 import { buildConsole, described } from "./console.ts"
 import { copyGuides } from "./guides.ts"
 
@@ -47,6 +47,11 @@ await build({
   ...options,
   entryPoints: { LeaseThread: "src/storage/postgres/LeaseThread.ts" },
   plugins: [direct, ...options.plugins]
+})
+await build({
+  ...options,
+  entryPoints: { AnswerThread: "src/calls/engine/AnswerThread.ts" },
+  plugins: [direct, withoutPool, ...options.plugins]
 })
 
 console.log(described(await buildConsole(join(target, "console"))))

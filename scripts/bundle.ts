@@ -115,6 +115,12 @@ export const withoutSchemas: Plugin = {
     )
 }
 
+/** For the thread of long answers, which asks no upstream. */
+export const withoutPool: Plugin = {
+  name: "no pool of connections in the thread",
+  setup: (build) => replace([[/^undici$/, /\/src\//, "export const Pool = undefined"]], "poolless", build)
+}
+
 export const common = {
   absWorkingDir: root,
   bundle: true,

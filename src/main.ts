@@ -1,11 +1,11 @@
 #!/usr/bin/env node
-/** The process: the port of a service, flags of the engine and the service's thread, then the command line. */
+/** The process: opens the port of a service, sets V8 flags, starts the writer's thread, then runs the command line. */
 import { addressOf } from "./http/server/Address.ts"
-import { plain } from "./app/commands/Plain.ts"
+import { serveArguments } from "./app/commands/ServeArguments.ts"
 
 /**
- * What a process is made of, from below: each takes a part of the time that loading takes. Imported dynamically: static imports of a bundle
- * are evaluated before the flags of the engine are set, and V8 would then allocate objects of each call among the long-lived.
+ * The process's modules in loading order. The event loop turns between them, so that `/healthz` is answered while they load. Imports are dynamic: a
+ * bundle evaluates static imports before the V8 flags are set.
  */
 const pieces = [
   () => import("./app/V8.ts"),
@@ -19,13 +19,13 @@ const pieces = [
   () => import("./app/commands/Main.ts")
 ]
 
-/** A turn of the loop for what has come to the port: its connection, then its request. */
+/** Two turns of the event loop: one for a new connection, one for its request. */
 const turn = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
 
 const run = async (): Promise<void> => {
-  const serving = plain(process.argv.slice(2))
+  const serving = serveArguments(process.argv.slice(2))
   const address = addressOf(process.env)
-  // A sandbox looks at its address first.
+  // A sandbox checks its address first.
   if (serving?.config !== undefined && address !== undefined) {
     const { prepare } = await import("./http/server/Front.ts")
     await prepare(address)

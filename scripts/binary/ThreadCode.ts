@@ -1,4 +1,4 @@
-/** Threads in the executable: their code is among the assets. This starts the writer's. */
+/** Threads in the executable: their code is among the assets. */
 import { Worker } from "node:worker_threads"
 import type { WorkerOptions } from "node:worker_threads"
 import { cacheOf, textOf } from "./Assets.ts"
@@ -23,3 +23,4 @@ export const starter =
     })
 
 export const start = starter("WriterThread.js")
+export const startAnswers = starter("AnswerThread.js")

@@ -7,7 +7,7 @@ import { bodyOf, gaveUp } from "./Client.ts"
 import type { Computer } from "./Computer.ts"
 import { contextLength } from "../../src/sandbox/Chat.ts"
 import { tools } from "./Story.ts"
-import { endOf, modelEndpoints, priceOf, toolCosts } from "./World.ts"
+import { endOf, limitIn, modelEndpoints, priceOf, toolCosts } from "./World.ts"
 import type { Tool } from "./Story.ts"
 import type { Call, Person, World } from "./World.ts"
 
@@ -59,6 +59,8 @@ const minute = 60_000
 /** How long a letter that its mail server refused for now may wait for its next turn. */
 const letterWait = 7 * 60
 const day = 86_400_000
+/** Jobs and responses of a story that strangers ask for. */
+const askedAsStrangers = 5
 
 export class Auditor {
   private readonly computer: Computer
@@ -96,6 +98,9 @@ export class Auditor {
     for (let i = 0; i < letterWait && this.count(lettersLeft) > 0; i++) await machine.run(() => false, minute)
     // Before anybody asks: what is left now nobody would have ended.
     this.leftovers()
+    await this.strangers()
+    // The service forgets its letters within the month that passes next.
+    const letters = this.computer.query("SELECT recipient, status FROM tollgate_mail_outbox")
     this.note("a month passes")
     machine.offset += 31 * day
     await this.lastTransfer()
@@ -108,7 +113,7 @@ export class Auditor {
     this.counted()
     await this.transfers()
     this.payments()
-    this.letters()
+    this.letters(letters)
     await this.reloads()
     this.computer.end()
     for (const finding of await this.computer.look()) this.find(`the checks of the books: ${finding}`)
@@ -287,9 +292,19 @@ export class Auditor {
         this.find(
           `${record.id} costs ${record.cost}, and ${Number(charged.get(record.id) ?? 0n) / 1e9} was charged for it`
         )
-      // Of a stream that broke off costs what had been reported: this protocol does so in its first event.
-      if (!record.success && record.cost > 0 && record.endpoint !== "messages")
+      // A stream that breaks costs what its vendor has reported, which `messages` does in the first event. One that just ends is counted.
+      if (!record.success && record.cost > 0 && record.endpoint !== "messages" && record.usage_source === undefined)
         this.find(`${record.id} failed, and cost ${record.cost}`)
+    }
+    for (const who of this.world.people) {
+      const count = [...records.values()].filter(
+        (one) => one.account_id === who.account && !one.success && one.cost > 0 && one.usage_source !== undefined
+      ).length
+      const most = this.world.calls.filter(
+        (call) => call.who === who && call.seen.some(({ manner }) => manner.kind === "stops")
+      ).length
+      if (count > most)
+        this.find(`${who.name} was charged for ${count} failed calls, and ${most} streams had ended in their midst`)
     }
   }
 
@@ -360,7 +375,7 @@ export class Auditor {
     const [record] = found
     if (record?.billing_source_tenant_id === this.world.team.tenant && wasRemoved(call))
       this.find(`call ${id} was paid by a team that ${call.who.name} is no more in`)
-    if (record !== undefined && record.completion_tokens > Math.min(words, deed.limit ?? words))
+    if (record !== undefined && record.completion_tokens > Math.min(words, limitIn(deed) ?? words))
       this.find(`call ${id} was charged for ${record.completion_tokens} tokens of an answer`)
     if (isFigureless(call)) return
     if (record?.uncollected !== undefined) this.find(`call ${id} cost more than was set aside for it`)
@@ -383,6 +398,38 @@ export class Auditor {
       (last.manner.kind === "long" && deed.leaves === undefined)
     if (isServed && end > last.at + late + 2 * minute && record === undefined)
       this.find(`call ${id} was served by its vendor and not charged`)
+  }
+
+  /** Jobs and kept responses belong to their key and their account: others are refused. */
+  private async strangers(): Promise<void> {
+    let done = false
+    void this.askAsStrangers().then(() => (done = true))
+    await this.computer.machine.run(() => done, 30 * minute)
+  }
+
+  private async askAsStrangers(): Promise<void> {
+    const { world } = this
+    const other = (who: Person) => world.people.find((one) => one !== who && one.key !== "")
+    for (const { id, who } of world.jobs.filter((job) => job.id !== undefined).slice(0, askedAsStrangers)) {
+      for (const token of [who.limited.key, other(who)?.key ?? ""].filter((key) => key !== "")) {
+        const { status } = await world.ask(`/v1/tools/media/status?request_id=${id}`, { token })
+        if (status !== 404) this.find(`a video of ${who.name} is shown to a key that did not order it: ${status}`)
+      }
+    }
+    const answered = world.calls.flatMap(({ deed, heard, who }) =>
+      deed.protocol === "responses"
+        ? heard.filter(({ status }) => status === 200).map(({ text }) => ({ text, who }))
+        : []
+    )
+    for (const { text, who } of answered.slice(0, askedAsStrangers)) {
+      const previous_response_id = /"id":"(resp[^"]*)"/.exec(text)?.[1]
+      const token = other(who)?.key
+      if (previous_response_id === undefined || token === undefined) continue
+      const json = { model: "sandbox-small", input: "go on", max_output_tokens: 16, previous_response_id }
+      // A stranger without credit is refused for that.
+      const { status } = await world.ask("/v1/responses", { token, json })
+      if (status !== 404 && status !== 402) this.find(`a response of ${who.name} is continued by a stranger: ${status}`)
+    }
   }
 
   // ---- other calls ----------------------------------------------------------------------------------------------------
@@ -639,8 +686,7 @@ export class Auditor {
 
   // ---- what should have happened ------------------------------------------------------------------------------------------
 
-  private letters(): void {
-    const rows = this.computer.query("SELECT recipient, status FROM tollgate_mail_outbox")
+  private letters(rows: ReturnType<Computer["query"]>): void {
     const met = (fault: string) => [...this.world.met.keys()].some((one) => one.startsWith(fault))
     for (const { to } of this.world.sent) {
       // Each has a token of its own in it.
@@ -649,9 +695,13 @@ export class Auditor {
       if (typeof to !== "string" || this.world.letters.some((letter) => letter.to === to)) continue
       const { status } = rows.find(({ recipient }) => recipient === to) ?? {}
       // Nobody knows of a letter whether it left, where the process ended or the connection broke meanwhile.
-      if (status === "unknown" && (this.computer.lives > 1 || met("mail "))) continue
+      // The row of such a letter may be deleted since.
+      const isUnknown = status === "unknown" || (status === undefined && this.world.isFar)
+      if (isUnknown && (this.computer.lives > 1 || met("mail "))) continue
       if (status === "failed" && (met("mail ") || this.world.isFar)) continue
-      this.find(`nobody wrote to ${to}, who was sent credit`)
+      this.find(
+        `nobody wrote to ${to}, who was sent credit: the letter is ${status === undefined ? "missing" : String(status)}`
+      )
     }
   }
 

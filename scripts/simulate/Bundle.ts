@@ -66,7 +66,7 @@ const always: ReadonlyArray<Change> = [
     instead: "await simulatedHooks.native(PostalMime.parse(raw))"
   },
   {
-    file: "src/sandbox/Payments.ts",
+    file: "src/sandbox/PaymentWorld.ts",
     text: "world.events.push(event)",
     instead: "simulatedHooks.event(event)"
   }

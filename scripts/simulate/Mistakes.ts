@@ -228,13 +228,13 @@ export const mistakes: ReadonlyArray<Mistake> = [
   ),
   mistake("refusals-are-charged", "what a vendor refuses is no answer", [
     "calls/engine/Engine.ts",
-    "if (answer.status < 200 || answer.status > 299) return yield* refused(upstream.name, answer, request_id)\n  if (answer.gist",
-    "if (answer.gist"
+    "if (answer.status < 200 || answer.status > 299) return yield* refused(upstream.name, answer, request_id)\n  if (answer.outline",
+    "if (answer.outline"
   ]),
   mistake("broken-streams-are-whole", "a stream that its vendor broke off is not complete", [
     "calls/prompts/EventRelay.ts",
-    'return reader.isFinished() ? "complete" : "broken"',
-    'return "complete"'
+    "if (!reader.isFinished()) return unfinished[stop]",
+    "reader.isFinished()"
   ]),
   mistake("long-events-are-not-read", "an event that is too long to be kept is read for its usage and its end", [
     "calls/prompts/EventRelay.ts",
@@ -263,43 +263,53 @@ export const mistakes: ReadonlyArray<Mistake> = [
       "VALUES (${id}, ${tenant_id}, ${kind}, ${amount}, ${due}, ${due}, ${created_at}) ON CONFLICT DO NOTHING RETURNING id`"
     ]
   ),
-  mistake("refund-before-its-payment", "a refund that is told before its payment is taken back when that comes", [
+  mistake("refund-before-its-payment", "a refund that arrives before its payment is taken back with the payment", [
     "money/payments/Booking.ts",
     "const due = dueOf(amount, known.movements)",
     "const due = 0n"
   ]),
-  mistake("debts-stay", "what is owed is taken from what becomes free or arrives", [
+  mistake("debts-stay", "an owed amount is taken from credit that becomes free or arrives", [
     "books/ledger/Books.ts",
     "const taken = smaller(amount, freeOf(account))",
     "const taken = smaller(amount, 0n)"
   ]),
-  mistake("failed-refund-before-its-refund", "what came back stays so, in whichever order it is told", [
+  mistake("failed-refund-before-its-refund", "a failed refund stays failed, in any order of the events", [
     "money/payments/Movement.ts",
     "const returned = before.returned || one.returned",
     "const returned = one.returned"
   ]),
-  mistake("totals-count-twice", "a refund and the total that it is part of are one", [
+  mistake("totals-count-twice", "a refund and the total that includes it count once", [
     "money/payments/Movement.ts",
     "(single > total ? single : total)",
     "(single + total)"
   ]),
-  mistake("events-that-are-not-written", "an event that cannot be written is not acknowledged", [
+  mistake("events-that-are-not-written", "an event that is not stored is not acknowledged", [
     "money/payments/Booking.ts",
-    "AccountMissing: Effect.die,\n        BalanceTooLarge: Effect.die\n      })\n    )\n    // Another",
-    "BooksUnavailable: () => Effect.succeed(true),\n        AccountMissing: Effect.die,\n        BalanceTooLarge: Effect.die\n      })\n    )\n    // Another"
+    "AccountMissing: Effect.die,\n      BalanceTooLarge: Effect.die\n    })\n  )\n  // A concurrent",
+    "BooksUnavailable: () => Effect.succeed(true),\n      AccountMissing: Effect.die,\n      BalanceTooLarge: Effect.die\n    })\n  )\n  // A concurrent"
   ]),
   // ---- auto-reload ----
+  mistake("ids-of-others", "the ids of kept responses belong to the account that received them", [
+    "calls/responses/Responses.ts",
+    "if (unknown !== undefined) return yield* new Kept.NotHandedOut({ field: unknown.field })",
+    ""
+  ]),
+  mistake("jobs-of-other-keys", "a key reaches only the jobs that it ordered", [
+    "calls/media/Rows.ts",
+    "const held = holder === signedIn ? sql`true` : sql`holder = ${holder}`",
+    "const held = sql`true`"
+  ]),
   mistake("no-cooldown", "a tenant is charged at most once in ten minutes", [
     "money/autoreload/Turns.ts",
     "&& !isCooling(settings, now)) {",
     ") {"
   ]),
-  mistake("falls-are-forgotten", "a balance that falls while no charge may begin is reloaded when one may", [
+  mistake("falls-are-forgotten", "a balance that falls during the cooldown is reloaded after it", [
     "money/autoreload/Turns.ts",
-    "else due.set(one, active && settings.attempt === null ? cooledAt(settings) : now + lookEvery)",
+    "else due.set(one, active && settings.attempt === null ? cooledAt(settings) : now + checkEvery)",
     "else due.delete(one)"
   ]),
-  mistake("attempts-are-forgotten", "an attempt of an earlier run is pursued", [
+  mistake("attempts-are-forgotten", "an attempt of an earlier process is pursued", [
     "money/autoreload/Attempts.ts",
     "open.set(attempt.id, { attempt, asked: true, tries: 0, at })",
     ""
@@ -371,9 +381,13 @@ export const mistakes: ReadonlyArray<Mistake> = [
     "one Idempotency-Key makes one transfer",
     [
       "money/transfers/Sending.ts",
-      "const made = yield* before(billing_account_id, key, request_hash)\n    if (made !== undefined) return made",
+      "const made = yield* replayed(parts, account, key, request_hash)\n    if (made !== undefined) return made",
       ""
     ],
-    ["money/transfers/Sending.ts", "idempotency_key: key,", "idempotency_key: token,"]
+    [
+      "money/transfers/Sending.ts",
+      "idempotency_key,\n    request_hash,\n    created_at",
+      "idempotency_key: token,\n    request_hash,\n    created_at"
+    ]
   )
 ]

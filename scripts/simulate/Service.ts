@@ -32,6 +32,10 @@ export interface ServiceOptions {
   readonly onEnd: (why: string) => void
 }
 
+/** The upstreams, with `keeps_responses` set on each. */
+const keeping = (upstreams: World["configuration"]["upstreams"]) =>
+  Object.fromEntries(Object.entries(upstreams ?? {}).map(([name, one]) => [name, { ...one, keeps_responses: true }]))
+
 /** The outside world, for as long as the simulation lasts. */
 export const makeWorld = (scheduler: Scheduler.Scheduler, onMade: (world: World) => void): void => {
   const scope = Effect.runSync(Scope.make())
@@ -78,7 +82,10 @@ export const start = ({
   const { client_id, control, issuer, levers, oauth_client, service_client_id } = world
   const info = { client_id, control, issuer, oauth_client, service_client_id }
   const program = Effect.gen(function* () {
-    const configuration = yield* Config.decodeFile({ ...world.configuration, prices }, "the simulation's configuration")
+    const configuration = yield* Config.decodeFile(
+      { ...world.configuration, prices, upstreams: keeping(world.configuration.upstreams) },
+      "the simulation's configuration"
+    )
     return yield* Effect.gen(function* () {
       const { url } = yield* NodeServer.Listening
       world.connect(yield* Levers.make, url)

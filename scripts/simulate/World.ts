@@ -743,11 +743,14 @@ const bodyBy: { readonly [Name in ProtocolName]: (deed: Of<"chat">, content: str
   responses: (deed, content) => ({
     model: deed.model,
     input: content,
-    // Its vendor takes no fewer.
-    ...(deed.limit !== undefined && { max_output_tokens: Math.max(16, deed.limit) }),
+    ...(deed.limit !== undefined && { max_output_tokens: limitIn(deed) }),
     ...(deed.stream && { stream: true })
   })
 }
+
+/** The limit that a request states. The vendor of responses takes no fewer than 16 tokens. */
+export const limitIn = ({ limit, protocol }: Pick<Of<"chat">, "limit" | "protocol">): number | undefined =>
+  limit !== undefined && protocol === "responses" ? Math.max(16, limit) : limit
 
 const endpoints = {
   chat: "chat/completions",

@@ -1,4 +1,4 @@
-/** The contract: every route of the service. The OpenAPI document and the typed client derive from it. */
+/** The contract: all routes of the service. The OpenAPI document and the typed client derive from it. */
 import { OpenApi } from "@effect/platform"
 import { AuthApi, BrowserApi, ConsentApi, OAuthApi, UserInfoApi } from "../people/auth/Api.ts"
 import { AutoReloadApi } from "../money/autoreload/Api.ts"
@@ -79,8 +79,8 @@ const routes = contract
   .annotate(OpenApi.Version, version)
   .annotate(
     OpenApi.Description,
-    "Metered access to AI models. 1 credit is 1 USD. Errors are `{ error, code?, details? }` with the status that fits. In examples " +
-      "`{name}` stands for what an earlier answer gave."
+    "Metered access to AI models. 1 credit is 1 USD. Errors are `{ error, code?, details? }` with a fitting status. In examples " +
+      "`{name}` stands for a value from an earlier answer."
   )
 
 export class Api extends routes.annotate(OpenApi.Transform, described(routes)) {}

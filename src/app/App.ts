@@ -1,6 +1,6 @@
 /**
- * The service as layers. `domains` is everything but HTTP; it needs a database with its writer, and the settings. `jobs` is what
- * the rooms repeat by themselves. `face` is the service over HTTP, for node's own server and to be mounted in any server of the platform.
+ * The service as layers. `domains` has every service without HTTP; it needs a database, its writer, and the settings. `jobs` has the background
+ * loops. `face` is the service over HTTP, for node's server or mounted in any server of the platform.
  */
 import { HttpApiBuilder } from "@effect/platform"
 import type { HttpApi } from "@effect/platform"
@@ -103,7 +103,7 @@ import { Sums } from "../money/usage/Sums.ts"
 import { TeamUsage } from "../money/usage/TeamUsage.ts"
 import { UsageHttp } from "../money/usage/Http.ts"
 
-/** What looks at the books is loaded when they are first verified. */
+/** The checks of the books are loaded at the first verification. */
 const verifier = Verifier.layer(
   Effect.map(
     Effect.promise(() => import("./Checks.ts")),
@@ -111,23 +111,23 @@ const verifier = Verifier.layer(
   )
 )
 
-/** What the operator asks of the other rooms. */
+/** The operator's services over the other rooms. */
 const operator = Layer.mergeAll(OperatorSessions.layer, OperatorDirectory.layer, OperatorActs.layer).pipe(
   Layer.provideMerge(AuditLog.layer)
 )
 
-/** What the operator asks of the process that answers. */
+/** The operator's services about this process. */
 const watched = Layer.mergeAll(
   OperatorUpstreams.layer,
   OperatorWatch.layer(
     Effect.map(
       Effect.promise(() => import("./Checks.ts")),
-      ({ short }) => short
+      ({ shortChecks }) => shortChecks
     )
   )
 )
 
-/** Every room's service, and below it what it is made of. */
+/** Every room's service, above its dependencies. */
 export const domains = Layer.mergeAll(
   operator,
   Chat.layer,
@@ -187,7 +187,7 @@ export const domains = Layer.mergeAll(
   Layer.provideMerge(Layer.mergeAll(SigningKeys.layer, Belonging.layer, Indexes.layer))
 )
 
-/** The loops of the rooms of `domains`: what the service does without being asked; of several nodes, one. */
+/** The background loops of `domains`. Of several nodes, only the leader runs them. */
 export const jobs = Layer.mergeAll(
   Gate.layerJobs,
   AutoReloads.layerJobs,
@@ -251,7 +251,7 @@ const api = HttpApiBuilder.api(Api).pipe(
   Layer.provideMerge(SecurityHttp)
 )
 
-/** The service over HTTP, beneath a prefix of the server that serves it (its documents say where that is); empty on its own server. */
+/** The service over HTTP, mounted at a prefix of the server. The prefix is empty on the service's own server. */
 export const face = (prefix: "" | `/${string}`) =>
   Face.layer(
     Layer.mergeAll(
@@ -261,7 +261,7 @@ export const face = (prefix: "" | `/${string}`) =>
     ).pipe(Layer.provideMerge(api))
   )
 
-/** Tells the metrics of every request that is over, and them and the health of upstreams of every exchange with one. */
+/** Connects observers: requests go to the metrics, upstream exchanges to the metrics and the upstreams' health. */
 export const observers = Layer.merge(
   Layer.effect(
     Observer,

@@ -1,4 +1,4 @@
-/** Everything that must hold of a database: the audit of the books, and the checks of all rooms. `tollgate verify` and the tests look at them. */
+/** All invariants of a database: the audit of the books, and the checks of all rooms. `tollgate verify` and tests run them. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect, identity } from "effect"
 import * as Audit from "../books/ledger/Audit.ts"
@@ -15,7 +15,7 @@ const checks: ReadonlyArray<Invariants.Check> = [...Invariants.checks, ...transf
 /** The names of all checks, in the order in which they run. */
 export const checkNames: ReadonlyArray<string> = [...Object.keys(Audit.sentences), ...checks.map(({ name }) => name)]
 
-const looked = Effect.fnUntraced(function* (
+const runChecks = Effect.fnUntraced(function* (
   mark: Mark | undefined,
   { pace, progress = () => Effect.void }: Parameters<VerifySince>[1] = {},
   several?: Audit.SeveralWriters
@@ -28,42 +28,42 @@ const looked = Effect.fnUntraced(function* (
   }
   const reached = yield* Audit.audit(mark ?? beginning, report, progress, pace, several)
   const atOneMoment = several?.atOneMoment ?? identity
-  const looks = checks
+  const others = checks
     .filter(({ isShort }) => mark === undefined || isShort === true)
     .map((check) => Effect.zipRight(pace?.pause ?? Effect.void, atOneMoment(Invariants.lookAt([check]))))
-  const rest = yield* Effect.orDie(Effect.all(looks))
+  const rest = yield* Effect.orDie(Effect.all(others))
   const audited = Object.keys(Audit.sentences).flatMap((check) => found.get(check) ?? [])
   return { findings: [...audited, ...rest.flat()], mark: reached }
 })
 
-/** In slices: nobody waits for it. */
+/** Reads in slices, so no call waits for it. */
 export const verifySince: VerifySince = (mark, options) =>
   Effect.flatMap(SqlClient, (sql) =>
-    sql.onDialectOrElse({ pg: () => amongSeveral(sql, mark, options), orElse: () => looked(mark, options) })
+    sql.onDialectOrElse({ pg: () => verifyShared(sql, mark, options), orElse: () => runChecks(mark, options) })
   )
 
-/** Where nobody can say how far slices may go, all of it is read at one moment, and the mark stays. */
-const amongSeveral = (sql: SqlClient, ...[mark, options]: Parameters<VerifySince>): ReturnType<VerifySince> => {
+/** Several nodes may write. Without a known safe horizon everything is read in one snapshot, and the checkpoint stays. */
+const verifyShared = (sql: SqlClient, ...[mark, options]: Parameters<VerifySince>): ReturnType<VerifySince> => {
   const atOneMoment = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     sql.withTransaction(Effect.zipRight(sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ`, effect))
   const end = BatchEnd.find(sql)
   return Effect.flatMap(end, (first) =>
     first === undefined
-      ? Effect.map(Effect.orDie(atOneMoment(looked(mark, options))), ({ findings }) => ({
+      ? Effect.map(Effect.orDie(atOneMoment(runChecks(mark, options))), ({ findings }) => ({
           findings,
           mark: mark ?? beginning
         }))
-      : looked(mark, options, { first, end, atOneMoment })
+      : runChecks(mark, options, { first, end, atOneMoment })
   )
 }
 
-/** Looks at the checks that cost little however long the history is, one by one. */
-export const short: Effect.Effect<ReadonlyArray<Invariants.Looked>, never, SqlClient> = Effect.forEach(
+/** Runs the checks whose cost does not grow with the history, one by one. */
+export const shortChecks: Effect.Effect<ReadonlyArray<Invariants.Looked>, never, SqlClient> = Effect.forEach(
   checks.filter(({ isShort }) => isShort === true),
   (check) => Effect.map(Invariants.lookAt([check]), (findings) => ({ name: check.name, findings }))
 )
 
-/** Looks at everything; gives what is off. */
+/** Runs all checks. Answers the findings. */
 export const verify: Effect.Effect<ReadonlyArray<Invariants.Finding>, never, SqlClient> = Effect.map(
   verifySince(undefined),
   ({ findings }) => findings

@@ -1,7 +1,4 @@
-/**
- * The configuration file: every room's part of it, composed, with what one part must find in another. What is wrong is said in one
- * message that names the entry.
- */
+/** The configuration file, composed of every room's part, with the checks across parts. One message names all wrong entries and their rules. */
 import { Either, Layer, ParseResult, Schema } from "effect"
 import { parse as parseExactly } from "lossless-json"
 import { readFileSync } from "node:fs"
@@ -29,6 +26,7 @@ import * as Rerank from "../calls/rerank/Settings.ts"
 import * as Search from "../calls/search/Settings.ts"
 import * as Speech from "../calls/speech/Settings.ts"
 import * as Transcription from "../calls/transcription/Settings.ts"
+import * as Transfers from "../money/transfers/Settings.ts"
 import * as Upstreams from "../upstream/models/Settings.ts"
 
 const Tools = Schema.Struct({ ...Images.fields, ...Search.fields, ...Speech.fields, ...Transcription.fields })
@@ -39,6 +37,7 @@ const entries = Schema.Struct({
   ...Verify.fields,
   ...Payments.fields,
   ...Mail.fields,
+  ...Transfers.fields,
   ...SignIn.fields,
   ...Console.fields,
   ...Contact.fields,
@@ -46,7 +45,7 @@ const entries = Schema.Struct({
   ...Idempotency.fields,
   ...Upstreams.fields,
   ...Chat.fields,
-  /** Providers of each tool; the first of a kind is asked unless a caller picks another. */
+  /** Providers of each tool. The first of a kind is the default. */
   tools: Schema.optionalWith(Tools, { default: () => ({ images: [], search: [], speech: [], transcription: [] }) }),
   ...Media.fields,
   ...Decisions.fields,
@@ -57,7 +56,7 @@ const entries = Schema.Struct({
 
 type Named = readonly [path: ReadonlyArray<string | number>, upstream: string]
 
-/** The upstreams that models, providers and the decision model name, each with where it stands. */
+/** Every reference to an upstream, with its path in the file. */
 const upstreamsNamed = ({
   decisions,
   embeddings,
@@ -92,12 +91,13 @@ export const ConfigFile = entries.pipe(
 )
 export interface ConfigFile extends Schema.Schema.Type<typeof ConfigFile> {}
 
-/** What every room asks for, from the configuration file and the environment. */
+/** The settings of every room, from the configuration file and the environment. */
 export const layer = (environment: EnvironmentFacts, file: ConfigFile) =>
   Layer.mergeAll(
     Verify.layer(file),
     Payments.layer(file),
     Mail.layer(file),
+    Transfers.layer(file),
     SignIn.layer(file),
     Console.layer(file),
     Contact.layer(file),
@@ -116,7 +116,7 @@ export const layer = (environment: EnvironmentFacts, file: ConfigFile) =>
     Prices.layer(file)
   ).pipe(Layer.provideMerge(serviceInfo(environment, file)))
 
-/** The name of the environment goes before that of the file; without `public_url`, people reach the service where it listens. */
+/** `SERVICE_NAME` wins over the file's name. `public_url` defaults to the listening address. */
 export const serviceInfo = (
   { host, key_prefix, port, service_name }: EnvironmentFacts,
   file: Pick<ConfigFile, "service_name" | "public_url">
@@ -127,11 +127,11 @@ export const serviceInfo = (
     public_url: file.public_url ?? listeningUrl({ host, port })
   })
 
-/** Where the service listens. */
+/** The address that the service listens on. */
 export const listeningUrl = ({ host, port }: Pick<EnvironmentFacts, "host" | "port">): string =>
   `http://${hostOf(host)}:${port}`
 
-/** Reads a configuration document; `where` is how messages call it. They name entries and rules, never what was found there. */
+/** Reads a configuration document. Messages call it `where`; they name entries and rules, never values. */
 export const decodeFile = (document: unknown, where: string): Either.Either<ConfigFile, ConfigProblem> => {
   const whole = withEntries(document)
   if (whole.issues.length > 0) return Either.left(problemOf(where, whole.issues))
@@ -151,7 +151,7 @@ interface Issue {
   readonly message: string
 }
 
-/** A line for each entry. */
+/** One line per entry. */
 const problemOf = (where: string, issues: ReadonlyArray<Issue>): ConfigProblem => {
   const rules = new Map<string, Set<string>>()
   for (const { message, path } of issues) {
@@ -166,7 +166,7 @@ const problemOf = (where: string, issues: ReadonlyArray<Issue>): ConfigProblem =
 const ruleOf = (message: string): string | undefined => {
   const expected = /^Expected (.*?), actual /s.exec(message)?.[1]
   if (expected === undefined) return message
-  // An entry that may be left out says so beside its own rule.
+  // An optional entry also expects `undefined`; its own rule is a second issue.
   if (expected === "undefined") return undefined
   if (/^(Struct|Record|\{)/.test(expected)) return "an object"
   if (/^(ReadonlyArray|readonly|Array|\[)/.test(expected)) return "a list"
@@ -204,7 +204,7 @@ export const readFile = (path: string): Either.Either<ConfigFile, ConfigProblem>
   return decodeFile(document, `--config ${path}`)
 }
 
-/** Where a text stops being JSON. The parser's own message would quote it, secrets included. */
+/** The position of a JSON error. The parser's own message would quote the text, secrets included. */
 const placeOf = (text: string): string => {
   try {
     parseExactly(text)

@@ -1,4 +1,4 @@
-/** The folders and files of a deployment: made where they are wanted, and kept from other users of the machine. */
+/** The folders and files of a deployment: makes them, and keeps them private to the service's user. */
 import { Effect } from "effect"
 import type { Scope } from "effect"
 import { mkdirSync } from "node:fs"
@@ -10,19 +10,19 @@ import * as Engine from "../storage/engine/Engine.ts"
 import type { DatabaseUnusable } from "../storage/database/Unusable.ts"
 
 /**
- * Keeps the data for the service's own user, from now on and when the scope is left. To be entered before the database is opened, once
- * it is known to be ours, and left after it.
+ * Makes the data private to the service's user, now and when the scope closes. Enter the scope before the database is opened, after checking that it
+ * is ours, and close it after the database.
  */
 export const keepPrivate = (facts: EnvironmentFacts): Effect.Effect<void, never, Scope.Scope> =>
   Effect.gen(function* () {
     const { done, left } = yield* Files.tighten(placeOf(facts))
     if (done.length > 0)
-      yield* Effect.logWarning(`others could use what is private, and cannot any more: ${done.join(", ")}`)
-    if (left.length > 0) yield* Effect.logWarning(`others can use what is private: ${left.join(", ")}`)
+      yield* Effect.logWarning(`other users had access to private files; it was removed: ${done.join(", ")}`)
+    if (left.length > 0) yield* Effect.logWarning(`other users have access to private files: ${left.join(", ")}`)
     yield* Effect.addFinalizer(() => Files.tighten(placeOf(facts)))
   })
 
-/** The newest migration that the database has applied. Fails where there is no database that can be read and written. */
+/** The database's newest migration. Fails if there is no readable and writable database. */
 export const appliedMigration = (facts: EnvironmentFacts): Effect.Effect<number, ConfigProblem | DatabaseUnusable> =>
   Effect.filterOrFail(
     Engine.look(facts.database, { writing: true }),
@@ -31,7 +31,7 @@ export const appliedMigration = (facts: EnvironmentFacts): Effect.Effect<number,
       new ConfigProblem({
         message:
           found === undefined
-            ? `there is no database at ${facts.database.shown}: are DATA_DIR and DATABASE_URL what the service has? (serve and migrate make one)`
+            ? `there is no database at ${facts.database.shown}: does the service use the same DATA_DIR and DATABASE_URL? (serve and migrate make a database)`
             : `${facts.database.shown} holds no books yet (serve and migrate make them)`
       })
   )
@@ -41,7 +41,7 @@ const placeOf = ({ data_dir, database }: EnvironmentFacts): Files.Place => ({
   database: database.engine === "sqlite" ? database.path : undefined
 })
 
-/** Makes the folders that data is kept in. */
+/** Makes the data folders. */
 export const make = ({ data_dir, database }: EnvironmentFacts): Effect.Effect<void, ConfigProblem> =>
   Effect.forEach(
     [
@@ -61,11 +61,11 @@ const reasonOf = (folder: string, { code, message }: NodeJS.ErrnoException): str
   switch (code) {
     case "EEXIST":
     case "ENOTDIR":
-      return `${folder} is no folder`
+      return `${folder} is not a folder`
     case "EACCES":
     case "EPERM":
     case "EROFS":
-      return `${folder} may not be made by this user, or lies on a read-only disk`
+      return `${folder} could not be made: this user may not, or the disk is read-only`
     case "ENOSPC":
       return `${folder} could not be made: the disk is full`
     default:

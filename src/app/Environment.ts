@@ -1,5 +1,5 @@
 /**
- * What the environment says of a deployment: addresses, folders and the secret. Everything else stands in the configuration file.
+ * Environment variables of a deployment: addresses, folders and the secret. Everything else is in the configuration file.
  *
  * Where the specification is silent:
  * - A bare word as `DATABASE_URL` is refused: it would make a file of that name wherever the command runs.
@@ -14,37 +14,34 @@ import type { Location } from "../storage/database/Location.ts"
 
 export interface EnvironmentFacts extends Address {
   readonly data_dir: string
-  /** Where the books are. */
+  /** Location of the books. */
   readonly database: Location
   readonly service_name: string | undefined
   readonly key_prefix: string
   readonly log_level: LogLevel.LogLevel
-  /** Parts of the sandbox that are switched off. */
+  /** Services of the sandbox that are switched off. */
   readonly sandbox_without: ReadonlyArray<"payments" | "decisions">
-  /** The secret by which keys and tokens are hashed and sealed; a file in `data_dir` holds one if this does not. */
+  /** The secret that hashes and seals keys and tokens. Without it, a file in `data_dir` has one. */
   readonly secret: Redacted.Redacted | undefined
 }
 
 const optional = <A>(config: Config.Config<A>) =>
   Config.map(Config.option(config), (value) => (value._tag === "Some" ? value.value : undefined))
 
-/**
- * A scheme, or the beginning of a path: a bare word would make a file of that name where the command happens to run. The rule, where it
- * keeps none.
- */
+/** Reads the location of a database: a URL, or a path that begins with `/`, `./` or `../`. Answers the broken rule otherwise. */
 export const databaseAt = (url: string): Either.Either<Location, string> => {
   const wrong = (rule: string) => Either.left(rule)
   if (/^postgres(ql)?:/i.test(url)) {
     const database = postgresDatabase(url)
     if (database === undefined)
       return wrong(
-        "postgres://user:password@host:port/database (in user and password % # / ? are written %25 %23 %2F %3F)"
+        "postgres://user:password@host:port/database (in user and password write % # / ? as %25 %23 %2F %3F)"
       )
     const rule = tlsRuleOf(url)
     return rule === undefined ? Either.right(database) : wrong(rule)
   }
   const path = /^(?:sqlite|file):(?:\/\/)?(.+)$/.exec(url)?.[1] ?? /^\.{0,2}\/.+$/.exec(url)?.[0]
-  // SQLite would take such a name for a database in memory, or for options.
+  // SQLite would read such a name as a database in memory, or as options.
   return path === undefined || path.endsWith("/") || /[:?\0]/.test(path)
     ? wrong("sqlite:<path of the file>, postgres://user@host/database, or nothing for a file in DATA_DIR")
     : Either.right(sqliteFile(path))
@@ -57,32 +54,32 @@ const locationOf = (url: string | undefined, data_dir: string): Either.Either<Lo
 
 const seconds = (millis: number): string => String(millis / 1_000)
 
-/** What the environment may say, for the help. */
+/** All variables with default and meaning, for the help. */
 export const variables: ReadonlyArray<readonly [name: string, preset: string, meaning: string]> = [
-  ["HOST", hostPreset, "where it listens; a sandbox refuses anything but loopback"],
-  ["PORT", portPreset, "the port that it listens on"],
-  ["DATA_DIR", "./data", "the folder of the database, and of the secret if TOLLGATE_SECRET does not give it"],
+  ["HOST", hostPreset, "address to listen on; a sandbox accepts loopback only"],
+  ["PORT", portPreset, "port to listen on"],
+  ["DATA_DIR", "./data", "folder of the database, and of the secret if TOLLGATE_SECRET is not set"],
   ["DATABASE_URL", "sqlite:$DATA_DIR/tollgate.db", "the SQLite file, or postgres://user:password@host/database"],
-  ["NODE_NAME", "host:port", "what this node is called among those over one PostgreSQL database"],
-  ["DATABASE_READERS", String(connectionsPreset.readers), "PostgreSQL: the most connections that read at once"],
+  ["NODE_NAME", "host:port", "name of this node among the nodes of one PostgreSQL database"],
+  ["DATABASE_READERS", String(connectionsPreset.readers), "PostgreSQL: connections that read"],
   ["DATABASE_WRITERS", String(connectionsPreset.writers), "PostgreSQL: connections that write"],
   [
     "DATABASE_CONNECT_TIMEOUT",
     seconds(connectionsPreset.connectMillis),
-    "PostgreSQL: seconds to wait for a connection that reads"
+    "PostgreSQL: seconds to wait for a reading connection"
   ],
   [
     "DATABASE_STATEMENT_TIMEOUT",
     seconds(connectionsPreset.statementMillis),
-    "PostgreSQL: seconds that a statement that reads may take"
+    "PostgreSQL: seconds that a reading statement may take"
   ],
-  ["TOLLGATE_SECRET", "made and kept in DATA_DIR/secret", "keys and tokens are hashed and sealed with it"],
-  ["SERVICE_NAME", "Tollgate", "what the service is called in texts"],
-  ["KEY_PREFIX", "svc", "what API keys begin with: letters and digits"],
+  ["TOLLGATE_SECRET", "generated into DATA_DIR/secret", "hashes and seals keys and tokens: back it up"],
+  ["SERVICE_NAME", "Tollgate", "name of the service in texts"],
+  ["KEY_PREFIX", "svc", "first part of API keys: letters and digits"],
   ["LOG_LEVEL", "info", "trace, debug, info, warning, error, fatal or none; logs go to stderr"],
   ["SANDBOX_PAYMENTS", "on", "off: a sandbox without a payment processor"],
   ["SANDBOX_DECISIONS", "on", "off: a sandbox without a decision model"],
-  ["NO_COLOR", "", "set to anything: no colors; nor are there any where the output is not a terminal"]
+  ["NO_COLOR", "", "any value turns colors off; only terminals get colors"]
 ]
 
 const logLevels = {
@@ -96,7 +93,7 @@ const logLevels = {
   none: LogLevel.None
 } as const
 
-/** An entry that must be read as something; `rule` says what, and the message names the entry. */
+/** Reads a variable. If `parse` fails, the message names the variable and the rule. */
 const read = <A>(
   name: string,
   preset: string,
@@ -143,7 +140,7 @@ export const environment: Config.Config<EnvironmentFacts> = Config.all({
   node: optional(Config.nonEmptyString("NODE_NAME")),
   connections,
   service_name: optional(Config.nonEmptyString("SERVICE_NAME")),
-  // Keys are told apart by their dashes, so a prefix has none.
+  // A key's parts are separated by dashes, so the prefix has none.
   key_prefix: read("KEY_PREFIX", "svc", "letters and digits", (text) => /^[A-Za-z0-9]+$/.exec(text)?.[0]),
   log_level: read("LOG_LEVEL", "info", `one of ${Object.keys(logLevels).join(", ")}`, logLevelOf),
   payments: onOrOff("SANDBOX_PAYMENTS"),
@@ -162,7 +159,7 @@ export const environment: Config.Config<EnvironmentFacts> = Config.all({
   )
 )
 
-/** The words of a configuration error, entry by entry. */
+/** The text of a configuration error, one line per variable. */
 export const describe = (error: ConfigError.ConfigError): string => {
   switch (error._op) {
     case "And":
@@ -173,5 +170,5 @@ export const describe = (error: ConfigError.ConfigError): string => {
   }
 }
 
-/** A host as it stands in an address. */
+/** A host as part of a URL. */
 export const hostOf = (host: string): string => (host.includes(":") ? `[${host}]` : host)

@@ -2,9 +2,9 @@
  * The secret of a deployment: from the environment, or from a file in the data folder that the first start makes.
  *
  * Where the specification is silent:
- * - A secret that is not given is made at the first start and kept in `DATA_DIR/secret`. A database that was used with another secret is
- *   not served, and no new one is made for it. `reseal` deletes API keys, sign-ins, codes and signing keys, revokes open invitations and
- *   gives up letters that wait; pending transfers stay, without their links. Each room says what becomes of what it protects (`Ending`).
+ * - Without `TOLLGATE_SECRET`, the first start makes a secret and keeps it in `DATA_DIR/secret`. A database that was used with another secret is not
+ *   served, and no new secret is made for it. `reseal` deletes API keys, sign-ins, codes and signing keys, revokes open invitations and gives up
+ *   waiting letters. Pending transfers stay, without their links. Each room defines what happens to its own rows (`Ending`).
  */
 import { Effect, Layer, Option, Redacted } from "effect"
 import { randomBytes } from "node:crypto"
@@ -16,10 +16,7 @@ import type { EnvironmentFacts } from "./Environment.ts"
 import { ConfigProblem } from "../kernel/Setting.ts"
 import * as Opening from "../storage/sqlite/Opening.ts"
 
-/**
- * From the environment, or from a file in the data folder that the first start makes. One that does not open what the database holds
- * is refused, and none is made for a database that was used with another.
- */
+/** Refuses a secret that does not open the database's sealed values. Makes one only for a database that never had one. */
 export const layer = (environment: EnvironmentFacts) =>
   Layer.unwrapEffect(
     Effect.gen(function* () {
@@ -44,7 +41,7 @@ export const layer = (environment: EnvironmentFacts) =>
 
 const secretFile = ({ data_dir }: EnvironmentFacts): string => join(data_dir, "secret")
 
-/** The secret that there is, in the ways in which its text can be read, the likeliest first; `undefined` where there is none. */
+/** The existing secret, read as hex and as plain text, likeliest first; `undefined` if there is none. */
 const readSecret = (
   environment: EnvironmentFacts
 ): Effect.Effect<readonly [Uint8Array, ...Array<Uint8Array>] | undefined, ConfigProblem> =>
@@ -54,7 +51,7 @@ const readSecret = (
     if (text === undefined) return undefined
     const plain = Buffer.byteLength(text) >= 32 ? [Buffer.from(text, "utf8")] : []
     const hex = /^([0-9a-f]{2}){32,}$/i.test(text) ? [Buffer.from(text, "hex")] : []
-    // It may have been moved from the file to the environment, or back.
+    // The text may have been moved from the file to the environment, or back.
     const [first, ...others] = secret === undefined ? [...hex, ...plain] : [...plain, ...hex]
     if (first !== undefined) return [first, ...others] as const
     return yield* new ConfigProblem({
@@ -74,7 +71,7 @@ const storedText = (environment: EnvironmentFacts): Effect.Effect<string | undef
         : new ConfigProblem({ message: Opening.wordsOf(secretFile(environment), error) })
   }).pipe(Effect.catchAll((problem) => problem ?? Effect.succeed(undefined)))
 
-/** A new secret in its file. Of two processes that make one at once both get the same; one that is killed leaves it whole or not at all. */
+/** Makes a secret file. Two processes that do so at once get the same secret; a crash leaves a complete file or none. */
 const makeSecret = (environment: EnvironmentFacts): Effect.Effect<Uint8Array, ConfigProblem> =>
   Effect.try({
     try: () => {
@@ -84,7 +81,7 @@ const makeSecret = (environment: EnvironmentFacts): Effect.Effect<Uint8Array, Co
         writeFileSync(fresh, randomBytes(32).toString("hex"), { flag: "wx", mode: 0o600, flush: true })
         linkSync(fresh, path)
       } catch {
-        // It is there already; or there are no links on this file system.
+        // The file exists already, or the file system has no links.
         if (!existsSync(path)) renameSync(fresh, path)
       } finally {
         rmSync(fresh, { force: true })
@@ -94,7 +91,7 @@ const makeSecret = (environment: EnvironmentFacts): Effect.Effect<Uint8Array, Co
     catch: (error) => new ConfigProblem({ message: Opening.wordsOf(secretFile(environment), error) })
   })
 
-/** Whether what the database holds can be opened; a database that holds nothing sealed needs no certain secret. */
+/** Whether the secret opens the database's sealed values. True if it has none. */
 export const fits = (environment: EnvironmentFacts) =>
   Effect.gen(function* () {
     const sealed = yield* sealedSample

@@ -1,22 +1,21 @@
-/** What is asked of V8. `main` imports this first, so that it holds for everything that comes after. */
+/** V8 flags. `main` imports this file first, so that the flags apply to all other code. */
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 
-// What V8 sees live on while the service starts it would allocate among the long-lived from then on, and whatever such an object
-// points to is kept until the next full collection: of every call a tenth stayed, which cost a tenth of the throughput or more.
+// Objects that survive the start would teach V8 to allocate their kind in the old generation, where everything that they point to stays until
+// the next full collection. A tenth of each call's objects stayed, which cost at least a tenth of the throughput.
 setFlagsFromString("--no-allocation-site-pretenuring")
 
-// From little room for what is young to all that it may have in one step: by doubling it takes a busy service half a minute after each
-// rest, and a collection for every megabyte until then.
+// Grow the young generation to its limit in one step. Doubling it takes a busy service half a minute after each rest, with a collection per
+// megabyte until then.
 setFlagsFromString("--semi-space-growth-factor=32")
 
-/** The first collection drops what starting has left behind; the second finds the service at rest. */
+/** Milliseconds after the start. The first collection frees the start's garbage; the second finds the service at rest. */
 const atRestAfter = [5_000, 12_000]
 
 /**
- * Gives back what starting up has left behind, some 50 MB: by itself a service at rest has no reason to collect anything. Twice, since
- * V8 gives back the room for what is young only where less than a megabyte a second was allocated since it last collected. Newer
- * versions of V8 keep that room for themselves, 64 MB of it, unless it is the last resort.
+ * Frees the start's garbage, some 50 MB, because an idle service never collects. It collects twice: V8 shrinks the young generation only if less
+ * than a megabyte per second was allocated since the last collection. Newer versions of V8 keep its 64 MB unless the collection is a last resort.
  */
 export const collectSoon = (): void => {
   for (const after of atRestAfter) {

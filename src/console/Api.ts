@@ -16,7 +16,7 @@ const Providers = Schema.Struct({
   service_name: Schema.String,
   /** Those that the deployment is configured for. A sign-in begins at `/console/sign-in/{id}`. */
   providers: Schema.Array(Schema.Struct({ id: Provider, name: Schema.String })),
-  /** Whether these are a sandbox's, which sign in whoever `login_hint` names. */
+  /** Whether this is a sandbox, which signs in the person named by `login_hint`. */
   sandbox: Schema.Boolean
 }).annotations({ identifier: "ConsoleProviders" })
 

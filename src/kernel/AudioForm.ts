@@ -8,10 +8,13 @@ export const bytesASecond = 1_000
 
 const tagHead = 10
 
-/** How many bytes an ID3 tag takes at the beginning of a file; 0 where there is none. Readers of audio look behind it. */
+/** The length of an ID3 tag at the beginning of a file; 0 if there is none that all decoders skip. */
 export const tagBytesOf = (head: Buffer): number => {
   if (head.length < tagHead || head.toString("latin1", 0, 3) !== "ID3") return 0
-  const size = [6, 7, 8, 9].reduce((sum, at) => sum * 128 + (head[at]! & 0x7f), 0)
+  const sizes = head.subarray(6, tagHead)
+  // Decoders differ in how they read a size that breaks the rule of seven bits a byte.
+  if (sizes.some((byte) => byte > 0x7f)) return 0
+  const size = sizes.reduce((sum, byte) => sum * 128 + byte, 0)
   return tagHead + size
 }
 
@@ -27,7 +30,7 @@ export const isMp3 = (head: Buffer): boolean => {
 export const isWave = (head: Buffer): boolean =>
   head.toString("latin1", 0, 4) === "RIFF" && head.toString("latin1", 8, 12) === "WAVE"
 
-/** Samples as they are, with and without a decimal point, or a byte each. */
+/** Raw samples: floating point, integer, or a byte each. */
 const plainFormats: ReadonlySet<number> = new Set([1, 3, 6, 7])
 const extensible = 0xfffe
 

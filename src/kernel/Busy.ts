@@ -8,5 +8,8 @@ export class Busy extends Problem<Busy>()("Busy", {
   code: "busy"
 }) {}
 
+/** The message of a call that was charged, but whose answer found no room. */
+export const noRoomForAnswer = "the answer found no room among other large answers; it was charged all the same"
+
 /** Seconds after which a request that found no room may be sent again. */
 export const busyFor = 5

@@ -1,6 +1,6 @@
 /**
- * Numbers of JSON that have more digits than a double holds. Where such a number stands in a value it is a `Decimal`, and `write`
- * puts its digits into the text as they are, which `JSON.stringify` has no way to do.
+ * Numbers of JSON that have more digits than a double holds. In a value, such a number is a `Decimal`, and `write` puts its digits into the
+ * text unchanged, for which `JSON.stringify` has no way.
  */
 
 /** A number by its literal: `999999998.999999812`. */
@@ -17,7 +17,7 @@ export class Decimal {
   }
 }
 
-/** What `JSON.stringify` makes of a decimal is a text that begins with this. Nobody knows it, so no other text does. */
+/** `JSON.stringify` turns a decimal into a text with this prefix. It is secret, so no other text begins with it. */
 export const mark = `${globalThis.crypto.randomUUID()}:`
 
 const marked = new RegExp(`"${mark}(-?[0-9.]+)"`, "g")

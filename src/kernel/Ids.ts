@@ -1,9 +1,9 @@
 /**
- * Identifiers: opaque strings, prefixed by kind, sortable by creation time. `acc_` + 10 characters of time (ms) + 12
- * random ones, in Crockford's base 32. They name things and are no secrets.
+ * Identifiers: opaque strings, prefixed by kind, sortable by creation time. `acc_` + 10 characters of time (ms) + 12 random ones, in
+ * Crockford's base 32. They name things and are no secrets.
  *
  * Where the specification is silent:
- * - A billing account's id is its tenant's with `bil_` for `ten_`: there is exactly one for each, and nobody need look it up.
+ * - A billing account's id is its tenant's with `bil_` for `ten_`: there is exactly one for each, so no lookup is needed.
  */
 import { Clock, Effect, Schema } from "effect"
 import { at } from "./IdText.ts"

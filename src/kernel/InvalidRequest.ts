@@ -1,4 +1,4 @@
-/** The refusal of a request of which a field breaks a rule, whatever its domain. */
+/** The refusal of a request whose field breaks a rule, in any domain. */
 import { ParseResult, Schema } from "effect"
 import { Problem } from "./Problem.ts"
 
@@ -7,7 +7,7 @@ const lengthMax = 200
 
 const shortened = (text: string): string => (text.length > lengthMax ? `${text.slice(0, lengthMax)}...` : text)
 
-/** What the schema of an object is called in the program says nothing to a caller. The body itself is always an object. */
+/** The schema's name in the program means nothing to a caller. The body itself is always an object. */
 const ruleOf = ({ message, path }: Pick<ParseResult.ArrayFormatterIssue, "path" | "message">): string =>
   message.replace(
     path.length === 0

@@ -1,7 +1,7 @@
 /** JSON as bytes, looked at without being parsed. */
 
-const quote = 0x22
-const backslash = 0x5c
+export const quote = 0x22
+export const backslash = 0x5c
 const walked = 64
 
 /** Where the string ends that begins at `from`: a short one is walked through, a long one passed over at the speed of memory. */
@@ -22,10 +22,10 @@ export const endOfString = (bytes: Buffer, from: number): number => {
   return bytes.length
 }
 
-/** The value of a member, as it is written. */
+/** The text of a member's value. */
 export interface Written {
   readonly bytes: Buffer
-  /** How many members the objects in it have, each counted as often as it is written. */
+  /** The number of members in its objects, repeated names included. */
   readonly members: number
 }
 

@@ -7,7 +7,7 @@
 import { Cause, Context, Duration, Effect, Layer, Option, Queue } from "effect"
 import type { Scope } from "effect"
 
-/** What a loop reports. Times are left to the listener. */
+/** The report of a loop. Times are left to the listener. */
 export type LoopEvent =
   | { readonly _tag: "Began" }
   /** The turn is over. `pause_ms` is how long the loop waits now; `undefined`: until it is woken. */
@@ -105,7 +105,7 @@ export const fork = (job: Job): Effect.Effect<void, never, Scope.Scope> =>
             observe(name, { _tag: "Ended" })
             behind = true
             if (waker === undefined) return leadership.gained
-            // At once too: what woke it here last may be what nobody has done.
+            // At once too: the last wake-up here may be unhandled.
             const passOn = leadership
               .wakeLeader(name)
               .pipe(Effect.zipRight(Effect.sleep(wakePause)), Effect.zipRight(woken), Effect.forever)
@@ -137,7 +137,7 @@ export const fork = (job: Job): Effect.Effect<void, never, Scope.Scope> =>
       yield* Effect.logError(`a turn of the loop failed, it is tried again in ${pause / 1_000} s`, exit.cause).pipe(
         Effect.annotateLogs("loop", name)
       )
-      // Not woken earlier: what fails must not be tried as fast as it is asked for.
+      // Not woken earlier: a failing turn must not be retried at the rate of the wake-ups.
       return yield* Effect.sleep(pause)
     })
 

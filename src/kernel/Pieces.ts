@@ -1,6 +1,6 @@
 /**
- * Long work on the thread that serves, in pieces: whoever waits for something else waits for one piece at the most, and has as much time as
- * the pieces take, if they need it.
+ * Long work on the serving thread, in pieces: other work waits for one piece at most, and gets as much time as the pieces take, if it needs
+ * it.
  */
 import { Effect } from "effect"
 
@@ -48,8 +48,8 @@ let owed = 0
 /** Shorter pieces are taken together, with one look at the sockets between them: no rest is shorter than a millisecond. */
 const owedLeast = 4
 /**
- * No piece works for longer. One that took longer has waited, for a disk or in a process that was stopped, and the others with it: nobody
- * needs as much time after it.
+ * No piece works for longer. A longer piece has waited, for a disk or in a stopped process, and the others with it: no extra pause is
+ * needed after it.
  */
 const owedMost = 250
 /** How much of what is owed the others have in any case, to be asked whether they need more. */

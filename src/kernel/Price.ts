@@ -17,7 +17,7 @@ export interface Line {
   readonly price: UnitPrice
 }
 
-/** What the lines cost together. */
+/** The total price of the lines. */
 export const charge = (lines: ReadonlyArray<Line>): Nano => {
   let atto = 0n
   for (const { price, units } of lines) atto += BigInt(units) * price

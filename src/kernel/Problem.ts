@@ -24,7 +24,7 @@ export interface ProblemBody {
   readonly details?: { readonly [key: string]: unknown }
 }
 
-/** What an instance may say beyond its fields. */
+/** Optional members of an instance beyond its fields. */
 export interface ProblemWords {
   /** Replaces the class's text. */
   readonly message?: string
@@ -59,7 +59,7 @@ export interface ProblemClass<Self, Tag extends string, Fields extends Schema.St
   readonly declared: Declared<Fields>
 }
 
-/** What all instances have in common. */
+/** The common part of all instances. */
 export interface Declared<Fields extends Schema.Struct.Fields> {
   readonly status: number
   readonly error: string
@@ -144,7 +144,7 @@ export const Problem =
     interface Instance extends ProblemInstance<Tag> {
       readonly message: string
     }
-    // What it is made of is held by the types; a refusal that could fail to be made would be a defect instead.
+    // The types hold its parts; a refusal that could fail to be made would be a defect instead.
     // @effect-diagnostics-next-line classSelfMismatch:off -- the class that is declared by this one is what it is an instance of
     class Base extends Schema.TaggedError<Instance>(`tollgate/${tag}`)(tag, data) {
       // @effect-diagnostics-next-line overriddenSchemaConstructor:off -- the text that it declares is its own where none is given

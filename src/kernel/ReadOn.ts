@@ -40,7 +40,7 @@ export type ReadsOn = ToItsEnd | boolean
 /** Stands beside who interrupted, where the work had not been started. */
 const notStarted = FiberId.runtime(-1, 0)
 
-/** Whether a call was interrupted before its work was started: nobody outside was asked. */
+/** Whether a call was interrupted before its work started: no upstream was asked. */
 export const isNotStarted = (cause: Cause.Cause<unknown>): boolean => HashSet.has(Cause.interruptors(cause), notStarted)
 
 /** One piece of work outside: what came of it, who waits for that, and how to end it early. */
@@ -63,7 +63,7 @@ export class Work<A, E> {
     if (this.aborted) stop()
   }
 
-  /** What came of it; the first outcome stays. */
+  /** Its outcome; the first one stays. */
   end(outcome: Effect.Effect<A, E>): void {
     if (this.outcome !== undefined) return
     this.outcome = outcome
@@ -118,7 +118,7 @@ export class Work<A, E> {
     const { reads_on } = this
     if (this.stop === undefined || reads_on === false) {
       const started = this.stop !== undefined
-      // What has not been started, such as a request whose connection is still being made, is not started any more.
+      // Work that has not started, such as a request whose connection is still being made, is cancelled.
       this.abort()
       return Effect.failCause(started ? cause : Cause.parallel(cause, Cause.interrupt(notStarted)))
     }

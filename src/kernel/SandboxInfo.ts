@@ -1,4 +1,4 @@
-/** Where the sandbox's outside world is, for whoever steers it. Absent in every other deployment. */
+/** The address of the sandbox's outside world, for its controllers. Absent in every other deployment. */
 import { Context, Schema } from "effect"
 
 export const SandboxInfo = Schema.Struct({
@@ -12,7 +12,7 @@ export const SandboxInfo = Schema.Struct({
 }).annotations({ identifier: "SandboxInfo" })
 export interface SandboxInfo extends Schema.Schema.Type<typeof SandboxInfo> {}
 
-/** A lever, for whoever looks for it: what `GET {control}` lists. */
+/** A lever, as listed by `GET {control}`. */
 export interface LeverNote {
   readonly method: string
   readonly url: string

@@ -1,11 +1,11 @@
-/** What the deployment calls itself: `service_name` and `public_url` in the configuration file, and the prefix of its API keys. */
+/** The deployment's name for itself: `service_name` and `public_url` in the configuration file, and the prefix of its API keys. */
 import { Context, Layer, Schema } from "effect"
 import { Address, NonEmpty } from "./Setting.ts"
 
 export interface ServiceFacts {
   /** As texts name it. */
   readonly service_name: string
-  /** What API keys begin with: letters and digits. */
+  /** The prefix of API keys: letters and digits. */
   readonly key_prefix: string
   /** Where people reach the service, without a slash at its end: links in mails begin with it, and tokens name it as their issuer. */
   readonly public_url: string

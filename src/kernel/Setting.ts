@@ -1,12 +1,12 @@
 /**
- * What the settings of a deployment are written in: the values of a configuration file with the rule that each must keep, secrets
- * that stand in the environment, and the problem that says what is wrong. Each room has its part of the file in its `Settings.ts`.
+ * The building blocks of a deployment's settings: the values of a configuration file with the rule of each, secrets from the environment,
+ * and the problem that describes a fault. Each room has its part of the file in its `Settings.ts`.
  */
 import { Config, Effect, ParseResult, Schema } from "effect"
 import type { Redacted } from "effect"
 import { fromDecimal } from "./Money.ts"
 
-/** What is wrong with the configuration, in words for whoever starts the service. */
+/** The fault of the configuration, in words for the operator. */
 export class ConfigProblem extends Schema.TaggedError<ConfigProblem>()("ConfigProblem", { message: Schema.String }) {}
 
 export const NonEmpty = Schema.NonEmptyString.annotations({

@@ -1,4 +1,4 @@
-/** Texts of requests that are stored: they come back as they came, whichever engine keeps the books. */
+/** Texts of requests that are stored: they are read back unchanged, on either engine. */
 import { Schema } from "effect"
 
 /** PostgreSQL holds no U+0000 in a text, and no engine half of a surrogate pair. */

@@ -1,4 +1,4 @@
-/** The one route that only a sandbox has. */
+/** The sandbox's own route. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { RouteNotFound } from "../http/contract/Problems.ts"
 import { SandboxInfo } from "../kernel/SandboxInfo.ts"
@@ -7,5 +7,5 @@ export class SandboxApi extends HttpApiGroup.make("sandbox").add(
   HttpApiEndpoint.get("info", "/v1/sandbox")
     .addSuccess(SandboxInfo)
     .addError(RouteNotFound)
-    .annotate(OpenApi.Summary, "Where the sandbox's issuer and levers are; 404 in every other deployment")
+    .annotate(OpenApi.Summary, "Addresses of the sandbox's issuer and levers; 404 in every other deployment")
 ) {}

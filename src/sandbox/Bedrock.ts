@@ -1,19 +1,19 @@
 /**
- * The sandbox's vendor of models in the protocol of Bedrock's Converse, whose streams are frames. It says what `Words` says, thinks where
- * the request lets it, and has a cache: text up to the last cache point of a prompt is written to it once, and read from then on.
+ * A model vendor with the protocol of Bedrock's Converse, whose streams are binary frames. It replies by `Echo`, and thinks if the request allows
+ * it. Its prompt cache stores the text up to the last cache point on first use and reads it afterwards.
  */
 import { EventStreamCodec } from "@smithy/core/event-streams"
 import { Effect } from "effect"
 import { contextLength } from "./Chat.ts"
-import { isBody, json, listOf, objectOf, Refusal } from "./Outside.ts"
+import { isBody, json, jsonBody, listOf, objectOf, Refusal } from "./Outside.ts"
 import type { Answer, Body, Make, Received } from "./Outside.ts"
-import { cache, countWords, cut, idOf, speechOf } from "./Words.ts"
-import type { Cached, Part, Speech } from "./Words.ts"
+import { promptCache, countWords, cut, idOf, replyTo } from "./Echo.ts"
+import type { CacheUse, Part, Reply } from "./Echo.ts"
 
 const mount = "/bedrock"
 
 export const make: Make = ({ origin }) => {
-  const cached = cache()
+  const cached = promptCache()
   const ask = (streams: boolean) => (received: Received) => converse(bodyOf(received), cached, streams)
   return Effect.succeed({
     service: "bedrock",
@@ -27,7 +27,7 @@ export const make: Make = ({ origin }) => {
         {
           id: "sandbox-bedrock",
           name: "Sandbox Bedrock",
-          description: "Repeats what it is told, in Bedrock's protocol",
+          description: "Repeats the prompt, in Bedrock's protocol",
           owned_by: "sandbox",
           context_length: contextLength,
           max_output_tokens: 4096,
@@ -44,7 +44,7 @@ export const make: Make = ({ origin }) => {
   })
 }
 
-// ---- what is asked --------------------------------------------------------------------------------------------------------------
+// ---- the request --------------------------------------------------------------------------------------------------------------
 
 const refuse = (status: number, type: string, message: string): Refusal =>
   new Refusal(json(status, { message }, { "x-amzn-errortype": type }))
@@ -54,18 +54,12 @@ const wrong = (message: string): Refusal => refuse(400, "ValidationException", m
 const bodyOf = ({ body, headers }: Received): Body => {
   if (!/^(?:bearer|AWS4-HMAC-SHA256) +\S/i.test(headers.authorization ?? ""))
     throw refuse(403, "AccessDeniedException", "Missing Authentication Token")
-  let parsed: unknown
-  try {
-    parsed = JSON.parse(body.toString())
-  } catch {
-    throw wrong("The request body is not valid JSON.")
-  }
-  if (!isBody(parsed)) throw wrong("The request body must be a JSON object.")
+  const parsed = jsonBody(body, wrong, "The request body is not valid JSON.", "The request body must be a JSON object.")
   if (listOf(parsed.messages).length === 0) throw wrong("A conversation must start with a user message.")
   return parsed
 }
 
-/** The text of a block, results of tools included; an image is a word. */
+/** The text of a block, including tool results. An image counts as one word. */
 const textOf = (block: unknown): string => {
   const { document, image, text, toolResult } = objectOf(block)
   if (isBody(toolResult)) return listOf(toolResult.content).map(textOf).join(" ")
@@ -74,10 +68,10 @@ const textOf = (block: unknown): string => {
 }
 
 interface Prompt {
-  /** What it is to repeat: the last thing that was said to it. */
+  /** The last message: the text to repeat. */
   readonly said: string
   readonly words: number
-  /** What is to be cached. */
+  /** The text to cache. */
   readonly marked: string
 }
 
@@ -96,13 +90,13 @@ const promptOf = ({ messages, system, toolConfig }: Body): Prompt => {
 const namesOf = (toolConfig: unknown): ReadonlySet<string> =>
   new Set(listOf(objectOf(toolConfig).tools).map((tool) => String(objectOf(objectOf(tool).toolSpec).name)))
 
-// ---- what is answered -----------------------------------------------------------------------------------------------------------
+// ---- the answer -----------------------------------------------------------------------------------------------------------
 
-const converse = (body: Body, cached: (text: string) => Cached, streams: boolean): Answer => {
+const converse = (body: Body, cached: (text: string) => CacheUse, streams: boolean): Answer => {
   const { maxTokens } = objectOf(body.inferenceConfig)
   const thinking = objectOf(objectOf(body.additionalModelRequestFields).thinking)
   const { marked, said, words } = promptOf(body)
-  const speech = speechOf(said, {
+  const speech = replyTo(said, {
     limit: typeof maxTokens === "number" ? maxTokens : undefined,
     tools: namesOf(body.toolConfig),
     thinks: thinking.type !== undefined && thinking.type !== "disabled"
@@ -154,7 +148,7 @@ const codec = new EventStreamCodec(
   (text) => Buffer.from(text, "utf8")
 )
 
-/** A frame of an event; of an exception where its name says so. */
+/** A frame of an event, or of an exception if its name ends so. */
 export const frame = (name: string, data: object): Uint8Array => {
   const type = name.endsWith("Exception") ? "exception" : "event"
   const text = (value: string) => ({ type: "string", value }) as const
@@ -168,7 +162,7 @@ export const frame = (name: string, data: object): Uint8Array => {
   })
 }
 
-function* frames({ end, parts }: Speech, usage: object): Generator<Uint8Array> {
+function* frames({ end, parts }: Reply, usage: object): Generator<Uint8Array> {
   yield frame("messageStart", { role: "assistant" })
   for (const [contentBlockIndex, part] of parts.entries()) {
     if (part.type === "call") {
@@ -182,7 +176,7 @@ function* frames({ end, parts }: Speech, usage: object): Generator<Uint8Array> {
   yield frame("metadata", { usage, metrics: { latencyMs: 1 } })
 }
 
-const streamed = (speech: Speech, usage: object): Answer => ({
+const streamed = (speech: Reply, usage: object): Answer => ({
   status: 200,
   headers: { "content-type": "application/vnd.amazon.eventstream", "x-amzn-requestid": idOf("req") },
   pieces: frames(speech, usage),

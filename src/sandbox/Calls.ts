@@ -1,11 +1,11 @@
-/** The calls that the outside world received, the latest of them. Noting one is cheap; reading them need not be. */
+/** The latest calls that the outside world received. Noting a call is cheap. */
 import type { ServiceName } from "./Outside.ts"
 
-/** How many are kept. */
+/** The most calls that are kept. */
 export const callsMax = 10_000
-/** How much of one body is kept: what is longer is shown as a text that breaks off. */
+/** The most bytes kept of one body. A longer body is shown as a truncated text. */
 export const bodyBytesMax = 1024 * 1024
-/** How much of all bodies together: the oldest calls go first. */
+/** The most bytes kept of all bodies. The oldest calls are dropped first. */
 export const bytesMax = 64 * 1024 * 1024
 
 export interface Call {
@@ -20,18 +20,18 @@ export interface Calls {
   readonly note: (service: ServiceName, path: string, body: Buffer) => Call
   /** A JSON array, newest first. */
   readonly list: (service: ServiceName | undefined, limit: number) => string
-  /** Answers how many there were. */
+  /** Answers the number of calls forgotten. */
   readonly clear: () => number
 }
 
 export const make = (): Calls => {
-  // A ring: call number i is at i modulo its length, and `first` to `next` are there.
+  // A ring buffer: call i is at index i modulo its length. It holds calls `first` up to `next`.
   const ring: Array<Call | undefined> = Array.from({ length: callsMax })
   let first = 0
   let next = 0
   let bytes = 0
 
-  /** Forgets the oldest until at most `count` are left, of at most `size` bytes. */
+  /** Drops the oldest calls until at most `count` calls of `size` bytes are left. */
   const shrink = (count: number, size: number) => {
     for (; next - first > count || bytes > size; first++) {
       bytes -= ring[first % callsMax]?.body.length ?? 0
@@ -41,7 +41,7 @@ export const make = (): Calls => {
 
   return {
     note: (service, path, body) => {
-      // A copy, since a part of it would keep the whole alive.
+      // A copy: a view would keep the whole buffer alive.
       const kept = body.length > bodyBytesMax ? Buffer.from(body.subarray(0, bodyBytesMax)) : body
       const call: Call = { service, path, body: kept, aborted: false }
       shrink(callsMax - 1, bytesMax - kept.length)
@@ -69,7 +69,7 @@ export const make = (): Calls => {
 const show = ({ aborted, body, path, service }: Call): string =>
   `{"service":"${service}","path":${JSON.stringify(path)},"body":${bodyOf(body)},"aborted":${aborted}}`
 
-/** A JSON body as it came, digit by digit; any other as a text. */
+/** A JSON body unchanged, with all digits; any other body as a JSON string. */
 const bodyOf = (body: Buffer): string => {
   if (body.length === 0) return "null"
   const text = body.toString()

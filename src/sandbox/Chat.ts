@@ -1,21 +1,21 @@
 /**
- * A vendor of chat and text completions with the usual wire format. Its models repeat what they are told and call a tool that they are told
- * to call (`Words`). A token is a word between whitespace, so that everything about an answer and its price is known beforehand.
+ * A vendor of chat and text completions with OpenAI's wire format. Its models repeat the prompt and call tools on request (`Echo`). A token is a
+ * word between whitespace, so tests know each answer and its price in advance.
  */
 import { Effect } from "effect"
-import { isBody, json, Refusal } from "./Outside.ts"
+import { isBody, json, jsonBody, Refusal } from "./Outside.ts"
 import type { Answer, Body, Make, Received, Route } from "./Outside.ts"
-import { countWords, cut, idOf, repeat, speechOf } from "./Words.ts"
-import type { Part, Repetition, Speech } from "./Words.ts"
+import { countWords, cut, idOf, repeat, replyTo } from "./Echo.ts"
+import type { Part, Repetition, Reply } from "./Echo.ts"
 
-/** Where the vendor speaks every protocol (`Messages`, `Responses`). */
+/** The address where the vendor also speaks `Messages` and `Responses`. */
 export const newerMount = "/chat-a/v1"
 const newerProtocols = ["chat", "text", "messages", "responses"]
 
-/** Two addresses of the same vendor. */
+/** Two addresses of one vendor. */
 const upstreams = { "sandbox-a": newerMount, "sandbox-b": "/chat-b/v1" } as const
 
-/** The most words that a prompt may have. */
+/** The most words of a prompt. */
 export const contextLength = 128_000
 
 interface ModelOffer {
@@ -23,7 +23,7 @@ interface ModelOffer {
   readonly name: string
   readonly description: string
   readonly price: { readonly prompt_usd_per_million: string; readonly completion_usd_per_million: string }
-  /** Both names occur, as they do among vendors. */
+  /** Vendors use both names. */
   readonly limit_field: "max_tokens" | "max_completion_tokens"
   readonly upstreams: ReadonlyArray<{
     readonly upstream: keyof typeof upstreams
@@ -36,7 +36,7 @@ const models: ReadonlyArray<ModelOffer> = [
   {
     id: "sandbox-small",
     name: "Sandbox Small",
-    description: "Repeats what it is told, for little",
+    description: "Repeats the prompt, at a low price",
     price: { prompt_usd_per_million: "0.15", completion_usd_per_million: "0.60" },
     limit_field: "max_tokens",
     upstreams: [{ upstream: "sandbox-a" }]
@@ -44,16 +44,16 @@ const models: ReadonlyArray<ModelOffer> = [
   {
     id: "sandbox-large",
     name: "Sandbox Large",
-    description: "Repeats what it is told, for more",
+    description: "Repeats the prompt, at a higher price",
     price: { prompt_usd_per_million: "3", completion_usd_per_million: "15" },
     limit_field: "max_completion_tokens",
-    // For the operator's view of costs.
+    // Shown in the operator's view of costs.
     upstreams: [{ upstream: "sandbox-a", cost: { prompt_usd_per_million: "2.4", completion_usd_per_million: "12" } }]
   },
   {
     id: "sandbox-fraction",
     name: "Sandbox Fraction",
-    description: "Repeats what it is told, at a price finer than a nano-USD a token",
+    description: "Repeats the prompt, at a price finer than a nano-USD per token",
     price: { prompt_usd_per_million: "0.0375", completion_usd_per_million: "0.15" },
     limit_field: "max_tokens",
     upstreams: [{ upstream: "sandbox-a" }]
@@ -61,7 +61,7 @@ const models: ReadonlyArray<ModelOffer> = [
   {
     id: "sandbox-failover",
     name: "Sandbox Failover",
-    description: "As the small one, from two upstreams",
+    description: "Like the small one, with two upstreams",
     price: { prompt_usd_per_million: "0.15", completion_usd_per_million: "0.60" },
     limit_field: "max_tokens",
     upstreams: [{ upstream: "sandbox-a" }, { upstream: "sandbox-b", limit_field: "max_completion_tokens" }]
@@ -104,7 +104,7 @@ export const make: Make = ({ clock, origin }) => {
   })
 }
 
-// ---- what is asked ------------------------------------------------------------------------------------------------------------
+// ---- the request ------------------------------------------------------------------------------------------------------------
 
 const refuse = (status: number, message: string, param: string | null = null, code: string | null = null): Refusal =>
   new Refusal(json(status, { error: { message, type: "invalid_request_error", param, code } }))
@@ -117,13 +117,12 @@ const authorize = ({ headers: { authorization } }: Received): void => {
 
 const bodyOf = (received: Received): Body => {
   authorize(received)
-  let body: unknown
-  try {
-    body = JSON.parse(received.body.toString())
-  } catch {
-    throw refuse(400, "We could not parse the JSON body of your request.")
-  }
-  if (!isBody(body)) throw refuse(400, "The body of your request must be a JSON object.")
+  const body = jsonBody(
+    received.body,
+    (message) => refuse(400, message),
+    "We could not parse the JSON body of your request.",
+    "The body of your request must be a JSON object."
+  )
   return body
 }
 
@@ -141,7 +140,7 @@ const wholeOf = (body: Body, name: string, least: number, most: number): number 
 
 const tokensLimit = 1_000_000_000
 
-/** How many answers to each prompt. */
+/** The number of answers to each prompt. */
 const choicesOf = (body: Body): number => wholeOf(body, "n", 1, 128) ?? 1
 
 const includesUsage = ({ stream_options }: Body): boolean =>
@@ -166,7 +165,7 @@ const textOf = (content: unknown): string => {
     .join("\n")
 }
 
-// ---- what is answered ---------------------------------------------------------------------------------------------------------
+// ---- the answer ---------------------------------------------------------------------------------------------------------
 
 const usageOf = (prompt_tokens: number, completion_tokens: number) => ({
   prompt_tokens,
@@ -183,10 +182,10 @@ const eventStream = (pieces: Iterable<string>, first: number): Answer => ({
   first
 })
 
-/** How many events a stream that breaks midway sends: never the one that finishes. */
+/** The number of events that a stream sends before it breaks: never the last one. */
 const firstOf = (opening: number, words: number): number => Math.min(3, opening + words)
 
-/** What one prompt is answered with, under its index and those that follow; and how it reads as an event of a stream. */
+/** The fields that all events of one stream share. */
 interface Wire {
   readonly head: { readonly id: string; readonly created: number; readonly model: string }
   readonly object: string
@@ -219,7 +218,7 @@ const chat = (body: Body, created: number): Answer => {
   withinContext(prompt_tokens, "messages")
   const n = choicesOf(body)
   const limit = wholeOf(body, "max_completion_tokens", 1, tokensLimit) ?? wholeOf(body, "max_tokens", 1, tokensLimit)
-  const speech = speechOf(said, { limit, tools: namesOf(body), thinks: false })
+  const speech = replyTo(said, { limit, tools: namesOf(body), thinks: false })
   const { words } = speech
 
   const head = { id: idOf("chatcmpl"), created, model }
@@ -234,7 +233,7 @@ const chat = (body: Body, created: number): Answer => {
   return eventStream(events(wire, chatDeltas(speech, n)), firstOf(n, words * n))
 }
 
-/** The names of the functions that may be called. */
+/** Names of the functions in the request. */
 const namesOf = ({ tools }: Body): ReadonlySet<string> =>
   new Set(
     Array.isArray(tools)
@@ -248,11 +247,11 @@ const reasons = { stop: "stop", length: "length", tools: "tool_calls" } as const
 
 type Call = Extract<Part, { readonly type: "call" }>
 const isCall = (part: Part): part is Call => part.type === "call"
-const saidIn = ({ parts }: Speech): string => parts.map((part) => (isCall(part) ? "" : part.text)).join("")
+const saidIn = ({ parts }: Reply): string => parts.map((part) => (isCall(part) ? "" : part.text)).join("")
 
 const callOf = ({ id, input, name }: Call) => ({ id, type: "function", function: { name, arguments: input } })
 
-const messageOf = (speech: Speech) => {
+const messageOf = (speech: Reply) => {
   const content = saidIn(speech)
   const calls = speech.parts.filter(isCall)
   return calls.length === 0
@@ -260,7 +259,7 @@ const messageOf = (speech: Speech) => {
     : { role: "assistant", content: content === "" ? null : content, refusal: null, tool_calls: calls.map(callOf) }
 }
 
-function* chatDeltas(speech: Speech, n: number): Generator<string> {
+function* chatDeltas(speech: Reply, n: number): Generator<string> {
   const choice = (index: number, delta: string, reason: string) =>
     `{"index":${index},"delta":${delta},"logprobs":null,"finish_reason":${reason}}`
   for (let i = 0; i < n; i++) yield choice(i, `{"role":"assistant","content":"","refusal":null}`, "null")
@@ -268,8 +267,8 @@ function* chatDeltas(speech: Speech, n: number): Generator<string> {
   for (let i = 0; i < n; i++) yield choice(i, "{}", `"${reasons[speech.end]}"`)
 }
 
-/** What the deltas of a choice say: its words, and each call with its arguments in pieces. */
-function* pieces(speech: Speech): Generator<string> {
+/** The deltas of a choice: its words, then each tool call with its arguments in pieces. */
+function* pieces(speech: Reply): Generator<string> {
   for (const piece of cut(saidIn(speech))) yield `{"content":${JSON.stringify(piece)}}`
   for (const [index, call] of speech.parts.filter(isCall).entries()) {
     yield JSON.stringify({ tool_calls: [{ index, ...callOf({ ...call, input: "" }) }] })
@@ -279,7 +278,7 @@ function* pieces(speech: Speech): Generator<string> {
   }
 }
 
-/** The prompts of a completion request; tokens read as the words that they are counted as. */
+/** The prompts of a completion request. Each token id counts as one word. */
 const promptsOf = ({ prompt }: Body): ReadonlyArray<string> => {
   const isTokens = (value: unknown): value is ReadonlyArray<number> =>
     Array.isArray(value) && value.length > 0 && value.every((token) => typeof token === "number")

@@ -1,4 +1,4 @@
-/** The levers of the sandbox over HTTP: what goes wrong outside, what was called, what time it is, and the state of tenants. */
+/** The sandbox's levers over HTTP: faults, received calls, the clock, media jobs, and the state of tenants. */
 import { Schema } from "effect"
 import type { Effect } from "effect"
 import { toIso } from "../kernel/Moment.ts"
@@ -17,7 +17,7 @@ interface Parts {
   readonly calls: Calls
   readonly faults: Faults
   readonly clock: SteeredClock
-  /** Moves a job of whichever vendor has it. */
+  /** Moves a job of any vendor. */
   readonly moveJob: (vendor_id: string, move: JobMove) => Moved | undefined
   /** `undefined` until the service is up. */
   readonly levers: () => LeversContract | undefined
@@ -69,117 +69,132 @@ const readAdvance = reader(Advance)
 const readCredit = reader(Credit, parseMoney)
 const readTenantChange = reader(TenantChange)
 
-export const routes = ({ calls, clock, faults, levers, moveJob, run }: Parts): ReadonlyArray<Lever> => {
-  const connected = (): LeversContract => {
-    const there = levers()
-    if (there === undefined) throw new Refusal(json(503, { error: "the service is not up yet" }))
-    return there
-  }
+export const routes = (parts: Parts): ReadonlyArray<Lever> => [
+  ...faultLevers(parts.faults),
+  ...callLevers(parts.calls),
+  clockLever(parts),
+  jobLever(parts),
+  creditLever(parts),
+  tenantLever(parts)
+]
 
-  const forgotten = (count: number): Answer => json(200, { forgotten: count })
-
-  return [
-    {
-      method: "POST",
-      path: "/control/faults",
-      does:
-        "Makes the next `times` calls to a service of the outside world fail: with a status, body (bytes: body_base64) and headers of your own, late " +
-        `(delay_ms, chunk_delay_ms), or cut off (drop: true). Services: ${serviceNames.join(", ")}`,
-      body: { service: "chat", status: 503, body: { error: { message: "overloaded" } }, times: 1 },
-      answer: ({ body }) => {
-        const fault = readFault(body)
-        faults.add(fault)
-        return queued(fault)
-      }
-    },
-    {
-      method: "DELETE",
-      path: "/control/faults",
-      does: "Forgets the faults that have not been met",
-      answer: () => forgotten(faults.clear())
-    },
-    {
-      method: "GET",
-      path: "/control/calls",
-      does: "Lists the calls that services of the outside world received, the newest first: service, path, body, aborted",
-      query: { service: "chat", limit: "10" },
-      answer: ({ query }) => ({
-        status: 200,
-        headers: { "content-type": "application/json" },
-        body: calls.list(serviceIn(query), limitIn(query))
-      })
-    },
-    {
-      method: "DELETE",
-      path: "/control/calls",
-      does: "Forgets those calls",
-      answer: () => forgotten(calls.clear())
-    },
-    {
-      method: "POST",
-      path: "/control/clock",
-      does: "Moves the service's clock forward: tokens and transfers expire, pauses end, sweeps run. It stays moved after a restart",
-      body: { advance_ms: 60_000 },
-      answer: async ({ body }) => {
-        const { advance_ms } = readAdvance(body)
-        if (clock.now() + advance_ms > latest) throw wrong("advance_ms", `to ${toIso(latest)} at the latest`)
-        return json(200, { now: toIso(await run(clock.advance(advance_ms))) })
-      }
-    },
-    {
-      method: "POST",
-      path: "/control/media",
-      does: "Moves a media job to IN_PROGRESS, COMPLETED or FAILED; without, it completes after about a second",
-      body: { request_id: "{media_request_id}", status: "COMPLETED", duration: 5 },
-      answer: async (received) => {
-        const move = readMove(received.body)
-        const vendor_id = await run(connected().vendorId(move.request_id))
-        if (vendor_id === undefined) return json(404, { error: "request_id: there is no such job" })
-        const moved = moveJob(vendor_id, move)
-        return moved === undefined
-          ? json(404, { error: "request_id: the vendor has no such job" })
-          : json(200, { request_id: move.request_id, ...moved })
-      }
-    },
-    {
-      method: "POST",
-      path: "/control/credit",
-      does: `Books a credit to a tenant, of any source: ${sources.join(", ")}`,
-      body: { tenant_id: "{tenant_id}", amount: 25, source: "purchase" },
-      answer: async ({ body }) => {
-        const { amount, source, tenant_id } = readCredit(body)
-        if (amount <= 0n || amount > amountMax) {
-          throw wrong("amount", `a number of USD above zero, at most ${toJson(amountMax)}`)
-        }
-        const booked = await run(connected().credit(tenant_id, amount, source))
-        return booked ? json(200, { tenant_id, amount: toJson(amount), source }) : noTenant
-      }
-    },
-    {
-      method: "POST",
-      path: "/control/tenants/{tenant_id}",
-      does: `Sets the billing status of a tenant (${statuses.join(", ")}), its plan (none, team) and that plan's status (active, past_due, canceled)`,
-      body: { billing_status: "active", plan: "team", plan_status: "active" },
-      answer: async ({ body, params: { tenant_id = "" } }) => {
-        const { billing_status, plan, plan_status } = readTenantChange(body)
-        const { setBillingStatus, setPlan } = connected()
-        const changesPlan = plan !== undefined || plan_status !== undefined
-        if (billing_status === undefined && !changesPlan) {
-          throw wrong("billing_status", "one of billing_status, plan, plan_status is needed")
-        }
-        if (billing_status !== undefined && !(await run(setBillingStatus(tenant_id, billing_status)))) return noTenant
-        if (changesPlan) {
-          const change = {
-            ...(plan !== undefined && { plan }),
-            ...(plan_status !== undefined && { status: plan_status })
-          }
-          if (!(await run(setPlan(tenant_id, change)))) return noTenant
-        }
-        return json(200, { tenant_id, billing_status, plan, plan_status })
-      }
-    }
-  ]
+/** Refuses until the service is up. */
+const connected = ({ levers }: Pick<Parts, "levers">): LeversContract => {
+  const found = levers()
+  if (found === undefined) throw new Refusal(json(503, { error: "the service is not up yet" }))
+  return found
 }
+
+const forgotten = (count: number): Answer => json(200, { forgotten: count })
+
+const faultLevers = (faults: Faults): ReadonlyArray<Lever> => [
+  {
+    method: "POST",
+    path: "/control/faults",
+    does:
+      "Makes the next `times` calls to a service of the outside world fail: with your own status, body (bytes: body_base64) and headers, late " +
+      `(delay_ms, chunk_delay_ms), or cut off (drop: true). Services: ${serviceNames.join(", ")}`,
+    body: { service: "chat", status: 503, body: { error: { message: "overloaded" } }, times: 1 },
+    answer: ({ body }) => {
+      const fault = readFault(body)
+      faults.add(fault)
+      return queued(fault)
+    }
+  },
+  {
+    method: "DELETE",
+    path: "/control/faults",
+    does: "Forgets the faults that no call has met yet",
+    answer: () => forgotten(faults.clear())
+  }
+]
+
+const callLevers = (calls: Calls): ReadonlyArray<Lever> => [
+  {
+    method: "GET",
+    path: "/control/calls",
+    does: "Lists the calls that services of the outside world received, newest first: service, path, body, aborted",
+    query: { service: "chat", limit: "10" },
+    answer: ({ query }) => ({
+      status: 200,
+      headers: { "content-type": "application/json" },
+      body: calls.list(serviceIn(query), limitIn(query))
+    })
+  },
+  {
+    method: "DELETE",
+    path: "/control/calls",
+    does: "Forgets those calls",
+    answer: () => forgotten(calls.clear())
+  }
+]
+
+const clockLever = ({ clock, run }: Parts): Lever => ({
+  method: "POST",
+  path: "/control/clock",
+  does: "Moves the service's clock forward: tokens and transfers expire, pauses end, loops run. It stays moved after a restart",
+  body: { advance_ms: 60_000 },
+  answer: async ({ body }) => {
+    const { advance_ms } = readAdvance(body)
+    if (clock.now() + advance_ms > latest) throw wrong("advance_ms", `to ${toIso(latest)} at the latest`)
+    return json(200, { now: toIso(await run(clock.advance(advance_ms))) })
+  }
+})
+
+const jobLever = (parts: Parts): Lever => ({
+  method: "POST",
+  path: "/control/media",
+  does: "Moves a media job to IN_PROGRESS, COMPLETED or FAILED; by itself a job completes after about a second",
+  body: { request_id: "{media_request_id}", status: "COMPLETED", duration: 5 },
+  answer: async (received) => {
+    const move = readMove(received.body)
+    const vendor_id = await parts.run(connected(parts).vendorId(move.request_id))
+    if (vendor_id === undefined) return json(404, { error: "request_id: there is no such job" })
+    const moved = parts.moveJob(vendor_id, move)
+    return moved === undefined
+      ? json(404, { error: "request_id: the vendor has no such job" })
+      : json(200, { request_id: move.request_id, ...moved })
+  }
+})
+
+const creditLever = (parts: Parts): Lever => ({
+  method: "POST",
+  path: "/control/credit",
+  does: `Books a credit to a tenant, of any source: ${sources.join(", ")}`,
+  body: { tenant_id: "{tenant_id}", amount: 25, source: "purchase" },
+  answer: async ({ body }) => {
+    const { amount, source, tenant_id } = readCredit(body)
+    if (amount <= 0n || amount > amountMax) {
+      throw wrong("amount", `a number of USD above zero, at most ${toJson(amountMax)}`)
+    }
+    const booked = await parts.run(connected(parts).credit(tenant_id, amount, source))
+    return booked ? json(200, { tenant_id, amount: toJson(amount), source }) : noTenant
+  }
+})
+
+const tenantLever = (parts: Parts): Lever => ({
+  method: "POST",
+  path: "/control/tenants/{tenant_id}",
+  does: `Sets a tenant's billing status (${statuses.join(", ")}), plan (none, team) and plan status (active, past_due, canceled)`,
+  body: { billing_status: "active", plan: "team", plan_status: "active" },
+  answer: async ({ body, params: { tenant_id = "" } }) => {
+    const { billing_status, plan, plan_status } = readTenantChange(body)
+    const { setBillingStatus, setPlan } = connected(parts)
+    const changesPlan = plan !== undefined || plan_status !== undefined
+    if (billing_status === undefined && !changesPlan) {
+      throw wrong("billing_status", "one of billing_status, plan, plan_status is needed")
+    }
+    if (billing_status !== undefined && !(await parts.run(setBillingStatus(tenant_id, billing_status)))) return noTenant
+    if (changesPlan) {
+      const change = {
+        ...(plan !== undefined && { plan }),
+        ...(plan_status !== undefined && { status: plan_status })
+      }
+      if (!(await parts.run(setPlan(tenant_id, change)))) return noTenant
+    }
+    return json(200, { tenant_id, billing_status, plan, plan_status })
+  }
+})
 
 const noTenant = json(404, { error: "tenant_id: there is no such tenant" })
 

@@ -1,10 +1,10 @@
 /**
- * A decision model with its own wire format: typed questions about a state. It picks the first label that the state names, and a
- * token is a word of any text in the request, so that an answer and its price are known beforehand.
+ * A decision model with its own wire format: typed questions about a state. It picks the first label that occurs in the state. A token is a word
+ * of any text in the request, so tests know each answer and its price in advance.
  */
 import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
-import { json, parse, Refusal } from "./Outside.ts"
+import { isBody, json, parse, Refusal } from "./Outside.ts"
 import type { Answer, Make, Received } from "./Outside.ts"
 
 const model = "jev-1.13.0"
@@ -19,10 +19,7 @@ export const make: Make = ({ origin }) =>
     }
   })
 
-type Body = Readonly<Record<string, unknown>>
-const isBody = (value: unknown): value is Body => typeof value === "object" && value !== null && !Array.isArray(value)
-
-/** Names the offending field, as the model does. */
+/** Names the wrong field, as the real model does. */
 const refuse = (field: string, message: string): Refusal =>
   new Refusal(json(422, { error: { type: "invalid_request", field, message: `${field}: ${message}` } }))
 
@@ -47,7 +44,7 @@ const decide = (received: Received): Answer => {
   })
 }
 
-/** The words of every text in it, labels included. */
+/** Counts the words of every text, including labels. */
 const words = (value: unknown): number => {
   if (typeof value === "string") return value.split(/\s+/).filter((word) => word !== "").length
   if (Array.isArray(value)) return value.reduce<number>((sum, one) => sum + words(one), 0)
@@ -59,7 +56,7 @@ const answerTo = (field: string, question: unknown, state: unknown): unknown => 
   if (!isBody(question)) throw refuse(field, "an object")
   const { criteria, instructions, type } = question
   if (type !== "choice" && type !== "noul" && type !== "score") throw refuse(`${field}.type`, "choice, noul or score")
-  // A text, or any object or list; null where the criteria say enough.
+  // Instructions may be a text, an object, a list, or null.
   if (instructions === "" || (typeof instructions !== "string" && typeof instructions !== "object")) {
     throw refuse(`${field}.instructions`, "required")
   }

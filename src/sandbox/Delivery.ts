@@ -1,4 +1,4 @@
-/** Sends an answer over node's own response, in the way that a fault wants it: late, paced, broken off, or as it should be. */
+/** Sends an answer over node's response, with the headers, pace or break of a fault. */
 import type { ServerResponse } from "node:http"
 import { lowered } from "./Faults.ts"
 import type { Fault } from "./Faults.ts"
@@ -6,7 +6,7 @@ import type { Answer, Streamed, Whole } from "./Outside.ts"
 
 export type Manner = Pick<Fault, "headers" | "drop" | "chunk_delay_ms">
 
-/** `hangUp` closes the connection once what was written is sent. */
+/** `hangUp` closes the connection after the written bytes are sent. */
 export const deliver = async (
   response: ServerResponse,
   answer: Answer,
@@ -21,7 +21,7 @@ export const deliver = async (
 
 const whole = (response: ServerResponse, { body, headers, status }: Whole): void => {
   const bytes = typeof body === "string" ? Buffer.from(body) : body
-  // These have no body, and a length would promise one.
+  // These statuses have no body, so no length either.
   const bodyless = status === 204 || status === 304
   response.writeHead(status, bodyless ? headers : { "content-length": bytes.length, ...headers })
   response.end(bodyless ? undefined : bytes)
@@ -49,7 +49,7 @@ const stream = async (
 
 const lumpLength = 16 * 1024
 
-/** Texts that follow each other as fewer, larger ones: the sandbox shares its thread with the service. */
+/** Joins successive texts into larger ones: the sandbox shares its thread with the service. */
 function* lumps(pieces: Streamed["pieces"]): Generator<string | Uint8Array> {
   let text = ""
   for (const piece of pieces) {
@@ -64,7 +64,7 @@ function* lumps(pieces: Streamed["pieces"]): Generator<string | Uint8Array> {
   if (text !== "") yield text
 }
 
-/** Waits in real time, whatever the steered clock does, and not longer than the caller. */
+/** Waits in real time, not by the steered clock, and stops when the caller disconnects. */
 export const pause = (response: ServerResponse, millis: number): Promise<void> =>
   new Promise((resolve) => {
     if (response.destroyed) return resolve()

@@ -1,6 +1,6 @@
 /**
- * A vendor of embeddings with the usual wire format, on two addresses. A text is the sum of its words, each of which points in a direction
- * of its own: texts that share words are near each other. A token is a word between whitespace.
+ * A vendor of embeddings with OpenAI's wire format, at two addresses. Each word has its own direction and a text is the sum of its words, so texts
+ * that share words are near each other. A token is a word between whitespace.
  */
 import { Effect } from "effect"
 import { createHash } from "node:crypto"
@@ -11,8 +11,8 @@ const upstreams = { "sandbox-embeddings-a": "/embeddings-a/v1", "sandbox-embeddi
 
 const models = [
   { id: "sandbox-embedding", description: "Counts words", usd: "0.02", from: ["a"] },
-  { id: "sandbox-embedding-large", description: "Counts words, for more", usd: "0.13", from: ["a"] },
-  { id: "sandbox-embedding-failover", description: "Counts words, from two upstreams", usd: "0.02", from: ["a", "b"] }
+  { id: "sandbox-embedding-large", description: "Counts words, at a higher price", usd: "0.13", from: ["a"] },
+  { id: "sandbox-embedding-failover", description: "Counts words, with two upstreams", usd: "0.02", from: ["a", "b"] }
 ]
 const dimensionsMax = 256
 const tokensMax = 8_192
@@ -45,7 +45,7 @@ export const make: Make = ({ origin }) =>
 const refuse = (message: string, param: string): Refusal =>
   new Refusal(json(400, { error: { message, type: "invalid_request_error", param, code: null } }))
 
-/** A text by its words, tokens by their numbers. */
+/** The words of a text, or token ids as strings. */
 type Input = ReadonlyArray<string>
 
 const inputsOf = (input: unknown): ReadonlyArray<Input> => {
@@ -79,12 +79,12 @@ const embed = ({ body, headers }: Received): Answer => {
   })
 }
 
-/** Of length one. */
+/** A unit vector. */
 const vectorOf = (words: Input, length: number): Float32Array => {
   const vector = new Float32Array(length)
   for (const word of words) {
     const hash = createHash("sha256").update(word.toLowerCase()).digest()
-    // In a few of the directions, that of the first always, so that no text is nothing.
+    // Eight directions per word, so that no word's vector is zero.
     for (let i = 0; i < 8; i++) vector[hash.readUInt16LE(2 * i) % length]! += 1
   }
   const norm = Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0))

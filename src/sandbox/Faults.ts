@@ -1,4 +1,4 @@
-/** What shall go wrong outside: for each service a queue of faults, each good for a number of calls. */
+/** Injected faults: each service has a queue of faults, and each fault applies to a number of calls. */
 import { Schema } from "effect"
 import { validateHeaderName, validateHeaderValue } from "node:http"
 import { json, serviceNames } from "./Outside.ts"
@@ -28,17 +28,17 @@ const base64 = /^[A-Za-z0-9+/]*={0,2}$/
 
 export const Fault = Schema.Struct({
   service: Schema.Literal(...serviceNames).annotations({ message: () => `one of ${serviceNames.join(", ")}` }),
-  /** Answered instead of the service, with `body` and `headers`. */
+  /** Replaces the service's answer, with `body` and `headers`. */
   status: Schema.optional(Schema.Int.pipe(Schema.between(200, 599, { message: () => "a status from 200 to 599" }))),
-  /** A text is sent as it is, anything else as JSON. Without a status it is a 200. */
+  /** A string is sent unchanged, anything else as JSON. Without a status it is a 200. */
   body: Schema.optional(Schema.Unknown),
-  /** The same as bytes, in base64: frames of an event stream. */
+  /** A binary body in base64, for example frames of an event stream. */
   body_base64: Schema.optional(Schema.String.pipe(Schema.pattern(base64, { message: () => "bytes in base64" }))),
   headers: Schema.optional(Headers),
   delay_ms: Schema.optional(Millis),
-  /** Closes the connection instead of answering; that of a stream after its first pieces. */
+  /** Closes the connection instead of answering; a stream breaks after its first pieces. */
   drop: Schema.optional(Schema.Boolean),
-  /** Between two pieces of a stream. */
+  /** Pause between two pieces of a stream. */
   chunk_delay_ms: Schema.optional(Millis),
   times: Schema.optionalWith(
     Schema.Int.pipe(Schema.between(1, 1_000_000_000, { message: () => "a whole number, one or more" })),
@@ -62,10 +62,10 @@ export const Fault = Schema.Struct({
 )
 export interface Fault extends Schema.Schema.Type<typeof Fault> {}
 
-/** The answer that a fault gives in place of the service; `undefined` where the service's own is due. */
+/** The fault's own answer; `undefined` if the service itself answers. */
 export const answerOf = ({ body, body_base64, drop, headers, status }: Fault): Answer | undefined => {
   if (status === undefined && body === undefined && body_base64 === undefined) return undefined
-  const written =
+  const content =
     body_base64 !== undefined
       ? Buffer.from(body_base64, "base64")
       : typeof body === "string"
@@ -73,23 +73,23 @@ export const answerOf = ({ body, body_base64, drop, headers, status }: Fault): A
         : JSON.stringify(body === undefined ? unsaid : body)
   const head = { status: status ?? 200, headers: { "content-type": "application/json", ...lowered(headers) } }
   const streams = /^(?:text\/event-stream|application\/vnd\.amazon\.eventstream)/.test(head.headers["content-type"])
-  if (!streams && drop !== true) return { ...head, body: written }
-  // Its events as pieces, so that it can be paced like any other stream, and breaks after the last of them.
-  const pieces = streams && typeof written === "string" ? written.split(/(?<=\n\n)/) : [written]
+  if (!streams && drop !== true) return { ...head, body: content }
+  // One piece per event, so that the stream can be paced and breaks after the last event.
+  const pieces = streams && typeof content === "string" ? content.split(/(?<=\n\n)/) : [content]
   return { ...head, pieces, first: pieces.length }
 }
 
 const unsaid = { error: { message: "The sandbox was told to fail.", type: "sandbox_fault", param: null, code: null } }
 
-/** Otherwise `Content-Type` and `content-type` would be two headers. */
+/** Lower-cased names: otherwise `Content-Type` and `content-type` would be two headers. */
 export const lowered = (headers: Fault["headers"]): Record<string, string> =>
   Object.fromEntries(Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]))
 
 export interface Faults {
   readonly add: (fault: Fault) => void
-  /** Counts down the fault that is due, if there is one, and answers it. */
+  /** Takes one use of the service's first fault. */
   readonly next: (service: ServiceName) => Fault | undefined
-  /** Answers how many there were. */
+  /** Answers the number of faults forgotten. */
   readonly clear: () => number
 }
 
@@ -119,5 +119,5 @@ export const make = (): Faults => {
   }
 }
 
-/** What `POST {control}/faults` answers. */
+/** The answer of `POST {control}/faults`. */
 export const queued = (fault: Fault): Answer => json(200, fault)

@@ -1,6 +1,6 @@
 /**
- * The film that the sandbox's vendor makes of whatever it is told: a lighthouse that shines every second, as VP9 in an MP4, which browsers show without a
- * licence. A second of it was recorded (`FilmFrames`); a longer film has the same second again and again, and the file hardly grows.
+ * The sandbox's video: a lighthouse that flashes every second, as VP9 in MP4, which browsers play without a licence. One second is recorded
+ * (`FilmFrames`); a longer film repeats it, and the file hardly grows.
  */
 import { recorded } from "./FilmFrames.ts"
 
@@ -12,12 +12,13 @@ const secondsMax = 600
 
 export const framesOf = (seconds: number): number => Math.max(1, Math.round(Math.min(secondsMax, seconds) * fps))
 
-/** Numbers of 32 bits, or of 16. */
+/** Big-endian 32-bit numbers. */
 const wide = (...values: ReadonlyArray<number>): Buffer => {
   const bytes = Buffer.alloc(4 * values.length)
   for (const [index, value] of values.entries()) bytes.writeUInt32BE(value, 4 * index)
   return bytes
 }
+/** Big-endian 16-bit numbers. */
 const narrow = (...values: ReadonlyArray<number>): Buffer => {
   const bytes = Buffer.alloc(2 * values.length)
   for (const [index, value] of values.entries()) bytes.writeUInt16BE(value, 2 * index)
@@ -30,10 +31,10 @@ const box = (type: string, ...content: ReadonlyArray<Buffer>): Buffer => {
 }
 
 const zeros = (count: number): ReadonlyArray<number> => Array.from({ length: count }, () => 0)
-/** Nothing turned, nothing moved. */
+/** The identity transformation. */
 const matrix = wide(0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x40000000)
 
-/** One track. Its samples lie in chunks, all of which are the same second. */
+/** Sample tables of one track. Every chunk points at the same recorded second. */
 const tables = (sizes: ReadonlyArray<number>, frames: number, at: number): Buffer => {
   const chunks = Math.ceil(frames / sizes.length)
   const last = frames - (chunks - 1) * sizes.length
@@ -58,7 +59,7 @@ export const film = (size: FilmSize, seconds: number): Buffer => {
     narrow(0, 0, 0, 1, ...zeros(8), width, height),
     wide(0x480000, 0x480000, 0),
     narrow(1, ...zeros(16), 24, 0xffff),
-    // Profile 0, level 3.1, 8 bits, 4:2:0; of the colours it says nothing.
+    // Profile 0, level 3.1, 8 bits, 4:2:0, unspecified colours.
     box("vpcC", Buffer.from([1, 0, 0, 0, 0, 31, 0x82, 2, 2, 2, 0, 0]))
   )
   const sizes = second.map(({ length }) => length)

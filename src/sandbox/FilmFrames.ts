@@ -1,4 +1,4 @@
-/** A second of VP9, frame by frame, in base64. `scripts/film.ts` made it. */
+/** One second of VP9, each frame in base64. `scripts/film.ts` generates this file. */
 
 export const recorded = {
   "854x480": [

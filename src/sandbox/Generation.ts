@@ -1,17 +1,18 @@
 /**
- * Two vendors that make images and videos from a queue: jobs are submitted, asked for, fetched and cancelled. A job is done about a
- * second after it was submitted, unless a test moves it otherwise; jobs outlive the process.
+ * Two vendors that generate images and videos through a queue: submit, poll, fetch, cancel. A job completes after about a second unless a lever
+ * moves it. Jobs survive a restart.
  */
 import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
 import { film, fps, framesOf } from "./Film.ts"
 import type { FilmSize } from "./Film.ts"
-import * as Kept from "./Kept.ts"
+import * as FileStore from "./FileStore.ts"
 import { json, parse, Refusal } from "./Outside.ts"
 import { picture } from "./Picture.ts"
-import type { Answer, Make, Received, Route, ServiceName } from "./Outside.ts"
+import type { Answer, JobMove, Make, Moved, Received, ServiceName } from "./Outside.ts"
+import type { SteeredClock } from "./SteeredClock.ts"
 
-/** When a job leaves the queue, and when it is done. */
+/** Milliseconds until a job leaves the queue, and until it completes. */
 const runsAfter = 300
 const doneAfter = 1_000
 
@@ -20,9 +21,9 @@ interface SandboxJob {
   readonly endpoint: string
   readonly input: Readonly<Record<string, unknown>>
   readonly created_at: number
-  /** Where a test has moved it. */
+  /** The state that a lever set. */
   moved?: "IN_PROGRESS" | "COMPLETED" | "FAILED" | "CANCELLED"
-  /** Of the video that it makes, where a test says so. */
+  /** Length of the video in seconds, if a lever set it. */
   duration?: number
 }
 
@@ -40,123 +41,139 @@ const sizes: Readonly<Record<string, Size>> = {
   landscape_16_9: { width: 1024, height: 576 }
 }
 
-const vendor = (
-  service: Extract<ServiceName, "media" | "images">,
-  configuration: (origin: string) => Readonly<Record<string, unknown>>
-): Make => {
-  return ({ clock, data_dir, origin }) =>
+/** One vendor's queue of jobs. */
+interface Queue {
+  readonly service: Extract<ServiceName, "media" | "images">
+  readonly origin: string
+  readonly clock: SteeredClock
+  readonly jobs: Map<string, SandboxJob>
+  /** Writes the jobs to disk. */
+  readonly save: () => void
+}
+
+const vendor =
+  (service: Queue["service"], configuration: (origin: string) => Readonly<Record<string, unknown>>): Make =>
+  ({ clock, data_dir, origin }) =>
     Effect.sync(() => {
-      const name = `sandbox-${service}.json`
-      const files = `${origin}/files/${service}`
-      const jobs = new Map<string, SandboxJob>(
-        (JSON.parse(Kept.read(data_dir, name) ?? "[]") as ReadonlyArray<SandboxJob>).map((job) => [job.id, job])
-      )
-      const keep = () => Kept.write(data_dir, name, JSON.stringify([...jobs.values()].slice(-jobsMax)))
-
-      const statusOf = (job: SandboxJob) => {
-        if (job.moved !== undefined) return job.moved
-        const age = clock.now() - job.created_at
-        return age >= doneAfter ? "COMPLETED" : age >= runsAfter ? "IN_PROGRESS" : "IN_QUEUE"
-      }
-      const find = ({ headers, params }: Received): SandboxJob => {
-        authorize(headers.authorization)
-        const job = jobs.get(params["id"] ?? "")
-        if (job === undefined || job.endpoint !== params["app"])
-          throw new Refusal(json(404, { detail: "Request not found" }))
-        return job
-      }
-
-      const submit = (received: Received): Answer => {
-        authorize(received.headers.authorization)
-        const input = parse(received.body) as Readonly<Record<string, unknown>>
-        // A video can be made of a picture alone.
-        const promptNeeded = !(received.params["app"] ?? "").endsWith("image-to-video")
-        if (promptNeeded && (typeof input["prompt"] !== "string" || input["prompt"] === "")) {
-          return json(422, {
-            detail: [{ loc: ["body", "prompt"], msg: "field required", type: "value_error.missing" }]
-          })
-        }
-        const job: SandboxJob = {
-          id: randomUUID(),
-          endpoint: received.params["app"] ?? "",
-          input,
-          created_at: clock.now()
-        }
-        jobs.set(job.id, job)
-        keep()
-        const address = `${origin}/${service}-queue/${job.endpoint}/requests/${job.id}`
-        return json(200, {
-          request_id: job.id,
-          status: "IN_QUEUE",
-          queue_position: 0,
-          response_url: address,
-          status_url: `${address}/status`,
-          cancel_url: `${address}/cancel`
-        })
-      }
-
-      const status = (received: Received): Answer => {
-        const job = find(received)
-        const status = statusOf(job)
-        if (status === "FAILED") {
-          return json(200, { request_id: job.id, status: "COMPLETED", error: "the sandbox was told to fail" })
-        }
-        return json(status === "COMPLETED" || status === "CANCELLED" ? 200 : 202, {
-          request_id: job.id,
-          status,
-          ...(status === "IN_QUEUE" && { queue_position: 0 }),
-          ...(status === "COMPLETED" && { metrics: { inference_time: doneAfter / 1_000 } })
-        })
-      }
-
-      const result = (received: Received): Answer => {
-        const job = find(received)
-        const status = statusOf(job)
-        if (status === "FAILED") return json(422, { detail: "the sandbox was told to fail" })
-        if (status !== "COMPLETED") return json(400, { detail: "Request is still in progress" })
-        return json(200, job.endpoint.includes("video") ? videoOf(job, files) : imagesOf(job, files))
-      }
-
-      const cancel = (received: Received): Answer => {
-        const job = find(received)
-        const status = statusOf(job)
-        if (status === "COMPLETED" || status === "FAILED") return json(400, { status: "ALREADY_COMPLETED" })
-        // What already runs is finished all the same.
-        if (status === "IN_QUEUE") {
-          job.moved = "CANCELLED"
-          keep()
-        }
-        return json(202, { status: "CANCELLATION_REQUESTED" })
-      }
-
-      const file = ({ params }: Received): Answer => fileOf(jobs, params["name"] ?? "")
-
+      const queue = openQueue(service, origin, clock, data_dir)
       const mount = `/${service}-queue/{app*}`
-      const routes: ReadonlyArray<Route> = [
-        { method: "GET", path: `${mount}/requests/{id}/status`, answer: status },
-        { method: "PUT", path: `${mount}/requests/{id}/cancel`, answer: cancel },
-        { method: "GET", path: `${mount}/requests/{id}`, answer: result },
-        { method: "POST", path: mount, answer: submit }
-      ]
       return {
         service,
-        routes,
-        move: (vendor_id, { duration, status }) => {
-          const job = jobs.get(vendor_id)
-          if (job === undefined) return undefined
-          const was = statusOf(job)
-          if (status !== undefined) job.moved = status
-          if (duration !== undefined) job.duration = duration
-          keep()
-          return { status: statusOf(job), was }
-        },
-        levers: [{ method: "GET", path: `/files/${service}/{name}`, does: "A file that a job made", answer: file }],
+        routes: [
+          { method: "GET", path: `${mount}/requests/{id}/status`, answer: (received) => status(queue, received) },
+          { method: "PUT", path: `${mount}/requests/{id}/cancel`, answer: (received) => cancel(queue, received) },
+          { method: "GET", path: `${mount}/requests/{id}`, answer: (received) => result(queue, received) },
+          { method: "POST", path: mount, answer: (received) => submit(queue, received) }
+        ],
+        move: (vendor_id, change) => move(queue, vendor_id, change),
+        levers: [
+          {
+            method: "GET",
+            path: `/files/${service}/{name}`,
+            does: "A file that a job made",
+            answer: ({ params }) => fileOf(queue.jobs, params["name"] ?? "")
+          }
+        ],
         configuration: configuration(origin)
       }
     })
+
+const openQueue = (
+  service: Queue["service"],
+  origin: string,
+  clock: SteeredClock,
+  data_dir: string | undefined
+): Queue => {
+  const name = `sandbox-${service}.json`
+  const stored = JSON.parse(FileStore.read(data_dir, name) ?? "[]") as ReadonlyArray<SandboxJob>
+  const jobs = new Map(stored.map((job) => [job.id, job]))
+  const save = () => FileStore.write(data_dir, name, JSON.stringify([...jobs.values()].slice(-jobsMax)))
+  return { service, origin, clock, jobs, save }
 }
 
-/** The oldest of more jobs than this are forgotten at a restart. */
+const statusOf = ({ clock }: Queue, job: SandboxJob) => {
+  if (job.moved !== undefined) return job.moved
+  const age = clock.now() - job.created_at
+  return age >= doneAfter ? "COMPLETED" : age >= runsAfter ? "IN_PROGRESS" : "IN_QUEUE"
+}
+
+const find = ({ jobs }: Queue, { headers, params }: Received): SandboxJob => {
+  authorize(headers.authorization)
+  const job = jobs.get(params["id"] ?? "")
+  if (job === undefined || job.endpoint !== params["app"]) throw new Refusal(json(404, { detail: "Request not found" }))
+  return job
+}
+
+const submit = ({ clock, jobs, origin, save, service }: Queue, { body, headers, params }: Received): Answer => {
+  authorize(headers.authorization)
+  const endpoint = params["app"] ?? ""
+  const input = parse(body) as Readonly<Record<string, unknown>>
+  // An image-to-video request may consist of a picture alone.
+  const needsPrompt = !endpoint.endsWith("image-to-video")
+  if (needsPrompt && (typeof input["prompt"] !== "string" || input["prompt"] === "")) {
+    return json(422, { detail: [{ loc: ["body", "prompt"], msg: "field required", type: "value_error.missing" }] })
+  }
+  const job: SandboxJob = { id: randomUUID(), endpoint, input, created_at: clock.now() }
+  jobs.set(job.id, job)
+  save()
+  const address = `${origin}/${service}-queue/${endpoint}/requests/${job.id}`
+  return json(200, {
+    request_id: job.id,
+    status: "IN_QUEUE",
+    queue_position: 0,
+    response_url: address,
+    status_url: `${address}/status`,
+    cancel_url: `${address}/cancel`
+  })
+}
+
+const status = (queue: Queue, received: Received): Answer => {
+  const job = find(queue, received)
+  const status = statusOf(queue, job)
+  if (status === "FAILED") {
+    return json(200, { request_id: job.id, status: "COMPLETED", error: "the sandbox was told to fail" })
+  }
+  return json(status === "COMPLETED" || status === "CANCELLED" ? 200 : 202, {
+    request_id: job.id,
+    status,
+    ...(status === "IN_QUEUE" && { queue_position: 0 }),
+    ...(status === "COMPLETED" && { metrics: { inference_time: doneAfter / 1_000 } })
+  })
+}
+
+const result = (queue: Queue, received: Received): Answer => {
+  const job = find(queue, received)
+  const status = statusOf(queue, job)
+  if (status === "FAILED") return json(422, { detail: "the sandbox was told to fail" })
+  if (status !== "COMPLETED") return json(400, { detail: "Request is still in progress" })
+  const files = `${queue.origin}/files/${queue.service}`
+  return json(200, job.endpoint.includes("video") ? videoOf(job, files) : imagesOf(job, files))
+}
+
+const cancel = (queue: Queue, received: Received): Answer => {
+  const job = find(queue, received)
+  const status = statusOf(queue, job)
+  if (status === "COMPLETED" || status === "FAILED") return json(400, { status: "ALREADY_COMPLETED" })
+  // A job that already runs is finished anyway.
+  if (status === "IN_QUEUE") {
+    job.moved = "CANCELLED"
+    queue.save()
+  }
+  return json(202, { status: "CANCELLATION_REQUESTED" })
+}
+
+/** Moves a job to another state, as a lever asks. */
+const move = (queue: Queue, vendor_id: string, { duration, status }: JobMove): Moved | undefined => {
+  const job = queue.jobs.get(vendor_id)
+  if (job === undefined) return undefined
+  const was = statusOf(queue, job)
+  if (status !== undefined) job.moved = status
+  if (duration !== undefined) job.duration = duration
+  queue.save()
+  return { status: statusOf(queue, job), was }
+}
+
+/** The most jobs kept over a restart. */
 const jobsMax = 10_000
 
 const authorize = (authorization: string | undefined): void => {
@@ -209,7 +226,7 @@ const imagesOf = (job: SandboxJob, files: string) => {
   }
 }
 
-/** The file of this name that one of these jobs made: `{job}.mp4`, or `{job}-{index}.png`. */
+/** The file of a job: `{job}.mp4` or `{job}-{index}.png`. */
 const fileOf = (jobs: ReadonlyMap<string, SandboxJob>, name: string): Answer => {
   if (name.endsWith(".mp4")) {
     const job = jobs.get(name.slice(0, -".mp4".length))
@@ -284,7 +301,7 @@ export const images = vendor("images", (origin) => ({
       {
         id: "sandbox",
         name: "Sandbox",
-        description: "Makes a small picture of what it is told",
+        description: "Draws a small picture from the prompt",
         upstream: "sandbox-images",
         endpoint: "sandbox/flux",
         image_to_image_endpoint: "sandbox/flux/image-to-image",

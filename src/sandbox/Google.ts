@@ -1,22 +1,22 @@
 /**
- * The sandbox's vendor of models in the protocol of Google's Gemini. It says what `Words` says, thinks where the request asks for thoughts,
- * signs its calls, and caches the instructions of a prompt by itself.
+ * A model vendor with the protocol of Google's Gemini. It replies by `Echo`, thinks if the request asks for thoughts, signs its tool calls, and
+ * caches the instructions of a prompt.
  */
 import { Effect } from "effect"
 import { contextLength } from "./Chat.ts"
-import { isBody, json, listOf, objectOf, Refusal } from "./Outside.ts"
+import { json, jsonBody, listOf, objectOf, Refusal } from "./Outside.ts"
 import type { Answer, Body, Make, Received } from "./Outside.ts"
-import { cache, countWords, cut, idOf, speechOf } from "./Words.ts"
-import type { Cached, Part, Speech } from "./Words.ts"
+import { promptCache, countWords, cut, idOf, replyTo } from "./Echo.ts"
+import type { CacheUse, Part, Reply } from "./Echo.ts"
 
 const mount = "/google/v1beta"
 
 export const make: Make = ({ origin }) => {
-  const cached = cache()
+  const cached = promptCache()
   const ask = (received: Received) => answer(received, cached)
   return Effect.succeed({
     service: "google",
-    // The method stands behind a colon: both are one segment.
+    // Model and method are one segment, separated by a colon.
     routes: [{ method: "POST", path: `${mount}/models/{call}`, answer: ask }],
     configuration: {
       upstreams: { "sandbox-google": { base_url: origin + mount, api_key: "sandbox", speaks: ["google"] } },
@@ -24,7 +24,7 @@ export const make: Make = ({ origin }) => {
         {
           id: "sandbox-google",
           name: "Sandbox Google",
-          description: "Repeats what it is told, in Gemini's protocol",
+          description: "Repeats the prompt, in Gemini's protocol",
           owned_by: "sandbox",
           context_length: contextLength,
           max_output_tokens: 4096,
@@ -40,7 +40,7 @@ export const make: Make = ({ origin }) => {
   })
 }
 
-// ---- what is asked --------------------------------------------------------------------------------------------------------------
+// ---- the request --------------------------------------------------------------------------------------------------------------
 
 const refuse = (code: number, status: string, message: string): Refusal =>
   new Refusal(json(code, { error: { code, message, status } }))
@@ -50,18 +50,17 @@ const wrong = (message: string): Refusal => refuse(400, "INVALID_ARGUMENT", mess
 const bodyOf = ({ body, headers }: Received): Body => {
   if ((headers["x-goog-api-key"] ?? "") === "")
     throw refuse(403, "PERMISSION_DENIED", "Method doesn't allow unregistered callers. Please use an API key.")
-  let parsed: unknown
-  try {
-    parsed = JSON.parse(body.toString())
-  } catch {
-    throw wrong("Invalid JSON payload received.")
-  }
-  if (!isBody(parsed)) throw wrong("Invalid JSON payload received. Expected an object.")
+  const parsed = jsonBody(
+    body,
+    wrong,
+    "Invalid JSON payload received.",
+    "Invalid JSON payload received. Expected an object."
+  )
   if (listOf(parsed.contents).length === 0) throw wrong("contents is not specified")
   return parsed
 }
 
-/** The text of a part; an image is a word. */
+/** The text of a part. An image counts as one word. */
 const textOf = (part: unknown): string => {
   const { functionResponse, inlineData, text } = objectOf(part)
   if (inlineData !== undefined) return "image"
@@ -72,7 +71,7 @@ const textOf = (part: unknown): string => {
 const partsOf = (content: unknown): ReadonlyArray<unknown> => listOf(objectOf(content).parts)
 
 interface Prompt {
-  /** What it is to repeat: the last thing that was said to it. */
+  /** The last message: the text to repeat. */
   readonly said: string
   readonly words: number
   readonly instructions: string
@@ -100,9 +99,9 @@ const namesOf = (tools: unknown): ReadonlySet<string> =>
     )
   )
 
-// ---- what is answered -----------------------------------------------------------------------------------------------------------
+// ---- the answer -----------------------------------------------------------------------------------------------------------
 
-const answer = (received: Received, cached: (text: string) => Cached): Answer => {
+const answer = (received: Received, cached: (text: string) => CacheUse): Answer => {
   const [model = "", method] = (received.params["call"] ?? "").split(":")
   if (method !== "generateContent" && method !== "streamGenerateContent")
     throw refuse(404, "NOT_FOUND", `Method not found: ${String(method)}`)
@@ -112,7 +111,7 @@ const answer = (received: Received, cached: (text: string) => Cached): Answer =>
   const { thinkingBudget, thinkingLevel } = objectOf(thinkingConfig)
   const thinks = (thinkingBudget ?? thinkingLevel) !== undefined && thinkingBudget !== 0
   const limit = typeof maxOutputTokens === "number" ? maxOutputTokens : undefined
-  const speech = speechOf(said, { limit, tools: namesOf(body.tools), thinks })
+  const speech = replyTo(said, { limit, tools: namesOf(body.tools), thinks })
   const { read } = instructions === "" ? { read: 0 } : cached(instructions)
   const usageMetadata = {
     promptTokenCount: words,
@@ -148,11 +147,11 @@ const partFor = (part: Part): object => {
   }
 }
 
-/** The pieces in which a part comes: a text word by word, a call whole. */
+/** The pieces of a part: a text word by word, a call in one piece. */
 const piecesOf = (part: Part): ReadonlyArray<object> =>
   part.type === "call" ? [partFor(part)] : cut(part.text).map((text) => partFor({ type: part.type, text }))
 
-const streamed = ({ query }: Received, head: object, { end, parts }: Speech, usageMetadata: object): Answer => {
+const streamed = ({ query }: Received, head: object, { end, parts }: Reply, usageMetadata: object): Answer => {
   if (query.get("alt") !== "sse") throw wrong("this vendor streams server-sent events only: alt=sse")
   const pieces = parts.flatMap(piecesOf)
   const events = (pieces.length === 0 ? [{ text: "" }] : pieces).map((part, i, all) => ({

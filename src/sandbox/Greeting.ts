@@ -1,6 +1,6 @@
 /**
- * What a sandbox says when it is up: where it is, and a first call that works as pasted. The person, tenant and key are made the
- * way any user would make them, over HTTP; the key is kept in the data folder, since the service itself forgets it.
+ * The greeting of a sandbox: its addresses, and a first call to paste. Person, tenant and key are made over HTTP like any user's. The key is kept
+ * in the data folder, because the service stores only its hash.
  */
 import { Effect } from "effect"
 import { readFileSync, writeFileSync } from "node:fs"
@@ -21,7 +21,7 @@ interface Demo {
   readonly api_key: string
 }
 
-// oxlint-disable-next-line typescript/no-explicit-any -- our own answers, whose shapes stand where they are used
+// oxlint-disable-next-line typescript/no-explicit-any -- our own answers; their shapes are written where they are used
 const ask = async (url: string, token: string | undefined, body: object | undefined): Promise<any> => {
   const response = await fetch(url, {
     method: body === undefined ? "GET" : "POST",
@@ -37,7 +37,7 @@ const ask = async (url: string, token: string | undefined, body: object | undefi
 
 /** The text of the greeting. */
 export const greet = (facts: Greeted): Effect.Effect<string> =>
-  // Whoever is in a hurry may have moved the clock meanwhile, and what was valid has expired.
+  // A test may move the clock meanwhile, so that the tokens expire: try again.
   Effect.tryPromise(() => greetingOf(facts)).pipe(
     Effect.retry({ times: 3 }),
     Effect.catchAll(() => Effect.succeed(`\n  Tollgate sandbox at ${facts.url}, documents at ${facts.url}/docs\n`))
@@ -75,13 +75,13 @@ const greetingOf = async ({ client_id, control, data_dir, issuer, url }: Greeted
 
   curl ${url}/v1/chat/completions -H "Authorization: Bearer ${api_key}" -H "Content-Type: application/json" -d '{"model":"auto","messages":[{"role":"user","content":"Hello, Tollgate"}]}'
 
-  and what it cost:
+  And its cost:
 
   curl ${url}/v1/usage -H "Authorization: Bearer ${api_key}"
 `
 }
 
-/** The demo tenant and its key, made at the first start and remembered. */
+/** The demo tenant and its key, made at the first start. */
 const demoOf = async (url: string, token: string, path: string): Promise<Demo> => {
   const me: { result: { account: { tenant_id: string } } } = await ask(`${url}/v1/me`, token, undefined)
   const { tenant_id } = me.result.account
@@ -89,14 +89,14 @@ const demoOf = async (url: string, token: string, path: string): Promise<Demo> =
   if (kept?.tenant_id === tenant_id && (await works(url, kept))) return kept
   const made: { result: { api_key: string } } = await ask(`${url}/v1/tenants/${tenant_id}/applications`, token, {
     name: "demo",
-    description: "made by the sandbox's first start"
+    description: "made at the sandbox's first start"
   })
   const demo = { tenant_id, api_key: made.result.api_key }
   writeFileSync(path, JSON.stringify(demo), { mode: 0o600 })
   return demo
 }
 
-/** What an earlier start has kept, unless it is not to be read any more. */
+/** The key of an earlier start, if it can be read. */
 const keptDemo = (path: string): Demo | undefined => {
   try {
     return JSON.parse(readFileSync(path, "utf8")) as Demo
@@ -105,7 +105,7 @@ const keptDemo = (path: string): Demo | undefined => {
   }
 }
 
-/** Keys are deleted by people, and all at once where the deployment's secret is replaced. */
+/** Whether the key still exists. People delete keys, and a new deployment secret deletes all. */
 const works = async (url: string, { api_key }: Demo): Promise<boolean> => {
   const { ok } = await fetch(`${url}/v1/usage`, { headers: { authorization: `Bearer ${api_key}` } })
   return ok

@@ -1,4 +1,4 @@
-/** What a sandbox's control interface may do to the service itself, by the same transactions as everybody else. */
+/** The levers that change the service itself. They use the same transactions as the service. */
 import { Effect, Option } from "effect"
 import { billingAccountOf } from "../kernel/Ids.ts"
 import * as Ids from "../kernel/Ids.ts"
@@ -14,15 +14,15 @@ import type { Plan } from "../people/tenants/Account.ts"
 import { Tenants } from "../people/tenants/Tenants.ts"
 
 export interface LeversContract {
-  /** Books a credit of any source; answers whether there is such a tenant. */
+  /** Books a credit of any source; false if there is no such tenant. */
   readonly credit: (tenant_id: string, amount: Nano, source: CreditSource) => Effect.Effect<boolean>
   readonly setBillingStatus: (tenant_id: string, status: AccountStatus) => Effect.Effect<boolean>
   readonly setPlan: (tenant_id: string, change: Partial<Plan>) => Effect.Effect<boolean>
-  /** What the vendor calls a generation job that a client knows by this id. */
+  /** The vendor's id of the generation job with this request id. */
   readonly vendorId: (request_id: string) => Effect.Effect<string | undefined>
 }
 
-/** The sandbox's own account, which no tenant has. */
+/** The sandbox's own account. */
 const houseTenant = "ten_sandbox"
 const house = billingAccountOf(houseTenant)
 const description = "booked by the sandbox"
@@ -34,13 +34,13 @@ export const make: Effect.Effect<LeversContract, never, Ledger | Writer | Tenant
   const ledger = yield* Ledger
   const tenants = yield* Tenants
   const jobs = yield* Jobs
-  /** Whether it was done. */
+  /** False if the ledger refused the operation. */
   const done = <A, E extends { readonly _tag: string }>(operation: Effect.Effect<A, E | BooksUnavailable>) =>
     operation.pipe(
       Effect.catchIf((error) => error instanceof BooksUnavailable, Effect.die),
       Effect.match({ onFailure: () => false, onSuccess: () => true })
     )
-  /** Credit out of a transfer: from an account of the sandbox's own, which has bought it, so that the books hold as everywhere. */
+  /** Credit from a transfer: the sandbox's own account buys it and sends it, so that the books balance. */
   const send = (posting: Sent): Effect.Effect<void, LedgerRefusal | BooksUnavailable> =>
     Effect.flatMap(ledger.account(house), (found) => {
       const { amount, description, transfer } = posting

@@ -1,4 +1,4 @@
-/** A mail server that catches what it is sent: real SMTP on a port of its own, and a lever to read what came. */
+/** A mail server that keeps what it receives: real SMTP on its own port, with a lever that lists the letters. */
 import { Effect } from "effect"
 import type { AddressInfo } from "node:net"
 import PostalMime from "postal-mime"
@@ -7,7 +7,7 @@ import type { Fault } from "./Faults.ts"
 import { json } from "./Outside.ts"
 import type { Make, SandboxFailed } from "./Outside.ts"
 
-/** How many letters are kept. */
+/** The most letters that are kept. */
 const lettersMax = 10_000
 
 interface Caught {
@@ -35,7 +35,7 @@ export const make: Make = ({ calls, faults }) =>
           const take = async () => {
             if (fault?.drop === true) {
               call.aborted = true
-              // The connection ends where the answer to the letter should stand.
+              // The connection closes instead of answering the letter.
               for (const connection of server.connections)
                 if (connection.session === session) connection._socket.destroy()
               return
@@ -51,7 +51,7 @@ export const make: Make = ({ calls, faults }) =>
         })
       }
     })
-    // A client that leaves in the middle is no error of ours.
+    // A client that disconnects is not our error.
     server.on("error", () => {})
     const port = yield* Effect.acquireRelease(listen(server), () => close(server))
 
@@ -62,13 +62,13 @@ export const make: Make = ({ calls, faults }) =>
         {
           method: "GET",
           path: "/control/mail",
-          does: "Lists the mail that was sent, the oldest first: to, subject, text",
+          does: "Lists the letters that were sent, oldest first: to, subject, text",
           answer: () => json(200, caught)
         },
         {
           method: "DELETE",
           path: "/control/mail",
-          does: "Forgets that mail",
+          does: "Forgets those letters",
           answer: () => {
             const count = caught.length
             caught = []
@@ -89,7 +89,7 @@ export const make: Make = ({ calls, faults }) =>
 
 const delayOf = (fault: Fault | undefined): number => fault?.delay_ms ?? 0
 
-/** A status is the SMTP reply where SMTP has such a one; of others only their first digit is kept. */
+/** A status of 400 to 599 is the SMTP reply code; any other becomes 451. */
 const replyOf = (status: number): Error =>
   Object.assign(new Error("The sandbox was told to fail."), {
     responseCode: status >= 400 && status <= 599 ? status : 451

@@ -1,13 +1,13 @@
 /**
- * The sandbox's vendor of models in Anthropic's protocol. It says what `Words` says, thinks where the request lets it, and has a cache: text
- * up to the last `cache_control` of a prompt is written to it once, and read from then on.
+ * A model vendor with Anthropic's protocol. It replies by `Echo`, and thinks if the request allows it. Its prompt cache stores the text up to the
+ * last `cache_control` on first use and reads it afterwards.
  */
 import { Effect } from "effect"
 import { contextLength, newerMount } from "./Chat.ts"
-import { isBody, json, Refusal } from "./Outside.ts"
+import { isBody, json, jsonBody, Refusal } from "./Outside.ts"
 import type { Answer, Body, Make, Received } from "./Outside.ts"
-import { cache, countWords, cut, idOf, speechOf } from "./Words.ts"
-import type { Cached, Part, Speech } from "./Words.ts"
+import { promptCache, countWords, cut, idOf, replyTo } from "./Echo.ts"
+import type { CacheUse, Part, Reply } from "./Echo.ts"
 
 const refuse = (status: number, type: string, message: string): Refusal =>
   new Refusal(json(status, { type: "error", error: { type, message }, request_id: idOf("req") }))
@@ -15,7 +15,7 @@ const refuse = (status: number, type: string, message: string): Refusal =>
 const wrong = (message: string): Refusal => refuse(400, "invalid_request_error", message)
 
 export const make: Make = () => {
-  const cached = cache()
+  const cached = promptCache()
   const mount = newerMount
   return Effect.succeed({
     service: "messages",
@@ -27,18 +27,12 @@ export const make: Make = () => {
   })
 }
 
-// ---- what is asked --------------------------------------------------------------------------------------------------------------
+// ---- the request --------------------------------------------------------------------------------------------------------------
 
 const bodyOf = ({ body, headers }: Received): Body => {
   if ((headers["x-api-key"] ?? "") === "") throw refuse(401, "authentication_error", "x-api-key header is required")
   if (headers["anthropic-version"] === undefined) throw wrong("anthropic-version: header is required")
-  let parsed: unknown
-  try {
-    parsed = JSON.parse(body.toString())
-  } catch {
-    throw wrong("The request body is not valid JSON.")
-  }
-  if (!isBody(parsed)) throw wrong("The request body must be a JSON object.")
+  const parsed = jsonBody(body, wrong, "The request body is not valid JSON.", "The request body must be a JSON object.")
   if (typeof parsed.model !== "string" || parsed.model === "") throw wrong("model: Field required")
   if (!Array.isArray(parsed.messages) || parsed.messages.length === 0)
     throw wrong("messages: at least one message is required")
@@ -47,7 +41,7 @@ const bodyOf = ({ body, headers }: Received): Body => {
 
 const isImage = (block: Body): boolean => block.type === "image" || block.type === "document"
 
-/** The texts of blocks, results of tools included. */
+/** The texts of blocks, including tool results. */
 const textsOf = (content: unknown): ReadonlyArray<string> => {
   if (typeof content === "string") return [content]
   if (!Array.isArray(content)) return []
@@ -59,10 +53,10 @@ const textsOf = (content: unknown): ReadonlyArray<string> => {
 }
 
 interface Prompt {
-  /** What it is to repeat: the last thing that was said to it. */
+  /** The last message: the text to repeat. */
   readonly said: string
   readonly words: number
-  /** What is to be cached. */
+  /** The text to cache. */
   readonly marked: string
 }
 
@@ -93,15 +87,15 @@ const namesOf = (tools: unknown): ReadonlySet<string> =>
 
 const counted = (body: Body): Answer => json(200, { input_tokens: promptOf(body).words })
 
-// ---- what is answered -----------------------------------------------------------------------------------------------------------
+// ---- the answer -----------------------------------------------------------------------------------------------------------
 
-const message = (body: Body, cached: (text: string) => Cached): Answer => {
+const message = (body: Body, cached: (text: string) => CacheUse): Answer => {
   const { max_tokens, model, stream, thinking, tools } = body
   if (typeof max_tokens !== "number" || !Number.isInteger(max_tokens) || max_tokens < 1)
     throw wrong("max_tokens: Field required")
   const { marked, said, words } = promptOf(body)
   const thinks = isBody(thinking) && thinking.type !== "disabled"
-  const speech = speechOf(said, { limit: max_tokens, tools: namesOf(tools), thinks })
+  const speech = replyTo(said, { limit: max_tokens, tools: namesOf(tools), thinks })
   const { read, written } = marked === "" ? { read: 0, written: 0 } : cached(marked)
   const usage = {
     input_tokens: words - read - written,
@@ -144,7 +138,7 @@ const blockOf = (part: Part): object => {
   }
 }
 
-/** A block as it begins, and the pieces that follow. */
+/** The first event of a block, and its deltas. */
 const piecesOf = (part: Part): { readonly begin: object; readonly deltas: ReadonlyArray<object> } => {
   switch (part.type) {
     case "thought":
@@ -171,7 +165,7 @@ const piecesOf = (part: Part): { readonly begin: object; readonly deltas: Readon
 const event = (data: { readonly type: string; readonly [field: string]: unknown }): string =>
   `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`
 
-function* events(head: object, { end, parts }: Speech, usage: { readonly output_tokens: number }): Generator<string> {
+function* events(head: object, { end, parts }: Reply, usage: { readonly output_tokens: number }): Generator<string> {
   const begun = { ...head, content: [], stop_reason: null, stop_sequence: null, usage: { ...usage, output_tokens: 1 } }
   yield event({ type: "message_start", message: begun })
   yield event({ type: "ping" })

@@ -1,6 +1,6 @@
 /**
- * The words that the sandbox's outside world is described in: a service, the routes that it answers, what comes in and what goes
- * out. To add one, write a file whose `make` gives an `Outside`, and a line in `Sandbox.ts`.
+ * Interfaces of the sandbox's services: routes, requests, answers, levers. To add a service, write a file whose `make` gives an `Outside`, and add
+ * it to the list in `Sandbox.ts`.
  */
 import { Either, ParseResult, Schema } from "effect"
 import type { Effect, Scope } from "effect"
@@ -11,7 +11,7 @@ import type { Calls } from "./Calls.ts"
 import type { Faults } from "./Faults.ts"
 import type { SteeredClock } from "./SteeredClock.ts"
 
-/** The services as faults and calls name them, whether they are there yet or not. */
+/** The services' names in faults and in the list of calls. */
 export const serviceNames = [
   "chat",
   "messages",
@@ -32,13 +32,13 @@ export const serviceNames = [
 ] as const
 export type ServiceName = (typeof serviceNames)[number]
 
-/** A request, read whole. */
+/** A request with its complete body. */
 export interface Received {
-  /** On the sandbox's port, without the query. */
+  /** The path without the query. */
   readonly path: string
   readonly query: URLSearchParams
   readonly headers: IncomingHttpHeaders
-  /** What stands in the path for each `{name}` of the route. */
+  /** The path's value for each `{name}` of the route. */
   readonly params: Readonly<Record<string, string>>
   readonly body: Buffer
 }
@@ -52,9 +52,9 @@ export interface Whole {
 export interface Streamed {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  /** What a stream is paced and broken by; made only as fast as it is taken. */
+  /** The unit of pacing and breaking. Pieces are made lazily. */
   readonly pieces: Iterable<string | Uint8Array>
-  /** How many of them a stream that breaks midway still sends. */
+  /** The number of pieces that a stream sends before a fault breaks it. */
   readonly first: number
 }
 
@@ -62,27 +62,27 @@ export type Answer = Whole | Streamed
 
 export interface Route {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE"
-  /** From the root of the sandbox's port; `{name}` is any one segment, `{name*}` any number of them. */
+  /** `{name}` matches one segment, `{name*}` any number. */
   readonly path: string
   readonly answer: (received: Received) => Answer | Promise<Answer>
 }
 
-/** A route that a test calls to steer the sandbox, with what the list of levers says of it. */
+/** A route that steers the sandbox, with its description in the list of levers. */
 export interface Lever extends Route {
   readonly does: string
-  /** A query and a body that it takes; `{name}` stands for what the caller knows. */
+  /** An example query and body. `{name}` stands for a value that the caller knows. */
   readonly query?: Readonly<Record<string, string>>
   readonly body?: unknown
 }
 
-/** What a test may make of a generation job. */
+/** A change of a generation job. */
 export interface JobMove {
   readonly status?: "IN_PROGRESS" | "COMPLETED" | "FAILED" | undefined
-  /** Of the video that it makes. */
+  /** Length of its video, in seconds. */
   readonly duration?: number | undefined
 }
 
-/** How a job stands after a move, and how it stood before. */
+/** A job's status after a move, and before it. */
 export interface Moved {
   readonly status: string
   readonly was: string
@@ -91,32 +91,32 @@ export interface Moved {
 /** A service of the outside world. */
 export interface Outside {
   readonly service: ServiceName
-  /** What the deployment calls: listed in `calls`, and met by faults. */
+  /** Routes that the deployment calls. Calls are listed and meet faults. */
   readonly routes: ReadonlyArray<Route>
-  /** What only a test calls, to steer it: neither listed nor faulted. */
+  /** Routes that steer the service. They are not listed and meet no faults. */
   readonly levers?: ReadonlyArray<Lever>
-  /** Of a service that has jobs: moves one; `undefined` where it has no such job. */
+  /** Moves a generation job; `undefined` if the service has no such job. */
   readonly move?: (vendor_id: string, move: JobMove) => Moved | undefined
-  /** Of a service that calls back: where the deployment can be reached. */
+  /** Receives the deployment's address. For services that call back. */
   readonly connect?: (url: string) => void
-  /** The entries of the configuration document that point a deployment at it. */
+  /** The entries of the configuration document for this service. */
   readonly configuration: Readonly<Record<string, unknown>>
 }
 
-/** What a service finds around it. */
+/** Dependencies of a service. */
 export interface Surroundings {
   /** The sandbox's address: `http://127.0.0.1:PORT`. */
   readonly origin: string
   readonly data_dir: string | undefined
   readonly clock: SteeredClock
-  /** For a service that does not speak HTTP: what others have done for them by the switchboard. */
+  /** For a service without HTTP. The switchboard notes calls and applies faults for the others. */
   readonly calls: Calls
   readonly faults: Faults
 }
 
 export type Make = (surroundings: Surroundings) => Effect.Effect<Outside, SandboxFailed, Scope.Scope>
 
-/** The sandbox cannot start; the message is for whoever starts it. */
+/** The sandbox cannot start. The message is for the person who starts it. */
 export interface SandboxFailed {
   readonly _tag: "SandboxFailed"
   readonly message: string
@@ -128,7 +128,7 @@ export const json = (status: number, body: unknown, headers: Record<string, stri
   body: write(body)
 })
 
-/** Thrown by a route that answers otherwise than it promised. */
+/** Thrown by a route to answer with something else. */
 export class Refusal extends Error {
   readonly answer: Answer
 
@@ -138,16 +138,16 @@ export class Refusal extends Error {
   }
 }
 
-/** A JSON object that a vendor is sent. */
+/** The JSON object of a request. */
 export type Body = Readonly<Record<string, unknown>>
 
 export const isBody = (value: unknown): value is Body =>
   typeof value === "object" && value !== null && !Array.isArray(value)
-/** What stands there, or nothing. */
+/** The value if it is an object, otherwise an empty one. */
 export const objectOf = (value: unknown): Body => (isBody(value) ? value : {})
 export const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
-/** Says which field of a request is wrong, and by which rule. */
+/** Names the wrong field of a request, and the rule. */
 export const wrong = (field: string, rule: string): Refusal =>
   new Refusal(json(400, { error: `${field}: ${rule}`, details: { field, rule } }))
 
@@ -159,14 +159,31 @@ export const parse = (body: Buffer): unknown => {
   }
 }
 
-/** The same for a body in which money stands: its numbers keep all their digits. */
+/** Parses a vendor's request: a JSON object, or the vendor's own refusal with one of these messages. */
+export const jsonBody = (
+  body: Buffer,
+  refuse: (message: string) => Refusal,
+  notJson: string,
+  notObject: string
+): Body => {
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(body.toString())
+  } catch {
+    throw refuse(notJson)
+  }
+  if (!isBody(parsed)) throw refuse(notObject)
+  return parsed
+}
+
+/** Parses a body that contains money: numbers keep all their digits. */
 export const parseMoney = (body: Buffer): unknown =>
   Either.getOrThrowWith(parseExact(body), () => wrong("body", "JSON"))
 
-// What is refused is quoted, and may be as long as a body can be.
+// Messages quote the refused value, which may be long.
 const ruleLengthMax = 300
 
-/** Reads a JSON body of exactly this shape, or refuses it by its first wrong field. */
+/** Reads a JSON body of this exact shape, or refuses it with its first wrong field. */
 export const reader = <A, I>(schema: Schema.Schema<A, I>, read = parse): ((body: Buffer) => A) => {
   const decode = Schema.decodeUnknownEither(schema, { onExcessProperty: "error" })
   return (body) => {

@@ -1,6 +1,6 @@
 /**
- * A vendor that orders documents by a query, with the wire format of Cohere and Jina. A document is as relevant as many of the query's words
- * are in it. A token is a word between whitespace, of the query once for each document; a search has up to a hundred documents.
+ * A vendor that ranks documents by a query, with the wire format of Cohere and Jina. A document's relevance is the share of the query's words that
+ * it contains. A token is a word between whitespace; the query counts once per document. One search unit covers up to a hundred documents.
  */
 import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
@@ -16,14 +16,14 @@ export const make: Make = ({ origin }) =>
       rerank: [
         {
           id: "sandbox-rerank",
-          description: "Counts shared words, by the search",
+          description: "Counts shared words, billed per search",
           owned_by: "sandbox",
           price: { usd_per_search: "0.002" },
           upstreams: [{ upstream: "sandbox-rerank" }]
         },
         {
           id: "sandbox-rerank-tokens",
-          description: "Counts shared words, by the token",
+          description: "Counts shared words, billed per token",
           owned_by: "sandbox",
           price: { input_usd_per_million: "0.05" },
           upstreams: [{ upstream: "sandbox-rerank" }]

@@ -1,25 +1,25 @@
 /**
- * The sandbox's vendor of models in the protocol of OpenAI's responses. It says what `Words` says, thinks where the request asks for
- * reasoning, and caches the instructions of requests that have a `prompt_cache_key`. It keeps answers unless `store` is false.
+ * A model vendor with the protocol of OpenAI's responses. It replies by `Echo`, thinks if the request asks for reasoning, and caches the
+ * instructions of requests with a `prompt_cache_key`. It keeps answers unless `store` is false.
  */
 import { Effect } from "effect"
 import { contextLength, newerMount } from "./Chat.ts"
-import { isBody, json, Refusal } from "./Outside.ts"
+import { isBody, json, jsonBody, Refusal } from "./Outside.ts"
 import type { Answer, Body, Make, Received } from "./Outside.ts"
-import { cache, countWords, cut, idOf, speechOf } from "./Words.ts"
-import type { Cached, Part, Speech } from "./Words.ts"
+import { promptCache, countWords, cut, idOf, replyTo } from "./Echo.ts"
+import type { CacheUse, Part, Reply } from "./Echo.ts"
 
 const refuse = (status: number, message: string, param: string | null = null, code: string | null = null): Refusal =>
   new Refusal(json(status, { error: { message, type: "invalid_request_error", param, code } }))
 
 interface Memory {
-  readonly cached: (text: string) => Cached
-  /** What was said in each answer that is kept, by its id. */
+  readonly cached: (text: string) => CacheUse
+  /** Conversations of kept answers by response id. */
   readonly kept: Map<string, string>
 }
 
 export const make: Make = ({ clock }) => {
-  const memory: Memory = { cached: cache(), kept: new Map() }
+  const memory: Memory = { cached: promptCache(), kept: new Map() }
   return Effect.succeed({
     service: "responses",
     routes: [
@@ -33,19 +33,18 @@ export const make: Make = ({ clock }) => {
   })
 }
 
-// ---- what is asked --------------------------------------------------------------------------------------------------------------
+// ---- the request --------------------------------------------------------------------------------------------------------------
 
 const bodyOf = ({ body, headers: { authorization } }: Received): Body => {
   if (authorization === undefined || !/^bearer +\S/i.test(authorization)) {
     throw refuse(401, "You didn't provide an API key. Provide it in the Authorization header as Bearer auth.")
   }
-  let parsed: unknown
-  try {
-    parsed = JSON.parse(body.toString())
-  } catch {
-    throw refuse(400, "We could not parse the JSON body of your request.")
-  }
-  if (!isBody(parsed)) throw refuse(400, "The body of your request must be a JSON object.")
+  const parsed = jsonBody(
+    body,
+    (message) => refuse(400, message),
+    "We could not parse the JSON body of your request.",
+    "The body of your request must be a JSON object."
+  )
   if (typeof parsed.model !== "string" || parsed.model === "")
     throw refuse(400, "Missing required parameter: 'model'.", "model", "missing_required_parameter")
   return parsed
@@ -60,14 +59,14 @@ const textOf = (content: unknown): string => {
     .join("\n")
 }
 
-/** What an item of the input says. */
+/** The text of an input item. */
 const saidIn = (item: unknown): string => {
   if (!isBody(item)) return ""
   const { content, output } = item
   return textOf(content ?? output)
 }
 
-/** The names of the functions and other tools that the client runs. */
+/** Names of the functions and other tools that the client runs. */
 const namesOf = (tools: unknown): ReadonlySet<string> =>
   new Set(
     Array.isArray(tools)
@@ -81,7 +80,7 @@ const inputOf = ({ input }: Body): ReadonlyArray<unknown> => {
   throw refuse(400, "Missing required parameter: 'input'.", "input", "missing_required_parameter")
 }
 
-// ---- what is answered -----------------------------------------------------------------------------------------------------------
+// ---- the answer -----------------------------------------------------------------------------------------------------------
 
 const limitLeast = 16
 
@@ -117,7 +116,7 @@ const response = (body: Body, { cached, kept }: Memory, created_at: number): Ans
       "max_output_tokens",
       "integer_below_min_value"
     )
-  const speech = speechOf(saidIn(input.at(-1)), { limit, tools: namesOf(tools), thinks })
+  const speech = replyTo(saidIn(input.at(-1)), { limit, tools: namesOf(tools), thinks })
   const { read } = typeof prompt_cache_key === "string" ? cached(`${prompt_cache_key} ${told}`) : { read: 0 }
   const usage = {
     input_tokens: words,
@@ -191,7 +190,7 @@ const itemOf = (part: Part): Body => {
   }
 }
 
-/** An item as it begins, and the events between that and its end. */
+/** The first form of an item, and the events until its end. */
 const piecesOf = (
   part: Part,
   item: Body,
@@ -235,7 +234,7 @@ const piecesOf = (
   }
 }
 
-function* events(head: Body, { parts }: Speech, output: ReadonlyArray<Body>, whole: Body): Generator<string> {
+function* events(head: Body, { parts }: Reply, output: ReadonlyArray<Body>, whole: Body): Generator<string> {
   let sequence_number = 0
   const event = ({ type, ...data }: Body): string =>
     `event: ${String(type)}\ndata: ${JSON.stringify({ type, sequence_number: sequence_number++, ...data })}\n\n`

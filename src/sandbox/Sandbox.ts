@@ -1,6 +1,6 @@
 /**
- * The outside world in process: vendors and an issuer behind a loopback port of its own, speaking their real wire formats, and
- * the levers that bring about whatever can happen. The service reaches it over HTTP and knows it by its configuration only.
+ * The outside world in process: vendors, a payment processor, a mail server and an issuer on a loopback port, in their real wire formats, with
+ * levers that make things happen. The service reaches it over HTTP and knows it only from its configuration.
  */
 import { Effect, FiberSet } from "effect"
 import type { Clock, Scope } from "effect"
@@ -16,8 +16,8 @@ import * as Google from "./Google.ts"
 import * as Issuer from "./Issuer.ts"
 import type { LeversContract } from "./Levers.ts"
 import * as Mail from "./Mail.ts"
-import { json } from "./Outside.ts"
-import type { Make, SandboxFailed, ServiceName } from "./Outside.ts"
+import { isBody, json } from "./Outside.ts"
+import type { Body, Make, SandboxFailed, ServiceName } from "./Outside.ts"
 import type { LeverNote, SandboxInfo } from "../kernel/SandboxInfo.ts"
 import * as Messages from "./Messages.ts"
 import * as Payments from "./Payments.ts"
@@ -29,7 +29,7 @@ import * as SteeredClock from "./SteeredClock.ts"
 import * as Switchboard from "./Switchboard.ts"
 import * as Transcription from "./Transcription.ts"
 
-/** The outside world, a line for each service of it. */
+/** The services of the outside world. */
 const world: ReadonlyArray<Make> = [
   Chat.make,
   Messages.make,
@@ -54,43 +54,70 @@ const service_client_id = "sandbox-web"
 const oauth_client = { client_id: "sandbox-oauth", redirect_uri: "http://127.0.0.1/callback" }
 const trusted_client_id = "sandbox-desktop"
 
-type Document = Readonly<Record<string, unknown>>
-
-const isDocument = (value: unknown): value is Document =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
-/** One document with the entries of both: what both have, an object or a list, holds what either put there. */
-const merged = (one: Document, other: Document): Document => {
+/** Merges two documents: objects entry by entry, lists one after the other. */
+const merged = (one: Body, other: Body): Body => {
   const whole: Record<string, unknown> = { ...one }
   for (const [name, value] of Object.entries(other)) {
     const there = whole[name]
-    if (isDocument(there) && isDocument(value)) whole[name] = merged(there, value)
+    if (isBody(there) && isBody(value)) whole[name] = merged(there, value)
     else whole[name] = Array.isArray(there) && Array.isArray(value) ? [...there, ...value] : value
   }
   return whole
 }
 
 export interface Settings {
-  /** Where it remembers its clock and its keys; without it, it is new at each start. */
+  /** Keeps clock, keys and jobs. Without it, each start is fresh. */
   readonly data_dir?: string | undefined
-  /** Of the loopback interface; any free one unless given. */
+  /** The port on the loopback interface; by default any free one. */
   readonly port?: number | undefined
-  /** Services that the deployment is not told of. */
+  /** Services to leave out of the configuration. */
   readonly without?: ReadonlyArray<ServiceName> | undefined
 }
 
 export interface Sandbox extends SandboxInfo {
   readonly url: string
-  /** What can be done to it; `GET {control}` lists the same. */
+  /** The levers. `GET {control}` lists the same. */
   readonly levers: ReadonlyArray<LeverNote>
-  /** The time that the service and the issuer go by. */
+  /** The clock of the service and the issuer. */
   readonly clock: Clock.Clock
-  /** The same clock, to be moved. */
+  /** The same clock, with a method that moves it. */
   readonly steered: SteeredClock.SteeredClock
-  /** Hands over the levers of the service itself and its address, once it is up. */
+  /** Connects the running service: its levers and its address. */
   readonly connect: (levers: LeversContract, url?: string) => void
   /** The configuration document that points a deployment at this sandbox. */
-  readonly configuration: Document
+  readonly configuration: Body
+}
+
+/** The configuration of a sandbox before its services add their parts. */
+const base: Body = {
+  service_name: "Tollgate",
+  clients: [{ client_id, name: "Sandbox" }],
+  oauth_clients: [
+    {
+      client_id: oauth_client.client_id,
+      name: "Sandbox Application",
+      redirect_uris: [oauth_client.redirect_uri],
+      device: true
+    },
+    {
+      client_id: trusted_client_id,
+      name: "Sandbox Desktop",
+      redirect_uris: [oauth_client.redirect_uri],
+      trusted: true
+    }
+  ],
+  web_clients: [{ client_id: service_client_id, name: "Sandbox Website" }],
+  contact_email: "operator@tollgate.localhost",
+  // Tests sign in many people a minute.
+  rate_limits: {
+    sign_in: 1_000,
+    token: 1_000,
+    authorize: 1_000,
+    client_token: 60,
+    contact: 60,
+    contact_per_day: 1_000
+  },
+  prices: { default_new_credits: 5, default_registration_credits: 1 }
 }
 
 export const make = ({
@@ -146,35 +173,6 @@ export const make = ({
       },
       configuration: services
         .filter(({ service }) => !without.includes(service))
-        .reduce<Document>((whole, { configuration }) => merged(whole, configuration), {
-          service_name: "Tollgate",
-          clients: [{ client_id, name: "Sandbox" }],
-          oauth_clients: [
-            {
-              client_id: oauth_client.client_id,
-              name: "Sandbox Application",
-              redirect_uris: [oauth_client.redirect_uri],
-              device: true
-            },
-            {
-              client_id: trusted_client_id,
-              name: "Sandbox Desktop",
-              redirect_uris: [oauth_client.redirect_uri],
-              trusted: true
-            }
-          ],
-          web_clients: [{ client_id: service_client_id, name: "Sandbox Website" }],
-          contact_email: "operator@tollgate.localhost",
-          // Tests sign in many people a minute.
-          rate_limits: {
-            sign_in: 1_000,
-            token: 1_000,
-            authorize: 1_000,
-            client_token: 60,
-            contact: 60,
-            contact_per_day: 1_000
-          },
-          prices: { default_new_credits: 5, default_registration_credits: 1 }
-        })
+        .reduce<Body>((whole, { configuration }) => merged(whole, configuration), base)
     }
   })

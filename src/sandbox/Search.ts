@@ -1,4 +1,4 @@
-/** Two vendors of web search, each with its own wire format. What they find repeats what was asked. */
+/** Two vendors of web search, each with its own wire format. Results repeat the query. */
 import { Effect } from "effect"
 import { json, parse, Refusal } from "./Outside.ts"
 import type { Answer, Make, Received } from "./Outside.ts"
@@ -39,7 +39,7 @@ export const make: Make = ({ origin }) =>
     }
   })
 
-/** The pages that are found, on the wanted hosts. */
+/** Found pages, on the requested hosts. */
 const pages = (query: string, count: number, hosts: ReadonlyArray<string>) =>
   Array.from({ length: count }, (_, i) => ({
     title: `${query} (${i + 1})`,
@@ -58,7 +58,7 @@ const tavily = (received: Received): Answer => {
   if (typeof max_results !== "number" || max_results < 0 || max_results > 20) {
     throw new Refusal(json(400, { detail: { error: "Max results must be between 0 and 20." } }))
   }
-  // Vendors add depths as they go; the sandbox knows any.
+  // Vendors add new depths over time, so any is accepted.
   if (typeof search_depth !== "string" || search_depth === "") {
     throw new Refusal(json(400, { detail: { error: "Invalid search depth." } }))
   }

@@ -1,6 +1,6 @@
 /**
- * A vendor of text to speech with the usual wire format. Its audio is silence, a kilobyte for each character, in pieces; as `wav` it is a
- * file that a player plays, in other formats zeros.
+ * A vendor of text to speech with OpenAI's wire format. Its audio is silence, one kilobyte per character, streamed in pieces. As `wav` it is a
+ * playable file; in other formats it is zeros.
  */
 import { Effect } from "effect"
 import { json, parse, Refusal } from "./Outside.ts"
@@ -27,7 +27,7 @@ export const make: Make = ({ origin }) =>
     }
   })
 
-/** Clients that are made for OpenAI name it, and its newest model. */
+/** One provider is named `openai`, because clients made for OpenAI send that name and its newest model. */
 const provider = (id: string, name: string, newest: string) => ({
   id,
   name,
@@ -65,17 +65,17 @@ const speak = ({ body, headers }: Received): Answer => {
       }
 }
 
-/** Samples a second, of 16 bits: a character lasts a 16th of a second, as when it is read out. */
+/** 16-bit samples per second: a character lasts a 16th of a second. */
 const sampleRate = 8_192
 
-/** The same silence with the header of a file in its first bytes. */
+/** Silence with a WAV header in its first bytes. */
 function* wav(count: number): Generator<Uint8Array> {
   const bytes = count * kilobyte.length
   const head = Buffer.alloc(kilobyte.length)
   head.write("RIFF", 0)
   head.writeUInt32LE(bytes - 8, 4)
   head.write("WAVEfmt ", 8)
-  // The length of what describes the samples; PCM, of one channel.
+  // Format chunk: 16 bytes, PCM, one channel.
   head.writeUInt32LE(16, 16)
   head.writeUInt16LE(1, 20)
   head.writeUInt16LE(1, 22)
@@ -95,7 +95,7 @@ function* silence(count: number): Generator<Uint8Array> {
   for (let i = 0; i < count; i++) yield kilobyte
 }
 
-/** The same silence in events. */
+/** Silence as events. */
 function* events(count: number): Generator<string> {
   const event = (value: object) => `data: ${JSON.stringify(value)}\n\n`
   for (const piece of silence(count)) {

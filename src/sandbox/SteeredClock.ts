@@ -1,19 +1,16 @@
-/**
- * A clock that goes like any other and can be moved forward: real time plus an offset, which outlives the process. Whatever
- * sleeps wakes as soon as its time has come, by waiting or by moving.
- */
+/** A clock that can be moved forward: real time plus an offset, which survives a restart. Moving it wakes every sleeper that is due. */
 import { Clock, Duration, Effect } from "effect"
-import * as Kept from "./Kept.ts"
+import * as FileStore from "./FileStore.ts"
 import type { SandboxFailed } from "./Outside.ts"
 
 export interface SteeredClock {
   readonly clock: Clock.Clock
   readonly now: () => number
-  /** Moves the clock by whole milliseconds and answers what it shows then. The offset is on disk before anyone wakes. */
+  /** Moves the clock by whole milliseconds and answers the new time. The offset is on disk before any sleeper wakes. */
   readonly advance: (millis: number) => Effect.Effect<number>
 }
 
-/** The latest moment to which it may be moved: dates have four digits for a year. */
+/** The latest moment that it can show: years have four digits. */
 export const latest = Date.UTC(9999, 0)
 
 const name = "sandbox-clock"
@@ -26,7 +23,7 @@ export const make = (data_dir: string | undefined): Effect.Effect<SteeredClock, 
       now: () => clock.unsafeCurrentTimeMillis(),
       advance: (millis) =>
         Effect.sync(() => {
-          Kept.write(data_dir, name, String(clock.offset + millis))
+          FileStore.write(data_dir, name, String(clock.offset + millis))
           clock.move(millis)
           return clock.unsafeCurrentTimeMillis()
         })
@@ -36,7 +33,7 @@ export const make = (data_dir: string | undefined): Effect.Effect<SteeredClock, 
 const keptOffset = (data_dir: string | undefined): Effect.Effect<number, SandboxFailed> =>
   Effect.try({
     try: () => {
-      const text = Kept.read(data_dir, name)?.trim() ?? "0"
+      const text = FileStore.read(data_dir, name)?.trim() ?? "0"
       if (!/^\d{1,15}$/.test(text)) throw new Error("it holds no number of milliseconds")
       return Number(text)
     },
@@ -52,13 +49,13 @@ interface Sleeper {
   timer: NodeJS.Timeout
 }
 
-// A longer timer of Node's fires at once.
+// Node fires a longer timer at once.
 const timerMax = 2 ** 31 - 1
 
 class Steered implements Clock.Clock {
   readonly [Clock.ClockTypeId]: Clock.ClockTypeId = Clock.ClockTypeId
   offset: number
-  // What `process.hrtime` counts from is arbitrary; `origin` makes it count from 1970, as moved.
+  // `process.hrtime` has an arbitrary origin; adding `origin` gives nanoseconds since 1970, with the offset.
   private origin: bigint
   private readonly sleepers = new Set<Sleeper>()
 
@@ -98,7 +95,7 @@ class Steered implements Clock.Clock {
     const now = this.unsafeCurrentTimeMillis()
     for (const sleeper of [...this.sleepers].sort((one, other) => one.due - other.due)) {
       clearTimeout(sleeper.timer)
-      // One that woke may have ended another.
+      // A sleeper that woke may have interrupted another.
       if (!this.sleepers.has(sleeper)) continue
       if (sleeper.due <= now) this.wake(sleeper)
       else sleeper.timer = this.arm(() => sleeper, sleeper.due - now)

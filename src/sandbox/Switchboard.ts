@@ -1,6 +1,6 @@
 /**
- * The sandbox's port: finds the route of a request, notes the call, lets the fault have its way, and answers. It imitates other
- * people's servers, so it is plain node and may be told to misbehave; by itself it answers everything, and in JSON.
+ * The sandbox's HTTP server: it finds the route of a request, notes the call, applies a fault and answers. It is plain node, because faults make it
+ * break HTTP's rules. Its own errors are JSON.
  */
 import { Effect } from "effect"
 import type { Scope } from "effect"
@@ -15,15 +15,15 @@ import type { Faults } from "./Faults.ts"
 import { json, Refusal } from "./Outside.ts"
 import type { Answer, Received, Route, SandboxFailed, ServiceName } from "./Outside.ts"
 
-/** The longest body that is read. */
+/** The largest body. */
 export const bodyBytesMax = 32 * 1024 * 1024
-/** How long closing waits for what is under way. */
-const patience = 1_000
+/** Closing waits this long for open requests. */
+const closeTimeout = 1_000
 
 export interface Switchboard {
   /** `http://127.0.0.1:PORT` */
   readonly origin: string
-  /** Routes of a service are noted and met by its faults; routes of none are levers. */
+  /** Calls to a service's routes are noted and meet its faults. Without a service, the routes are levers. */
   readonly plug: (routes: ReadonlyArray<Route>, service?: ServiceName) => void
 }
 
@@ -70,7 +70,7 @@ export const make = ({ calls, faults, port }: Options): Effect.Effect<Switchboar
     }
 
     const server = createServer({ keepAliveTimeout: 75_000 }, (request, response) => {
-      // A caller that has gone is no error of ours.
+      // A caller that disconnects is not our error.
       response.on("error", () => {})
       answer(request, response).catch((error: unknown) => fail(response, error))
     })
@@ -90,7 +90,7 @@ const answered = async (route: Route, received: Received): Promise<Answer> => {
   }
 }
 
-/** A mistake of the sandbox's own; it must not take the service down with it. */
+/** A bug of the sandbox. It must not stop the service. */
 const fail = (response: ServerResponse, error: unknown): void => {
   if (response.headersSent) {
     response.destroy()
@@ -103,7 +103,7 @@ const fail = (response: ServerResponse, error: unknown): void => {
   response.writeHead(status, headers).end(body)
 }
 
-/** A page of this machine, such as `/docs` of the service, may steer the sandbox; no other page may read what it answers. */
+/** Pages of this machine, such as the service's `/docs`, may steer the sandbox. Other pages may not read its answers. */
 const isPageHere = (origin: string | undefined): boolean =>
   origin !== undefined && /^https?:\/\/(?:127(?:\.\d{1,3}){3}|localhost|\[::1\])(?::\d+)?$/.test(origin)
 
@@ -119,14 +119,14 @@ const preflight: Answer = {
 const tooLarge = json(413, { error: `body: at most ${bodyBytesMax} bytes` })
 const notFound = json(404, { error: "the sandbox has no such route" })
 
-// ---- which route ------------------------------------------------------------------------------------------------------------
+// ---- routing ------------------------------------------------------------------------------------------------------------
 
 interface Plug {
   readonly route: Route
   readonly service: ServiceName | undefined
 }
 
-interface Place {
+interface Endpoint {
   readonly pattern: RegExp
   readonly methods: Map<string, Plug>
 }
@@ -136,7 +136,7 @@ type Found =
   | { readonly refusal: Answer }
 
 const directory = () => {
-  const places = new Map<string, Place>()
+  const places = new Map<string, Endpoint>()
 
   const plug: Switchboard["plug"] = (routes, service) => {
     for (const route of routes) {
@@ -147,7 +147,7 @@ const directory = () => {
   }
 
   const find = (method: string, url: string): Found => {
-    // A proxy's client sends the whole address.
+    // A client of a proxy sends an absolute URL.
     const target = url.startsWith("/") ? url : url.replace(/^[a-z]+:\/\/[^/?]*/i, "")
     const at = target.indexOf("?")
     const path = at === -1 ? target : target.slice(0, at)
@@ -192,7 +192,7 @@ const paramsOf = (pattern: RegExp, path: string): Readonly<Record<string, string
 
 // ---- the socket -------------------------------------------------------------------------------------------------------------
 
-/** The whole body; `undefined` if it is too large or breaks off. What is beyond the limit is thrown away as it comes. */
+/** The complete body; `undefined` if it is too large or truncated. Bytes beyond the limit are discarded. */
 const read = (request: IncomingMessage): Promise<Buffer | undefined> =>
   new Promise((resolve) => {
     const chunks: Array<Buffer> = []
@@ -227,11 +227,11 @@ const listen = (server: Server, port: number): Effect.Effect<void, SandboxFailed
     })
   })
 
-/** What is under way may finish for a moment; then it is cut. In real time: the fiber's own clock may be a steered one. */
+/** Lets open requests finish for a second, then closes their connections. In real time: the fiber's clock may be steered. */
 const close = (server: Server): Effect.Effect<void> =>
   Effect.async((resume) => {
     const idle = setInterval(() => server.closeIdleConnections(), 20)
-    const limit = setTimeout(() => server.closeAllConnections(), patience)
+    const limit = setTimeout(() => server.closeAllConnections(), closeTimeout)
     server.close(() => {
       clearInterval(idle)
       clearTimeout(limit)

@@ -1,6 +1,6 @@
 /**
- * A vendor of transcription with the usual wire format: a form with a file. An audio file of the sandbox is any bytes; it lasts a
- * second for each 16,000 of them, and what is heard in it is how long it is.
+ * A vendor of transcription with OpenAI's wire format: a form with a file. Any bytes are audio: 16,000 bytes last a second, and the transcript
+ * states the length.
  */
 import { Effect } from "effect"
 import { json, Refusal } from "./Outside.ts"
@@ -25,16 +25,17 @@ export const make: Make = ({ origin }) =>
     }
   })
 
-/** Clients that are made for OpenAI name it, and its models. */
+/** One provider is named `openai`, because clients made for OpenAI send that name and its models. */
 const provider = (id: string, name: string, family: string) => ({
   id,
   name,
-  description: "Hears how long it is",
+  description: "Transcribes the length of the audio",
   upstream: "sandbox-transcription",
+  // Audio of the sandbox is never sparse, whatever its format: a second for each 1,000 bytes bounds all of it.
   models: [
-    { id: "whisper-1", wire_format: "verbose_json", translates: true, usd_per_minute: "0.006" },
-    { id: `${family}-transcribe`, usd_per_minute: "0.006" },
-    { id: `${family}-mini-transcribe`, usd_per_minute: "0.006" }
+    { id: "whisper-1", wire_format: "verbose_json", translates: true, max_seconds: 1, usd_per_minute: "0.006" },
+    { id: `${family}-transcribe`, max_seconds: 1, usd_per_minute: "0.006" },
+    { id: `${family}-mini-transcribe`, max_seconds: 1, usd_per_minute: "0.006" }
   ]
 })
 
@@ -60,7 +61,7 @@ const hear = async ({ body, headers }: Received, task: "transcribe" | "translate
     : json(200, { text, usage: { type: "duration", seconds: Math.ceil(seconds) } })
 }
 
-/** Segments of three words, each as long as the others, and words where they are asked for. */
+/** Segments of three words, all of equal length, and word timestamps if requested. */
 const timesOf = (text: string, seconds: number, form: FormData) => {
   const asked = form.getAll("timestamp_granularities[]")
   const words = text.split(" ").map((word, i, { length }) => ({

@@ -1,8 +1,8 @@
-/** How what was found differs from what is expected, in words. */
+/** Describes the difference between a found and an expected value. */
 
 /**
- * The first difference; `undefined` where there is none. Fields that are not expected, or expected as `undefined`, are not looked at.
- * Amounts are `bigint`: the number 5 is not the amount 5.
+ * The first difference; `undefined` if there is none. Only fields of `expected` that are not `undefined` are compared. Amounts are `bigint`: the
+ * number 5 is not the amount 5.
  */
 export const difference = (expected: unknown, found: unknown, name: string): string | undefined => {
   if (typeof expected !== "object" || expected === null) {
@@ -19,7 +19,7 @@ export const difference = (expected: unknown, found: unknown, name: string): str
   return undefined
 }
 
-/** A value as a message has it; a `bigint` without its suffix. */
+/** A value as text; a `bigint` without its suffix. */
 export const show = (value: unknown): string => {
   switch (typeof value) {
     case "object":
@@ -29,7 +29,7 @@ export const show = (value: unknown): string => {
   }
 }
 
-/** With its tag in front, where it has one. */
+/** The fields, after the tag if there is one. */
 const showObject = (value: object): string => {
   const fields = Object.entries(value).filter(([key, field]) => key !== "_tag" && field !== undefined)
   const tag = "_tag" in value ? String(value._tag) : ""

@@ -1,4 +1,4 @@
-/** A `Ledger` and its `Writer` as layers, for the property suite: ours in memory, or anybody's. */
+/** Connects layers of `Ledger` and `Writer` to the property suite: this package's in memory, or another implementation's. */
 import { Effect, Layer, ManagedRuntime, Option, Schema } from "effect"
 import type { BillingAccountId } from "../kernel/Ids.ts"
 import { Ledger } from "../books/ledger/Ledger.ts"
@@ -11,13 +11,13 @@ import type { Submitted } from "../books/ledger/Writer.ts"
 import * as Sql from "../storage/sqlite/Sql.ts"
 import type { Answer, LedgerUnderTest } from "./LedgerProperties.ts"
 
-/** The ledger of this package over a fresh database in memory. */
+/** This package's ledger over a fresh database in memory. */
 export const layerMemory = Ledger.layer.pipe(Layer.provideMerge(Writer.layer), Layer.provideMerge(Sql.layerMemory))
 
-/** As plain data, like the results. */
+/** Refusals as plain data, like results. */
 const refusalOf = Schema.encodeSync(LedgerRefusal)
 
-/** A posting by the operation that has its name. */
+/** Submits a posting through the ledger operation of the same name. */
 const operate = (ledger: LedgerContract, posting: Posting): Submitted => {
   const one = (result: Effect.Effect<Result, LedgerRefusal | BooksUnavailable>) => Effect.map(result, (it) => [it])
   switch (posting._tag) {
@@ -42,7 +42,7 @@ const operate = (ledger: LedgerContract, posting: Posting): Submitted => {
   }
 }
 
-/** A fresh ledger from the layer, each time it is asked. Single postings go to the operations of `Ledger`, several to the `Writer`. */
+/** Makes a fresh ledger on each call. A single posting goes to an operation of `Ledger`, several go to the `Writer`. */
 export const ofLayer =
   <E>(layer: Layer.Layer<Ledger | Writer, E>) =>
   async (): Promise<LedgerUnderTest> => {
@@ -57,7 +57,7 @@ export const ofLayer =
         ? Effect.flatMap(Ledger, (ledger) => operate(ledger, posting))
         : Effect.flatMap(Writer, (writer) => writer.submit({ postings, statements: [] }))
       return Effect.match(
-        // Nothing is known then of what was done, so the story cannot go on.
+        // Whether it was done is unknown, so the story cannot continue.
         Effect.catchTag(submitted, "BooksUnavailable", Effect.die),
         {
           onFailure: (refusal) => ({ refusal: refusalOf(refusal) }),

@@ -1,6 +1,6 @@
 /**
- * The rules of the ledger, stated a second time: one transaction after the other, without database, batches or concurrency. What a
- * ledger answers is compared with what follows from them. This file shares no code with the ledger of this package.
+ * A model of the ledger's rules: one transaction after another, without database, batches or concurrency. The suites compare a ledger's answers
+ * with it. This file shares no code with this package's ledger.
  */
 import type {
   AccountStatus,
@@ -13,19 +13,19 @@ import type {
   Source
 } from "../books/ledger/Transaction.ts"
 
-/** The largest balance of the ledger of this package: 10^9 USD in nano-USD. It is above 2^53, so that no double holds all amounts below it. */
+/** The largest balance of this package's ledger: 10^9 USD in nano-USD. It is above 2^53, so doubles cannot hold all amounts below it. */
 export const balanceMax = 1_000_000_000_000_000_000n
 
-/** An entry that an account must have. */
+/** An expected entry of an account. */
 export interface ModelEntry {
   readonly type: "credit" | "debit"
   readonly amount: bigint
   readonly balance: bigint
   readonly giftable: bigint
   readonly source: CreditSource | null
-  /** Of a charge: the call. The ledger's own entry has the `usage_id` that settling it answered. */
+  /** For a charge, the call. The ledger's own entry has the `usage_id` that the settlement answered. */
   readonly reference: string
-  /** That of a charge is the ledger's to choose. */
+  /** `undefined` for a charge: the ledger chooses it. */
   readonly description: string | undefined
 }
 
@@ -35,12 +35,12 @@ export interface ModelAccount {
   readonly granted: bigint
   readonly held: bigint
   readonly reserved: bigint
-  /** Whether credit was ever purchased or received. */
+  /** Whether the account ever purchased or received credit. */
   readonly funded: boolean
   readonly entries: ReadonlyArray<ModelEntry>
-  /** What came in from outside. */
+  /** Credit from outside. */
   readonly came: bigint
-  /** What went out: charges, and purchases taken back. */
+  /** Credit that left: charges, and purchases taken back. */
   readonly went: bigint
 }
 
@@ -49,39 +49,39 @@ interface Amount {
   readonly amount: bigint
 }
 
-/** An open call: who pays, how much is reserved, and the application whose key called. */
+/** An open call: its payer, the reserved amount, and the application whose key called. */
 interface OpenCall extends Amount {
   readonly application: string | null
 }
 
-/** What an application was charged. */
+/** Charges of an application. */
 interface Spent {
   readonly total: bigint
-  /** Since the month began. */
+  /** In the current month. */
   readonly month: bigint
 }
 
-/** What the model knows. It is not changed: a transaction gives another one. */
+/** The state of the model. Immutable: a transaction returns a new one. */
 export interface Notebook {
   readonly accounts: ReadonlyMap<string, ModelAccount>
   readonly calls: ReadonlyMap<string, OpenCall>
-  /** Settled calls, and the `usage_id` that the ledger gave to each; `undefined` where that answer was lost. */
+  /** Settled calls with the `usage_id` that the ledger gave to each; `undefined` if the answer was lost. */
   readonly settled: ReadonlyMap<string, string | undefined>
-  /** Of the settled calls those that were released because their run had ended. Nothing is reserved for them. */
+  /** Settled calls that were released because their process had ended. Nothing is reserved for them. */
   readonly released: ReadonlyMap<string, OpenCall>
-  /** Open escrows by their transfer: who sends, and how much. */
+  /** Open escrows by transfer: sender and amount. */
   readonly escrows: ReadonlyMap<string, Amount>
-  /** Transfers whose escrow has ended, and what they were. */
+  /** Ended escrows by transfer. */
   readonly ended: ReadonlyMap<string, Amount>
-  /** By application: those that have one. */
+  /** Spending limits by application. */
   readonly limits: ReadonlyMap<string, Pick<Limit, "amount" | "period">>
-  /** By application, of those that were charged. */
+  /** Charges by application. */
   readonly spent: ReadonlyMap<string, Spent>
-  /** The largest amount and balance of the ledger; `balanceMax` unless given. */
+  /** The ledger's largest amount and balance; `balanceMax` by default. */
   readonly amountMax?: bigint | undefined
 }
 
-/** The largest balance that a credit may leave. */
+/** The largest balance after a credit. */
 export const largestOf = ({ amountMax = balanceMax }: Notebook): bigint => amountMax
 
 export const empty: Notebook = {
@@ -95,13 +95,13 @@ export const empty: Notebook = {
   spent: new Map()
 }
 
-/** A new month has begun. */
+/** The state at the beginning of a new month. */
 export const nextMonth = (notebook: Notebook): Notebook => ({
   ...notebook,
   spent: new Map([...notebook.spent].map(([application, { total }]) => [application, { total, month: 0n }]))
 })
 
-/** What counts against an application's limit. */
+/** Charges and reservations that count against an application's limit. */
 export const standingOf = (notebook: Notebook, application: string, period: Limit["period"]) => ({
   spent: notebook.spent.get(application)?.[period] ?? 0n,
   reserved: [...notebook.calls.values()].reduce(
@@ -110,17 +110,17 @@ export const standingOf = (notebook: Notebook, application: string, period: Limi
   )
 })
 
-/** A result as the rules give it. The `usage_id` of a settlement is the ledger's to choose. */
+/** An expected result. The ledger chooses the `usage_id` of a settlement. */
 export type ExpectedResult =
   | Exclude<Result, { _tag: "Settled" }>
   | Omit<Extract<Result, { _tag: "Settled" }>, "usage_id">
 
-/** What must be answered, and how things stand then. */
+/** The expected answer, and the state after it. */
 export type Expected =
   | { readonly results: ReadonlyArray<ExpectedResult>; readonly notebook: Notebook }
   | { readonly refusal: Refusal }
 
-/** All postings of a transaction, each after those before it; or nothing of it, with the refusal of the first that cannot be done. */
+/** Applies all postings of a transaction in order, or none, with the first refusal. */
 export const apply = (notebook: Notebook, postings: ReadonlyArray<Posting>): Expected => {
   const results: Array<ExpectedResult> = []
   let now = notebook
@@ -137,7 +137,7 @@ type Done = { readonly result: ExpectedResult; readonly notebook: Notebook } | {
 
 type Of<Tag extends Posting["_tag"]> = Extract<Posting, { _tag: Tag }>
 
-/** One posting. Where several refusals would be true, the first in this order of questions is the answer. */
+/** Applies one posting. If several refusals apply, the first one checked is the answer. */
 export const post = (notebook: Notebook, posting: Posting): Done => {
   switch (posting._tag) {
     case "Open":
@@ -183,7 +183,7 @@ const withAccount = (notebook: Notebook, id: string, account: ModelAccount): Not
   accounts: put(notebook.accounts, id, account)
 })
 
-/** The account with an entry for a movement that has been made on it. */
+/** Adds the entry of a movement that the account already includes. */
 const entered = (
   account: ModelAccount,
   entry: Pick<ModelEntry, "type" | "amount" | "source" | "reference" | "description">
@@ -232,7 +232,7 @@ const credit = (notebook: Notebook, posting: Of<"Credit">): Done => {
   return { result: { _tag: "Credited", balance: balanceOf(after) }, notebook: withAccount(notebook, id, after) }
 }
 
-/** What is available is taken, up to the amount, the giftable part first. Where there is nothing, there is no entry. */
+/** Takes up to the amount from what is available, giftable credit first. Without available credit there is no entry. */
 const takeBack = (notebook: Notebook, { account: id, amount, description, reference }: Of<"TakeBack">): Done => {
   const account = notebook.accounts.get(id)
   if (account === undefined) return missing(id)
@@ -271,7 +271,7 @@ const escrow = (notebook: Notebook, { account: id, amount, description, transfer
   }
 }
 
-/** The recipient may be the sender. What comes back to its sender fits, since it was there before. */
+/** The recipient may be the sender. Returned credit always fits, because the sender had it before. */
 const endEscrow = (notebook: Notebook, posting: Of<"EndEscrow">): Done => {
   const { amount, description, from, source, to, transfer } = posting
   const sender = notebook.accounts.get(from)
@@ -311,7 +311,7 @@ const setLimit = (notebook: Notebook, { account, application, limit }: Of<"SetLi
   }
 }
 
-/** What the limit of an application leaves, below zero where it was set lower; `undefined` where it has none. */
+/** The rest of an application's limit; negative if the limit was lowered, `undefined` without a limit. */
 const leftOf = (notebook: Notebook, application: string | null): bigint | undefined => {
   const limit = application === null ? undefined : notebook.limits.get(application)
   if (limit === undefined) return undefined
@@ -320,14 +320,14 @@ const leftOf = (notebook: Notebook, application: string | null): bigint | undefi
 }
 
 /**
- * The caller's own account must be there and active, wherever it stands among the sources and whether or not it pays. Of those that
- * may pay, the first with `enough` available does, else the first with `least`. The limit of the key that calls is looked at last; what it
- * leaves is enough, and no more is reserved.
+ * The caller's own account must exist and be active, even if another source pays. The payer is the first allowed source with `enough` available,
+ * otherwise the first with `least`. The key's limit is checked last. If it leaves less than `enough`, the rest of the limit is enough, and no more
+ * is reserved.
  */
 const reserve = (notebook: Notebook, posting: Of<"Reserve">): Done => {
   const { call, enough, facts, least, most, sources } = posting
   const limit = leftOf(notebook, facts.application_id)
-  // Without a limit a balance is the only bound: escrow that comes back may leave one above the most that can be credited.
+  // Without a limit only the balance bounds the amount. Returned escrow may leave a balance above the largest credit.
   const left = limit && larger(limit, 0n)
   const within = (amount: bigint) => (left === undefined ? amount : smaller(amount, left))
   for (const { billing_account_id: account, kind } of sources) {
@@ -361,9 +361,9 @@ const reserve = (notebook: Notebook, posting: Of<"Reserve">): Done => {
 }
 
 /**
- * The reservation comes back, and the cost is collected as far as it is available then, granted credit first. Beyond what was reserved it is
- * collected as far as the limit of the key leaves something. A call that was released because its run had ended has nothing reserved, and
- * settles like any other, unless it failed at no cost.
+ * Returns the reservation, then collects the cost from what is available, granted credit first. More than the reservation is collected only as far
+ * as the key's limit allows. A call that was released because its process had ended has no reservation; it settles like any other unless it failed at
+ * no cost.
  */
 const settle = (notebook: Notebook, { call, outcome }: Of<"Settle">): Done => {
   const isRelease = outcome.error_type === "interrupted"
@@ -407,15 +407,15 @@ const more = ({ spent }: Notebook, application: string, cost: bigint): Spent => 
   return { month: month + cost, total: total + cost }
 }
 
-// ---- what stories are made of -------------------------------------------------------------------------------------------------
+// ---- names in stories -------------------------------------------------------------------------------------------------
 
-/** The billing accounts that the stories begin with. */
+/** Billing accounts that exist when a story begins. */
 export const people = ["ada", "bob", "cyd"] as const
 
-/** Those, and one that has to be opened first. */
+/** Those, and one that a story must open first. */
 export const everyone = [...people, "dan"] as const
 
-/** The account's owner as a source of a reservation, or the team's that has it. */
+/** An account as a source of a reservation: the caller's own, or a team's. */
 export const sourceOf = (account: string, kind: Source["kind"], barred = false): Source => ({
   billing_account_id: account,
   tenant_id: `ten_${account}`,

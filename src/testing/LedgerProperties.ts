@@ -1,7 +1,4 @@
-/**
- * What must be true of a ledger under test: every answer is the model's in every field, and every invariant of the books holds of all
- * accounts after every step.
- */
+/** Properties of a ledger under test: every answer equals the model's, and every invariant of the books holds after every step. */
 import { Either } from "effect"
 import type { Entry, Limit, Posting, Refusal, Result } from "../books/ledger/Transaction.ts"
 import { difference, show } from "./Difference.ts"
@@ -9,57 +6,57 @@ import { apply, applicationOf, everyone, standingOf } from "./LedgerModel.ts"
 import type { ExpectedResult, ModelAccount, Notebook } from "./LedgerModel.ts"
 import { explain } from "./SerialOrder.ts"
 
-/** What a transaction comes to: a result for each posting, or why nothing of it was done. */
+/** The answer to a transaction: a result for each posting, or the refusal of the whole. */
 export type Answer = { readonly results: ReadonlyArray<Result> } | { readonly refusal: Refusal }
 
-/** A ledger as the suite speaks to it. Several transactions are under way at the same time. */
+/** A ledger as the suite uses it. The suite submits several transactions concurrently. */
 export interface LedgerUnderTest {
   /**
-   * Does all of it or nothing. `lost`: nobody can say which, since the answer did not come; whichever it is, it is over. It rejects only where
-   * the ledger is broken.
+   * Applies all postings or none. `lost`: the answer was lost, so the outcome is unknown, but the transaction has ended. Rejects only if the ledger is
+   * broken.
    */
   readonly submit: (postings: ReadonlyArray<Posting>) => Promise<Answer | "lost">
-  /** An account as it stands; `undefined` where there is none. */
+  /** The present state of an account; `undefined` if it does not exist. */
   readonly account: (id: string) => Promise<AccountView | undefined>
-  /** The account's ledger, oldest entry first. */
+  /** The account's entries, oldest first. */
   readonly entries: (id: string) => Promise<ReadonlyArray<EntryView>>
-  /** The limit of an application as it stands; `undefined` where it has none. For stories with limits. */
+  /** An application's present limit; `undefined` if it has none. For stories with limits. */
   readonly limit?: (application: string) => Promise<LimitView | undefined>
-  /** Lets the next calendar month begin. Without it months do not change. */
+  /** Begins the next calendar month. Without it, months do not change. */
   readonly nextMonth?: () => Promise<void>
   readonly close?: () => Promise<void>
 }
 
 export type LimitView = Pick<Limit, "amount" | "period" | "reserved" | "spent">
 
-/** `status` and `funded` are compared where there are such fields. */
+/** `status` and `funded` are compared if present. */
 export interface AccountView {
   readonly giftable: bigint
   readonly granted: bigint
-  /** Absent where the ledger has no escrow. */
+  /** Absent if the ledger has no escrow. */
   readonly held?: bigint | undefined
   readonly reserved: bigint
   readonly status?: string
   readonly funded?: boolean
 }
 
-/** `giftable` and `description` are compared where there are such fields. */
+/** `giftable` and `description` are compared if present. */
 export type EntryView = Pick<Entry, "type" | "amount" | "balance" | "source" | "reference_id"> &
   Partial<Pick<Entry, "giftable" | "description">>
 
-/** An account that there is, with its entries. */
+/** An existing account with its entries. */
 export interface View extends AccountView {
   readonly id: string
   readonly held: bigint
-  /** The limit of its application; `null` where it has none, absent where the ledger shows no limits. */
+  /** The limit of its application; null if it has none, absent if the ledger does not show limits. */
   readonly limit?: LimitView | null
   readonly entries: ReadonlyArray<EntryView>
 }
 
-/** What is wrong with the accounts, if the transactions in the notebook are all that happened. */
+/** The error in the accounts, compared with the notebook; `undefined` if they are right. */
 export type Invariant = (views: ReadonlyArray<View>, notebook: Notebook) => string | undefined
 
-/** What must hold of all accounts at every moment, by the names of the contract. They are looked at in this order. */
+/** Invariants of all accounts, by the contract's names, in the order of checking. */
 export const invariants: Readonly<Record<string, Invariant>> = {
   "amounts are exact": (views) =>
     first(views, ({ entries, giftable, granted, held, id, reserved }) => {
@@ -77,7 +74,7 @@ export const invariants: Readonly<Record<string, Invariant>> = {
     const lost = [...accounts.keys()].find((id) => views.every((view) => view.id !== id))
     if (lost !== undefined) return `${lost} is gone`
     const made = views.find(({ id }) => !accounts.has(id))
-    return made === undefined ? undefined : `there is ${made.id}, who was not opened`
+    return made === undefined ? undefined : `there is ${made.id}, which was not opened`
   },
   "a balance is the sum of its entries": (views) =>
     first(views, ({ entries, giftable, granted, id }) => {
@@ -186,25 +183,25 @@ const sumOf = <A>(items: Iterable<A>, amountOf: (item: A) => bigint): bigint => 
   return sum
 }
 
-/** The second of two entries with one reference. */
+/** The second of two entries with the same reference. */
 const twin = (entries: ReadonlyArray<EntryView>): EntryView | undefined => {
   const references = new Set<string>()
   return entries.find(({ reference_id }) => references.size === references.add(reference_id).size)
 }
 
-/** A ledger that broke a rule: which one, and how. */
+/** The ledger broke a rule. */
 export class InvariantBroken extends Error {
   override readonly name = "InvariantBroken"
 }
 
-/** The invariant that does not hold, and why. */
+/** The first broken invariant, and how it is broken. */
 export const broken: Invariant = (views, notebook) =>
   firstOf(Object.entries(invariants), ([rule, invariant]) => {
     const why = invariant(views, notebook)
     return why === undefined ? undefined : `${rule}: ${why}`
   })
 
-/** The notebook after a transaction that was answered so; or why that answer is wrong. */
+/** The notebook after a transaction with this answer; or the error in the answer. */
 export const judge = (
   notebook: Notebook,
   postings: ReadonlyArray<Posting>,
@@ -247,7 +244,7 @@ const misnamed = (
     ? undefined
     : `it answered ${found === undefined ? "nothing" : show(found)}, where ${expected === undefined ? "nothing" : show(expected)} is due`
 
-/** All accounts of the stories that there are. */
+/** All existing accounts of the story. */
 export const viewsOf = async (ledger: LedgerUnderTest, hasLimits = false): Promise<ReadonlyArray<View>> => {
   const views: Array<View> = []
   for (const id of everyone) {
@@ -259,7 +256,7 @@ export const viewsOf = async (ledger: LedgerUnderTest, hasLimits = false): Promi
   return views
 }
 
-/** Submits transactions, all at once; answers the notebook after them, if some order of them explains answers and accounts. */
+/** Submits transactions concurrently. Answers the notebook after them if some serial order explains answers and accounts; throws otherwise. */
 export const submitted = async (
   notebook: Notebook,
   ledger: LedgerUnderTest,
@@ -298,7 +295,7 @@ const subsetsOf = (all: ReadonlyArray<number>): ReadonlyArray<ReadonlySet<number
     [new Set()]
   )
 
-/** The notebook after a transaction whose answer nobody had, if it was done. */
+/** The notebook after a transaction that was done, but whose answer was lost. */
 const assumed = (notebook: Notebook, postings: ReadonlyArray<Posting>): Notebook => {
   const expected = apply(notebook, postings)
   if ("refusal" in expected) return notebook

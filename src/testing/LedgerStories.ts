@@ -1,6 +1,6 @@
 /**
- * The property suite for a ledger, whoever wrote it: random transactions, alone and several at once, are submitted to it and to the
- * model of the rules. A ledger that is wrong fails with the shortest story that shows it.
+ * The property suite for any ledger. It submits random transactions, one at a time and concurrently, and compares the answers with the model. A wrong
+ * ledger fails with the shortest story that shows the error.
  */
 import fc from "fast-check"
 import type { CreditSource, Posting, Source } from "../books/ledger/Transaction.ts"
@@ -23,7 +23,7 @@ import type { LedgerUnderTest } from "./LedgerProperties.ts"
 import { tell } from "./Story.ts"
 import type { Step } from "./Story.ts"
 
-/** The notebook of a story: as it is now, how many names have been given, and whether months change. */
+/** The state of a story: the notebook, the number of names given, and whether months change. */
 export interface LedgerStory {
   now: Notebook
   named: number
@@ -34,10 +34,10 @@ export type LedgerStep = Step<LedgerStory, LedgerUnderTest>
 
 // ---- one posting ---------------------------------------------------------------------------------------------------------------
 
-/** A posting that makes sense as things stand, in words too; `undefined` where there is none of its kind. */
-type Deed = (notebook: Notebook, names: Names) => { readonly posting: Posting; readonly sentence: string } | undefined
+/** Draws a posting that makes sense in this state, with its sentence; `undefined` if there is none. */
+type Draw = (notebook: Notebook, names: Names) => { readonly posting: Posting; readonly sentence: string } | undefined
 
-/** Names that nothing else has. */
+/** Makes unique names. */
 class Names {
   given: number
 
@@ -50,9 +50,7 @@ class Names {
   }
 }
 
-/**
- * Amounts of money: mostly small ones, which meet; some where doubles are no longer exact; and some that reach the largest balance.
- */
+/** Amounts of money: mostly small, so that they collide; some beyond the exact doubles; some near the largest balance. */
 export const amounts: fc.Arbitrary<bigint> = fc.oneof(
   { withCrossShrink: true },
   { weight: 14, arbitrary: fc.bigInt({ min: 1n, max: 20n }) },
@@ -61,11 +59,11 @@ export const amounts: fc.Arbitrary<bigint> = fc.oneof(
   { weight: 2, arbitrary: fc.bigInt({ min: balanceMax - 20n, max: balanceMax }) }
 )
 
-/** As far as the ledger's largest amount allows, where that was given: a larger one is none that such a ledger is asked for. */
+/** At most the ledger's largest amount, if it has one. */
 const within = ({ amountMax }: Notebook, amount: bigint): bigint =>
   amountMax !== undefined && amount > amountMax ? amountMax : amount
 
-/** The same of amounts that were drawn: those that reach the largest balance reach that of the ledger, each by itself. */
+/** Maps a drawn amount into the ledger's range. Amounts near `balanceMax` stay near the ledger's own maximum. */
 const drawn = (notebook: Notebook, amount: bigint): bigint => {
   const { amountMax } = notebook
   if (amountMax === undefined || amount <= amountMax) return amount
@@ -73,7 +71,7 @@ const drawn = (notebook: Notebook, amount: bigint): bigint => {
   return below < amountMax ? amountMax - below : 1n + (amount % amountMax)
 }
 
-/** An amount, given the account that it is about. */
+/** An amount that depends on an account. */
 type Size = (account: ModelAccount | undefined, notebook: Notebook) => bigint
 
 const edges = {
@@ -83,7 +81,7 @@ const edges = {
   room: ({ giftable, granted }: ModelAccount, notebook: Notebook) => largestOf(notebook) - giftable - granted
 }
 
-/** At the edge of what the account has, or just beyond it. */
+/** The edge of what the account has, or one off it. */
 const edge = (...at: ReadonlyArray<keyof typeof edges>): fc.Arbitrary<Size> =>
   fc.tuple(fc.constantFrom(...at), fc.constantFrom(0n, 1n, -1n)).map(
     ([part, more]): Size =>
@@ -98,7 +96,7 @@ const sizes = (...at: ReadonlyArray<keyof typeof edges>): fc.Arbitrary<Size> =>
 
 const name = fc.constantFrom(...people, ...people, ...everyone)
 
-/** Among the oldest, so that the same one is chosen often. */
+/** An index among the oldest, so that stories choose the same one often. */
 const which = fc.nat({ max: 3 })
 
 const nth = <A>(items: Iterable<A>, index: number): A | undefined => {
@@ -106,12 +104,12 @@ const nth = <A>(items: Iterable<A>, index: number): A | undefined => {
   return all[index % all.length]
 }
 
-const opens: fc.Arbitrary<Deed> = fc.constantFrom(...everyone).map((account) => () => ({
+const opens: fc.Arbitrary<Draw> = fc.constantFrom(...everyone).map((account) => () => ({
   posting: { _tag: "Open", account, tenant: `ten_${account}` },
   sentence: `${account} is opened`
 }))
 
-const setsStatus: fc.Arbitrary<Deed> = fc
+const setsStatus: fc.Arbitrary<Draw> = fc
   .tuple(name, fc.constantFrom("active" as const, "active" as const, "suspended" as const, "closed" as const))
   .map(([account, status]) => () => ({
     posting: { _tag: "SetStatus", account, status },
@@ -120,7 +118,7 @@ const setsStatus: fc.Arbitrary<Deed> = fc
 
 const sources = fc.constantFrom<CreditSource>("purchase", "purchase", "admin", "signup_grant", "registration_bonus")
 
-const credits: fc.Arbitrary<Deed> = fc
+const credits: fc.Arbitrary<Draw> = fc
   .tuple(
     name,
     fc.oneof({ withCrossShrink: true }, { weight: 15, arbitrary: any }, { weight: 1, arbitrary: edge("room") }),
@@ -135,7 +133,7 @@ const credits: fc.Arbitrary<Deed> = fc
     }
   })
 
-const takesBack: fc.Arbitrary<Deed> = fc
+const takesBack: fc.Arbitrary<Draw> = fc
   .tuple(name, sizes("available", "giftable"))
   .map(([account, size]) => (notebook, names) => {
     const amount = size(notebook.accounts.get(account), notebook)
@@ -146,7 +144,7 @@ const takesBack: fc.Arbitrary<Deed> = fc
     }
   })
 
-const escrows: fc.Arbitrary<Deed> = fc
+const escrows: fc.Arbitrary<Draw> = fc
   .tuple(name, sizes("available", "giftable", "balance"))
   .map(([account, size]) => (notebook, names) => {
     const amount = size(notebook.accounts.get(account), notebook)
@@ -175,19 +173,19 @@ const ending = (
 const recipient = fc.option(name, { nil: undefined })
 const toward = (to: string | undefined) => (to === undefined ? "back" : `to ${to}`)
 
-const endsEscrow: fc.Arbitrary<Deed> = fc.tuple(which, recipient).map(([index, to]) => ({ escrows }) => {
+const endsEscrow: fc.Arbitrary<Draw> = fc.tuple(which, recipient).map(([index, to]) => ({ escrows }) => {
   const [transfer, escrow] = nth(escrows, index) ?? []
   if (transfer === undefined || escrow === undefined) return undefined
   return { posting: ending(transfer, escrow, to), sentence: `${transfer} goes ${toward(to)}` }
 })
 
-const endsEscrowAgain: fc.Arbitrary<Deed> = fc.tuple(which, recipient).map(([index, to]) => ({ ended }) => {
+const endsEscrowAgain: fc.Arbitrary<Draw> = fc.tuple(which, recipient).map(([index, to]) => ({ ended }) => {
   const [transfer, escrow] = nth(ended, index) ?? []
   if (transfer === undefined || escrow === undefined) return undefined
   return { posting: ending(transfer, escrow, to), sentence: `${transfer}, which has ended, goes ${toward(to)}` }
 })
 
-const endsMoreThanHeld: fc.Arbitrary<Deed> = fc
+const endsMoreThanHeld: fc.Arbitrary<Draw> = fc
   .tuple(which, recipient, fc.constantFrom(1n, 5n))
   .map(([index, to, more]) => (notebook) => {
     const [transfer, escrow] = nth(notebook.escrows, index) ?? []
@@ -205,7 +203,7 @@ type Orders = fc.Arbitrary<ReadonlyArray<Source>>
 
 const ownOnly: Orders = name.map((account) => [sourceOf(account, "own")])
 
-/** Mostly the account of the caller alone; else several, in any order, of which at most one is the caller's own. */
+/** Mostly the caller's account alone; otherwise several accounts in any order, at most one of them the caller's. */
 const ownAndTeams: Orders = fc.oneof(
   { withCrossShrink: true },
   { weight: 2, arbitrary: ownOnly },
@@ -228,10 +226,10 @@ const sourceInWords = ({ barred, billing_account_id, kind }: Source): string =>
     ? billing_account_id
     : `${billing_account_id} (${kind}${barred === undefined ? "" : ", barred"})`
 
-/** An amount that has to do with one of the sources of a reservation. */
+/** An amount that depends on one source of a reservation. */
 const ofSource = fc.tuple(sizes("available"), fc.nat({ max: everyone.length - 1 }))
 
-const reservesFrom = (orders: Orders): fc.Arbitrary<Deed> =>
+const reservesFrom = (orders: Orders): fc.Arbitrary<Draw> =>
   fc
     .record({
       sources: orders,
@@ -275,8 +273,8 @@ const reserving = (
     ` from ${sources.map(sourceInWords).join(", else ")}`
 })
 
-/** From one account that has the least but not enough, else from one that has enough, or just not. */
-const reservesEnough: fc.Arbitrary<Deed> = fc
+/** One source has `least` but not `enough`; the other has just enough, or just not. */
+const reservesEnough: fc.Arbitrary<Draw> = fc
   .tuple(fc.constantFrom<Source["kind"]>("own", "team"), fc.constantFrom(0n, 1n), fc.bigInt({ min: 0n, max: 5n }))
   .map(([kind, more, further]) => (notebook, names) => {
     const call = names.next("call")
@@ -305,7 +303,7 @@ const settling = (call: string, cost: bigint): Posting => ({
   }
 })
 
-const settles: fc.Arbitrary<Deed> = fc
+const settles: fc.Arbitrary<Draw> = fc
   .tuple(
     which,
     fc.oneof(
@@ -317,7 +315,7 @@ const settles: fc.Arbitrary<Deed> = fc
   .map(([index, size]) => (notebook) => {
     const [call, reserved] = nth(notebook.calls, index) ?? []
     if (call === undefined || reserved === undefined) return undefined
-    // Of its payer once the reservation is back, so that the edge is that of what can be collected.
+    // The payer's account with the reservation returned: its edge is the most that can be collected.
     const payer = notebook.accounts.get(reserved.account)!
     const cost = size({ ...payer, reserved: payer.reserved - reserved.amount }, notebook)
     if (cost < 0n) return undefined
@@ -327,7 +325,7 @@ const settles: fc.Arbitrary<Deed> = fc
     }
   })
 
-const settlesAgain: fc.Arbitrary<Deed> = fc
+const settlesAgain: fc.Arbitrary<Draw> = fc
   .tuple(which, fc.oneof(fc.constant(0n), amounts))
   .map(([index, amount]) => (notebook) => {
     const [call] = nth(notebook.settled, index) ?? []
@@ -339,7 +337,7 @@ const settlesAgain: fc.Arbitrary<Deed> = fc
     }
   })
 
-/** What a ledger may do without. `teams`: calls that other accounts than the caller's own may pay. */
+/** Features that a ledger may lack. `teams`: accounts other than the caller's pay for calls. */
 export type LedgerPart = "limits" | "teams" | "escrow"
 
 type Lacks = (part: LedgerPart) => boolean
@@ -348,8 +346,8 @@ const lacksNothing: Lacks = () => false
 
 const ordersOf = (lacks: Lacks): Orders => (lacks("teams") ? ownOnly : ownAndTeams)
 
-const deedOf = (lacks: Lacks): fc.Arbitrary<Deed> => {
-  const unless = (part: LedgerPart, ...deeds: ReadonlyArray<fc.WeightedArbitrary<Deed>>) => (lacks(part) ? [] : deeds)
+const drawOf = (lacks: Lacks): fc.Arbitrary<Draw> => {
+  const unless = (part: LedgerPart, ...draws: ReadonlyArray<fc.WeightedArbitrary<Draw>>) => (lacks(part) ? [] : draws)
   return fc.oneof(
     { weight: 6, arbitrary: credits },
     { weight: 6, arbitrary: reservesFrom(ordersOf(lacks)) },
@@ -371,17 +369,17 @@ interface Proposed {
   readonly sentence: string
 }
 
-/** The transactions that the deeds come to as things stand. */
+/** The transactions that the draws give in this state. */
 const transactionsOf = (
   notebook: Notebook,
   names: Names,
-  deeds: ReadonlyArray<ReadonlyArray<Deed>>
+  draws: ReadonlyArray<ReadonlyArray<Draw>>
 ): ReadonlyArray<Proposed> => {
-  const proposed = deeds.map((transaction) => {
-    // A deed may be about what those before it in its transaction did.
+  const proposed = draws.map((transaction) => {
+    // A draw sees the effects of earlier postings of its transaction.
     let now = notebook
-    return transaction.flatMap((deed) => {
-      const one = deed(now, names)
+    return transaction.flatMap((draw) => {
+      const one = draw(now, names)
       if (one === undefined) return []
       const done = post(now, one.posting)
       if ("notebook" in done) now = done.notebook
@@ -406,22 +404,23 @@ const transactionsOf = (
 }
 
 /**
- * That a transfer ends once is not for every ledger to know: some know only how much an account holds. So an escrow is ended again, or
- * with another amount than its own, only where the account holds too little for it, whatever the order.
+ * Postings that a ledger need not refuse. Some ledgers know only how much an account holds, not whether a transfer has ended. So a story ends an
+ * escrow again, or with a wrong amount, only if the account holds too little for it in every order.
  */
 const impermissible = (notebook: Notebook, postings: ReadonlyArray<Posting>): ReadonlySet<Posting> => {
   const put = postings.filter((one) => one._tag === "Escrow")
-  /** What each escrow was, as far as there is one, and what of it has ended by the postings that are permitted. */
+  // The amount of each escrow.
   const wholes = new Map([
     ...[...notebook.escrows, ...notebook.ended].map(([transfer, { amount }]) => [transfer, amount] as const),
     ...put.map(({ amount, transfer }) => [transfer, amount] as const)
   ])
+  // Per escrow, the amount that permitted postings have ended.
   const ends = new Map<string, bigint>([...notebook.ended.keys()].map((transfer) => [transfer, 0n]))
   const wrong = new Set<Posting>()
   for (const posting of postings) {
     if (posting._tag !== "EndEscrow") continue
     const { amount, from, transfer } = posting
-    // The most that the account may hold at any time of the step.
+    // The most that the account can hold during the step.
     const held = put.reduce(
       (sum, one) => (one.account === from ? sum + one.amount : sum),
       notebook.accounts.get(from)?.held ?? 0n
@@ -434,18 +433,18 @@ const impermissible = (notebook: Notebook, postings: ReadonlyArray<Posting>): Re
   return wrong
 }
 
-/** A step of transactions that are submitted at once. */
-const stepOf = (deeds: ReadonlyArray<ReadonlyArray<Deed>>): LedgerStep => ({
+/** A step of transactions that are submitted concurrently. */
+const stepOf = (draws: ReadonlyArray<ReadonlyArray<Draw>>): LedgerStep => ({
   sentence: ({ named, now }) => {
-    const sentences = transactionsOf(now, new Names(named), deeds).map(({ sentence }) => sentence)
+    const sentences = transactionsOf(now, new Names(named), draws).map(({ sentence }) => sentence)
     return sentences.length === 1
       ? sentences[0]!
       : `at once: ${sentences.map((one, i) => `(${i + 1}) ${one}`).join("; ")}`
   },
-  possible: ({ named, now }) => transactionsOf(now, new Names(named), deeds).length > 0,
+  possible: ({ named, now }) => transactionsOf(now, new Names(named), draws).length > 0,
   happen: async (story, ledger) => {
     const names = new Names(story.named)
-    const transactions = transactionsOf(story.now, names, deeds)
+    const transactions = transactionsOf(story.now, names, draws)
     story.named = names.given
     story.now = await submitted(
       story.now,
@@ -454,21 +453,21 @@ const stepOf = (deeds: ReadonlyArray<ReadonlyArray<Deed>>): LedgerStep => ({
     )
   },
   get simpler() {
-    return simplerThan(deeds).map(stepOf)
+    return simplerThan(draws).map(stepOf)
   }
 })
 
-/** With one transaction less, or one posting less. */
-const simplerThan = (deeds: ReadonlyArray<ReadonlyArray<Deed>>): ReadonlyArray<ReadonlyArray<ReadonlyArray<Deed>>> => [
-  ...(deeds.length > 1 ? deeds.map((_, i) => deeds.toSpliced(i, 1)) : []),
-  ...deeds.flatMap((transaction, i) =>
-    transaction.length > 1 ? transaction.map((_, j) => deeds.with(i, transaction.toSpliced(j, 1))) : []
+/** The same step with one transaction or one posting less. */
+const simplerThan = (draws: ReadonlyArray<ReadonlyArray<Draw>>): ReadonlyArray<ReadonlyArray<ReadonlyArray<Draw>>> => [
+  ...(draws.length > 1 ? draws.map((_, i) => draws.toSpliced(i, 1)) : []),
+  ...draws.flatMap((transaction, i) =>
+    transaction.length > 1 ? transaction.map((_, j) => draws.with(i, transaction.toSpliced(j, 1))) : []
   )
 ]
 
 // ---- limits of keys ----------------------------------------------------------------------------------------------------------
 
-/** Close to what a limit is about: what is spent, that and what is reserved, or what the limit leaves. */
+/** A figure of a limit: spent, spent and reserved, or left. */
 const ofLimit = (part: "left" | "spent" | "used", account: string, { limits, ...notebook }: Notebook): bigint => {
   const application = applicationOf(account)
   const { amount, period } = limits.get(application) ?? { amount: 0n, period: "total" as const }
@@ -479,8 +478,8 @@ const ofLimit = (part: "left" | "spent" | "used", account: string, { limits, ...
 
 const nearby = fc.constantFrom(0n, 1n, -1n)
 
-/** Mostly somewhat above what is used, so that calls meet the limit. */
-const setsLimit: fc.Arbitrary<Deed> = fc
+/** Mostly a little above what is used, so that calls meet the limit. */
+const setsLimit: fc.Arbitrary<Draw> = fc
   .tuple(
     name,
     fc.constantFrom("month" as const, "total" as const),
@@ -509,8 +508,8 @@ const setsLimit: fc.Arbitrary<Deed> = fc
     }
   })
 
-/** By the key of the first source: from a little to what the limit leaves, or more than that. */
-const reservesByKey = (orders: Orders): fc.Arbitrary<Deed> =>
+/** A reservation by the key of the first source, from small amounts to more than its limit leaves. */
+const reservesByKey = (orders: Orders): fc.Arbitrary<Draw> =>
   fc
     .record({
       sources: orders,
@@ -536,8 +535,8 @@ const reservesByKey = (orders: Orders): fc.Arbitrary<Deed> =>
       )
     })
 
-/** A call by a key, at a cost around what was reserved, or around that and what the limit leaves. */
-const settlesOfKey: fc.Arbitrary<Deed> = fc
+/** Settles a key's call at a cost near its reservation, or near that plus what the limit leaves. */
+const settlesOfKey: fc.Arbitrary<Draw> = fc
   .tuple(which, fc.boolean(), fc.oneof(nearby, fc.bigInt({ min: -20n, max: 20n })))
   .map(([index, isBeyond, more]) => (notebook) => {
     const [call, open] =
@@ -563,18 +562,18 @@ const monthBegins: LedgerStep = {
 
 const limitStepsOf = (lacks: Lacks): ReadonlyArray<fc.Arbitrary<LedgerStep>> => {
   const reserves = reservesByKey(ordersOf(lacks))
-  const deed = fc.oneof(
+  const draw = fc.oneof(
     { weight: 4, arbitrary: setsLimit },
     { weight: 8, arbitrary: reserves },
     { weight: 6, arbitrary: settlesOfKey },
     { weight: 3, arbitrary: credits },
-    { weight: 1, arbitrary: deedOf(lacks) }
+    { weight: 1, arbitrary: drawOf(lacks) }
   )
   return [
-    deed.map((one) => stepOf([[one]])),
-    deed.map((one) => stepOf([[one]])),
-    fc.array(deed, { minLength: 2, maxLength: 3 }).map((one) => stepOf([one])),
-    fc.array(fc.array(deed, { minLength: 1, maxLength: 2 }), { minLength: 2, maxLength: 4 }).map(stepOf),
+    draw.map((one) => stepOf([[one]])),
+    draw.map((one) => stepOf([[one]])),
+    fc.array(draw, { minLength: 2, maxLength: 3 }).map((one) => stepOf([one])),
+    fc.array(fc.array(draw, { minLength: 1, maxLength: 2 }), { minLength: 2, maxLength: 4 }).map(stepOf),
     fc
       .tuple(fc.oneof(reserves, settlesOfKey), fc.integer({ min: 2, max: 3 }))
       .map(([one, times]) => stepOf(Array.from({ length: times }, () => [one]))),
@@ -582,13 +581,13 @@ const limitStepsOf = (lacks: Lacks): ReadonlyArray<fc.Arbitrary<LedgerStep>> => 
   ]
 }
 
-/** What may happen to a ledger that limits what keys spend. */
+/** Steps for a ledger with spending limits of keys. */
 export const limitSteps = limitStepsOf(lacksNothing)
 
 const ledgerStepsOf = (lacks: Lacks): ReadonlyArray<fc.Arbitrary<LedgerStep>> => {
-  const deed = deedOf(lacks)
-  const alone = deed.map((one) => [one])
-  const together = fc.array(deed, { minLength: 2, maxLength: 3 })
+  const draw = drawOf(lacks)
+  const alone = draw.map((one) => [one])
+  const together = fc.array(draw, { minLength: 2, maxLength: 3 })
   const transaction = fc.oneof({ weight: 3, arbitrary: alone }, { weight: 1, arbitrary: together })
   const ends = lacks("escrow") ? [settles] : [settles, endsEscrow]
   return [
@@ -596,35 +595,35 @@ const ledgerStepsOf = (lacks: Lacks): ReadonlyArray<fc.Arbitrary<LedgerStep>> =>
     alone.map((one) => stepOf([one])),
     together.map((one) => stepOf([one])),
     fc.array(transaction, { minLength: 2, maxLength: 4 }).map(stepOf),
-    // The same several times: most races are found by it, above all where something ends twice.
+    // The same posting several times: this finds most races, above all of calls or transfers that end twice.
     fc
-      .tuple(fc.oneof(deed, ...ends), fc.integer({ min: 2, max: 3 }))
+      .tuple(fc.oneof(draw, ...ends), fc.integer({ min: 2, max: 3 }))
       .map(([one, times]) => stepOf(Array.from({ length: times }, () => [one])))
   ]
 }
 
-/** Everything that may happen to a ledger. */
+/** Steps for any ledger. */
 export const ledgerSteps = ledgerStepsOf(lacksNothing)
 
 // ---- the suite -----------------------------------------------------------------------------------------------------------------
 
 export interface SuiteOptions {
-  /** A fresh ledger for each story. */
+  /** Makes a fresh ledger for each story. */
   readonly make: () => Promise<LedgerUnderTest>
   readonly stories?: number | undefined
   /** The most steps of a story. */
   readonly length?: number | undefined
-  /** Tells the same stories again. */
+  /** Repeats the stories of an earlier run. */
   readonly seed?: number | undefined
-  /** Whether keys get limits too (`SetLimit`). */
+  /** Whether keys have spending limits (`SetLimit`). */
   readonly limits?: boolean | undefined
-  /** What the ledger does without: it is not asked for it. */
+  /** Features that the ledger lacks. */
   readonly without?: ReadonlyArray<LedgerPart> | undefined
-  /** The largest amount and balance that the ledger takes, in nano-USD: no larger amount is asked for. 10^18 unless given. */
+  /** The ledger's largest amount and balance in nano-USD; 10^18 by default. */
   readonly amountMax?: bigint | undefined
 }
 
-/** Submits random transactions to fresh ledgers; rejects with the shortest story that goes wrong. */
+/** Submits random transactions to fresh ledgers. Rejects with the shortest failing story. */
 export const checkLedger = (options: SuiteOptions): Promise<void> => {
   const { amountMax, length = 60, limits = false, make, seed, stories = 60, without = [] } = options
   if (amountMax !== undefined && amountMax < 1n)

@@ -1,16 +1,13 @@
-/**
- * Operations that were under way together may have taken effect in any order, but in one. This finds such an order of a model's: one in
- * which each operation would have been answered as it was, with an outcome like the one that was found.
- */
+/** Linearizability: finds a serial order of concurrent operations that explains their answers and the final state. */
 import { Either } from "effect"
 
 export interface Together<Notebook> {
-  /** Before the operations. */
+  /** The state before the operations. */
   readonly notebook: Notebook
   readonly count: number
-  /** The notebook after the operation with that index, or why it could not have been answered as it was. */
+  /** The notebook after the operation with this index, or why its answer does not fit. */
   readonly apply: (notebook: Notebook, index: number) => Either.Either<Notebook, string>
-  /** What is wrong where all of them have taken effect, if anything is. */
+  /** The error in the state after all operations, if any. */
   readonly outcome: (notebook: Notebook) => string | undefined
 }
 
@@ -19,7 +16,7 @@ interface Misfit {
   readonly why: string
 }
 
-/** The notebook after an order that fits; else what is wrong in the order that fits for longest. */
+/** The notebook after an order that fits; otherwise the error of the order that fits longest. */
 export const explain = <Notebook>({
   apply,
   count,

@@ -1,40 +1,37 @@
-/**
- * Stories: random steps, done to the thing under test and to a model of it. A step reads as a sentence, so that the story to which a
- * failure is shrunk reads as one too.
- */
+/** Stories: random steps applied to the implementation under test and to its model. Each step has a sentence, so a shrunk failure reads as a story. */
 import fc from "fast-check"
 
-/** A step of a story. It is skipped where it cannot happen. */
+/** A step of a story. It is skipped if it is not possible. */
 export interface Step<Notebook, World> {
-  /** What happens, in words; of the moment before it happens, where that depends on the notebook. */
+  /** Describes the step. A function gets the notebook from before the step. */
   readonly sentence: string | ((notebook: Readonly<Notebook>) => string)
   readonly possible?: (notebook: Readonly<Notebook>) => boolean
-  /** Does it in the world, writes it into the notebook, and compares. */
+  /** Applies the step to the world and the notebook, and compares them. */
   readonly happen: (notebook: Notebook, world: World) => Promise<void>
-  /** Steps that do less than this one. A story that fails with one of them instead is told with that one. */
+  /** Simpler steps. Shrinking replaces this step by one of them if the story still fails. */
   readonly simpler?: ReadonlyArray<Step<Notebook, World>>
 }
 
 export interface Telling<Notebook, World> {
   readonly steps: ReadonlyArray<fc.Arbitrary<Step<Notebook, World>>>
-  /** Begins each story anew. */
+  /** Makes the initial state of a story. */
   readonly begin: () => Promise<{ readonly notebook: Notebook; readonly world: World }>
-  /** What must hold when a story is over. */
+  /** Checks the end of a story. */
   readonly end?: (notebook: Notebook, world: World) => Promise<void>
-  /** Releases the world, however its story went. */
+  /** Releases the world, also after a failure. */
   readonly close?: (world: World) => Promise<void>
   readonly stories: number
   /** The most steps of a story. */
   readonly length: number
-  /** Tells the same stories again. */
+  /** Repeats the stories of an earlier run. */
   readonly seed?: number | undefined
-  /** How long a failing story is shrunk, in milliseconds; twenty seconds, unless given. After that it is told as it stands. */
+  /** The time for shrinking a failure, in milliseconds; twenty seconds by default. */
   readonly shrink_limit?: number | undefined
 }
 
 const shrinkLimit = 20_000
 
-/** One telling of a story: what it works on, and the steps that have happened so far. */
+/** One run of a story: its state, and the steps so far. */
 interface Run<Notebook, World> {
   readonly notebook: Notebook
   readonly world: World
@@ -65,7 +62,7 @@ class Command<Notebook, World> implements fc.AsyncCommand<Run<Notebook, World>, 
   }
 }
 
-/** Tells that many stories; rejects with the shortest one that fails, a sentence a line. */
+/** Runs the stories. Rejects with the shortest that fails, one sentence per line. */
 export const tell = async <Notebook extends object, World extends object>(
   telling: Telling<Notebook, World>
 ): Promise<void> => {
@@ -88,11 +85,11 @@ export const tell = async <Notebook extends object, World extends object>(
   )
   const checked = await fc.check(property, { numRuns: stories, ...(seed !== undefined && { seed }) })
   if (failure !== undefined) throw new StoryFailed(await shorten(telling, failure, deadline), checked)
-  // The stories themselves could not be made.
+  // Generating the stories failed.
   if (checked.failed) throw checked.errorInstance
 }
 
-/** Tells one story from a fresh beginning; answers how it fails, if it does. */
+/** Runs one story from a fresh state. Answers the failure, if any. */
 const tellOnce = async <Notebook extends object, World extends object>(
   { begin, close, end }: Telling<Notebook, World>,
   story: Iterable<fc.AsyncCommand<Run<Notebook, World>, object>>
@@ -111,8 +108,8 @@ const tellOnce = async <Notebook extends object, World extends object>(
 }
 
 /**
- * The same failure in fewer and simpler steps: each step is left out, and each is replaced by what does less, for as long as the
- * story still fails. The library's own shrinking removes steps only from the beginning of a story or in blocks.
+ * Shrinks a failure: leaves out each step, and replaces each by a simpler one, while the story still fails. The library's own shrinking removes steps
+ * only from the beginning or in blocks.
  */
 const shorten = async <Notebook extends object, World extends object>(
   telling: Telling<Notebook, World>,
@@ -137,7 +134,7 @@ function* shorterThan<Notebook, World>(
   for (const [i, { simpler }] of steps.entries()) for (const step of simpler ?? []) yield steps.toSpliced(i, 1, step)
 }
 
-/** The story that fails, a step a line, and what is wrong at its end. */
+/** A failing story, one step per line, and the error at its end. */
 class StoryFailed extends Error {
   readonly steps: ReadonlyArray<string>
   readonly actual: unknown
@@ -155,7 +152,7 @@ class StoryFailed extends Error {
     )
     this.name = "StoryFailed"
     this.steps = sentences
-    // By these the reporter shows what differs.
+    // The test reporter shows the difference of these fields.
     if ("actual" in wrong) this.actual = wrong.actual
     if ("expected" in wrong) this.expected = wrong.expected
   }

@@ -1,4 +1,4 @@
-/** `Transfers` and the services that they stand on as layers, for the property suite: ours in memory, or anybody's. */
+/** Connects layers of `Transfers`, `Tenants` and `Ledger` to the property suite: this package's in memory, or another implementation's. */
 import { Clock, Effect, Either, Layer, ManagedRuntime, Option } from "effect"
 import * as DeploymentSecret from "../storage/secret/DeploymentSecret.ts"
 import type { Actor } from "../kernel/Caller.ts"
@@ -13,6 +13,7 @@ import { Belonging } from "../people/tenants/Belonging.ts"
 import { Tenants } from "../people/tenants/Tenants.ts"
 import type { TransferId } from "../money/transfers/States.ts"
 import type { Transfer } from "../money/transfers/Transfer.ts"
+import { TransferLimits } from "../money/transfers/Settings.ts"
 import { Transfers } from "../money/transfers/Transfers.ts"
 import type { TransferOf } from "../money/transfers/Transfers.ts"
 import { Mail } from "../upstream/mail/Mail.ts"
@@ -20,10 +21,11 @@ import { layerMemory } from "./LedgerLayer.ts"
 import type { TransferRefusal } from "./TransfersModel.ts"
 import type { TransferAnswer, TransfersClock, TransfersUnderTest } from "./TransfersProperties.ts"
 
-/** Transfers over a database and its ledger. Stories send more letters than an account may, so the limits are out of reach. */
+/** Transfers over a database and its ledger. Stories send more than an account may, so the limits are raised out of reach. */
 export const layerTransfers = Transfers.layer.pipe(
   Layer.provideMerge(Outbox.layer),
   Layer.provide(Layer.succeed(LetterLimits, { per_hour: 1_000_000, per_day_to_one_address: 1_000_000 })),
+  Layer.provide(Layer.succeed(TransferLimits, { per_day: 1_000_000 })),
   Layer.provideMerge(Tenants.layer),
   Layer.provideMerge(Belonging.layer),
   Layer.provide([
@@ -34,12 +36,12 @@ export const layerTransfers = Transfers.layer.pipe(
   Layer.provideMerge(DeploymentSecret.layer(new Uint8Array(32).fill(1)))
 )
 
-/** The transfers of this package over a fresh database in memory. */
+/** This package's transfers over a fresh database in memory. */
 export const layerTransfersMemory = Layer.provideMerge(layerTransfers, layerMemory)
 
 type Services = Transfers | Tenants | Ledger
 
-/** Fresh transfers from the layer, each time they are asked for. They run by the clock of the suite, and no jobs are run. */
+/** Makes fresh transfers on each call. They use the suite's clock, and no background jobs run. */
 export const transfersOfLayer =
   <E>(layer: Layer.Layer<Services, E>) =>
   async (clock: TransfersClock): Promise<TransfersUnderTest> => {
@@ -112,7 +114,7 @@ interface Tagged {
   readonly _tag: string
 }
 
-/** A problem as the answer that it is. One that stories do not come to stays a failure: then nothing is known of what was done. */
+/** Turns a problem into an answer. Problems that stories cannot expect stay failures. */
 const answered = <R>(effect: Effect.Effect<TransferAnswer, Tagged, R>): Effect.Effect<TransferAnswer, Tagged, R> =>
   Effect.flatMap(
     Effect.either(effect),
@@ -125,15 +127,20 @@ const answered = <R>(effect: Effect.Effect<TransferAnswer, Tagged, R>): Effect.E
     })
   )
 
-const unexpected: ReadonlySet<string> = new Set(["BooksUnavailable", "InsufficientRole", "TooManyLetters"])
+const unexpected: ReadonlySet<string> = new Set([
+  "BooksUnavailable",
+  "InsufficientRole",
+  "TooManyLetters",
+  "TooManyTransfers"
+])
 
-/** Its tag and its data, without the words. */
+/** The tag and data of a problem, without its text. */
 const dataOf = (problem: Tagged): TransferRefusal => {
   const fields = Object.entries(problem).filter(([name]) => name !== "message" && name !== "retry_after")
   return { ...Object.fromEntries(fields), _tag: problem._tag } as TransferRefusal
 }
 
-/** The time is that of the story. Whoever sleeps does so in real time. */
+/** A clock with the story's time. Sleeping takes real time. */
 const effectClock = ({ now }: TransfersClock): Clock.Clock => {
   const { sleep } = Clock.make()
   const nanos = () => BigInt(now()) * 1_000_000n

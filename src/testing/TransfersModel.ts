@@ -1,7 +1,4 @@
-/**
- * The rules of transfers, stated a second time: one operation after the other, over the model of the ledger. It shares no code with the
- * transfers of this package.
- */
+/** A model of the rules of transfers: one operation after another, over the model of the ledger. It shares no code with this package's transfers. */
 import type { Posting } from "../books/ledger/Transaction.ts"
 import { apply, empty } from "./LedgerModel.ts"
 import type { Notebook as Books } from "./LedgerModel.ts"
@@ -9,20 +6,20 @@ import type { Notebook as Books } from "./LedgerModel.ts"
 export const day = 86_400_000
 /** How long a transfer may be accepted. */
 export const lifetime = 30 * day
-/** How long after an invitation was sent again it may be sent once more. */
+/** The pause between two repeated invitations. */
 export const resendPause = day / 2
 /** In nano-USD: amounts are whole cents. */
 export const cent = 10_000_000n
 
-/** What is asked when a transfer is made. */
+/** A request for a new transfer. */
 export interface TransferOrder {
-  /** Names the request: asked twice, the transfer is made once. */
+  /** Idempotency key: a repeated request makes no second transfer. */
   readonly key: string
   /** In nano-USD, whole cents. */
   readonly amount: bigint
   readonly recipient_email: string
   readonly kind: "gift" | "transfer"
-  /** Of a gift only. */
+  /** Only gifts have a message. */
   readonly message: string | null
 }
 
@@ -44,7 +41,7 @@ export interface TransferView {
   readonly revoked_at: number | null
 }
 
-/** Why something was refused: the tag of the problem, and what it knows. */
+/** A refusal: the problem's tag and data. */
 export type TransferRefusal =
   | { readonly _tag: "TransferInvalid" | "TransferSelf" | "BillingAccountInactive" | "EmailMismatch" }
   | { readonly _tag: "TransferInsufficientCredits"; readonly available: bigint; readonly required: bigint }
@@ -54,8 +51,8 @@ export type TransferRefusal =
   | { readonly _tag: "TransferNotPending"; readonly transfer_id: string; readonly state: TransferState }
   | { readonly _tag: "TransferResendTooSoon"; readonly transfer_id: string; readonly resent_at: number }
 
-/** What may be asked, and by whom: people are named by their email addresses. */
-export type Asked =
+/** A request and its sender. People are named by their email addresses. */
+export type TransferRequest =
   | { readonly _tag: "Create"; readonly who: string; readonly order: TransferOrder }
   | {
       readonly _tag: "Accept" | "Decline" | "Revoke" | "Resend" | "Find"
@@ -70,23 +67,28 @@ export interface ModelTransfer {
   readonly resent_at: number | undefined
 }
 
-/** What the model knows. It is not changed: an operation gives another one. */
+/** The state of the model. Immutable: an operation returns a new one. */
 export interface TransfersNotebook {
-  /** The accounts of those who have joined, by their addresses. */
+  /** Accounts of the people who have joined, by address. */
   readonly books: Books
-  /** In the order in which they were made. */
+  /** In order of creation. */
   readonly transfers: ReadonlyArray<ModelTransfer>
 }
 
-export const nobody: TransfersNotebook = { books: empty, transfers: [] }
+export const noTransfers: TransfersNotebook = { books: empty, transfers: [] }
 
-/** What must be answered, and how things stand then. */
+/** The expected answer, and the state after it. */
 export type ExpectedTransfer =
   | { readonly refusal: TransferRefusal }
   | { readonly transfer: TransferView; readonly created: boolean; readonly notebook: TransfersNotebook }
 
-/** One operation at the instant `now`. A new transfer has the id `fresh`, which is the implementation's to choose. */
-export const perform = (notebook: TransfersNotebook, asked: Asked, now: number, fresh: string): ExpectedTransfer => {
+/** Performs one request at the instant `now`. `fresh` is the id that the implementation chose for a new transfer. */
+export const perform = (
+  notebook: TransfersNotebook,
+  asked: TransferRequest,
+  now: number,
+  fresh: string
+): ExpectedTransfer => {
   if (asked._tag === "Create") return create(notebook, asked.who, asked.order, now, fresh)
   const { id, who } = asked
   const found = notebook.transfers.find(({ view }) => view.id === id)
@@ -172,7 +174,7 @@ const create = (
   }
 }
 
-/** By its recipient. Answered the same way again it stays as it is. */
+/** The recipient accepts or declines. A repeated answer changes nothing. */
 const answer = (
   notebook: TransfersNotebook,
   found: ModelTransfer,
@@ -218,7 +220,7 @@ const end = (
     description: ""
   }
   const done = apply(notebook.books, [posting])
-  // Only the balance of the recipient may have no room for it.
+  // The only possible refusal: the recipient's balance would be too large.
   if ("refusal" in done) return refuse({ _tag: "TransferInvalid" })
   const ended = (state: TransferState) => (state === status ? now : null)
   const after = {
@@ -234,11 +236,11 @@ const end = (
   return { transfer: after.view, created: false, notebook: replaced({ ...notebook, books: done.notebook }, after) }
 }
 
-/** The pending transfers whose time is over at that instant. */
+/** Pending transfers that have expired at this instant. */
 export const dueAt = ({ transfers }: TransfersNotebook, now: number): ReadonlyArray<ModelTransfer> =>
   transfers.filter(({ view }) => view.status === "pending" && view.expires_at <= now)
 
-/** Ends those transfers, in that order. */
+/** Ends expired transfers in this order. */
 export const expired = (
   notebook: TransfersNotebook,
   due: ReadonlyArray<ModelTransfer>,

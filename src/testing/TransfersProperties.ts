@@ -1,25 +1,28 @@
-/**
- * What must be true of transfers under test: every answer is the model's in every field, every transfer reads as the model has it, and
- * every invariant of the books holds of all accounts.
- */
+/** Properties of transfers under test: every answer and every transfer equals the model's, and every invariant of the books holds. */
 import { Either } from "effect"
 import { difference, show } from "./Difference.ts"
 import { broken, InvariantBroken } from "./LedgerProperties.ts"
 import type { AccountView, EntryView, View } from "./LedgerProperties.ts"
 import { explain } from "./SerialOrder.ts"
 import { dueAt, expired, perform } from "./TransfersModel.ts"
-import type { Asked, TransferOrder, TransferRefusal, TransfersNotebook, TransferView } from "./TransfersModel.ts"
+import type {
+  TransferRequest,
+  TransferOrder,
+  TransferRefusal,
+  TransfersNotebook,
+  TransferView
+} from "./TransfersModel.ts"
 
-/** What an operation comes to. `created` is told of a create only. */
+/** The answer to a request. Only a create has `created`. */
 export type TransferAnswer =
   | { readonly transfer: TransferView; readonly created?: boolean }
   | { readonly refusal: TransferRefusal }
 
-/** Transfers as the suite speaks to them. People are named by their email addresses. Several operations are under way at once. */
+/** Transfers as the suite uses them. People are named by their email addresses. The suite sends several requests concurrently. */
 export interface TransfersUnderTest {
   /** A new person with a verified address, an active account and no credit. */
   readonly join: (email: string) => Promise<void>
-  /** Credit from outside; it always fits. What is purchased may be sent on, what an admin grants may not. */
+  /** Credit from outside, which always fits. Purchased credit may be sent on, granted credit may not. */
   readonly credit: (email: string, amount: bigint, source: "purchase" | "admin") => Promise<void>
   readonly setStatus: (email: string, status: "active" | "suspended") => Promise<void>
   readonly create: (email: string, order: TransferOrder) => Promise<TransferAnswer>
@@ -28,22 +31,22 @@ export interface TransfersUnderTest {
   readonly revoke: (email: string, id: string) => Promise<TransferAnswer>
   readonly resend: (email: string, id: string) => Promise<TransferAnswer>
   readonly find: (email: string, id: string) => Promise<TransferAnswer>
-  /** Ends the transfers that are past their time. */
+  /** Ends expired transfers. */
   readonly expire: () => Promise<void>
-  /** The person's account as it stands. */
+  /** The person's account. */
   readonly account: (email: string) => Promise<Omit<AccountView, "held" | "reserved"> & Pick<View, "held">>
-  /** Its ledger, oldest entry first. */
+  /** The account's entries, oldest first. */
   readonly entries: (email: string) => Promise<ReadonlyArray<EntryView>>
   readonly close?: () => Promise<void>
 }
 
-/** What transfers under test take the time from, in milliseconds. It stands still but between two steps. */
+/** The clock for transfers under test, in milliseconds. It moves only between steps. */
 export interface TransfersClock {
   readonly now: () => number
 }
 
-/** Asks it of what is under test. */
-export const ask = (under: TransfersUnderTest, asked: Asked): Promise<TransferAnswer> => {
+/** Sends a request to the implementation under test. */
+export const ask = (under: TransfersUnderTest, asked: TransferRequest): Promise<TransferAnswer> => {
   switch (asked._tag) {
     case "Create":
       return under.create(asked.who, asked.order)
@@ -60,10 +63,10 @@ export const ask = (under: TransfersUnderTest, asked: Asked): Promise<TransferAn
   }
 }
 
-/** The notebook after an operation that was answered so; or why that answer is wrong. */
+/** The notebook after a request with this answer; or the error in the answer. */
 export const judgeTransfer = (
   notebook: TransfersNotebook,
-  asked: Asked,
+  asked: TransferRequest,
   answer: TransferAnswer,
   now: number
 ): Either.Either<TransfersNotebook, string> => {
@@ -90,7 +93,7 @@ export const judgeTransfer = (
   return why === undefined ? Either.right(expected.notebook) : Either.left(why)
 }
 
-/** All accounts as the invariants of the ledger take them. Descriptions are not looked at, nor what credit from outside refers to. */
+/** All accounts in the form of the ledger's invariants, without descriptions and without the references of credit from outside. */
 const viewsOf = async (under: TransfersUnderTest, { books }: TransfersNotebook): Promise<ReadonlyArray<View>> => {
   const views: Array<View> = []
   for (const id of books.accounts.keys()) {
@@ -101,13 +104,13 @@ const viewsOf = async (under: TransfersUnderTest, { books }: TransfersNotebook):
   return views
 }
 
-/** Of a transfer that is sent again: it may be answered as it is later, so what may have become of it by then is not looked at. */
-const unchanging = ({ _tag }: Asked, view: TransferView): Partial<TransferView> =>
+/** The fields to compare. A resend may answer the transfer's later state, so only its fixed fields are compared. */
+const unchanging = ({ _tag }: TransferRequest, view: TransferView): Partial<TransferView> =>
   _tag === "Resend" && view.status === "pending"
     ? { id: view.id, amount: view.amount, expires_at: view.expires_at, last_sent_at: view.last_sent_at }
     : view
 
-/** What all entries of credit from outside refer to in the model. */
+/** The model's reference of all credit from outside. */
 export const outside = "outside"
 
 const plain = ({ amount, balance, giftable, reference_id, source, type }: EntryView): EntryView => ({
@@ -119,7 +122,7 @@ const plain = ({ amount, balance, giftable, reference_id, source, type }: EntryV
   ...(giftable !== undefined && { giftable })
 })
 
-/** How one of those transfers reads to its sender, if that is not as the notebook has it. */
+/** The first difference between these transfers as their senders read them and the notebook. */
 export const misread = async (
   under: TransfersUnderTest,
   { transfers }: TransfersNotebook,
@@ -129,21 +132,21 @@ export const misread = async (
     if (!ids.has(view.id)) continue
     const answer = await under.find(sender, view.id)
     if ("refusal" in answer) return `${sender} asked for ${view.id} and was answered ${show(answer.refusal)}`
-    const why = difference(view, answer.transfer, "the transfer as it reads then")
+    const why = difference(view, answer.transfer, "the transfer read afterwards")
     if (why !== undefined) return why
   }
   return undefined
 }
 
 /**
- * Asks all of it at once, and has what is past its time ended meanwhile; answers the notebook after that, if some order of it explains
- * answers, accounts and transfers.
+ * Sends requests concurrently, while expired transfers end. Answers the notebook after them if some serial order explains answers, accounts and
+ * transfers; throws otherwise.
  */
 export const askedAtOnce = async (
   notebook: TransfersNotebook,
   under: TransfersUnderTest,
   clock: TransfersClock,
-  all: ReadonlyArray<Asked>
+  all: ReadonlyArray<TransferRequest>
 ): Promise<TransfersNotebook> => {
   const now = clock.now()
   const due = dueAt(notebook, now)
@@ -171,7 +174,7 @@ export const askedAtOnce = async (
   return after
 }
 
-/** Several that expire at once do so in any order: the one in which their credit came back. */
+/** Transfers that expire together end in any order. This restores the order by the ledger's entries. */
 const inOrderOfReturn = <Due extends { readonly view: TransferView }>(
   due: ReadonlyArray<Due>,
   views: ReadonlyArray<View>

@@ -1,6 +1,6 @@
 /**
- * The property suite for transfers, whoever wrote them: people send each other credit, accept, decline, revoke, send again and wait,
- * alone and several at once. Transfers that are wrong fail with the shortest story that shows it.
+ * The property suite for any implementation of transfers: people send credit, accept, decline, revoke, resend and wait, one at a time and
+ * concurrently. A wrong implementation fails with the shortest story that shows the error.
  */
 import fc from "fast-check"
 import { toDecimal } from "../kernel/Money.ts"
@@ -10,20 +10,21 @@ import { InvariantBroken } from "./LedgerProperties.ts"
 import { amounts as nanos } from "./LedgerStories.ts"
 import { tell } from "./Story.ts"
 import type { Step } from "./Story.ts"
-import { cent, day, dueAt, nobody, resendPause } from "./TransfersModel.ts"
-import type { Asked, ModelTransfer, TransferOrder, TransfersNotebook } from "./TransfersModel.ts"
+import { cent, day, dueAt, noTransfers, resendPause } from "./TransfersModel.ts"
+import type { TransferRequest, ModelTransfer, TransferOrder, TransfersNotebook } from "./TransfersModel.ts"
 import { askedAtOnce, misread, outside } from "./TransfersProperties.ts"
 import type { TransfersClock, TransfersUnderTest } from "./TransfersProperties.ts"
 
-/** Those who are there when a story begins, and one to whom may be sent before they join. */
+/** People who exist when a story begins. */
 const people = ["ada", "bob", "cyd"] as const
+/** Those, and one who may receive a transfer before joining. */
 const everyone = [...people, "dan"] as const
 type Name = (typeof everyone)[number]
 
 const emailOf = (who: string): string => `${who}@example.com`
 const nameOf = (email: string): string => email.slice(0, email.indexOf("@"))
 
-/** The notebook of a story: as it is now, how many keys have been given, and the time in milliseconds. */
+/** The state of a story: the notebook, the number of keys given, and the time in milliseconds. */
 export interface TransfersStory {
   now: TransfersNotebook
   keys: number
@@ -39,22 +40,24 @@ export type TransfersStep = Step<TransfersStory, TransfersWorld>
 
 // ---- one operation -------------------------------------------------------------------------------------------------------------
 
-/** What somebody asks as things stand, in words too; `undefined` where there is nothing of the kind to ask. */
-type Deed = (story: Readonly<TransfersStory>) => { readonly asked: Asked; readonly sentence: string } | undefined
+/** Draws a request that makes sense in this state, with its sentence; `undefined` if there is none. */
+type Draw = (
+  story: Readonly<TransfersStory>
+) => { readonly asked: TransferRequest; readonly sentence: string } | undefined
 
 const name = fc.constantFrom<Name>(...people)
-/** True once in twenty times. */
+/** True in one of twenty cases. */
 const seldom = fc.integer({ min: 1, max: 20 }).map((n) => n === 20)
 const which = fc.nat({ max: 2 })
 
-/** The newest is the first, so that pending ones are chosen often. */
+/** Index 0 is the newest, so that pending transfers are chosen often. */
 const pick = (transfers: ReadonlyArray<ModelTransfer>, index: number): ModelTransfer | undefined =>
   transfers.at(-1 - (index % Math.max(1, transfers.length)))
 
 const label = ({ transfers }: TransfersNotebook, { view }: ModelTransfer): string =>
   `#${1 + transfers.findIndex((one) => one.view.id === view.id)}`
 
-/** Whole cents: mostly few, some that reach the largest balance. */
+/** Whole cents: mostly small, some near the largest balance. */
 const amounts: fc.Arbitrary<bigint> = fc
   .oneof(
     { withCrossShrink: true },
@@ -64,7 +67,7 @@ const amounts: fc.Arbitrary<bigint> = fc
   )
   .map((cents) => cents * cent)
 
-/** What comes in from outside need not be whole cents. */
+/** Credit from outside need not be whole cents. */
 const incoming: fc.Arbitrary<bigint> = fc.oneof(
   { withCrossShrink: true },
   { weight: 4, arbitrary: fc.bigInt({ min: 1n, max: 40n }).map((cents) => cents * cent) },
@@ -77,7 +80,7 @@ const edges = {
   balance: ({ giftable, granted }: ModelAccount) => giftable + granted
 }
 
-/** An amount, given the account that it is taken from. */
+/** An amount that depends on the sender's account. */
 type Size = (account: ModelAccount) => bigint
 
 const sizes: fc.Arbitrary<Size> = fc.oneof(
@@ -88,7 +91,7 @@ const sizes: fc.Arbitrary<Size> = fc.oneof(
     arbitrary: fc
       .tuple(fc.constantFrom("giftable" as const, "balance" as const), fc.constantFrom(0n, cent, -cent))
       .map(([edge, more]): Size => {
-        // In whole cents, and at least one.
+        // Whole cents, at least one.
         return (account) => {
           const amount = (edges[edge](account) / cent) * cent + more
           return amount < cent ? cent : amount
@@ -98,10 +101,10 @@ const sizes: fc.Arbitrary<Size> = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom(0n, cent - 1n).map((amount) => () => amount) }
 )
 
-/** Mostly by somebody who has something to send, and to somebody else. */
-const creates: fc.Arbitrary<Deed> = fc
+/** Mostly from a person with giftable credit to another person. */
+const creates: fc.Arbitrary<Draw> = fc
   .record({
-    anybody: seldom,
+    anyone: seldom,
     from: which,
     to: fc.oneof(
       { weight: 6, arbitrary: fc.nat({ max: 1 }) },
@@ -111,11 +114,11 @@ const creates: fc.Arbitrary<Deed> = fc
     kind: fc.constantFrom("gift" as const, "transfer" as const),
     wrongly: seldom
   })
-  .map(({ anybody, from, kind, size, to, wrongly }) => ({ keys, now }) => {
+  .map(({ anyone, from, kind, size, to, wrongly }) => ({ keys, now }) => {
     const { accounts } = now.books
     const rich = people.filter((who) => accounts.get(emailOf(who))!.giftable >= cent)
-    const sender = nth(anybody || rich.length === 0 ? people : rich, from)
-    // The others come first, then one who may not have joined, then the sender.
+    const sender = nth(anyone || rich.length === 0 ? people : rich, from)
+    // Others first, then dan, who may not have joined, then the sender.
     const recipient = nth([...people.filter((who) => who !== sender), "dan", sender], to)
     const amount = size(accounts.get(emailOf(sender))!)
     // Only gifts may have a message.
@@ -133,8 +136,8 @@ const nth = <A>(items: ReadonlyArray<A>, index: number): A => items[index % item
 
 const keyOf = (keys: number): string => `key-${keys}-0123456789`
 
-/** With a key that was used before: by the same person for the same or something else, or by somebody else. */
-const createsAgain: fc.Arbitrary<Deed> = fc
+/** Reuses a key: the same person for the same or another request, or another person. */
+const createsAgain: fc.Arbitrary<Draw> = fc
   .tuple(which, fc.constantFrom("the same again", "another amount", "another recipient", "by another person"), name)
   .map(([index, how, other]) => ({ now }) => {
     const made = pick(now.transfers, index)
@@ -165,21 +168,21 @@ const verbs = {
 } as const
 type Verb = keyof typeof verbs
 
-/** One of the transfers is moved, by the one who may or by somebody else. */
+/** Moves a transfer, by the person who may or by another. */
 const moving =
   (
     tag: Verb,
     index: number,
     other?: Name,
     among: (story: Readonly<TransfersStory>) => ReadonlyArray<ModelTransfer> = ({ now }) => now.transfers
-  ): Deed =>
+  ): Draw =>
   (story) => {
     const { now } = story
     const made = pick(among(story), index)
     if (made === undefined) return undefined
     const may = tag === "Accept" || tag === "Decline" ? made.view.recipient_email : made.sender
     const who = other === undefined ? may : emailOf(other)
-    // Nobody acts before they have joined.
+    // People act only after they have joined.
     if (!now.books.accounts.has(who)) return undefined
     return {
       asked: { _tag: tag, who, id: made.view.id },
@@ -189,7 +192,7 @@ const moving =
 
 const verb = fc.constantFrom<Verb>("Accept", "Accept", "Accept", "Decline", "Revoke", "Resend", "Resend", "Find")
 
-const moves: fc.Arbitrary<Deed> = fc
+const moves: fc.Arbitrary<Draw> = fc
   .tuple(
     verb,
     which,
@@ -197,19 +200,19 @@ const moves: fc.Arbitrary<Deed> = fc
   )
   .map(([tag, index, other]) => moving(tag, index, other))
 
-/** By somebody who neither sends nor receives it. */
-const strangers: fc.Arbitrary<Deed> = fc.tuple(verb, which).map(([tag, index]) => (story) => {
+/** A move by a person who neither sends nor receives the transfer. */
+const strangers: fc.Arbitrary<Draw> = fc.tuple(verb, which).map(([tag, index]) => (story) => {
   const made = pick(story.now.transfers, index)
   const stranger = people.find((who) => made?.sender !== emailOf(who) && made?.view.recipient_email !== emailOf(who))
   return moving(tag, index, stranger)(story)
 })
 
-const asksForNone: fc.Arbitrary<Deed> = fc.tuple(verb, name).map(([tag, who]) => () => ({
+const asksForNone: fc.Arbitrary<Draw> = fc.tuple(verb, name).map(([tag, who]) => () => ({
   asked: { _tag: tag, who: emailOf(who), id: "trf_none" },
-  sentence: `${who} ${verbs[tag]} a transfer that there is not`
+  sentence: `${who} ${verbs[tag]} a transfer that does not exist`
 }))
 
-const deed: fc.Arbitrary<Deed> = fc.oneof(
+const draw: fc.Arbitrary<Draw> = fc.oneof(
   { weight: 8, arbitrary: creates },
   { weight: 10, arbitrary: moves },
   { weight: 4, arbitrary: createsAgain },
@@ -219,30 +222,30 @@ const deed: fc.Arbitrary<Deed> = fc.oneof(
 
 // ---- steps ---------------------------------------------------------------------------------------------------------------------
 
-const proposed = (story: Readonly<TransfersStory>, deeds: ReadonlyArray<Deed>) => {
+const proposed = (story: Readonly<TransfersStory>, draws: ReadonlyArray<Draw>) => {
   let { keys } = story
-  return deeds.flatMap((deed) => deed({ ...story, keys: keys++ }) ?? [])
+  return draws.flatMap((draw) => draw({ ...story, keys: keys++ }) ?? [])
 }
 
 const inWords = (sentences: ReadonlyArray<string>): string =>
   sentences.length === 1 ? sentences[0]! : `at once: ${sentences.map((one, i) => `(${i + 1}) ${one}`).join("; ")}`
 
-const stepOf = (deeds: ReadonlyArray<Deed>): TransfersStep => ({
-  sentence: (story) => inWords(proposed(story, deeds).map(({ sentence }) => sentence)),
-  possible: (story) => proposed(story, deeds).length > 0,
+const stepOf = (draws: ReadonlyArray<Draw>): TransfersStep => ({
+  sentence: (story) => inWords(proposed(story, draws).map(({ sentence }) => sentence)),
+  possible: (story) => proposed(story, draws).length > 0,
   happen: async (story, { clock, under }) => {
-    const all = proposed(story, deeds).map(({ asked }) => asked)
-    story.keys += deeds.length
+    const all = proposed(story, draws).map(({ asked }) => asked)
+    story.keys += draws.length
     story.now = await askedAtOnce(story.now, under, clock, all)
   },
   get simpler() {
-    return deeds.length > 1 ? deeds.map((_, i) => stepOf(deeds.toSpliced(i, 1))) : []
+    return draws.length > 1 ? draws.map((_, i) => stepOf(draws.toSpliced(i, 1))) : []
   }
 })
 
-/** The same request several times with one key. */
+/** The same request several times with the same key. */
 const copies: fc.Arbitrary<TransfersStep> = fc.tuple(creates, fc.integer({ min: 2, max: 3 })).map(([create, times]) => {
-  // Each is asked as the first one is, with its key.
+  // Every copy has the key of the first.
   const step = (left: number): TransfersStep => ({
     ...stepOf([create]),
     sentence: (story) => `${create(story)!.sentence}${left === 1 ? "" : `, asked ${left} times at once`}`,
@@ -261,12 +264,12 @@ const copies: fc.Arbitrary<TransfersStep> = fc.tuple(creates, fc.integer({ min: 
   return step(times)
 })
 
-/** One transfer, and several who end it or send it again at once. */
+/** Several people end or resend one transfer concurrently. */
 const races: fc.Arbitrary<TransfersStep> = fc
   .tuple(which, fc.array(verb, { minLength: 2, maxLength: 4 }))
   .map(([index, tags]) => stepOf(tags.map((tag) => moving(tag, index))))
 
-/** Postings from outside, which the notebook allows. */
+/** A posting from outside that the notebook allows. */
 const fromOutside = (
   sentence: string,
   change: (books: Books) => Books | undefined,
@@ -320,10 +323,10 @@ const joins = (who: string): TransfersStep =>
     (under) => under.join(emailOf(who))
   )
 
-/** How long is waited, in words too. */
+/** A pause, with its words. */
 type Pause = (story: Readonly<TransfersStory>) => { readonly millis: number; readonly words: string }
 
-/** Until something is just over, or not yet; a day where there is no such thing. */
+/** Waits until a transfer's deadline, or one millisecond less; a day if there is no such transfer. */
 const until =
   (
     over: string,
@@ -352,8 +355,8 @@ const endOfPause = ({ transfers }: TransfersNotebook) => {
   return newest?.resent_at === undefined ? undefined : ([newest, newest.resent_at + resendPause] as const)
 }
 
-/** Time passes. Then those transfers that are over by it are ended, while somebody tries to move them all the same. */
-const waiting = (pause: Pause, late: ReadonlyArray<Deed>): TransfersStep => {
+/** Lets time pass. Then expired transfers are ended, while people still try to move them. */
+const waiting = (pause: Pause, late: ReadonlyArray<Draw>): TransfersStep => {
   const later = (story: Readonly<TransfersStory>) => ({ ...story, time: story.time + pause(story).millis })
   return {
     sentence: (story) => {
@@ -390,15 +393,15 @@ const waits: fc.Arbitrary<TransfersStep> = fc.oneof(
   )
 )
 
-/** Everything that may happen to transfers. */
+/** Steps for transfers. */
 export const transferSteps: ReadonlyArray<fc.Arbitrary<TransfersStep>> = [
   credits,
   credits,
   credits,
-  deed.map((one) => stepOf([one])),
-  deed.map((one) => stepOf([one])),
-  deed.map((one) => stepOf([one])),
-  fc.array(deed, { minLength: 2, maxLength: 3 }).map(stepOf),
+  draw.map((one) => stepOf([one])),
+  draw.map((one) => stepOf([one])),
+  draw.map((one) => stepOf([one])),
+  fc.array(draw, { minLength: 2, maxLength: 3 }).map(stepOf),
   which.map((index) => stepOf([moving("Resend", index)])),
   copies,
   races,
@@ -411,24 +414,24 @@ export const transferSteps: ReadonlyArray<fc.Arbitrary<TransfersStep>> = [
 // ---- the suite -----------------------------------------------------------------------------------------------------------------
 
 export interface TransfersSuiteOptions {
-  /** Fresh transfers for each story. They take the time from the clock. */
+  /** Makes fresh transfers for each story. They must use this clock. */
   readonly make: (clock: TransfersClock) => Promise<TransfersUnderTest>
   readonly stories?: number | undefined
   /** The most steps of a story. */
   readonly length?: number | undefined
-  /** Tells the same stories again. */
+  /** Repeats the stories of an earlier run. */
   readonly seed?: number | undefined
 }
 
-/** When a story begins. */
+/** The time at the beginning of a story. */
 const beginning = 1_700_000_000_000
 
-/** Tries random stories with fresh transfers; rejects with the shortest that goes wrong. */
+/** Runs random stories with fresh transfers. Rejects with the shortest failing one. */
 export const checkTransfers = ({ length = 60, make, seed, stories = 60 }: TransfersSuiteOptions): Promise<void> =>
   tell<TransfersStory, TransfersWorld>({
     steps: transferSteps,
     begin: async () => {
-      const story: TransfersStory = { now: nobody, keys: 0, time: beginning }
+      const story: TransfersStory = { now: noTransfers, keys: 0, time: beginning }
       const clock = { now: () => story.time }
       const world = { under: await make(clock), clock }
       for (const who of people) await joins(who).happen(story, world)

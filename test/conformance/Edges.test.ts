@@ -205,7 +205,7 @@ describe("the document", () => {
     const described = (name: string) =>
       paths["/v1/usage"].get.parameters.find((parameter: { name: string }) => parameter.name === name).schema
         .description
-    expect(described("end_time")).toBe("RFC 3339, date and time; the first instant behind the window")
+    expect(described("end_time")).toBe("RFC 3339, date and time; the first instant after the window")
     const bare = await service.call("/v1/usage?end_time=2026-03-31", { token: key })
     expect([bare.status, bare.body]).toEqual([
       400,

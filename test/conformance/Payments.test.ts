@@ -99,6 +99,27 @@ describe("a checkout", () => {
     expect([...refusal(answer), answer.body.details.field]).toEqual([400, "invalid_request", "amount_credits"])
   })
 
+  it("reaches the processor 60 times a minute at most, with all that an account asks of it", async () => {
+    const [who, other] = [await person(), await person()]
+    const ask = [
+      () => billing(who, "/checkout", { json: { amount_credits: 5 } }),
+      () => billing(who, "/payment-methods/setup", { method: "POST" }),
+      () => billing(who, "/payment-methods"),
+      () => put(who, enabled)
+    ]
+    // The minutes are those of the clock: the requests may fall into two of them.
+    const answers = await Promise.all(Array.from({ length: 2 * 60 + 4 }, (_, i) => ask[i % ask.length]!()))
+    const refused = answers.filter(({ status }) => status === 429)
+    expect(refused.length).toBeGreaterThan(0)
+    for (const answer of refused) {
+      expect(refusal(answer)).toEqual([429, "rate_limited"])
+      expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0)
+    }
+    expect((await billing(other, "/payment-methods")).status).toBe(200)
+    await pass(minutes)
+    expect((await billing(who, "/payment-methods")).status).toBe(200)
+  })
+
   it("is for the tenant's own people", async () => {
     const [who, other] = [await person(), await person()]
     const answer = await service.call(`/v1/tenants/${who.tenant_id}/billing/checkout`, {
@@ -249,6 +270,29 @@ describe("webhooks", () => {
     const { stdout } = await commandHere(["owed"], { DATA_DIR: service.folder })
     expect(stdout).toContain(`${event.data.object.id} was refunded or disputed (1 times`)
     expect(await service.balance(who)).toBe(6)
+  })
+
+  it("credit on its way to a recipient waits while its payment is owed, and pays the debt when it returns", async () => {
+    const [who, friend] = [await person(), await person()]
+    const before = await service.balance(who)
+    await service.call(await checkout(who, 10))
+    const { reference_id } = await eventually(async () => (await purchases(who))[0])
+    const sent = await billing(who, "/transfers", {
+      json: { amount: 10, recipient_email: friend.email, kind: "transfer" },
+      headers: { "idempotency-key": "sender-owes-0123456789" }
+    })
+    expect(sent.status).toBe(201)
+    const accepted = () =>
+      service.call(`/v1/transfers/${sent.body.result.id}/accept`, { method: "POST", token: friend.token })
+    await service.control(`/payments/${reference_id}/refund`, {})
+    await eventually(async () => ((await service.balance(who)) < before ? true : undefined))
+    const refused = await accepted()
+    expect(refusal(refused)).toEqual([422, "transfer_invalid"])
+    expect(JSON.stringify(refused.body)).toContain("the credit of this transfer is not available now")
+    expect(JSON.stringify(refused.body)).not.toMatch(/owe|debt|refund|dispute/)
+    await service.call(`/v1/transfers/${sent.body.result.id}/decline`, { method: "POST", token: friend.token })
+    expect(await service.balance(who)).toBe(before)
+    expect(await service.balance(friend)).toBe(before)
   })
 
   it("a refund is taken back once, without a balance below zero; the rest is owed", async () => {

@@ -82,6 +82,17 @@ describe("the token of an application", () => {
     }
   })
 
+  it("that may change limits of keys was allowed so in words", async () => {
+    const { access_token: token } = (await tokensFor(service, ada, "keys")).body
+    const keys = `/v1/tenants/${ada.tenant_id}/applications`
+    const limited = { name: "limited", description: "", spending_limit_usd: 1 }
+    const { id } = (await service.call(keys, { token: ada.token, json: limited })).body.result
+    const lifted = { method: "PATCH", token, json: { spending_limit_usd: null } }
+    expect((await service.call(`${keys}/${id}`, lifted)).body.result).not.toHaveProperty("spending_limit_usd")
+    const asked = await service.call("/v1/auth/oauth/request", { json: request(verifierOf(), { scope: "keys" }) })
+    expect(asked.body.result.allows.join("\n")).toMatch(/change .*API keys, their limits too/)
+  })
+
   it("mints no second sign-in, by no client", async () => {
     for (const client_id of ["sandbox-oauth", "sandbox-desktop"]) {
       const { access_token: token } = (await tokensFor(service, ada, "", { client_id })).body

@@ -442,8 +442,8 @@ describe("transcription", () => {
     ["long", 16],
     [true, 16],
     [{}, 16],
-    // Nothing was said at all.
-    [null, 1]
+    // Without a duration, a file that cannot be counted costs an estimate of 30 seconds at least, but never more than its reservation.
+    [null, 16]
   ])("a duration of %j is not believed: %d seconds are charged, and estimated", async (duration, seconds) => {
     const who = await person()
     await fault("transcription", { status: 200, body: { text: "x", duration } })

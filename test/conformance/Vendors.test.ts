@@ -96,11 +96,7 @@ beforeAll(async () => {
       AWS_SECRET_ACCESS_KEY: "secret"
     }
   })
-  const { id_token } = (await service.call(`${issuer}/token`, { json: { email: "vendors@example.com" } })).body
-  const signedIn = await service.call("/v1/auth/google", { json: { id_token, client_id: "console" } })
-  const { access_token: token, refresh_token } = signedIn.body.result.token_response
-  const { account } = (await service.call("/v1/me", { token })).body.result
-  key = await service.key({ token, refresh_token, account_id: account.id, tenant_id: account.tenant_id, email: "" })
+  key = await service.key(await service.signIn("vendors@example.com", {}, { client_id: "console", issuer }))
 })
 afterAll(async () => {
   await Promise.all([service?.discard(), world?.discard()])

@@ -190,7 +190,7 @@ describe("migrate --to", () => {
     const other = deployment()
     expect((await move(other, url)).stderr).toContain(`is an unfinished copy of ${fileIn(DATA_DIR)}`)
     const rest = await move(DATA_DIR, url)
-    expect([rest.code, rest.stderr]).toEqual([0, "the copy goes on where it was stopped\n"])
+    expect([rest.code, rest.stderr]).toEqual([0, "continuing the interrupted copy\n"])
 
     const again = await database()
     await killed(DATA_DIR, again)
@@ -198,7 +198,7 @@ describe("migrate --to", () => {
     db.exec("UPDATE tollgate_pooling_selections SET pinned = 'x'")
     db.close()
     const anew = await move(DATA_DIR, again)
-    expect([anew.code, anew.stderr]).toEqual([0, expect.stringContaining("it begins anew")])
+    expect([anew.code, anew.stderr]).toEqual([0, expect.stringContaining("starting again")])
   })
 
   /** Copies, and is killed when some of the largest table is copied. */

@@ -120,7 +120,7 @@ describe("three nodes", () => {
           DATABASE_URL: server.url
         })
         expect(stdout).toContain(
-          "nodes that serve are told, and refuse it at once; one that cannot be told notices within 2 s"
+          "running nodes are notified and refuse it at once; a node that misses the notification refuses it within 2 s"
         )
       }
       await expect.poll(() => everywhere((node) => statusOf(node, api_key)), soon).toEqual([401, 401, 401])

@@ -30,7 +30,7 @@ const decide: Effect.Effect<object | string, never, Decisions.Decisions> = Decis
   Effect.flatMap(({ decide }) => decide({ caller, request: { state, questions } })),
   Effect.map(({ answers, receipt: { balance, charged } }) => ({ answers: Object.keys(answers), charged, balance })),
   Effect.catchTags({ InsufficientCredits: amounts, InvalidRequest: named, BooksUnavailable: named }),
-  Effect.catchTags({ ModelNotAllowed: named, DecisionsUnavailable: named, DecisionRefused: named }),
+  Effect.catchTags({ Busy: named, ModelNotAllowed: named, DecisionsUnavailable: named, DecisionRefused: named }),
   Effect.catchTags({ DecisionUpstreamFailed: named, DecisionUpstreamUnreachable: named })
 )
 const submit = (job: Media.MediaRequest): Effect.Effect<object | string, never, Media.Media> =>

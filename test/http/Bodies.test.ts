@@ -226,6 +226,45 @@ describe("more bodies than there is room for", () => {
   })
 })
 
+it("without a credential leave room to other networks, however many one of them sends", async () => {
+  const small = await serve({ bytes_total: 8 * limit })
+  const connections = await Promise.all(Array.from({ length: 16 }, () => line(small.port)))
+  for (const connection of connections) {
+    connection.write(head("/json", "Content-Type: application/json", `Content-Length: ${64 * 1024}`))
+    connection.write(Buffer.alloc(64 * 1024 - 1, " "))
+  }
+  // Eight would fill the room of half a megabyte.
+  const told = () => connections.filter(({ text }) => / 503 [^]*"code":"busy"/i.test(text()))
+  while (told().length < 8) await later()
+  const sent = async (network: string) => {
+    const headers = { "content-type": "application/json", "x-forwarded-for": network }
+    return (await fetch(`${small.url}/json`, { method: "POST", headers, body: '{"name":"Ada"}' })).status
+  }
+  expect([await sent("203.0.113.7"), await sent("2001:db8::7")]).toEqual([200, 200])
+  for (const connection of connections) connection.socket.destroy()
+  await small.stop()
+})
+
+it("without a credential take no room from those with one, where they may be long either", async () => {
+  const small = await serve({ bytes_total: 8 * limit })
+  const connections = await Promise.all(Array.from({ length: 140 }, () => line(small.port)))
+  for (const connection of connections) {
+    connection.write(head("/hook", "Content-Type: application/json", `Content-Length: ${64 * 1024}`))
+    connection.write(Buffer.alloc(64 * 1024 - 1, " "))
+  }
+  while (!connections.some(({ text }) => / 503 [^]*"code":"busy"/i.test(text()))) await later()
+  for (const path of routes) {
+    const sent = await fetch(`${small.url}${path}`, {
+      method: "POST",
+      headers: { authorization: "x" },
+      body: "x".repeat(1_000)
+    })
+    expect([path, sent.status]).toEqual([path, 200])
+  }
+  for (const connection of connections) connection.socket.destroy()
+  await small.stop()
+})
+
 describe("the budget", () => {
   const mega = 1024 * 1024
   const budget = () => make({ bytes_total: 256 * mega, window_ms: 1 })
@@ -244,6 +283,18 @@ describe("the budget", () => {
     expect(share("another").take(10 * mega)).toBe(true)
   })
 
+  it("leaves room to others, whatever one account takes in short bodies", () => {
+    const { share } = budget()
+    const greedy = Array.from({ length: 10_000 }, () => share("greedy"))
+    const took = greedy.filter((one) => one.take(60_000)).length
+    expect(took).toBe(Math.floor((192 * mega) / 60_000))
+    expect(share("other").take(60_000)).toBe(true)
+    const large = share("other")
+    expect([large.take(60_000), large.take(20 * mega), large.take(20 * mega)]).toEqual([true, true, false])
+    for (const one of greedy) one.release()
+    expect(large.take(20 * mega)).toBe(true)
+  })
+
   it("counts an answer that has come, whether or not there was room", () => {
     const { share } = budget()
     const [answer, body] = [share("one"), share("one")]
@@ -258,18 +309,20 @@ describe("the budget", () => {
 
   it("has a part of its own for routes without a credential, and neither takes from the other", () => {
     const all = budget()
-    const strangers = Array.from({ length: 10_000 }, () => all.open.share(undefined))
+    const strangers = Array.from({ length: 10_000 }, () => all.open.share("a network"))
     const took = strangers.filter((one) => one.take(60_000)).length
-    expect(took).toBe(Math.floor((16 * mega) / 60_000))
-    expect([all.isTight(), all.share("paying").take(100 * mega), all.open.share(undefined).take(60_000)]).toEqual([
+    expect(took).toBe(140)
+    expect([all.isTight(), all.share("paying").take(100 * mega), all.open.share("a network").take(60_000)]).toEqual([
       false,
       true,
       false
     ])
+    const others = Array.from({ length: 1_000 }, () => all.open.share("another network"))
+    expect(others.filter((one) => one.take(60_000)).length).toBe(70)
     for (let i = 0; i < 600; i++) all.share("paying").take(60_000)
     expect(all.isTight()).toBe(true)
     for (const one of strangers) one.release()
-    expect(all.open.share(undefined).take(60_000)).toBe(true)
+    expect(all.open.share("a network").take(60_000)).toBe(true)
   })
 
   it("has everything back when all is released, in whatever pieces it was taken", () => {

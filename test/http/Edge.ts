@@ -15,11 +15,12 @@ import { Bytes } from "../../src/http/transport/Bytes.ts"
 import type { BytesSettings } from "../../src/http/transport/Bytes.ts"
 import { CurrentCaller } from "../../src/http/lanes/Caller.ts"
 import { Face } from "../../src/http/lanes/Face.ts"
-import { Fast, ReadsOwnBody } from "../../src/http/contract/Annotations.ts"
+import { BodyBytesMax, Fast, ReadsOwnBody } from "../../src/http/contract/Annotations.ts"
 import { ApiMiddleware } from "../../src/http/lanes/ApiMiddleware.ts"
 import type { Inbound } from "../../src/http/transport/Inbound.ts"
 import { bodyProblemOf } from "../../src/http/transport/Incoming.ts"
 import { Observer } from "../../src/http/lanes/Observer.ts"
+import { RateLimitsConfig } from "../../src/http/transport/RateLimits.ts"
 import { BodyRefusal } from "../../src/http/contract/Problems.ts"
 import { Busy } from "../../src/kernel/Busy.ts"
 import { InvalidRequest } from "../../src/kernel/InvalidRequest.ts"
@@ -143,6 +144,12 @@ class EdgeApi extends HttpApi.make("edge").add(
         .setPayload(Schema.Struct({ name: Schema.String }))
         .addSuccess(Schema.Unknown)
     )
+    .add(
+      HttpApiEndpoint.post("hook", "/hook")
+        .setPayload(Schema.Struct({ name: Schema.String }))
+        .addSuccess(Schema.Unknown)
+        .annotate(BodyBytesMax, limit)
+    )
     .add(HttpApiEndpoint.get("get", "/get").addSuccess(Schema.Unknown))
 ) {}
 
@@ -165,6 +172,7 @@ const handlers = group(EdgeApi, "edge", (handlers) =>
       raw((_, inbound) => streamed(inbound))
     )
     .handle("json", ({ payload }) => Effect.succeed(payload))
+    .handle("hook", ({ payload }) => Effect.succeed(payload))
     .handle("get", () => Effect.succeed({ got: true }))
 )
 
@@ -202,7 +210,10 @@ export const serve = ({ no_lane = false, ...settings }: EdgeSettings = {}): Prom
           Layer.provide(no_lane ? withoutLane : face),
           Layer.provide(Layer.succeed(Observer, (name, status) => void events.push(`${name} ${status}`))),
           Layer.provide(Logger.remove(Logger.defaultLogger)),
-          Layer.provide(Bytes.layer(settings))
+          Layer.provide(Bytes.layer(settings)),
+          Layer.provide(
+            Layer.succeed(RateLimitsConfig, { ...RateLimitsConfig.defaultValue(), trust_forwarded_for: true })
+          )
         ),
         scope
       )

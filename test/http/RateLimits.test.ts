@@ -58,4 +58,16 @@ describe("a limit", () => {
       yield* take("contact_per_day", from("203.0.113.7"))
     }).pipe(Effect.provide(RateLimits.layer), Effect.provideService(RateLimitsConfig, settings))
   )
+
+  it.effect("holds for each network, however many others send", () =>
+    Effect.gen(function* () {
+      const { take } = yield* RateLimits
+      for (let i = 0; i < 100_000; i++) {
+        yield* take("contact_per_day", from(`2001:db8:${(i >> 16).toString(16)}:${(i & 0xffff).toString(16)}::1`))
+      }
+      for (let i = 0; i < 40; i++) yield* take("contact_per_day", from(`203.0.113.${i}`))
+      for (let i = 0; i < 20; i++) yield* take("contact_per_day", from("198.51.100.1"))
+      yield* Effect.flip(take("contact_per_day", from("198.51.100.1")))
+    }).pipe(Effect.provide(RateLimits.layer), Effect.provideService(RateLimitsConfig, settings))
+  )
 })

@@ -16,13 +16,13 @@ it("the latest calls are kept", () => {
   expect(all(calls)).toEqual([])
 })
 
-it("a body is kept up to a length, and all of them up to one", () => {
+it("each body, and all bodies together, are kept up to a limit", () => {
   const calls = Calls.make()
   const body = Buffer.alloc(Calls.bodyBytesMax + 1, "1")
   for (let i = 0; i < 100; i++) calls.note("chat", `/${i}`, body)
   expect(JSON.parse(calls.list("chat", 1))[0].path).toBe("/99")
   expect(all(calls).length).toBe(Calls.bytesMax / Calls.bodyBytesMax)
-  // Digits are shown as they came, not as a double has them.
+  // Numbers keep all digits.
   calls.note("chat", "/", Buffer.from(`{"a":1.10000000000000000001}`))
   expect(calls.list("chat", 1)).toContain(`{"a":1.10000000000000000001}`)
 })

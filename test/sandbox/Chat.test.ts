@@ -1,4 +1,4 @@
-/** The vendor of chat and completions, as its own client package and its wire format see it. */
+/** The vendor of chat and completions, through the vendor's own client and on the wire. */
 import OpenAI from "openai"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { open } from "./Scene.ts"
@@ -22,7 +22,7 @@ const chat = (body: object): Promise<Answer> =>
 const complete = (body: object): Promise<Answer> =>
   scene.call("/chat-a/v1/completions", { model: "sandbox-small", prompt: "one two three", ...body })
 
-/** The events of a stream, each as it stands on the wire. */
+/** The events of a stream as sent on the wire. */
 const eventsOf = ({ text }: Answer): ReadonlyArray<string> => {
   expect(text.endsWith("\n\n")).toBe(true)
   return text
@@ -80,7 +80,7 @@ describe("chat", () => {
     expect((await chat({ max_tokens: 3 })).body.choices[0].finish_reason).toBe("stop")
   })
 
-  it("answers nothing to whom says nothing", async () => {
+  it("answers an empty prompt with nothing", async () => {
     for (const messages of [
       [{ role: "system", content: "x" }],
       [user("")],
@@ -114,7 +114,7 @@ describe("chat", () => {
     }
   })
 
-  it("streams to the vendor's own client, with usage at the end if asked", async () => {
+  it("streams to the vendor's own client, with usage at the end on request", async () => {
     const stream = await client.chat.completions.create({
       model: "sandbox-small",
       messages: [user(`quotes " and 😀 umlauts ü`)],
@@ -176,7 +176,7 @@ describe("completions", () => {
     })
   })
 
-  it("are 16 tokens long unless told otherwise, as the vendor's", async () => {
+  it("are 16 tokens long by default, like the vendor's", async () => {
     const prompt = "x ".repeat(20)
     expect((await complete({ prompt })).body).toMatchObject({
       choices: [{ finish_reason: "length" }],

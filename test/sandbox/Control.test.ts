@@ -1,4 +1,4 @@
-/** The levers of clock and tenants, what the port makes of strange requests, and the configuration. */
+/** The levers of clock and tenants, malformed requests, and the configuration. */
 import { Clock, Effect } from "effect"
 import { connect } from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -15,7 +15,7 @@ beforeAll(async () => {
 
 afterAll(() => scene.close())
 
-/** Sends bytes as they are and reads what comes until the connection ends. */
+/** Sends raw bytes and reads until the connection closes. */
 const raw = (bytes: string): Promise<string> =>
   new Promise((resolve) => {
     const socket = connect(Number(new URL(scene.url).port), "127.0.0.1")
@@ -26,7 +26,7 @@ const raw = (bytes: string): Promise<string> =>
   })
 
 describe("the clock", () => {
-  it("moves, says what it shows, and shows it after a restart", async () => {
+  it("moves, answers its time, and keeps it over a restart", async () => {
     const data_dir = freshFolder()
     const first = await open({ data_dir })
     const { body } = await first.call("/control/clock", { advance_ms: 30 * 86_400_000 })
@@ -37,7 +37,7 @@ describe("the clock", () => {
     await second.close()
   })
 
-  it("goes forward only, and not beyond dates", async () => {
+  it("moves only forward, and not beyond the year 9999", async () => {
     for (const advance_ms of [-1, 1.5, "1", null, 1e15]) {
       const answer = await scene.call("/control/clock", { advance_ms })
       expect([answer.status, answer.body.details.field]).toEqual([400, "advance_ms"])
@@ -53,7 +53,7 @@ describe("the levers of the service", () => {
     await own.close()
   })
 
-  it("are pulled with exact amounts, at the steered time", async () => {
+  it("book exact amounts at the steered time", async () => {
     const own = await open()
     const pulled: Array<ReadonlyArray<unknown>> = []
     const known = (tenant_id: string) => tenant_id === "ten a"
@@ -109,7 +109,7 @@ describe("the levers of the service", () => {
 })
 
 describe("the port", () => {
-  it("answers every strange request in JSON", async () => {
+  it("answers malformed requests in JSON", async () => {
     for (const path of ["/", "/nowhere", "/controls", "/control/tenants/%ff", "//", "/chat-a/v1/chat/completions/"]) {
       const answer = await scene.call(path, {})
       expect([path, answer.status]).toEqual([path, 404])
@@ -120,7 +120,7 @@ describe("the port", () => {
     expect(wrongMethod.headers.get("allow")).toBe("POST")
   })
 
-  it("refuses a body that is too large, and stays", async () => {
+  it("refuses a body that is too large, and keeps running", async () => {
     const answer = await scene.call("/control/clock", undefined, {
       method: "POST",
       body: Buffer.alloc(33 * 1024 * 1024, " ")
@@ -164,12 +164,12 @@ describe("the port", () => {
     expect((await scene.call("/control/calls?limit=1")).status).toBe(200)
   })
 
-  it("can be given, and says so if it is taken", async () => {
+  it("can be chosen, and fails clearly if it is taken", async () => {
     const port = Number(new URL(scene.url).port)
     await expect(open({ port })).rejects.toThrow(/cannot listen on 127\.0\.0\.1/)
   })
 
-  it("closes: what is under way may finish, or is cut", async () => {
+  it("closes: open requests finish within a second or are cut", async () => {
     const own = await open()
     await own.call("/control/faults", { service: "identity", delay_ms: 100 })
     await own.call("/control/faults", { service: "identity", delay_ms: 60_000 })
@@ -187,7 +187,7 @@ describe("the port", () => {
   })
 })
 
-it("the configuration is one that a deployment takes, and points here", () => {
+it("a deployment accepts the configuration, which points here", () => {
   const decoded = decodeFile(JSON.parse(JSON.stringify(scene.configuration)), "the sandbox's")
   expect(decoded._tag).toBe("Right")
   expect(scene.configuration).toMatchObject({

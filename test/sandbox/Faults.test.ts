@@ -1,4 +1,4 @@
-/** Everything that can be told to go wrong, and the list of calls. */
+/** Injected faults, and the list of calls. */
 import { request } from "node:http"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { eventually, open } from "./Scene.ts"
@@ -30,7 +30,7 @@ const chat = (body: object = {}, init?: RequestInit, upstream = "chat-a"): Promi
 const calls = async (query = ""): Promise<ReadonlyArray<Record<string, unknown>>> =>
   (await scene.call(`/control/calls${query}`)).body
 
-/** What of a streamed answer came before the connection broke; `undefined` if it did not break. */
+/** The part of a stream received before the connection broke; `undefined` if it did not break. */
 const brokenStream = (): Promise<string | undefined> =>
   new Promise((resolve, reject) => {
     const sent = request(`${scene.url}/chat-a/v1/chat/completions`, {
@@ -46,7 +46,7 @@ const brokenStream = (): Promise<string | undefined> =>
   })
 
 describe("a fault", () => {
-  it("answers its status, body and headers, as often as it was told", async () => {
+  it("answers its status, body and headers, the given number of times", async () => {
     await fault({ status: 429, body: { error: { message: "slow down" } }, headers: { "Retry-After": "7" }, times: 2 })
     for (let i = 0; i < 2; i++) {
       const answer = await chat()
@@ -56,7 +56,7 @@ describe("a fault", () => {
     expect((await chat()).status).toBe(200)
   })
 
-  it("answers bytes that are no text", async () => {
+  it("answers binary bodies", async () => {
     await fault({ body_base64: Buffer.of(0xff, 0x00).toString("base64"), headers: { "content-type": "image/png" } })
     const response = await fetch(`${scene.url}/chat-a/v1/chat/completions`, { method: "POST", body: "{}" })
     expect([...Buffer.from(await response.arrayBuffer())]).toEqual([0xff, 0x00])
@@ -64,13 +64,13 @@ describe("a fault", () => {
     expect([wrong.status, wrong.body.details.field]).toEqual([400, "body_base64"])
   })
 
-  it("is good for one call unless told otherwise, whichever address that comes to", async () => {
+  it("applies to one call by default, at any address of the service", async () => {
     await fault({ status: 503 })
     expect(await chat({}, {}, "chat-b")).toMatchObject({ status: 503, body: { error: { type: "sandbox_fault" } } })
     expect((await chat()).status).toBe(200)
   })
 
-  it("waits its turn behind those before it, and leaves other services alone", async () => {
+  it("waits for earlier faults, and leaves other services alone", async () => {
     await fault({ status: 500 })
     await fault({ status: 502 })
     await fault({ service: "identity", status: 504 })
@@ -78,7 +78,7 @@ describe("a fault", () => {
     expect((await scene.call("/issuer/jwks")).status).toBe(504)
   })
 
-  it("may be a body that no client expects", async () => {
+  it("may have a body of any shape", async () => {
     await fault({ body: "not JSON", headers: { "Content-Type": "text/html" } })
     const answer = await chat()
     expect(answer).toMatchObject({ status: 200, text: "not JSON" })
@@ -101,7 +101,7 @@ describe("a fault", () => {
     expect((await calls()).map(({ aborted }) => aborted)).toEqual([false, false])
   })
 
-  it("closes that of a stream after its first chunks, never after its last", async () => {
+  it("breaks a stream after its first chunks, never after its last", async () => {
     await fault({ drop: true })
     const text = await brokenStream()
     expect(text?.match(/"content":"[^"]*"/g)).toEqual([`"content":""`, `"content":"a"`, `"content":" b"`])
@@ -110,7 +110,7 @@ describe("a fault", () => {
     expect((await calls())[0]).toMatchObject({ aborted: false })
   })
 
-  it("may be a stream of its own, that breaks where it ends", async () => {
+  it("may be its own stream, which breaks at its end", async () => {
     const body = `data: {"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1}}\n\ndata: {"x":1}\n\n`
     const headers = { "content-type": "text/event-stream" }
     await fault({ body, headers })
@@ -125,13 +125,13 @@ describe("a fault", () => {
     expect(text.match(/^data: /gm)).toHaveLength(9)
   })
 
-  it("is forgotten when told so", async () => {
+  it("can be forgotten", async () => {
     await fault({ status: 500, times: 100 })
     await scene.call("/control/faults", undefined, { method: "DELETE" })
     expect((await chat()).status).toBe(200)
   })
 
-  it("is refused by the name of what is wrong in it", async () => {
+  it("is refused with the name of the wrong field", async () => {
     const wrong: ReadonlyArray<readonly [unknown, string]> = [
       [{ service: "weather", status: 500 }, "service"],
       [{ status: 500 }, "service"],
@@ -180,14 +180,14 @@ describe("the list of calls", () => {
     expect(await calls()).toEqual([])
   })
 
-  it("holds what is not JSON as a text, and only what the deployment calls", async () => {
+  it("holds other bodies as text, and only calls of the deployment", async () => {
     await scene.call("/chat-a/v1/chat/completions", undefined, { method: "POST", body: `{"half` })
     await scene.call("/issuer/token", { email: "a@example.com" })
     await scene.call("/nowhere")
     expect(await calls()).toMatchObject([{ service: "chat", body: `{"half` }])
   })
 
-  it("tells who left early", async () => {
+  it("marks calls whose client left early", async () => {
     for (const [delay, stream] of [
       [{ delay_ms: 60_000 }, false],
       [{ chunk_delay_ms: 60_000 }, true]
@@ -205,7 +205,7 @@ describe("the list of calls", () => {
     expect((await calls())[0]).toMatchObject({ aborted: false })
   })
 
-  it("is refused with a service or a number that there is not", async () => {
+  it("refuses an unknown service or a wrong limit", async () => {
     for (const [query, field] of [
       ["?service=weather", "service"],
       ["?limit=0", "limit"],

@@ -1,8 +1,8 @@
-/** The film of the sandbox's vendor: an MP4 of the size and length that were asked for. Whether it is shown is asked in a real browser. */
+/** The sandbox's video: an MP4 of the requested size and length. Playback is tested in a real browser. */
 import { describe, expect, it } from "vitest"
 import { film, framesOf } from "../../src/sandbox/Film.ts"
 
-/** What stands behind a box's name. */
+/** The content of a box. */
 const inside = (bytes: Buffer, type: string): Buffer => {
   const at = bytes.indexOf(type)
   return bytes.subarray(at + 4, at - 4 + bytes.readUInt32BE(at - 4))
@@ -12,7 +12,7 @@ const numbers = (bytes: Buffer): ReadonlyArray<number> =>
   Array.from({ length: bytes.length / 4 }, (_, index) => bytes.readUInt32BE(4 * index))
 
 describe("a film", () => {
-  it.each([5, 2.5])("of %d seconds has its frames, each where its chunk begins", (seconds) => {
+  it.each([5, 2.5])("of %d seconds has all its frames, at the beginnings of their chunks", (seconds) => {
     const bytes = film("854x480", seconds)
     const [, , , scale, length] = numbers(inside(bytes, "mvhd").subarray(0, 20))
     expect(length! / scale!).toBe(seconds)
@@ -27,7 +27,7 @@ describe("a film", () => {
     expect(numbers(inside(bytes, "stss")).slice(2)).toEqual(offsets.map((_, chunk) => chunk * 24 + 1))
   })
 
-  it("is as wide and high as was asked for, and a long one hardly larger", () => {
+  it("has the requested size, and grows little with its length", () => {
     const bytes = film("1280x720", 60)
     const track = inside(bytes, "tkhd")
     expect(numbers(track.subarray(-8)).map((side) => side / 0x10000)).toEqual([1280, 720])

@@ -41,21 +41,21 @@ it("a token verifies against the published keys", async () => {
   expect(Object.keys(keys[0]).sort()).toEqual(["alg", "crv", "kid", "kty", "use", "x", "y"])
 })
 
-it("an address is one person, another is another", async () => {
+it("each address is its own person", async () => {
   const subject = async (email: string) => (await verify((await tokens({ email })).id_token, Date.now())).sub
   const ada = await subject("ada@example.com")
   expect(await subject("ADA@example.com")).toBe(ada)
   expect(await subject("bob@example.com")).not.toBe(ada)
 })
 
-it("an address may be unverified, a token for somebody else", async () => {
+it("an address may be unverified, and a token for another audience", async () => {
   const { id_token } = await tokens({ email: "a@example.com", email_verified: false })
   expect(await verify(id_token, Date.now())).toMatchObject({ email_verified: false, name: "a" })
   const foreign = await tokens({ email: "a@example.com", audience: "another" })
   await expect(verify(foreign.id_token, Date.now())).rejects.toThrow(/aud/)
 })
 
-it("tokens go by the steered clock", async () => {
+it("tokens use the steered clock", async () => {
   const own = await open()
   const old = await tokens({ email: "a@example.com" }, own)
   const now = Date.parse((await own.call("/control/clock", { advance_ms: 2 * 3_600_000 })).body.now)
@@ -67,7 +67,7 @@ it("tokens go by the steered clock", async () => {
   await own.close()
 })
 
-it("userinfo says who a token belongs to", async () => {
+it("userinfo answers the person of a token", async () => {
   const { access_token, id_token } = await tokens({ email: "a@example.com", name: "A" })
   const ask = (token: string) =>
     scene.call("/issuer/userinfo", undefined, { headers: { authorization: `Bearer ${token}` } })
@@ -75,7 +75,7 @@ it("userinfo says who a token belongs to", async () => {
   for (const token of [id_token, "nonsense", ""]) expect((await ask(token)).status).toBe(401)
 })
 
-it("keys outlive a restart", async () => {
+it("keys survive a restart", async () => {
   const data_dir = freshFolder()
   const keysOf = async () => {
     const own = await open({ data_dir })
@@ -86,7 +86,7 @@ it("keys outlive a restart", async () => {
   expect(await keysOf()).toEqual(await keysOf())
 })
 
-it("a wrong request is told what is wrong", async () => {
+it("a wrong request gets the name of the error", async () => {
   for (const [body, field] of [
     [{}, "email"],
     [{ email: 3 }, "email"],

@@ -1,4 +1,4 @@
-/** What a sandbox books for its control interface: the books hold as everywhere, also where credit comes out of a transfer. */
+/** Bookings of the sandbox's levers: the books balance, also for credit from a transfer. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { billingAccountOf } from "../../src/kernel/Ids.ts"
@@ -11,7 +11,7 @@ import * as Scene from "../money/usage/Scene.ts"
 import { acme } from "../money/usage/Scene.ts"
 
 describe("a sandbox's credit", () => {
-  it.effect("is of the source that was asked for, and the invariants hold", () =>
+  it.effect("has the requested source, and the invariants hold", () =>
     Effect.gen(function* () {
       const levers = yield* Levers.make
       yield* Scene.open(acme)

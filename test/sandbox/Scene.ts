@@ -1,4 +1,4 @@
-/** A sandbox of a test's own, without a service: its outside world and its levers, over HTTP. */
+/** A sandbox without a service, for one test: the outside world and its levers over HTTP. */
 import { Effect, Exit, Scope } from "effect"
 import { mkdtempSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -9,13 +9,13 @@ export interface Answer {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  // oxlint-disable-next-line typescript/no-explicit-any -- a test looks into what came, whatever it is
+  // oxlint-disable-next-line typescript/no-explicit-any -- a test reads answers of any shape
   readonly body: any
 }
 
 export interface Scene extends Sandbox.Sandbox {
   readonly close: () => Promise<void>
-  /** Calls an address of the sandbox: below its port, or whole. */
+  /** Calls a path of the sandbox, or a complete address. */
   readonly call: (path: string, json?: unknown, init?: RequestInit) => Promise<Answer>
 }
 
@@ -46,7 +46,7 @@ export const open = async (settings: Sandbox.Settings = {}): Promise<Scene> => {
 
 export const freshFolder = (): string => mkdtempSync(join(tmpdir(), "tollgate-sandbox-"))
 
-/** Waits for something to become true that nobody announces. */
+/** Polls until a condition holds. */
 export const eventually = async <A>(look: () => Promise<A | undefined>): Promise<A> => {
   for (let i = 0; i < 500; i++) {
     const found = await look()

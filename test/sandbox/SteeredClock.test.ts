@@ -15,11 +15,11 @@ const run = <A>(test: (clock: SteeredClock.SteeredClock) => Effect.Effect<A>): P
     )
   )
 
-/** Lets other fibers go to sleep. */
+/** Lets other fibers reach their sleep. */
 const settle = Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 5)))
 
 describe("the steered clock", () => {
-  it("shows real time, and what it was moved by", () =>
+  it("shows real time plus its offset", () =>
     run((clock) =>
       Effect.gen(function* () {
         const before = yield* Clock.currentTimeMillis
@@ -33,7 +33,7 @@ describe("the steered clock", () => {
       })
     ))
 
-  it("wakes whoever is due, in the order in which they are", () =>
+  it("wakes due sleepers in order", () =>
     run((clock) =>
       Effect.gen(function* () {
         const woken: Array<number> = []
@@ -49,7 +49,7 @@ describe("the steered clock", () => {
         yield* clock.advance(30 * day)
         yield* settle
         expect(woken).toEqual([1, 2, 30])
-        // 60 days need 30 more, whether they pass at once or bit by bit.
+        // 30 more days make 60, in one move or in several.
         yield* clock.advance(29 * day)
         yield* settle
         expect(woken).toHaveLength(3)
@@ -59,7 +59,7 @@ describe("the steered clock", () => {
       })
     ))
 
-  it("wakes by itself as well, also who was brought close by a move", () =>
+  it("also wakes sleepers by waiting, including those that a move brought close", () =>
     run((clock) =>
       Effect.gen(function* () {
         yield* Effect.sleep(1)
@@ -70,7 +70,7 @@ describe("the steered clock", () => {
       })
     ))
 
-  it("lets a sleeper be interrupted, and one sleep for ever", () =>
+  it("lets a sleeper be interrupted, and sleep forever", () =>
     run((clock) =>
       Effect.gen(function* () {
         const fibers = [yield* Effect.fork(Effect.sleep(day)), yield* Effect.fork(Effect.sleep(Duration.infinity))]
@@ -110,7 +110,7 @@ describe("the steered clock", () => {
     expect(now).toBeGreaterThan(Date.now() + day - 60_000)
   })
 
-  it("remembers what it was moved by", async () => {
+  it("keeps its offset over a restart", async () => {
     const folder = freshFolder()
     const first = await Effect.runPromise(SteeredClock.make(folder))
     await Effect.runPromise(first.advance(day))

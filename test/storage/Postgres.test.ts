@@ -94,7 +94,7 @@ describe("a PostgreSQL database that cannot be used", () => {
     ["an address without a database", () => "postgres://user:hunter2@127.0.0.1/", /DATABASE_URL: postgres:\/\/user/],
     ["another scheme", () => "mysql://user:hunter2@127.0.0.1/x", /DATABASE_URL: sqlite:<path/],
     ["an address that is none", () => "postgres://user:hunter2@127.0.0.1:port/x", /DATABASE_URL: postgres:\/\/user/],
-    ["a password that is not encoded", () => "postgres://user:hunter#2@127.0.0.1/x", /are written %25 %23 %2F %3F/],
+    ["a password that is not encoded", () => "postgres://user:hunter#2@127.0.0.1/x", /write .* as %25 %23 %2F %3F/],
     [
       "a user that is not encoded",
       () => urlOf().replace("//postgres:", "//post%gres:"),

@@ -90,8 +90,13 @@ export class Service {
   }
 
   /** Signs a person in as a browser would, by way of the sandbox's issuer. */
-  async signIn(email: string, claims: object = {}): Promise<Person> {
-    const { client_id, issuer } = await this.sandbox()
+  /** Signs a person in. `at` is the issuer of another service's sandbox, with the client that this service knows. */
+  async signIn(
+    email: string,
+    claims: object = {},
+    at?: { readonly client_id: string; readonly issuer: string }
+  ): Promise<Person> {
+    const { client_id, issuer } = at ?? (await this.sandbox())
     const { id_token } = (await this.call(`${issuer}/token`, { json: { email, ...claims } })).body
     const signedIn = await this.call("/v1/auth/google", { json: { id_token, client_id } })
     if (signedIn.status !== 200) throw new Error(`sign-in answered ${signedIn.status} ${JSON.stringify(signedIn.body)}`)

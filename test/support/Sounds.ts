@@ -39,6 +39,7 @@ export const oggPages = (packets: ReadonlyArray<Buffer>, positions: ReadonlyArra
       const segments = [...Array.from({ length: Math.floor(packet.length / 255) }, () => 255), packet.length % 255]
       const head = Buffer.alloc(27)
       head.write("OggS")
+      if (i === 0) head[5] = 0x02
       head.writeBigInt64LE(positions[i] ?? 0n, 6)
       head.writeUInt32LE(77, 14)
       head[26] = segments.length
@@ -82,3 +83,13 @@ export const mp3 = (bytes = 500): Buffer => Buffer.concat([Buffer.from([0xff, 0x
 /** Behind an ID3 tag. */
 export const tagged = (audio: Buffer): Buffer =>
   Buffer.concat([Buffer.from("ID3\x04\x00\x00\x00\x00\x0f\x50", "latin1"), Buffer.alloc(15 * 128 + 80), audio])
+
+/** Frames of 128 kbit/s at 44,100 Hz. */
+export const mp3s = (frames: number): Buffer => Buffer.concat(Array.from({ length: frames }, () => mp3(413)))
+
+/** Frames of these types, with so many bytes behind the first. */
+export const amr = (magic: string, ...frames: ReadonlyArray<readonly [type: number, bytes: number]>): Buffer =>
+  Buffer.concat([
+    Buffer.from(magic),
+    ...frames.map(([type, bytes]) => Buffer.from([type << 3, ...Array(bytes).fill(0)]))
+  ])

@@ -21,35 +21,48 @@ const headers = {
   "anthropic-version": "2023-06-01"
 }
 
-const requestOf = (vendor: VendorName, text: string): { readonly path: string; readonly body: object } => {
+const requestOf = (
+  vendor: VendorName,
+  text: string,
+  stream: boolean
+): { readonly path: string; readonly body: object } => {
   switch (vendor) {
     case "google":
       return {
-        path: `/models/${modelOf(vendor)}:streamGenerateContent?alt=sse`,
+        path: `/models/${modelOf(vendor)}:${stream ? "streamGenerateContent?alt=sse" : "generateContent"}`,
         body: { contents: [{ role: "user", parts: [{ text }] }] }
       }
     case "bedrock":
       return {
-        path: `/model/${encodeURIComponent(modelOf(vendor))}/converse-stream`,
+        path: `/model/${encodeURIComponent(modelOf(vendor))}/${stream ? "converse-stream" : "converse"}`,
         body: { messages: [{ role: "user", content: [{ text }] }] }
       }
     default: {
       const { ask, path } = all.find(({ name }) => name === vendor)!
-      const more = { model: modelOf(vendor), stream: true }
+      const more = { model: modelOf(vendor), stream }
       return {
         path: path.replace("/v1", ""),
-        body: ask(text, vendor === "chat" ? { ...more, stream_options: { include_usage: true } } : more)
+        body: ask(text, vendor === "chat" && stream ? { ...more, stream_options: { include_usage: true } } : more)
       }
     }
   }
 }
 
-/** The events of a stream that says a text, each as it comes. */
-export const eventsOf = async (origin: string, vendor: VendorName, text: string): Promise<ReadonlyArray<Buffer>> => {
-  const { body, path } = requestOf(vendor, text)
+const asked = async (origin: string, vendor: VendorName, text: string, stream: boolean): Promise<Buffer> => {
+  const { body, path } = requestOf(vendor, text, stream)
   const response = await fetch(origin + baseOf(vendor) + path, { method: "POST", headers, body: JSON.stringify(body) })
   const bytes = Buffer.from(await response.arrayBuffer())
   if (response.status !== 200) throw new Error(`${vendor} answers ${response.status}: ${bytes.toString()}`)
+  return bytes
+}
+
+/** The JSON of a whole answer that says a text. */
+export const answerOf = async (origin: string, vendor: VendorName, text: string): Promise<string> =>
+  (await asked(origin, vendor, text, false)).toString()
+
+/** The events of a stream that says a text, each as it comes. */
+export const eventsOf = async (origin: string, vendor: VendorName, text: string): Promise<ReadonlyArray<Buffer>> => {
+  const bytes = await asked(origin, vendor, text, true)
   if (vendor !== "bedrock")
     return bytes
       .toString()

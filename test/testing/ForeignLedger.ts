@@ -1,6 +1,6 @@
 /**
- * A small ledger as somebody else might write it: no database, every read and write of an account takes a turn of the event loop, and
- * a lock makes transactions wait for each other. It is right, unless it is told to make a mistake.
+ * Another implementation of a ledger: without a database. Each read and write of an account takes a turn of the event loop, and a lock serializes
+ * transactions. It is right unless a mistake is planted.
  */
 import type { AccountStatus } from "../../src/app/entry/contracts.ts"
 import type { Posting, Refusal, Result, Source } from "../../src/app/entry/ledger.ts"
@@ -23,7 +23,7 @@ export const mistakes = [
   "spends giftable credit first",
   "goes below zero by one nano",
   "pays an escrow twice",
-  // More than were asked for.
+  // Mistakes beyond the required list.
   "lets a suspended account send",
   "lets a suspended team pay",
   "lets a barred source pay",
@@ -50,7 +50,7 @@ export const mistakes = [
   "answers results in the wrong order"
 ] as const
 
-/** Those of a ledger that limits what keys spend. */
+/** Mistakes of a ledger with limits of keys. */
 export const limitMistakes = [
   "forgets what is reserved against a limit",
   "forgets what was spent before a limit was set",
@@ -79,9 +79,9 @@ interface State {
     { readonly account: string; readonly amount: bigint; readonly application: string | null; settled: boolean }
   >
   readonly limits: Map<string, Pick<LimitView, "amount" | "period">>
-  /** By application. */
+  /** Limits by application. */
   readonly spent: Map<string, bigint>
-  /** Transfers whose escrow has ended. */
+  /** Transfers with an ended escrow. */
   readonly ended: Set<string>
 }
 
@@ -93,9 +93,9 @@ class Refused extends Error {
   }
 }
 
-/** The most that a balance can be. */
+/** The largest balance. */
 const max = 10n ** 18n
-/** What a key without a limit may spend: more than any amount, as a call may ask for more than a balance can be. */
+/** What a key without a limit may spend. A call may reserve more than a balance can be, so this is more than any amount. */
 const unlimited = 2n ** 128n
 const turn = () => Promise.resolve()
 const min = (one: bigint, other: bigint) => (one < other ? one : other)
@@ -117,7 +117,7 @@ export const foreignLedger = (mistake?: Mistake): LedgerUnderTest => {
   const available = (account: Account) => balance(account) - account.reserved
   const exact = (amount: bigint) => (makes("keeps amounts as floats") ? BigInt(Number(amount)) : amount)
 
-  /** A copy, which nobody else sees until it is written. */
+  /** A private copy until it is written. */
   const read = async (id: string): Promise<Account> => {
     const account = state.accounts.get(id) ?? refuse({ _tag: "AccountMissing", account: id })
     await turn()
@@ -390,7 +390,7 @@ export const foreignLedger = (mistake?: Mistake): LedgerUnderTest => {
     }
   }
 
-  /** Whether the transaction does not wait for those before it. */
+  /** Whether the transaction skips the lock. */
   const isUnlocked = (postings: ReadonlyArray<Posting>): boolean => {
     switch (mistake) {
       case "loses one of two updates at once":

@@ -1,6 +1,6 @@
 /**
- * Transfers as somebody else might write them: no database, every read and write takes a turn of the event loop, and a lock makes
- * operations wait for each other. They are right, unless they are told to make a mistake.
+ * Another implementation of transfers: without a database. Each read and write takes a turn of the event loop, and a lock serializes operations. It is
+ * right unless a mistake is planted.
  */
 import type {
   EntryView,
@@ -21,7 +21,7 @@ export const mistakes = [
   "returns granted credit when it is declined",
   "accepts what has expired",
   "makes a second transfer for a key that was used",
-  // More than were asked for.
+  // Mistakes beyond the required list.
   "takes a used key for any request",
   "has one set of keys for all senders",
   "makes two transfers of one key at once",

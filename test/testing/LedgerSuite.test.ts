@@ -1,4 +1,4 @@
-/** The property suite for ledgers as its users run it: on our ledger, on somebody else's, and on ones that are deliberately wrong. */
+/** The property suite for ledgers as its users run it: on this service's ledger, on another implementation, and on deliberately wrong ones. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect, Layer } from "effect"
 import { mkdtempSync, rmSync } from "node:fs"
@@ -16,7 +16,7 @@ import { foreignLedger, limitMistakes, mistakes } from "./ForeignLedger.ts"
 import type { Mistake } from "./ForeignLedger.ts"
 import * as TestDatabase from "../support/database.ts"
 
-/** How the shortest story of a mistake ends, where that is always in the same way. */
+/** The end of a mistake's shortest story, if it is always the same. */
 const ends: Partial<Record<Mistake, RegExp>> = {
   "loses one of two updates at once": /no order of the 2 fits/,
   "gives more back than it holds": /it answered EscrowEnded .*, where NotHeld .* is due/,
@@ -34,10 +34,10 @@ const ends: Partial<Record<Mistake, RegExp>> = {
   "answers a missing account as one without credit": /where AccountMissing .* is due/
 }
 
-/** Stories of the ledger alone put credit into escrow that no transfer knows of. */
+/** Stories of the ledger put credit into escrow without a transfer. */
 const ofTransfers: ReadonlySet<string> = new Set(transfers.checks.map(({ name }) => name))
 
-/** A ledger that is verified when it is closed. */
+/** A ledger that is verified on close. */
 const verified = <E>(layer: Layer.Layer<Ledger | Writer | SqlClient, E>): Promise<LedgerUnderTest> => {
   const looked = Effect.map(verify, (findings) => {
     expect(findings.filter(({ check }) => !ofTransfers.has(check))).toEqual([])
@@ -45,7 +45,7 @@ const verified = <E>(layer: Layer.Layer<Ledger | Writer | SqlClient, E>): Promis
   return ofLayer(Layer.provideMerge(Layer.scopedDiscard(Effect.addFinalizer(() => looked)), layer))()
 }
 
-/** A ledger whose clock stands still, but for the months that begin. */
+/** A ledger whose clock moves only from month to month. */
 const withMonths = async (make: (clock: Layer.Layer<never>) => Promise<LedgerUnderTest>): Promise<LedgerUnderTest> => {
   const shown = { now: Date.UTC(2026, 10, 20, 12) }
   const clock = Object.assign(Object.create(Clock.make()) as Clock.Clock, {
@@ -61,11 +61,11 @@ const withMonths = async (make: (clock: Layer.Layer<never>) => Promise<LedgerUnd
 }
 
 describe("the property suite for ledgers", () => {
-  it("holds for the ledger of this service", () =>
+  it("holds for this service's ledger", () =>
     checkLedger({ make: ofLayer(Layer.provideMerge(Ledger.layer, TestDatabase.layer)), stories: 30 }))
 
-  // The second seed told of a call for which more is enough than a balance can be.
-  it.each([undefined, 237381506])("holds for it where keys have limits, and months change (seed %s)", (seed) =>
+  // The second seed once found a call whose `enough` is more than a balance can be.
+  it.each([undefined, 237381506])("holds for it with limits of keys and changing months (seed %s)", (seed) =>
     checkLedger({
       seed,
       make: () =>
@@ -80,7 +80,7 @@ describe("the property suite for ledgers", () => {
     })
   )
 
-  it("holds for it where its writer is a thread of its own", () =>
+  it("holds for it with the writer on its own thread", () =>
     checkLedger({
       make: async () => {
         const folder = mkdtempSync(join(tmpdir(), "tollgate-"))
@@ -100,8 +100,8 @@ describe("the property suite for ledgers", () => {
       stories: 8
     }))
 
-  // The second seed told of a call for which more is enough than a balance can be.
-  it.each([undefined, -2027888790])("holds for somebody else's (seed %s)", (seed) =>
+  // The second seed once found a call whose `enough` is more than a balance can be.
+  it.each([undefined, -2027888790])("holds for another implementation (seed %s)", (seed) =>
     checkLedger({ seed, make: async () => foreignLedger(), stories: 200 })
   )
 
@@ -118,8 +118,8 @@ describe("the property suite for ledgers", () => {
     expect(failed.steps.length).toBeLessThanOrEqual(5)
   })
 
-  // The second seed told of a balance above the most that can be credited.
-  it.each([undefined, 543261654])("holds for somebody else's that limits what keys spend (seed %s)", (seed) =>
+  // The second seed once found a balance above the largest credit.
+  it.each([undefined, 543261654])("holds for another implementation with limits of keys (seed %s)", (seed) =>
     checkLedger({ seed, make: async () => foreignLedger(), limits: true, stories: 100 })
   )
 
@@ -131,7 +131,7 @@ describe("the property suite for ledgers", () => {
     expect(failed).toMatch(/limit|LimitReached|LimitSet|Reserved|Settled/)
   })
 
-  it("says in sentences what went wrong", async () => {
+  it("describes a failure in sentences", async () => {
     const failed = await checkLedger({ make: async () => foreignLedger("charges a call twice"), seed: 1 }).catch(
       (error: Error) => error.message
     )

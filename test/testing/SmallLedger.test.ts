@@ -1,6 +1,6 @@
 /**
- * A ledger that somebody else wrote for one person a call: it has no escrow, no teams and no limits of keys, keeps its amounts as numbers
- * and takes none above a maximum of its own. The property suite accepts it, and finds each mistake that it is told to make.
+ * A smaller ledger: without escrow, teams and limits of keys, with amounts as numbers and its own maximum. The property suite accepts it and finds
+ * each planted mistake.
  */
 import { describe, expect, it } from "vitest"
 import type { Posting, Refusal, Result } from "../../src/app/entry/ledger.ts"
@@ -54,7 +54,7 @@ const smallLedger = (max: number, mistake?: Mistake): LedgerUnderTest => {
     const amount = nano(posting.amount)
     const most =
       mistake === "takes one more than its maximum" ? max + 1 : mistake === "refuses its maximum" ? max - 1 : max
-    // Not as a sum, which a number could not hold.
+    // Not as a sum: a number could not hold it.
     if (amount > most - balanceOf(account)) return { _tag: "BalanceTooLarge", account: posting.account }
     if (giftable.has(posting.source)) account.giftable += amount
     else account.granted += amount
@@ -174,8 +174,8 @@ const refusals: ReadonlySet<string> = new Set([
 
 const without: ReadonlyArray<LedgerPart> = ["limits", "teams", "escrow"]
 
-describe("the property suite for a ledger that lacks what is ours alone", () => {
-  it.each([2 ** 53 - 1, 10 ** 12, 7])("holds for one whose largest amount is %s", (max) =>
+describe("the property suite for a ledger with fewer features", () => {
+  it.each([2 ** 53 - 1, 10 ** 12, 7])("holds with a largest amount of %s", (max) =>
     checkLedger({ make: async () => smallLedger(max), without, amountMax: BigInt(max), stories: 200 })
   )
 
@@ -201,7 +201,7 @@ describe("the property suite for a ledger that lacks what is ours alone", () => 
     [["limits", "escrow"]],
     [["limits", "teams"]],
     [["teams", "escrow"]]
-  ])("asks for nothing that one lacks, and for all else: %s", async (lacking) => {
+  ])("draws nothing that the ledger lacks, and everything else: %s", async (lacking) => {
     const asked = new Set<string>()
     await checkLedger({
       make: async () => {
@@ -226,7 +226,7 @@ describe("the property suite for a ledger that lacks what is ours alone", () => 
     expect([...asked].toSorted()).toEqual(["escrow", "limits", "teams"].filter((part) => !lacking.includes(part)))
   })
 
-  it("blames one that has another largest balance than it says", async () => {
+  it("fails for a ledger whose largest balance differs from its amountMax", async () => {
     const failed = await checkLedger({
       make: async () => smallLedger(10 ** 12),
       without,

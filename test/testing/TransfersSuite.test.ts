@@ -1,4 +1,4 @@
-/** The property suite for transfers: on ours, on somebody else's, and on ones that are deliberately wrong. */
+/** The property suite for transfers, on this service's, on another implementation, and on deliberately wrong ones. */
 import { Layer } from "effect"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -10,7 +10,7 @@ import { foreignTransfers, mistakes } from "./ForeignTransfers.ts"
 import type { Mistake } from "./ForeignTransfers.ts"
 import * as TestDatabase from "../support/database.ts"
 
-/** How the shortest story of a mistake ends, where that is always in the same way. */
+/** The end of a mistake's shortest story, if it is always the same. */
 const ends: Partial<Record<Mistake, RegExp>> = {
   "pays twice when it is accepted twice at once": /a transfer pays out once|nothing is below zero/,
   "makes a second transfer for a key that was used": /Create/,
@@ -24,10 +24,10 @@ const over = (database: typeof TestDatabase.layer) =>
   layerTransfers.pipe(Layer.provideMerge(Ledger.layer), Layer.provideMerge(database))
 
 describe("the property suite for transfers", () => {
-  it("holds for the transfers of this service", () =>
+  it("holds for this service's transfers", () =>
     checkTransfers({ make: transfersOfLayer(over(TestDatabase.layer)), stories: 25 }))
 
-  it("holds for them where the writer is a thread of its own", () =>
+  it("holds for them with the writer on its own thread", () =>
     checkTransfers({
       make: async (clock) => {
         const folder = mkdtempSync(join(tmpdir(), "tollgate-"))
@@ -44,7 +44,7 @@ describe("the property suite for transfers", () => {
       stories: 6
     }))
 
-  it("holds for somebody else's", () => checkTransfers({ make: foreignTransfers(), stories: 200 }))
+  it("holds for another implementation", () => checkTransfers({ make: foreignTransfers(), stories: 200 }))
 
   it.each(mistakes)("finds one that %s, with a short story", async (mistake) => {
     const failed: { readonly message: string; readonly steps: ReadonlyArray<string> } = await checkTransfers({
@@ -58,7 +58,7 @@ describe("the property suite for transfers", () => {
     expect(failed.steps.length).toBeLessThanOrEqual(5)
   })
 
-  it("says in sentences what went wrong", async () => {
+  it("describes a failure in sentences", async () => {
     const make = foreignTransfers("returns what is accepted at the same time")
     const failed = await checkTransfers({ make, seed: 1 }).catch((error: Error) => error.message)
     expect(failed).toMatchInlineSnapshot(`

@@ -2,6 +2,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber } from "effect"
 import { Readable } from "node:stream"
+import { vi } from "vitest"
+import { readOnFor } from "../../src/kernel/ReadOn.ts"
 import { ByteStream, handedOver, ofReadable, whole } from "../../src/upstream/wire/ByteStream.ts"
 import type { Sink, Source } from "../../src/upstream/wire/ByteStream.ts"
 
@@ -125,6 +127,45 @@ describe("a byte stream", () => {
       none.sink().cut("gone")
       expect(yield* second.begun(true)).toBe(false)
       expect(yield* second.ended).toBe("broken")
+    })
+  )
+
+  it.live("is unfinished, not broken, if its source fails after its reader has held it up for ten seconds in all", () =>
+    Effect.gen(function* () {
+      let now = 0
+      const clock = vi.spyOn(performance, "now").mockImplementation(() => now)
+      const cut = Effect.fnUntraced(function* (...pauses: ReadonlyArray<number>) {
+        const { send, sink, source } = byHand()
+        const stream = new ByteStream(source, { tap: whole, read_on: 0 })
+        for (const pause of pauses) {
+          send(Buffer.alloc(64 * 1024))
+          now += pause
+          while (stream.body.read() !== null);
+          // Nothing waits for the reader now.
+          now += readOnFor
+        }
+        sink().cut("reset")
+        return yield* stream.ended
+      })
+      yield* Effect.ensuring(
+        Effect.gen(function* () {
+          expect(yield* cut()).toBe("broken")
+          expect(yield* cut(readOnFor)).toBe("broken")
+          expect(yield* cut(readOnFor + 1)).toBe("unfinished")
+          expect(yield* cut(readOnFor / 2, readOnFor / 2 + 1)).toBe("unfinished")
+        }),
+        Effect.sync(() => clock.mockRestore())
+      )
+
+      const { send, sink, source } = byHand()
+      const stream = new ByteStream(source, { tap: whole, read_on: 0 })
+      const began = performance.now()
+      send(Buffer.alloc(64 * 1024))
+      const later = vi.spyOn(performance, "now").mockReturnValue(began + readOnFor + 1_000)
+      sink().cut("reset")
+      later.mockRestore()
+      // It was still paused.
+      expect(yield* stream.ended).toBe("unfinished")
     })
   )
 

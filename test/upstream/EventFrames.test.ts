@@ -23,7 +23,7 @@ const event = (name: string, body: string) => frame({ "event-type": name, "messa
 
 /** What is read of these chunks: the events, how they ended, and whether the source was let go. */
 const read = (chunks: ReadonlyArray<Buffer>, ends: "end" | "cut" = "end") => {
-  const seen = { text: "", ended: [] as Array<string>, aborted: 0 }
+  const seen = { text: "", ended: [] as Array<string>, short: false, aborted: 0 }
   let sink: Sink | undefined
   const answer: Source = {
     flow: (to) => {
@@ -41,7 +41,10 @@ const read = (chunks: ReadonlyArray<Buffer>, ends: "end" | "cut" = "end") => {
       seen.text += chunk.toString("utf8")
     },
     end: () => seen.ended.push("end"),
-    cut: (reason) => seen.ended.push(reason)
+    cut: (reason, short = false) => {
+      seen.ended.push(reason)
+      seen.short = short
+    }
   })
   for (const chunk of chunks) sink!.data(chunk)
   if (ends === "end") sink!.end()
@@ -58,15 +61,20 @@ const shown =
 describe("frames", () => {
   it("are events, wherever they are cut", () => {
     const all = Buffer.concat([first, second])
-    expect(read([all])).toEqual({ text: shown, ended: ["end"], aborted: 0 })
+    expect(read([all])).toEqual({ text: shown, ended: ["end"], short: false, aborted: 0 })
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: all.length }), { maxLength: 8 }), (cuts) => {
         const at = [0, ...cuts.toSorted((one, other) => one - other), all.length]
         const chunks = at.slice(1).map((end, i) => all.subarray(at[i], end))
-        expect(read(chunks)).toEqual({ text: shown, ended: ["end"], aborted: 0 })
+        expect(read(chunks)).toEqual({ text: shown, ended: ["end"], short: false, aborted: 0 })
       })
     )
-    expect(read([...all].map((byte) => Buffer.of(byte)))).toEqual({ text: shown, ended: ["end"], aborted: 0 })
+    expect(read([...all].map((byte) => Buffer.of(byte)))).toEqual({
+      text: shown,
+      ended: ["end"],
+      short: false,
+      aborted: 0
+    })
   })
 
   it("of exceptions and errors are events of their names", () => {
@@ -95,16 +103,17 @@ describe("frames", () => {
   })
 
   it("that are cut by the end break the stream, and so does a source that is cut", () => {
-    expect(read([first, second.subarray(0, 30)]).ended).toEqual(["its last frame is cut"])
-    expect(read([first], "cut")).toMatchObject({ ended: ["reset"], aborted: 0 })
+    expect(read([first, second.subarray(0, 30)])).toMatchObject({ ended: ["its last frame is cut"], short: true })
+    expect(read([first], "cut")).toMatchObject({ ended: ["reset"], short: false, aborted: 0 })
   })
 
-  it("of impossible lengths are not waited for", () => {
+  it("of impossible lengths are not waited for; the upstream has not failed if one is only too long", () => {
     for (const size of [0, 15, frameMax + 1, 2 ** 32 - 1]) {
       const head = Buffer.alloc(16)
       head.writeUInt32BE(size)
       expect(read([first, head, second])).toMatchObject({
         ended: [`a frame says that it has ${size} bytes`],
+        short: size > frameMax,
         aborted: 1
       })
     }

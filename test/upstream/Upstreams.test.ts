@@ -58,7 +58,9 @@ const model: Models["Type"]["models"][number] = {
 }
 
 const speech = [{ id: "one", upstream_model: "one", events: false, price }] as const
-const transcription = [{ id: "one", upstream_model: "one", wire_format: "json", translates: false, price }] as const
+const transcription = [
+  { id: "one", upstream_model: "one", wire_format: "json", translates: false, max_seconds: 7_200, price }
+] as const
 
 type Needs = Gate | Jobs | PriceVersions | SqlClient | Upstreams
 

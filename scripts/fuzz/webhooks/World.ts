@@ -1,6 +1,6 @@
 /** A sandbox's service, and people whom the payment processor's events are about. */
 import { createHmac } from "node:crypto"
-import { webhookSecret } from "../../../src/sandbox/Payments.ts"
+import { webhookSecret } from "../../../src/sandbox/PaymentWorld.ts"
 import { start } from "../../../test/support/Service.ts"
 import type { Answer, Person, Service } from "../../../test/support/Service.ts"
 import { restOf } from "../Rest.ts"

@@ -1,4 +1,4 @@
-/** The audit log of what commands change: who acts is the user of the machine who runs the command. */
+/** Audit entries of commands. The operator is the machine's user who runs the command. */
 import { Clock, Effect } from "effect"
 import type { Statement } from "../../books/ledger/Transaction.ts"
 import * as Audit from "../../operations/operator/Audit.ts"
@@ -7,7 +7,7 @@ import { userName } from "./UserName.ts"
 
 const operator: Effect.Effect<Operator> = Effect.sync(() => ({ name: userName(), via: "command" }))
 
-/** Makes entries for the transactions of acts. */
+/** A function that makes the entry of an act, for the act's transaction. */
 export const auditedAt: Effect.Effect<(act: Audit.Act) => Statement> = Effect.map(
   Effect.all([operator, Clock.currentTimeMillis]),
   ([by, now]) =>
@@ -15,5 +15,5 @@ export const auditedAt: Effect.Effect<(act: Audit.Act) => Statement> = Effect.ma
       Audit.entry(by, act, now)
 )
 
-/** The entry for the transaction of an act. */
+/** The entry of an act, for its transaction. */
 export const audited = (act: Audit.Act): Effect.Effect<Statement> => Effect.map(auditedAt, (entry) => entry(act))

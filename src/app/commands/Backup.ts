@@ -8,14 +8,14 @@ import { fromEnvironment } from "./Report.ts"
 
 export const command = Command.make(
   "backup",
-  { to: Options.text("to").pipe(Options.withDescription("the file to write, which must not be there yet")) },
+  { to: Options.text("to").pipe(Options.withDescription("the file to write; it must not exist yet")) },
   ({ to }) =>
     Effect.gen(function* () {
       const facts = yield* fromEnvironment
       yield* DataFolder.appliedMigration(facts)
       yield* Backup.backup(yield* fileOf(facts, "pg_dump"), to)
       yield* Console.log(
-        `${facts.database.shown} was copied to ${to}. Keys and tokens in it are worth nothing without the deployment's secret: ` +
+        `${facts.database.shown} was copied to ${to}. Its keys and tokens are useless without the deployment's secret: ` +
           (facts.secret === undefined ? `keep ${facts.data_dir}/secret with it.` : "keep TOLLGATE_SECRET too.")
       )
     })

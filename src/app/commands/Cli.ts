@@ -1,4 +1,4 @@
-/** The command line: the commands of an operator, how they are named and helped with. */
+/** The command line: all commands, their names and help. */
 import { CliConfig, Command, HelpDoc } from "@effect/cli"
 import * as CommandDescriptor from "@effect/cli/CommandDescriptor"
 import * as ValidationError from "@effect/cli/ValidationError"
@@ -49,7 +49,7 @@ const commands = [
 ] as const
 
 const tollgate = Command.make("tollgate").pipe(
-  Command.withDescription("Metered access to AI models: who is calling, whether they can pay, what the call cost"),
+  Command.withDescription("Metered access to AI models: who calls, whether they can pay, what the call cost"),
   Command.withSubcommands(commands)
 )
 
@@ -65,7 +65,7 @@ const namesOf = (
 
 const allNames = namesOf(commands, { client: namesOf(Client.subcommands), key: namesOf(Key.subcommands) })
 
-/** What is said below every help. */
+/** Shown below every help text. */
 const environmentHelp = HelpDoc.blocks([
   HelpDoc.h1("ENVIRONMENT"),
   HelpDoc.p(
@@ -78,7 +78,7 @@ const environmentHelp = HelpDoc.blocks([
 
 const cli = Command.run(tollgate, { name: "Tollgate", version, footer: environmentHelp })
 
-/** What commands and their help need of the platform. */
+/** Platform services of the commands. */
 const platform = Layer.mergeAll(
   CliConfig.layer({ showBuiltIns: false }),
   NodeFileSystem.layer,
@@ -86,17 +86,17 @@ const platform = Layer.mergeAll(
   NodeTerminal.layer
 )
 
-/** Runs the command that the command line means. */
+/** Runs the command of a command line. */
 export const run = (argv: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     const words = argv.slice(2)
     const twice = CommandLine.flags(words).find((flag, i, all) => all.indexOf(flag) !== i && flag !== "--redirect-uri")
     if (twice !== undefined) return yield* refuse(`${twice} is given twice`)
     const { known, name, unknown } = CommandLine.meant(allNames, words)
-    if (unknown !== undefined) return yield* refuse(`${name} has no command ${unknown}, it has ${known.join(", ")}`)
+    if (unknown !== undefined) return yield* refuse(`${name} has no command ${unknown}; it has ${known.join(", ")}`)
     yield* cli(argv).pipe(
-      // The command line has said itself what is wrong with it.
-      Effect.catchIf(ValidationError.isValidationError, () => refuse(`${name} --help says what it takes`)),
+      // The library has already printed the error.
+      Effect.catchIf(ValidationError.isValidationError, () => refuse(`see ${name} --help`)),
       Effect.provide(platform)
     )
   }).pipe(reported)

@@ -1,4 +1,4 @@
-/** `tollgate client`: the applications that sign people in, or speak for a website. */
+/** `tollgate client`: registered applications, which sign people in or serve a website's contact form. */
 import { Command, Options } from "@effect/cli"
 import { Console, Effect, Layer } from "effect"
 import type { EnvironmentFacts } from "../Environment.ts"
@@ -17,19 +17,19 @@ const clientCreate = Command.make(
   {
     kind: Options.choice("kind", ["app", "oauth", "web"]).pipe(
       Options.withDescription(
-        "app: signs in by a provider's token; oauth: by the code flow or the device flow; web: a contact form"
+        "app: signs in with a provider's token; oauth: with the code or device flow; web: a contact form"
       )
     ),
     name: Options.text("name").pipe(Options.withDescription("shown to people")),
     redirect: Options.text("redirect-uri").pipe(
-      Options.withDescription("oauth only: where the code flow may lead back to; may be given several times"),
+      Options.withDescription("oauth only: redirect address of the code flow; may be repeated"),
       Options.repeated
     ),
     device: Options.boolean("device").pipe(
-      Options.withDescription("oauth only: may use the device flow, for command lines and devices without a browser")
+      Options.withDescription("oauth only: allow the device flow, for command lines and devices without a browser")
     ),
     trusted: Options.boolean("trusted").pipe(
-      Options.withDescription("oauth only: an application of your own, which may do all that the person may")
+      Options.withDescription("oauth only: your own application; it may do everything that the person may")
     )
   },
   ({ device, kind, name, redirect, trusted }) =>
@@ -39,19 +39,21 @@ const clientCreate = Command.make(
       if (kind === "oauth" && redirect.length === 0 && !device) {
         return yield* refuse("--redirect-uri: an oauth client needs one, or --device")
       }
-      if (kind !== "oauth" && device) return yield* refuse("--device: only an oauth client can be")
-      if (kind !== "oauth" && trusted) return yield* refuse("--trusted: only an oauth client can be")
-      if (kind !== "oauth" && redirect.length > 0) return yield* refuse("--redirect-uri: only an oauth client has one")
+      if (kind !== "oauth" && device) return yield* refuse("--device: only for oauth clients")
+      if (kind !== "oauth" && trusted) return yield* refuse("--trusted: only for oauth clients")
+      if (kind !== "oauth" && redirect.length > 0) return yield* refuse("--redirect-uri: only for oauth clients")
       const wrong = redirect.find((uri) => !isRedirectAddress(uri))
       if (wrong !== undefined) {
-        return yield* refuse(`--redirect-uri ${wrong}: an address without a fragment, no script and no file`)
+        return yield* refuse(
+          `--redirect-uri ${wrong}: must be an address without a fragment, and not javascript: or file:`
+        )
       }
       const client = yield* Effect.gen(function* () {
         const clients = yield* Clients
         const same = (yield* clients.list).find((one) => one.kind === kind && one.name === title)
         if (same !== undefined)
           return yield* refuse(
-            `--name ${title}: ${same.client_id} is called that; take another name, or revoke it first`
+            `--name ${title}: ${same.client_id} already has this name; choose another, or revoke it first`
           )
         const act = { action: "client.create", details: { kind, name: title, trusted, device } }
         const entry = yield* auditedAt
@@ -79,7 +81,7 @@ const clientList = Command.make("list", { json }, ({ json }) =>
       { discard: true }
     )
   })
-).pipe(Command.withDescription("List the applications that were registered by a command"))
+).pipe(Command.withDescription("List the applications that commands registered"))
 
 const clientRevoke = Command.make("revoke", { id: Options.text("id") }, ({ id }) =>
   Effect.gen(function* () {
@@ -88,18 +90,14 @@ const clientRevoke = Command.make("revoke", { id: Options.text("id") }, ({ id })
     const done = yield* Effect.flatMap(Clients, (clients) => clients.revoke(id, [entry])).pipe(
       Effect.provide(clientsOf(facts))
     )
-    if (!done) return yield* refuse(`--id ${id}: no such client, or it stands in the configuration file`)
+    if (!done) return yield* refuse(`--id ${id}: no such client, or it is in the configuration file`)
     yield* Console.log(`revoked ${id}`)
   })
-).pipe(
-  Command.withDescription(
-    "End an application and the sign-ins that came through it; a running service notices within a minute"
-  )
-)
+).pipe(Command.withDescription("Remove an application and end its sign-ins; a running service notices within a minute"))
 
 export const subcommands = [clientCreate, clientList, clientRevoke] as const
 
 export const command = Command.make("client").pipe(
-  Command.withDescription("Applications that sign people in, or speak for a website"),
+  Command.withDescription("Manage registered applications"),
   Command.withSubcommands(subcommands)
 )

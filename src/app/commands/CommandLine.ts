@@ -1,15 +1,15 @@
-/** How the command line speaks: plain text where nobody sees colors, and what is wrong with a command in a line. */
+/** Helps commands print and read words: colors only for terminals, tables, safe text, and the lookup of a command's name. */
 import { Effect } from "effect"
 import type { Console } from "effect"
 
-// oxlint-disable-next-line no-control-regex -- it is what a terminal takes for a color
+// oxlint-disable-next-line no-control-regex -- the escape sequences of terminal colors
 const colors = /\u001b\[[0-9;]*m/g
 
-/** Whether escape sequences would reach somebody who sees colors (no-color.org). */
+/** Whether the stream shows colors (no-color.org). */
 const shows = (stream: NodeJS.WriteStream): boolean =>
   stream.isTTY && (process.env.NO_COLOR ?? "") === "" && process.env.TERM !== "dumb"
 
-/** Takes the colors out of what is printed to where they are not wanted. */
+/** Removes colors from output that does not show them. */
 export const plainly = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.consoleWith((console) => {
     const plain =
@@ -27,12 +27,12 @@ export const plainly = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<
 export const flags = (words: ReadonlyArray<string>): ReadonlyArray<string> =>
   words.flatMap((word) => /^--[a-z][a-z-]*/i.exec(word)?.[0].toLowerCase() ?? [])
 
-/** Commands by their names, each with its own. */
+/** Commands by name, each with its subcommands. */
 export interface Commands {
   readonly [name: string]: Commands
 }
 
-/** The command that was meant, as far as its words name one; a word that names none, where one was wanted; and what there is. */
+/** The longest command that the words name, the first word that should name a subcommand but does not, and the known subcommands. */
 export const meant = (
   commands: Commands,
   words: ReadonlyArray<string>
@@ -49,7 +49,7 @@ export const meant = (
   return { name: found.join(" "), unknown: undefined, known: Object.keys(at) }
 }
 
-/** Columns, each as wide as its widest text; the last one is left as it is. */
+/** Aligned columns. The last column is not padded. */
 export const table = (rows: ReadonlyArray<ReadonlyArray<string>>): string => {
   const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => (row[i] ?? "").length)))
   return rows
@@ -57,7 +57,7 @@ export const table = (rows: ReadonlyArray<ReadonlyArray<string>>): string => {
     .join("\n")
 }
 
-/** What people have chosen, as it may be shown in a terminal: on one line, and without what steers one. */
+/** User-chosen text for a terminal: one line, without control characters. */
 export const printable = (text: string, max = 200): string =>
-  // oxlint-disable-next-line no-control-regex -- exactly those
+  // oxlint-disable-next-line no-control-regex -- control characters are what it removes
   text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]+/g, " ").slice(0, max)

@@ -1,4 +1,4 @@
-/** The database that a command works on. */
+/** The database of a command. */
 import { Effect, FiberRef, Layer, LogLevel } from "effect"
 import * as DataFolder from "../DataFolder.ts"
 import type { EnvironmentFacts } from "../Environment.ts"
@@ -7,22 +7,22 @@ import * as Engine from "../../storage/engine/Engine.ts"
 import { refuse } from "./Report.ts"
 
 /**
- * Brings the database up to date, if it is not: alone, since an upgrade changes tables that a service of an earlier version goes on
- * writing to. Answers what was applied.
+ * Applies missing migrations and answers them. It needs the database alone: an upgrade changes tables that a running earlier version still writes
+ * to.
  */
 export const upgrade = (facts: EnvironmentFacts, applied: number) =>
   Effect.gen(function* () {
     if (applied < Engine.newest(facts.database)) {
       yield* Effect.catchTag(Engine.lock(facts.database), "AlreadyServed", () =>
         refuse(
-          `${facts.database.shown} must be brought up to date first, and an earlier version is serving it: stop that, or use its own command`
+          `${facts.database.shown} must be upgraded first, but an earlier version is serving it: stop it, or use the command of that version`
         )
       )
     }
     return yield* Engine.migrate(facts.database)
   }).pipe(Effect.scoped)
 
-/** The database that there is, up to date: for a command beside a running service or without one. No command but `migrate` makes one. */
+/** Upgrades an existing database, for a command beside a running service or without one. Only `migrate` makes a new one. */
 export const upToDate = (facts: EnvironmentFacts) =>
   Layer.scopedDiscard(
     Effect.gen(function* () {
@@ -32,7 +32,7 @@ export const upToDate = (facts: EnvironmentFacts) =>
     })
   )
 
-/** Why it could not be written the command says in a sentence of its own: the log of its writer is not shown, but for `LOG_LEVEL=debug`. */
+/** The database's layer. Its log is shown only at `LOG_LEVEL=debug`: the command reports failures itself. */
 export const database = (facts: EnvironmentFacts) =>
   Database.layerAt(facts.database).pipe(
     LogLevel.lessThan(facts.log_level, LogLevel.Info)
@@ -41,8 +41,8 @@ export const database = (facts: EnvironmentFacts) =>
     Layer.provide(upToDate(facts))
   )
 
-/** The file of the books, for what is done to files; `instead` is the tool of those who have them on a PostgreSQL server. */
+/** The database file, for commands that work on files. `instead` names PostgreSQL's tool for the same. */
 export const fileOf = ({ database }: EnvironmentFacts, instead: string) =>
   database.engine === "sqlite"
     ? Effect.succeed(database.path)
-    : refuse(`${database.shown} is no file: use ${instead}, or what its provider has for it`)
+    : refuse(`${database.shown} is not a file: use ${instead}, or your provider's tool`)

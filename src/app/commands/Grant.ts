@@ -15,7 +15,9 @@ export const command = Command.make(
   "grant",
   {
     tenant: Options.text("tenant").pipe(Options.withDescription("the tenant's id (ten_…)")),
-    amount: Options.text("amount").pipe(Options.withDescription("in credits: 1 credit is 1 USD; down to 0.000000001")),
+    amount: Options.text("amount").pipe(
+      Options.withDescription("in credits (1 credit is 1 USD), at least 0.000000001")
+    ),
     note: Options.text("note").pipe(
       Options.withDescription("shown in the ledger"),
       Options.withDefault("granted by the operator")
@@ -53,7 +55,7 @@ export const command = Command.make(
       const { status } = account.value
       yield* Console.log(
         `granted ${toDecimal(nano)} credits to ${tenant}; its balance is ${toDecimal(balanceOf(account.value))}` +
-          (status === "active" ? "" : `. It is ${status}: it cannot spend while it is`)
+          (status === "active" ? "" : `. It is ${status} and cannot spend until it is active`)
       )
     })
 ).pipe(Command.withDescription("Give a tenant credit that it can spend but not send on (source: admin)"))

@@ -15,7 +15,7 @@ export const command = Command.make("health", {}, () =>
     if (status !== 200) return yield* refuse(`${url} answers ${status}`)
     yield* Console.log(`${url} answers 200`)
   })
-).pipe(Command.withDescription("Ask the service at HOST and PORT whether it is ready; exits with 1 if it is not"))
+).pipe(Command.withDescription("Ask the service at HOST and PORT whether it is ready; exit code 1 if it is not"))
 
-/** Where one listens everywhere, it is asked here. */
+/** The address to call if the service listens on all addresses. */
 const anyAddress: Record<string, string> = { "0.0.0.0": "127.0.0.1", "::": "::1" }

@@ -21,12 +21,12 @@ import { fromEnvironment, refuse } from "./Report.ts"
 const keysOf = (facts: EnvironmentFacts) =>
   Applications.layer.pipe(
     Layer.provide(Belonging.layer),
-    // To list and revoke keys nothing is hashed: it works where the secret is lost, too.
+    // Listing and revoking hash nothing, so they work without the secret.
     Layer.provide([DeploymentSecret.layer(randomBytes(32)), serviceInfo(facts, {})]),
     Layer.provideMerge(database(facts))
   )
 
-/** A key as `--json` prints it, amounts in USD. Fields of limits are those of keys that have them. */
+/** A key as `--json` prints it, amounts in USD. Only limited keys have the fields of limits. */
 const keyOf = (key: Application) => ({
   id: key.id,
   name: key.name,
@@ -74,7 +74,7 @@ const keyList = Command.make("list", { tenant: tenantOption, json }, ({ json, te
     yield* Console.log(CommandLine.table([columns, ...found.map(rowOf)]))
     if (total_records > found.length) yield* Console.log(`${found.length} of ${total_records}`)
   })
-).pipe(Command.withDescription("List a tenant's API keys, with what limits each"))
+).pipe(Command.withDescription("List a tenant's API keys and their limits"))
 
 const keyRevoke = Command.make("revoke", { tenant: tenantOption, id: Options.text("id") }, ({ id, tenant }) =>
   Effect.gen(function* () {
@@ -95,11 +95,11 @@ const keyRevoke = Command.make("revoke", { tenant: tenantOption, id: Options.tex
   })
 ).pipe(Command.withDescription("Revoke an API key"))
 
-/** A service on a file looks again when its cache ends. Nodes are notified (`storage/engine/Signals`), and poll for lost notifications. */
+/** On SQLite a service reads again when its cache expires. PostgreSQL notifies nodes (`storage/engine/Signals`), which also poll. */
 const noticedBy = ({ database }: EnvironmentFacts): string =>
   database.engine === "sqlite"
     ? `a running service notices within ${Duration.toMinutes(cacheLifetime)} min`
-    : "nodes that serve are told, and refuse it at once; one that cannot be told notices within 2 s"
+    : "running nodes are notified and refuse it at once; a node that misses the notification refuses it within 2 s"
 
 export const subcommands = [keyList, keyRevoke] as const
 

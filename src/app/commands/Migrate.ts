@@ -1,4 +1,4 @@
-/** `tollgate migrate`: the database brought up to date; with `--to`, its books copied to a database of the other engine. */
+/** `tollgate migrate`: upgrades the database; with `--to`, copies its books to a database of the other engine. */
 import { Command, Options } from "@effect/cli"
 import { Console, Effect, Either, Option } from "effect"
 import { verifySince } from "../Checks.ts"
@@ -18,12 +18,12 @@ import { progress } from "./Verify.ts"
 
 const to = Options.text("to").pipe(
   Options.withDescription(
-    "copy the books, while nothing serves them, to postgres://user:password@host/database, or from there to sqlite:FILE; a copy that was stopped goes on"
+    "copy the books of a stopped service to postgres://user:password@host/database, or from there to sqlite:FILE; an interrupted copy continues"
   ),
   Options.optional
 )
 
-/** Brought up to date; answers what was applied. */
+/** Makes or upgrades the database. Answers the applied migrations. */
 const upToDate = Effect.fnUntraced(function* (facts: EnvironmentFacts) {
   yield* DataFolder.make(facts)
   const found = yield* Engine.look(facts.database, { writing: true })
@@ -42,7 +42,7 @@ const update = Effect.gen(function* () {
   yield* withIndexes(facts.database)
 })
 
-/** Waits for the indexes that a version brings to large tables; the service may be started meanwhile. */
+/** Builds a new version's indexes on large tables. The service may start meanwhile. */
 const withIndexes = (database: Location) =>
   Effect.flatMap(everyInterval, (print) =>
     Engine.completeIndexes(
@@ -67,12 +67,12 @@ const moveOf = (facts: EnvironmentFacts, to: string) =>
     if (move !== undefined) return move
     return yield* refuse(
       facts.database.engine === "sqlite"
-        ? "--to copies a SQLite file to PostgreSQL: for a copy of the file there is backup --to FILE"
-        : "--to copies from PostgreSQL to a SQLite file: for another PostgreSQL database there are pg_dump and pg_restore"
+        ? "--to copies a SQLite file to PostgreSQL; use backup --to FILE to copy the file"
+        : "--to copies from PostgreSQL to a SQLite file; use pg_dump and pg_restore for another PostgreSQL database"
     )
   })
 
-/** Both databases, up to date and nobody else's. */
+/** Both databases, upgraded and locked. */
 const open = (facts: EnvironmentFacts, move: Copy.Move) =>
   Effect.gen(function* () {
     yield* DataFolder.appliedMigration(facts)
@@ -89,7 +89,7 @@ const open = (facts: EnvironmentFacts, move: Copy.Move) =>
     return yield* Copy.open(move)
   })
 
-/** Says on stderr now and then how far it is, and when it will be done. */
+/** Prints the progress and the remaining time on stderr. */
 const copyProgress = Effect.map(
   everyInterval,
   (print): Copy.Report =>
@@ -102,8 +102,8 @@ const copyProgress = Effect.map(
 
 const beginnings: Readonly<Record<Copy.Beginning, string | undefined>> = {
   new: undefined,
-  resumed: "the copy goes on where it was stopped",
-  anew: "the source was written to since the copy was stopped: it begins anew"
+  resumed: "continuing the interrupted copy",
+  anew: "the source has changed since the copy was interrupted: starting again"
 }
 
 const copy = (to: string) =>
@@ -123,7 +123,7 @@ const copy = (to: string) =>
     yield* Effect.forEach(wrong, (line) => Console.log(line), { discard: true })
     if (wrong.length > 0)
       return yield* refuse(
-        `${move.to.shown} is not what ${move.from.shown} is, and will not be served; ${move.from.shown} is as it was`
+        `${move.to.shown} differs from ${move.from.shown} and will not be served; ${move.from.shown} is unchanged`
       )
     yield* Copy.release(opened)
     for (const line of linesOf(proof, opened.tables.length, move.to)) yield* Console.log(line)
@@ -146,7 +146,7 @@ const nextSteps = ({ data_dir, secret }: EnvironmentFacts, { from, to }: Copy.Mo
   const kept = secret === undefined ? `${data_dir}/secret (or what it holds as TOLLGATE_SECRET)` : "TOLLGATE_SECRET"
   return (
     `Next: set DATABASE_URL=${url}${to.engine === "sqlite" ? "" : " (with its password)"} wherever the service runs, and start it with the same secret, ${kept}: ` +
-    `keys and tokens are worth nothing without it. ${from.shown} is as it was: keep it, and do not serve it any more`
+    `keys and tokens are useless without it. ${from.shown} is unchanged: keep it, and do not serve it any more`
   )
 }
 
@@ -154,6 +154,6 @@ export const command = Command.make("migrate", { to }, ({ to }) =>
   Effect.scoped(Option.match(to, { onNone: () => update, onSome: copy }))
 ).pipe(
   Command.withDescription(
-    "Bring the database up to date without serving it; serve does so by itself. With --to, copy its books to a database of the other engine, compare every row of both, and verify the copy"
+    "Create or upgrade the database; serve does the same at its start. With --to, copy the books to a database of the other engine, compare every row, and verify the copy"
   )
 )

@@ -1,4 +1,4 @@
-/** `tollgate models`: the models that are known with their prices, and those of a configuration beside them. */
+/** `tollgate models`: the catalogue's models with their prices, and how a configuration differs from them. */
 import { Command, Options } from "@effect/cli"
 import { Clock, Console, Effect, Option, Schema } from "effect"
 import { open, settingOf } from "../../upstream/catalogue/Catalogue.ts"
@@ -18,24 +18,24 @@ import * as CommandLine from "./CommandLine.ts"
 import { json, printed } from "./Options.ts"
 
 const config = Options.text("config").pipe(
-  Options.withDescription("compare the models of this configuration with the catalogue"),
+  Options.withDescription("compare this configuration's models with the catalogue"),
   Options.optional
 )
 const search = Options.text("search").pipe(
-  Options.withDescription("only models with this in their id or name"),
+  Options.withDescription("only models whose id or name contains this text"),
   Options.optional
 )
 
 // ---- lines of prices ----------------------------------------------------------------------------------------------------
 
-/** A line of a price for people and scripts: USD a million tokens, or for a request. */
+/** A price line: USD per million tokens, or per request. */
 interface ShownLine {
   readonly unit: string
   readonly above_prompt_tokens?: number | undefined
   readonly usd: string
 }
 
-/** A line has all prices of a model. */
+/** The longest printed line: it has all prices of a model. */
 const lineMax = 2_000
 
 const million = 1_000_000n
@@ -46,7 +46,7 @@ const shown = ({ above, price, quantity, unit }: PriceLine): ShownLine => ({
   usd: toDecimal(quantity === "requests" ? price : ((price * million) as UnitPrice))
 })
 
-/** The lines that a price of the catalogue comes to. */
+/** The price lines of a catalogue price. */
 const linesOfPrice = (price: Price): ReadonlyArray<PriceLine> =>
   linesOf(
     Schema.decodeUnknownSync(ModelSetting)({
@@ -72,9 +72,9 @@ const listed = (lines: ReadonlyArray<PriceLine>): string => {
     .join("; ")
 }
 
-// ---- what is configured -------------------------------------------------------------------------------------------------
+// ---- differences of a configuration -------------------------------------------------------------------------------------------------
 
-/** A line that is not the same; null where one side has none. */
+/** A price line that differs; null on the side that lacks it. */
 interface Difference extends Omit<ShownLine, "usd"> {
   readonly configured_usd: string | null
   readonly catalogue_usd: string | null
@@ -94,7 +94,7 @@ const knownOf = (catalogue: Catalogue, file: ConfigFile, { id, routes }: Model):
   return catalogue.find(id)
 }
 
-/** The lines for tokens that differ. What is charged for each request is the deployment's own. */
+/** Differing prices of tokens. Prices per request are the deployment's own and not compared. */
 const differencesOf = (own: ReadonlyArray<PriceLine>, known: ReadonlyArray<PriceLine>): ReadonlyArray<Difference> => {
   const tokens = (lines: ReadonlyArray<PriceLine>) =>
     new Map(lines.filter(({ quantity }) => quantity !== "requests").map((line) => [nameOf(shown(line)), shown(line)]))
@@ -120,14 +120,14 @@ const verdictOf = ({ differences, known }: Configured): string =>
   known === undefined
     ? "not in the catalogue"
     : known.price === undefined
-      ? `${known.id}, of which the catalogue has no price`
+      ? `${known.id}, which has no price in the catalogue`
       : differences.length === 0
-        ? `as ${known.id}`
+        ? `same as ${known.id}`
         : `differs from ${known.id}`
 
 const differenceText = (difference: Difference): string => {
   const { catalogue_usd, configured_usd } = difference
-  const here = configured_usd === null ? "no line here, so charged as what it is a part of" : `${configured_usd} here`
+  const here = configured_usd === null ? "no line here, so charged at the price of the whole" : `${configured_usd} here`
   return `  ${nameOf({ ...difference, usd: "" })}: ${here}, ${catalogue_usd ?? "no line"} in the catalogue`
 }
 
@@ -139,7 +139,7 @@ const configuredTexts = (configured: ReadonlyArray<Configured>): ReadonlyArray<s
     ...(one.known === undefined ? [] : doubtOf(one.known))
   ])
 
-/** That a cache of an hour is refused, and how it would not be. */
+/** Explains that one-hour cache writes are refused, and which price line allows them. */
 const hourText = (lines: ReadonlyArray<PriceLine>): ReadonlyArray<string> => {
   const missing = withoutHour(lines)
   if (missing.length === 0) return []
@@ -152,16 +152,16 @@ const hourText = (lines: ReadonlyArray<PriceLine>): ReadonlyArray<string> => {
     ...(tiers.length > 0 ? [`"long_context": [${tiers.join(", ")}]`] : [])
   ]
   return [
-    `  no price for a cache of an hour: a request that asks for one is refused. Its price needs ${parts.join(", ")}`
+    `  no price for one-hour cache writes: requests with them are refused. To allow them, add ${parts.join(", ")}`
   ]
 }
 
-/** What another source of the catalogue says instead. */
+/** Prices that another source of the catalogue gives. */
 const doubtOf = ({ differs }: KnownModel): ReadonlyArray<string> =>
   differs === undefined
     ? []
     : [
-        `  another source of the catalogue says: ${Object.entries(differs)
+        `  another source gives: ${Object.entries(differs)
           .map(([name, usd]) => `${name.replaceAll("_", " ")} ${usd}`)
           .join(", ")}`
       ]
@@ -186,11 +186,11 @@ export const command = Command.make("models", { config, json, search }, ({ confi
     const file = Option.isNone(config) ? undefined : yield* readFile(config.value)
     const configured = file === undefined ? undefined : configuredOf(catalogue, file)
     const text = Option.getOrUndefined(search)
-    // Whoever compares does not want all that there are.
+    // A comparison lists only the configured models.
     const models = text === undefined && file !== undefined ? undefined : matching(catalogue, text ?? "")
     if (json) return yield* printed(documentOf(catalogue, configured, models))
     const days = Math.floor(((yield* Clock.currentTimeMillis) - parse(catalogue.day)!) / day)
-    yield* Console.log(`USD a million tokens. The catalogue is of ${catalogue.day}, ${days} days old.`)
+    yield* Console.log(`USD per million tokens. The catalogue is from ${catalogue.day}, ${days} days old.`)
     for (const line of configured === undefined ? [] : configuredTexts(configured))
       yield* Console.log(CommandLine.printable(line, lineMax))
     if (models === undefined) return
@@ -198,11 +198,7 @@ export const command = Command.make("models", { config, json, search }, ({ confi
       return yield* Console.log(`no model of the catalogue has ${JSON.stringify(text)} in its id or name`)
     yield* Console.log(CommandLine.table([["model", "context", "answer", "price"], ...models.map(knownRow)]))
   })
-).pipe(
-  Command.withDescription(
-    "List the models that are known with their prices, and say where a configuration's prices differ from them"
-  )
-)
+).pipe(Command.withDescription("List known models with their prices, and show where a configuration's prices differ"))
 
 const documentOf = (
   { day, sources }: Catalogue,

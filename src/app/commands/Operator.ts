@@ -1,4 +1,4 @@
-/** `tollgate operator`: a link by which an operator comes into the console, a token for scripts, and the sessions that there are. */
+/** `tollgate operator`: a sign-in link to the operator's console, a token for scripts, and the list of sessions. */
 import { Command, Options } from "@effect/cli"
 import { Console, Duration, Effect, Layer, Option } from "effect"
 import * as Config from "../Config.ts"
@@ -16,7 +16,7 @@ import { userName } from "./UserName.ts"
 const sessionsOf = (facts: EnvironmentFacts) =>
   OperatorSessions.layer.pipe(Layer.provide(Secret.layer(facts)), Layer.provideMerge(database(facts)))
 
-/** Where people reach the service: what its configuration file says, else where it listens. */
+/** The service's public address: from its configuration file, otherwise the listening address. */
 const publicUrl = Effect.fnUntraced(function* (facts: EnvironmentFacts, config: Option.Option<string>) {
   const file = Option.isNone(config) ? undefined : yield* Config.readFile(config.value)
   return (file?.public_url ?? Config.listeningUrl(facts)).replace(/\/$/, "")
@@ -50,19 +50,19 @@ export const command = Command.make(
   "operator",
   {
     name: Options.text("name").pipe(
-      Options.withDescription("who acts, for the audit log; your name on this machine, unless you say another"),
+      Options.withDescription("your name in the audit log; by default your user name on this machine"),
       Options.optional
     ),
     config: Options.text("config").pipe(
-      Options.withDescription("the service's configuration file, where it says public_url"),
+      Options.withDescription("the service's configuration file, for its public_url"),
       Options.optional
     ),
     token: Options.boolean("token").pipe(
-      Options.withDescription("print an access token for scripts, good for an hour")
+      Options.withDescription("print an access token for scripts, valid for an hour")
     ),
-    list: Options.boolean("list").pipe(Options.withDescription("list links and sessions that have not ended")),
+    list: Options.boolean("list").pipe(Options.withDescription("list open links and sessions")),
     end: Options.text("end").pipe(
-      Options.withDescription("end a link or a session, by the id that --list shows"),
+      Options.withDescription("end the link or session with this id (see --list)"),
       Options.optional
     ),
     json

@@ -1,4 +1,4 @@
-/** Options that commands have in common, and refusals of what they are given. */
+/** Options that several commands share, and their refusals. */
 import { Options } from "@effect/cli"
 import { Console, Effect } from "effect"
 import { amountMax, fromDecimal, toDecimal } from "../../kernel/Money.ts"
@@ -7,14 +7,14 @@ import type { ConfigProblem } from "../../kernel/Setting.ts"
 import * as CommandLine from "./CommandLine.ts"
 import { refuse } from "./Report.ts"
 
-/** For scripts: the same as one JSON document. */
+/** Prints one JSON document, for scripts. */
 export const json = Options.boolean("json").pipe(Options.withDescription("print JSON"))
 
 export const printed = (document: object) => Console.log(JSON.stringify(document))
 
 export const tenantOption = Options.text("tenant").pipe(Options.withDescription("the tenant's id (ten_…)"))
 
-/** Credit to book: what would be rounded away, or is more than the books hold, is not meant. */
+/** Credit to book. An amount that would be rounded, or that the books cannot hold, is refused. */
 export const amountOf = (text: string): Effect.Effect<Nano, ConfigProblem> => {
   const nano = text.length > 40 ? undefined : fromDecimal(text, 9)
   return nano === undefined || nano <= 0n || nano > amountMax || fromDecimal(text, 18) !== nano * 1_000_000_000n
@@ -31,7 +31,7 @@ export const tooLarge = (amount: string) => `--amount ${amount}: the balance wou
 
 const textMax = 200
 
-/** A text for the ledger or for people, on one line. */
+/** One line of text for the ledger or for people. */
 export const oneLine = (flag: string, text: string): Effect.Effect<string, ConfigProblem> => {
   const trimmed = text.trim()
   return trimmed === "" || trimmed.length > textMax || CommandLine.printable(trimmed) !== trimmed

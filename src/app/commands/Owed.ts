@@ -24,11 +24,11 @@ export const command = Command.make("owed", { json }, ({ json }) =>
       waiting,
       ({ movements, payment_id, since }) =>
         Console.log(
-          `${payment_id} was refunded or disputed (${movements} times, first told ${toIso(since)}), but was never booked here`
+          `${payment_id} was refunded or disputed (${movements} times, first at ${toIso(since)}), but was never booked here`
         ),
       { discard: true }
     )
-    if (found.length === 0) return yield* Console.log("nobody owes anything")
+    if (found.length === 0) return yield* Console.log("no tenant owes anything")
     yield* Effect.forEach(
       found,
       ({ owed, payment_id, tenant_id }) =>
@@ -36,4 +36,4 @@ export const command = Command.make("owed", { json }, ({ json }) =>
       { discard: true }
     )
   })
-).pipe(Command.withDescription("Show refunds and disputes that balances could not give back"))
+).pipe(Command.withDescription("List refunds and disputes that balances could not give back"))

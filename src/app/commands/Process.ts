@@ -1,4 +1,4 @@
-/** The service as a process, on its port and over its database: its parts in the order in which they start; they stop in the reverse of it. */
+/** The service as a process. Its layers start from the bottom of the list and stop in the reverse order. */
 import { Effect, Layer } from "effect"
 import { domains, face, jobs, observers } from "../App.ts"
 import * as Config from "../Config.ts"
@@ -14,7 +14,7 @@ import * as Telemetry from "../../operations/ops/Telemetry.ts"
 import * as Secret from "../Secret.ts"
 import * as V8 from "../V8.ts"
 
-/** Stops first, so that calls whose clients have left get ten seconds from the stop signal, not from the end of the last answer. */
+/** Stops first: calls whose clients have left get ten seconds from the stop signal, not from the end of the last answer. */
 const closing = Layer.scopedDiscard(Effect.flatMap(Gate, (gate) => Effect.addFinalizer(() => gate.closing)))
 
 export const service = (facts: EnvironmentFacts, file: ConfigFile) =>

@@ -1,4 +1,4 @@
-/** `tollgate purchase`: a purchase that was paid another way. */
+/** `tollgate purchase`: books a purchase that was paid outside the service. */
 import { Command, Options } from "@effect/cli"
 import { Console, Effect, Layer } from "effect"
 import type { EnvironmentFacts } from "../Environment.ts"
@@ -14,7 +14,7 @@ import { database } from "./Database.ts"
 import { amountOf, oneLine, tooLarge } from "./Options.ts"
 import { fromEnvironment, refuse } from "./Report.ts"
 
-/** The rooms of money in, without the outside world, beside a running service. */
+/** `Purchases` without a payment processor, for commands beside a running service. */
 export const purchases = (facts: EnvironmentFacts) =>
   Purchases.layer.pipe(
     Layer.provide([Tenants.layer, Ledger.layer]),
@@ -29,7 +29,7 @@ export const command = Command.make(
     tenant: Options.text("tenant").pipe(Options.withDescription("the tenant's id (ten_…)")),
     amount: Options.text("amount").pipe(Options.withDescription("in credits: 1 credit is 1 USD")),
     reference: Options.text("reference").pipe(
-      Options.withDescription("the invoice or receipt; booked once, however often this is run")
+      Options.withDescription("the invoice or receipt; each reference is booked once")
     )
   },
   ({ amount, reference, tenant }) =>
@@ -49,4 +49,4 @@ export const command = Command.make(
         return yield* refuse(`--tenant ${tenant}: no such tenant; or --reference ${reference} was booked before`)
       yield* Console.log(`booked a purchase of ${toDecimal(nano)} credits for ${tenant} (${reference})`)
     })
-).pipe(Command.withDescription("Book a purchase that was paid another way (source: purchase)"))
+).pipe(Command.withDescription("Book a purchase that was paid outside the service (source: purchase)"))

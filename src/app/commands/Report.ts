@@ -1,4 +1,4 @@
-/** What a command says to whoever runs it: where it reads its settings, its log, and a line or two where it fails. */
+/** Environment, log and error messages of a command. */
 import { Cause, Console, Effect, Exit, Layer, Logger, LogLevel, Option } from "effect"
 import { describe, environment } from "../Environment.ts"
 import type { EnvironmentFacts } from "../Environment.ts"
@@ -7,7 +7,7 @@ import * as Engine from "../../storage/engine/Engine.ts"
 import type { Location } from "../../storage/database/Location.ts"
 import * as CommandLine from "./CommandLine.ts"
 
-/** Something that the operator can mend; its message says how. */
+/** An error that the operator can fix. The message says how. */
 export const refuse = (message: string) => new ConfigProblem({ message })
 
 export const fromEnvironment: Effect.Effect<EnvironmentFacts, ConfigProblem> = Effect.mapError(environment, (error) =>
@@ -23,13 +23,10 @@ const logging = (level: LogLevel.LogLevel) =>
     Logger.minimumLogLevel(level)
   )
 
-/**
- * Runs a command with its log. What the operator can mend is said in a line or two on stderr, and the command fails with `refused`.
- * Logs go to stderr; what is printed is plain where nobody sees colors.
- */
+/** Runs a command with its log on stderr. An error is printed as a line or two on stderr, and the command fails with `refused`. */
 export const reported = <E, R>(command: Effect.Effect<void, E, R>): Effect.Effect<void, "refused", R> =>
   Effect.gen(function* () {
-    // A command that needs the environment says itself what is wrong with it.
+    // A command that needs the environment reports its errors itself.
     const facts = Option.getOrUndefined(yield* Effect.option(environment))
     yield* command.pipe(
       Effect.catchAllCause((cause) => {
@@ -49,20 +46,20 @@ export const reported = <E, R>(command: Effect.Effect<void, E, R>): Effect.Effec
     CommandLine.plainly
   )
 
-/** One sentence for what went wrong: its own, or what the database's error means. (`LOG_LEVEL=debug` shows where it was.) */
+/** One sentence for an error: its own, or the meaning of a database error. `LOG_LEVEL=debug` shows the stack. */
 const wordsOf = (error: unknown, database: Location | undefined): string => {
   if (database !== undefined && Engine.isFault(database, error) && !isWorded(error))
     return Engine.wordsOf(database, error)
   return error instanceof Error || isWorded(error) ? error.message : String(error)
 }
 
-/** What the platform puts around an error of the database's. */
+/** Tags of the platform's wrappers around database errors. */
 const wrappers: ReadonlySet<unknown> = new Set(["SqlError", "UnknownException"])
 
-/** An error that was made for whoever runs the command. */
+/** Whether the error's message was written for the operator. */
 const isWorded = (error: unknown): error is { readonly message: string } =>
   typeof error === "object" && error !== null && "_tag" in error && !wrappers.has(error._tag) && "message" in error
 
-/** What the process ends with. A service that is told to stop has done what it was for; any other command that is stopped has not. */
+/** The exit code. An interrupted service has succeeded; any other interrupted command has not (130). */
 export const exitCode = (exit: Exit.Exit<unknown, unknown>, argv: ReadonlyArray<string>): number =>
   Exit.isSuccess(exit) ? 0 : !Cause.isInterruptedOnly(exit.cause) ? 1 : argv[2] === "serve" ? 0 : 130

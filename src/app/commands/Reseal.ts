@@ -1,6 +1,6 @@
 /**
- * `tollgate reseal`: a deployment whose secret is lost goes on under another one. What people own stays (balances, ledger, usage,
- * transfers, teams); what the secret protects is started over. Nobody may be serving the database.
+ * `tollgate reseal`: continues a deployment under a new secret after the old one was lost. Balances, ledger, usage, transfers and teams stay.
+ * Everything that the secret protects starts over. The service must be stopped.
  */
 import { Command, Options } from "@effect/cli"
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -28,14 +28,14 @@ import type { Location } from "../../storage/database/Location.ts"
 import { audited } from "./Audited.ts"
 import { fromEnvironment, refuse } from "./Report.ts"
 
-/** What becomes of all that the secret stands behind. `undefined`: nothing of it is stored. */
+/** Effects on each kind of protected value. `undefined`: it has no row of its own. */
 const endings: Record<Protected, Ending | undefined> = {
   api_key: apiKeysEnd,
   refresh_token: sessionsEnd,
   signing_key: signingKeysEnd,
   authorization_code: codesEnd,
   device_code: devicesEnd,
-  // It stands in the same row.
+  // In the row of the device code.
   user_code: undefined,
   tenant_invite: invitationsEnd,
   transfer_invite: transferLinksEnd,
@@ -43,14 +43,14 @@ const endings: Record<Protected, Ending | undefined> = {
   letter: lettersEnd,
   browser: undefined,
   operator_code: operatorSessionsEnd,
-  // Both stand for the same row.
+  // Both belong to the row of the operator's code.
   operator_cookie: undefined,
   operator_token: undefined
 }
 
 const stored = Object.values(endings).filter((ending) => ending !== undefined)
 
-/** What it does, a line for each kind of thing that there is. */
+/** The effects, one line for each kind of row that exists. */
 const plan: Effect.Effect<ReadonlyArray<string>, never, SqlClient> = Effect.gen(function* () {
   const sql = yield* SqlClient
   const now = yield* Clock.currentTimeMillis
@@ -60,7 +60,7 @@ const plan: Effect.Effect<ReadonlyArray<string>, never, SqlClient> = Effect.gen(
   return lines.flat()
 }).pipe(Effect.orDie)
 
-/** Does it, all of it or nothing. */
+/** Applies all effects in one transaction. */
 const run = Effect.gen(function* () {
   const sql = yield* SqlClient
   const writer = yield* Writer
@@ -70,20 +70,20 @@ const run = Effect.gen(function* () {
   yield* writer.submit({ postings: [], statements })
 })
 
-/** Puts a copy of a file beside it. What a server holds is the operator's to copy before. */
+/** Copies a SQLite file. Operators of PostgreSQL make their own copy. */
 const snapshotOf = (location: Location) =>
   Effect.gen(function* () {
     if (location.engine === "postgres") return []
     const snapshot = `${location.path}.before-reseal-${yield* Clock.currentTimeMillis}`
     yield* Backup.backup(location.path, snapshot)
-    return [`What it was lies at ${snapshot}`]
+    return [`The previous database is kept at ${snapshot}`]
   })
 
 export const command = Command.make(
   "reseal",
   {
     confirm: Options.boolean("confirm").pipe(
-      Options.withDescription("do it; without this flag, say what would be done")
+      Options.withDescription("do it; without this flag, only show what would happen")
     )
   },
   ({ confirm }) =>
@@ -98,14 +98,14 @@ export const command = Command.make(
       )
       if (fits) {
         return yield* refuse(
-          `the secret fits ${facts.database.shown}: nothing is lost. To go on under another one all the same, move ` +
+          `the secret fits ${facts.database.shown}: nothing is lost. To continue under a new one anyway, move ` +
             `${facts.data_dir}/secret away, or set another TOLLGATE_SECRET`
         )
       }
       const stays = "Balances, ledgers, usage, transfers, organisations and clients stay."
       const list = lines.map((line) => `  ${line}`)
       if (!confirm) {
-        yield* Console.log([`${stays} Under another secret:`, ...list].join("\n"))
+        yield* Console.log([`${stays} Under a new secret:`, ...list].join("\n"))
         return yield* refuse("nothing was done; add --confirm to do it")
       }
       const snapshot = yield* snapshotOf(facts.database)
@@ -116,8 +116,6 @@ export const command = Command.make(
       )
       yield* Effect.asVoid(Effect.provide(SigningKeys, keys))
       const now = facts.secret === undefined ? `the secret in ${facts.data_dir}/secret: back it up` : "TOLLGATE_SECRET"
-      yield* Console.log([`${facts.database.shown} goes on under ${now}. ${stays}`, ...list, ...snapshot].join("\n"))
+      yield* Console.log([`${facts.database.shown} continues under ${now}. ${stays}`, ...list, ...snapshot].join("\n"))
     }).pipe(Effect.scoped)
-).pipe(
-  Command.withDescription("Go on without the deployment's lost secret: keeps the books, starts keys and sign-ins over")
-)
+).pipe(Command.withDescription("Continue without a lost secret: keeps the books, starts keys and sign-ins over"))

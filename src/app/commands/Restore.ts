@@ -1,4 +1,4 @@
-/** `tollgate restore`: a copy put in the place of the database. */
+/** `tollgate restore`: replaces the database by a backup. */
 import { Command, Options } from "@effect/cli"
 import { Clock, Console, Effect } from "effect"
 import * as DataFolder from "../DataFolder.ts"
@@ -20,8 +20,8 @@ export const command = Command.make(
       const previous = yield* Backup.restore(from, file, yield* Clock.currentTimeMillis, verify)
       yield* DataFolder.keepPrivate(facts)
       yield* Console.log(
-        `${facts.database.shown} is now what ${from} was` +
-          (previous === undefined ? "" : `; what it was lies at ${previous}`)
+        `${facts.database.shown} was restored from ${from}` +
+          (previous === undefined ? "" : `; the previous database is kept at ${previous}`)
       )
     }).pipe(Effect.scoped)
-).pipe(Command.withDescription("Put a backup in the place of the database, while nothing serves it"))
+).pipe(Command.withDescription("Replace the database by a backup, while the service is stopped"))

@@ -1,4 +1,4 @@
-/** `tollgate rotate-keys`: a new key for access tokens. */
+/** `tollgate rotate-keys`: makes a new signing key for access tokens. */
 import { Command } from "@effect/cli"
 import { Console, Effect, Layer } from "effect"
 import * as Secret from "../Secret.ts"
@@ -13,6 +13,6 @@ export const command = Command.make("rotate-keys", {}, () =>
     const entry = yield* audited({ action: "rotate_keys" })
     const layer = SigningKeys.layer.pipe(Layer.provide(Secret.layer(facts)), Layer.provideMerge(database(facts)))
     const { kid } = yield* Effect.flatMap(SigningKeys, (keys) => keys.rotate([entry])).pipe(Effect.provide(layer))
-    yield* Console.log(`${kid} signs from now on; a running service takes it over within an hour, and signs nobody out`)
+    yield* Console.log(`${kid} signs from now on; a running service uses it within an hour; existing tokens stay valid`)
   })
-).pipe(Command.withDescription("Make a new key for access tokens; serve does so by itself every 30 days"))
+).pipe(Command.withDescription("Make a new signing key for access tokens; serve does so every 30 days"))

@@ -1,9 +1,9 @@
 /**
- * A service with the outside world in its process: that is started first, and its addresses are the configuration. Loaded only where
- * no configuration file is given.
+ * A service with the outside world in its process. The outside world starts first and gives the configuration. Loaded only without a configuration
+ * file.
  *
  * Where the specification is silent:
- * - A sandbox keeps its demo key in `DATA_DIR/demo.json`, since the service itself forgets keys.
+ * - A sandbox keeps its demo key in `DATA_DIR/demo.json`, because the service stores only hashes of keys.
  */
 import { Console, Effect, Layer } from "effect"
 import * as Config from "../Config.ts"

@@ -1,4 +1,4 @@
-/** `tollgate serve`: runs the service until it is told to stop; without a configuration file, as a sandbox. */
+/** `tollgate serve`: runs the service until it is stopped; without a configuration file, as a sandbox. */
 import { Effect } from "effect"
 import { readFile } from "../Config.ts"
 import type { ConfigFile } from "../Config.ts"
@@ -28,7 +28,7 @@ const serveDeployment = (facts: EnvironmentFacts, file: ConfigFile) =>
     return yield* Effect.never
   }).pipe(Effect.provide(service(facts, file)))
 
-/** Imported here, so that a deployment with a configuration file does not load it. */
+/** Imported dynamically, so that a deployment does not load the sandbox. */
 const serveSandbox = (facts: EnvironmentFacts) =>
   Effect.flatMap(
     Effect.promise(() => import("./Sandbox.ts")),

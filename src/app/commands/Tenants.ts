@@ -1,4 +1,4 @@
-/** `tollgate tenants`: tenants, with owner and balance. */
+/** `tollgate tenants`: lists tenants with owner and balance. */
 import { Command, Options } from "@effect/cli"
 import { Console, Effect, Layer, Option } from "effect"
 import { toIso } from "../../kernel/Moment.ts"
@@ -15,13 +15,10 @@ export const command = Command.make(
   "tenants",
   {
     search: Options.text("search").pipe(
-      Options.withDescription("a part of an id, a name or an owner's address"),
+      Options.withDescription("part of an id, a name or an owner's address"),
       Options.withDefault("")
     ),
-    limit: Options.integer("limit").pipe(
-      Options.withDescription("how many are shown at most"),
-      Options.withDefault(50)
-    ),
+    limit: Options.integer("limit").pipe(Options.withDescription("the most tenants to show"), Options.withDefault(50)),
     json
   },
   ({ json, limit, search }) =>
@@ -43,7 +40,7 @@ export const command = Command.make(
       }).pipe(Effect.provide(Layer.provideMerge(Ledger.layer, database(facts))))
       if (json) return yield* printed({ tenants: found, total })
       if (found.length === 0)
-        return yield* Console.log(search === "" ? "there are no tenants yet" : "no tenant is like that")
+        return yield* Console.log(search === "" ? "there are no tenants yet" : "no tenant matches")
       const rows = found.map(({ balance, created_at, id, name, owner_email, status }) => [
         id,
         `${balance} USD${status === "active" ? "" : ` (${status})`}`,
@@ -53,6 +50,6 @@ export const command = Command.make(
       ])
       yield* Console.log(CommandLine.table([["TENANT", "BALANCE", "SINCE", "OWNER", "NAME"], ...rows]))
       if (total > found.length)
-        yield* Console.log(`${found.length} of ${total}: narrow it by --search, or raise --limit (up to 1000)`)
+        yield* Console.log(`${found.length} of ${total}: narrow with --search, or raise --limit (up to 1000)`)
     })
-).pipe(Command.withDescription("Find tenants, with owner and balance: whom to grant"))
+).pipe(Command.withDescription("List tenants with owner and balance"))

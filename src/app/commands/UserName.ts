@@ -1,15 +1,15 @@
-/** The name of the user of the machine who runs a command. */
+/** The name of the machine's user who runs a command. */
 import { userInfo } from "node:os"
 import { nameMax } from "../../operations/operator/Operator.ts"
 import * as CommandLine from "./CommandLine.ts"
 
-/** A user without an entry in the machine's list has a number alone, as in a container. */
+/** A user without a name, as in some containers, is shown by number. */
 export const userName = (): string => {
   try {
     const name = CommandLine.printable(userInfo().username).trim().slice(0, nameMax)
     if (name !== "") return name
   } catch {
-    // There is no such entry.
+    // The user has no entry in the machine's list.
   }
   return `uid ${process.getuid?.() ?? "unknown"}`
 }

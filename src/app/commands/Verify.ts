@@ -1,4 +1,4 @@
-/** `tollgate verify`: every invariant of the books. */
+/** `tollgate verify`: checks every invariant of the books. */
 import { Command, Options } from "@effect/cli"
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Console, Effect } from "effect"
@@ -14,10 +14,10 @@ import { everyInterval } from "./Progress.ts"
 import { fromEnvironment, refuse } from "./Report.ts"
 
 const since = Options.boolean("since").pipe(
-  Options.withDescription("only what came since the last verification that held; everything where none did")
+  Options.withDescription("only rows added since the last verification that held; all rows if none did")
 )
 
-/** Says on stderr now and then how far it is. */
+/** Prints the progress on stderr. */
 export const progress = Effect.map(
   everyInterval,
   (print) =>
@@ -25,7 +25,7 @@ export const progress = Effect.map(
       print((seconds) => `${rows} of ${of} entries and records after ${seconds} s`)
 )
 
-/** Verifies the database, and keeps the result in it. A file that is damaged is left as it is. */
+/** Verifies the database and records the result in it. A damaged file is not written to. */
 const verified = Effect.fnUntraced(function* (since: boolean, { engine }: Location) {
   const sql = yield* SqlClient
   const before = since ? yield* Verifications.lastHeld(sql) : undefined
@@ -44,16 +44,16 @@ export const command = Command.make("verify", { json, since }, ({ json, since })
       ? printed({ database: facts.database.shown, whole: findings.length === 0, findings, since: from, millis, kept })
       : Effect.forEach(findings, ({ check, message }) => Console.log(`${check}: ${message}`), { discard: true })
     if (findings.length > 0)
-      return yield* refuse(`${findings.length} findings: the books of ${facts.database.shown} are not right`)
+      return yield* refuse(`${findings.length} findings: the books of ${facts.database.shown} are wrong`)
     if (json) return
     yield* Console.log(
       `${facts.database.shown}: every invariant of the books holds` +
-        (from === null ? "" : `, of what came since ${from}, when they last held`) +
-        (kept ? "" : "; that could not be written down")
+        (from === null ? "" : ` for the rows added since ${from}, when they last held`) +
+        (kept ? "" : "; the result could not be recorded")
     )
   })
 ).pipe(
   Command.withDescription(
-    "Check every invariant of the books on the live database, and name what is off: exit code 1. Nobody waits for it. The result is kept, and shown by /metrics"
+    "Check every invariant of the books on the live database. Findings are printed, with exit code 1. Calls do not wait for it. The result is recorded and shown by /metrics"
   )
 )

@@ -1,7 +1,4 @@
-/**
- * `tollgate/chat`: answers of models in each protocol that clients speak (chat and text completions, messages, responses), whole or as a
- * stream of events, admitted and charged.
- */
+/** `tollgate/chat`: model answers in each client protocol (chat and text completions, messages, responses), whole or streamed, admitted and charged. */
 import { Layer } from "effect"
 import { Chat } from "../../calls/chat/Chat.ts"
 import { Messages } from "../../calls/messages/Messages.ts"

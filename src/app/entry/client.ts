@@ -13,14 +13,14 @@ type Methods =
     ? HttpApiClient.Client<Groups, E, never>
     : never
 
-/** The methods by their groups. It has a name, since declarations that spell all of it out are longer than the compiler writes. */
+/** The methods by group. The type has a name because its full declaration is too long for the compiler. */
 export interface Client extends Methods {}
 
-/** A client of a service at this address; its methods are the routes, its errors the documented ones. */
+/** A client of the service at this address. Its methods are the routes; its errors are the documented ones. */
 export const make = (baseUrl: string): Effect.Effect<Client, never, HttpClient.HttpClient> =>
   HttpApiClient.make(Api, { baseUrl, transformClient: HttpClient.transformResponse(Effect.flatMap(unshaped)) })
 
-/** Refusals are declared by the contract as problems: one in the shape of a protocol becomes the problem that was written so. */
+/** Turns a refusal in a protocol's own shape back into the problem that the contract declares. */
 const unshaped = (response: HttpClientResponse.HttpClientResponse) =>
   response.status < 400
     ? Effect.succeed(response)

@@ -1,7 +1,6 @@
 /**
- * `tollgate/contracts`: the types that the services speak in, for whoever writes them down: what each service promises
- * (`LedgerContract`), what it takes and answers, and what it refuses with. Types only; the values stand in the other entry points.
- * Each of those refers to this one, so that the declarations of a host can name what they come upon.
+ * `tollgate/contracts`: the types of the services: interfaces (`LedgerContract`), requests, answers and refusals. Types only; the other entry points
+ * have the values. Each of those imports this one, so that a host's declarations can name every type.
  */
 export type {
   Authorization,
@@ -414,7 +413,7 @@ export type {
   TranscriptionAnswer,
   TranscriptionFields
 } from "../../calls/transcription/Fields.ts"
-export type { Length } from "../../calls/transcription/Length.ts"
+export type { Extent, Length } from "../../calls/transcription/Length.ts"
 export type * from "../../calls/transcription/Problems.ts"
 export type {
   TranscriptionModel,
@@ -442,6 +441,7 @@ export type {
   TransferPreview,
   TransferQuery
 } from "../../money/transfers/Transfer.ts"
+export type { TransferLimitFacts, TransferLimits } from "../../money/transfers/Settings.ts"
 export type { Move, TransferId, TransferStatus } from "../../money/transfers/States.ts"
 export type { TransferOf, Transfers, TransfersContract } from "../../money/transfers/Transfers.ts"
 export type { UpstreamProblem } from "../../upstream/wire/Failures.ts"

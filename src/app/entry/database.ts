@@ -1,4 +1,4 @@
-/** `tollgate/database`: where the layers keep their books: a file, memory, or the SQLite database of a host. */
+/** `tollgate/database`: the database of the layers: a file, memory, a host's SQLite database, or PostgreSQL. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Layer } from "effect"
@@ -23,14 +23,14 @@ export type { Connections, Location, PostgresDatabase, SqliteFile } from "../../
 export type { Finding } from "../../books/ledger/Invariants.ts"
 
 /**
- * A SQLite file of its own, migrated, with the writer on a thread of its own. For servers, one at a time: an upgrade changes tables
- * that an earlier version still writes to.
+ * A SQLite file, migrated, with the writer on its own thread. For one server at a time: an upgrade changes tables that an earlier version still
+ * writes to.
  */
 export const layer = (file: string) => Writer.layerThread(file).pipe(Layer.provideMerge(Sql.layer(file)))
 
 /**
- * A PostgreSQL database, migrated, that any number of nodes serve at the same time. `url`: `postgres://user:password@host/database`;
- * `node`: what this one is called, the host unless given; `connections`: how many it makes, and how long it waits.
+ * A PostgreSQL database, migrated, for any number of nodes. `url` is `postgres://user:password@host/database`; `node` is this node's name, by default
+ * the host; `connections` sets their number and timeouts.
  */
 export const layerPostgres = (
   url: Redacted.Redacted,
@@ -41,21 +41,21 @@ export const layerPostgres = (
   return PostgresWriter.layer.pipe(Layer.provideMerge(Postgres.layer(settings)), Layer.provide(migrated))
 }
 
-/** The one or the other. */
+/** A database of either engine. */
 export const layerAt = (
   location: Location
 ): Layer.Layer<Writer | SqlClient, Layer.Layer.Error<ReturnType<typeof layer>> | SqlError> =>
   location.engine === "sqlite" ? layer(location.path) : layerPostgres(location.url, location)
 
-/** Builds the indexes that a version brings to large tables of a PostgreSQL database; `jobs` of `tollgate/http` do, too. */
+/** Builds a new version's indexes on large PostgreSQL tables. `jobs` of `tollgate/http` include it. */
 export const layerJobs = Layer.provide(Indexes.layerJobs, Indexes.layer)
 
 /** A fresh database in memory. For tests. */
 export const layerMemory = Writer.layer.pipe(Layer.provideMerge(Sql.layerMemory))
 
 /**
- * Inside a host's own SQLite database, by the host's client: tables and migrations beside the host's, under names that begin with
- * `tollgate_`. Everything that changes them goes through the writer; nothing else of the database is touched.
+ * Tables inside a host's own SQLite database, through the host's client. Their names, and the migrations', begin with `tollgate_`. All changes go
+ * through the writer, and nothing else of the database is touched.
  */
 export const layerOver: Layer.Layer<
   Writer,

@@ -1,4 +1,4 @@
-/** `tollgate/gate`: admission. A call that costs something runs inside `meter`, and cannot spend what is not there. */
+/** `tollgate/gate`: admission. A metered call runs inside `meter` and cannot spend more than its payer has. */
 import { Layer } from "effect"
 import { Gate } from "../../books/gate/Gate.ts"
 import { PriceVersions } from "../../books/prices/PriceVersions.ts"
@@ -17,8 +17,8 @@ export type { UnitPrice } from "../../kernel/Price.ts"
 export type { Caller } from "../../kernel/Caller.ts"
 export { AccountId, ApplicationId, TenantId } from "../../kernel/Ids.ts"
 
-/** Admission, and the versions of prices that charges name. Needs a database, and `Payers`: who pays a call. */
+/** Admission, and the price versions that charges refer to. Needs a database, and `Payers`, which decides who pays a call. */
 export const layer = Layer.mergeAll(Gate.layer, PriceVersions.layer)
 
-/** The loop of `layer`: reservations that ended processes left are released. */
+/** The loop of `layer`: releases reservations of processes that have ended. */
 export const layerJobs = Gate.layerJobs

@@ -1,5 +1,5 @@
 /**
- * `tollgate/http`: the whole service, beneath a path of a host's own server.
+ * `tollgate/http`: the whole service, mounted at a path of a host's own server.
  *
  *     HttpApiBuilder.serve().pipe(
  *       Layer.provide([HostRoutes, Tollgate.mounted("/ai")]),
@@ -8,8 +8,8 @@
  *       Layer.provide(Tollgate.layerServer(createServer, { port: 3000 }))
  *     )
  *
- * `layerServer` is the platform's `NodeHttpServer.layer` with the fast lane in front; with that, or any other server of the platform, the
- * router serves the same routes.
+ * `layerServer` is the platform's `NodeHttpServer.layer` with the fast lane in front. Any other server of the platform works too: the router serves
+ * the same routes.
  */
 import { HttpApiBuilder, HttpServerRequest } from "@effect/platform"
 import type { HttpApp } from "@effect/platform"
@@ -43,16 +43,15 @@ export class Service extends Context.Tag("tollgate/http/Service")<
 
 /**
  * The service as an application of the platform, for a host that has no `HttpApi`: `HttpRouter.mountApp("/ai", yield* app("/ai"))`.
- * It reads the paths of its requests behind the prefix, whether the host's router has taken that away or not.
+ * It accepts paths with or without the prefix, so the host's router may strip it.
  */
 export const app = (prefix: Prefix): Effect.Effect<HttpApp.Default, never, Service | Scope.Scope> =>
   Effect.flatMap(Service, (service) => service.beneath(prefix))
 
 /**
- * The service beneath a prefix of a host's `HttpApi`, as a layer for `HttpApiBuilder.serve`. What begins with the prefix is the
- * service's: its routes, its errors, its `/openapi.json` and `/docs`. Everything else stays the host's: routes, middleware of its
- * `HttpApi`, answers to unknown paths, documents. What encloses the host's server as a whole (`HttpApiBuilder.serve(middleware)`)
- * encloses both, but for requests of the fast lane of `layerServer`.
+ * The service at a prefix of a host's `HttpApi`, as a layer for `HttpApiBuilder.serve`. Paths with the prefix belong to the service: routes, errors,
+ * `/openapi.json` and `/docs`. Everything else stays the host's: routes, middleware of its `HttpApi`, answers to unknown paths, documents. Middleware
+ * of the host's whole server (`HttpApiBuilder.serve(middleware)`) applies to both, except for requests of `layerServer`'s fast lane.
  */
 export const mounted = (prefix: Prefix) =>
   HttpApiBuilder.middleware(
@@ -67,7 +66,7 @@ export const mounted = (prefix: Prefix) =>
 const isBeneath = (prefix: Prefix, url: string): boolean =>
   url.startsWith(prefix) && (url.length === prefix.length || "/?".includes(url[prefix.length]!))
 
-/** What the routes are answered by. */
+/** The services that the routes need. */
 type Rooms = Layer.Layer.Context<ReturnType<typeof face>>
 
 const beneath =
@@ -89,9 +88,8 @@ const beneath =
     })
 
 /**
- * The service, and every room that it is made of, from a configuration document and the facts that a process would read from its
- * environment, with its jobs running. It wants a database (`tollgate/database`). `public_url` in the document says where people reach it, the prefix included:
- * `https://example.com/ai`.
+ * The service with all rooms and running jobs, from a configuration document and the values of the environment. Needs a database
+ * (`tollgate/database`). `public_url` in the document includes the prefix: `https://example.com/ai`.
  */
 export const layer = (facts: EnvironmentFacts, document: unknown) =>
   Layer.unwrapEffect(

@@ -37,7 +37,7 @@ export * from "../../people/credentials/Problems.ts"
 export * from "../../people/tenants/Problems.ts"
 export * from "../../upstream/identity/Problems.ts"
 
-/** All of it. Needs a database, the secret, `IdentityProviders`, `ConfiguredClients`, `PriceList` and `ServiceInfo`. */
+/** All services of identity. Needs a database, the secret, `IdentityProviders`, `ConfiguredClients`, `PriceList` and `ServiceInfo`. */
 export const layer = Authorization.layer.pipe(
   Layer.provideMerge(Credentials.layer),
   Layer.provideMerge(Layer.mergeAll(Sessions.layer, Applications.layer, Clients.layer, Identity.layer)),

@@ -1,4 +1,4 @@
-/** `tollgate/images`: images that are waited for, charged once. */
+/** `tollgate/images`: images, answered when they are done, charged once. */
 import { Layer } from "effect"
 import { Gate } from "../../books/gate/Gate.ts"
 import { Images } from "../../calls/images/Images.ts"
@@ -20,5 +20,5 @@ export { BooksUnavailable } from "../../books/ledger/Problems.ts"
 /** Images behind the gate. Needs a database, `Payers`, `ImageProviders` and `Upstreams`. */
 export const layer = Images.layer.pipe(Layer.provideMerge(Jobs.layer), Layer.provideMerge(layerGate))
 
-/** The loops of `layer`: open jobs are looked after though nobody asks, and what ended processes left is released. */
+/** The loops of `layer`: poll open jobs, and release reservations of processes that have ended. */
 export const layerJobs = Layer.mergeAll(Gate.layerJobs, Jobs.layerJobs)

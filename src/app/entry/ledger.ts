@@ -1,4 +1,4 @@
-/** `tollgate/ledger`: the books by themselves. Operations on billing accounts, their balances and entries; exact, in one writer, durable. */
+/** `tollgate/ledger`: the books alone: operations on billing accounts, balances and entries; exact, durable, with one writer. */
 import { Ledger } from "../../books/ledger/Ledger.ts"
 import "./contracts.ts"
 

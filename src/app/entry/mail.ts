@@ -1,4 +1,4 @@
-/** `tollgate/mail`: letters that leave after the transaction that is their cause, and letters to oneself, charged. */
+/** `tollgate/mail`: letters that are sent after their transaction commits, and charged letters to oneself. */
 import { Layer } from "effect"
 import { Gate } from "../../books/gate/Gate.ts"
 import { Outbox } from "../../people/mail/Outbox.ts"
@@ -26,5 +26,5 @@ export const layer = SelfMail.layer.pipe(
   Layer.provideMerge(Belonging.layer)
 )
 
-/** The loops of `layer`: letters that are due, and reservations that ended processes left. */
+/** The loops of `layer`: send due letters, and release reservations of processes that have ended. */
 export const layerJobs = Layer.mergeAll(Gate.layerJobs, Outbox.layerJobs)

@@ -1,4 +1,4 @@
-/** `tollgate/media`: images and videos by quote, made by a vendor in its own time, charged once. */
+/** `tollgate/media`: images and videos by quote, generated asynchronously, charged once. */
 import { Layer } from "effect"
 import { Gate } from "../../books/gate/Gate.ts"
 import { Media } from "../../calls/media/Media.ts"
@@ -20,5 +20,5 @@ export { BooksUnavailable } from "../../books/ledger/Problems.ts"
 /** Jobs by quote behind the gate. Needs a database, `Payers`, `MediaModels` and `Upstreams`. */
 export const layer = Media.layer.pipe(Layer.provideMerge(Jobs.layer), Layer.provideMerge(layerGate))
 
-/** The loops of `layer`: open jobs are looked after though nobody asks, and what ended processes left is released. */
+/** The loops of `layer`: poll open jobs, and release reservations of processes that have ended. */
 export const layerJobs = Layer.mergeAll(Gate.layerJobs, Jobs.layerJobs)

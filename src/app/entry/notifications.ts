@@ -1,4 +1,4 @@
-/** `tollgate/notifications`: what an account is told inside the service. */
+/** `tollgate/notifications`: notifications of an account inside the service. */
 import { Notifications } from "../../people/notifications/Notifications.ts"
 import "./contracts.ts"
 

@@ -20,5 +20,5 @@ export const layer = Organisations.layer.pipe(
   Layer.provideMerge(Belonging.layer)
 )
 
-/** The loop of `layer`: letters that are due. */
+/** The loop of `layer`: sends due letters. */
 export const layerJobs = Outbox.layerJobs

@@ -1,4 +1,4 @@
-/** `tollgate/payments`: credit that is bought through a payment processor or booked by the operator, refunds and disputes. */
+/** `tollgate/payments`: purchases of credit through a payment processor or booked by the operator, refunds and disputes. */
 import { Layer } from "effect"
 import { Ledger } from "../../books/ledger/Ledger.ts"
 import { Purchases } from "../../money/payments/Purchases.ts"
@@ -19,5 +19,5 @@ export const layer = Purchases.layer.pipe(
   Layer.provideMerge(Belonging.layer)
 )
 
-/** Takes back what an earlier version left due. */
+/** The loop of `layer`: takes back credit that an earlier version left due. */
 export const layerJobs = Purchases.layerJobs

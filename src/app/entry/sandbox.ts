@@ -1,4 +1,4 @@
-/** `tollgate/sandbox`: the outside world in process, for tests of what is built on this. */
+/** `tollgate/sandbox`: the outside world in process, for tests of programs built on this package. */
 import { Context, Layer } from "effect"
 import * as Made from "../../sandbox/Sandbox.ts"
 

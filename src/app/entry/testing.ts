@@ -1,13 +1,13 @@
 /**
- * `tollgate/testing`: the property suites for a ledger and for transfers of one's own, and what they are made of. They want `fast-check`.
+ * `tollgate/testing`: the property suites for your own ledger and transfers, and their parts. They need `fast-check`.
  *
- * A ledger that is an Effect layer of `Ledger` and `Writer`, and transfers that are one of `Transfers`, `Tenants` and `Ledger`:
+ * With Effect layers: `Ledger` and `Writer` for a ledger; `Transfers`, `Tenants` and `Ledger` for transfers:
  *
  *     import { checkLedger, checkTransfers, ofLayer, transfersOfLayer } from "tollgate/testing"
  *     it("keeps its books", () => checkLedger({ make: ofLayer(MyLedger.layer) }))
  *     it("loses no credit", () => checkTransfers({ make: transfersOfLayer(MyTransfers.layer) }))
  *
- * Any others, as objects of functions that give promises (`LedgerUnderTest`, `TransfersUnderTest`):
+ * Without Effect, as objects of functions that return promises (`LedgerUnderTest`, `TransfersUnderTest`):
  *
  *     import { checkLedger, checkTransfers } from "tollgate/testing"
  *     const ledger = async () => ({ submit: (postings) => …, account: (id) => …, entries: (id) => … })
@@ -15,13 +15,13 @@
  *     const transfers = async ({ now }) => ({ create: (email, order) => …, accept: (email, id) => …, … })
  *     it("loses no credit", () => checkTransfers({ make: transfers }))
  *
- * With `limits: true` a ledger is asked to limit what keys spend (`SetLimit`), and with `nextMonth` months change. A ledger that lacks what
- * is ours alone says so, and which amount is its largest:
+ * `limits: true` also tests spending limits of keys (`SetLimit`), and `nextMonth` lets months change. `without` names features that a ledger lacks,
+ * and `amountMax` is its largest amount:
  *
  *     checkLedger({ make: ledger, without: ["limits", "teams", "escrow"], amountMax: 1_000_000_000_000n })
  *
- * Both make a fresh one for each story, do many operations at once, and reject with the shortest story that fails. `stories` and
- * `length` say how much is tried, `seed` tries the same again.
+ * Both make a fresh implementation for each story, run operations concurrently, and reject with the shortest failing story. `stories` and `length`
+ * set the amount of work; `seed` repeats a run.
  */
 import "./contracts.ts"
 export { apply, empty } from "../../testing/LedgerModel.ts"

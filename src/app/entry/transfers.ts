@@ -16,6 +16,7 @@ export { judge, moves } from "../../money/transfers/States.ts"
 export type { NewTransfer, Transfer, TransferPage } from "../../money/transfers/Transfer.ts"
 export type { Move, TransferId, TransferStatus } from "../../money/transfers/States.ts"
 export * from "../../money/transfers/Problems.ts"
+export { fields as settings, layer as layerSettings, TransferLimits } from "../../money/transfers/Settings.ts"
 
 /** Transfers, with accounts and the outbox. Needs a database, the secret, `Mail` (a server, or none), `PriceList` and `ServiceInfo`. */
 export const layer = Transfers.layer.pipe(
@@ -24,5 +25,5 @@ export const layer = Transfers.layer.pipe(
   Layer.provideMerge(Belonging.layer)
 )
 
-/** The loops of `layer`: transfers that expire, and letters that are due. */
+/** The loops of `layer`: end expired transfers, and send due letters. */
 export const layerJobs = Layer.merge(Transfers.layerJobs, Outbox.layerJobs)

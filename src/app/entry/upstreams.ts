@@ -1,4 +1,4 @@
-/** `tollgate/upstreams`: the addresses that serve models and tools, by the names that models and providers give them. */
+/** `tollgate/upstreams`: the addresses of models and tools, by name. */
 import "./contracts.ts"
 
 export { fields as settings, layer as layerSettings } from "../../upstream/models/Settings.ts"

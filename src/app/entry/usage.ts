@@ -1,4 +1,4 @@
-/** `tollgate/usage`: what was used: records, sums, rollups, and each charge explained. */
+/** `tollgate/usage`: usage records, sums, rollups, and explanations of charges. */
 import { Layer } from "effect"
 import { Sorter } from "../../books/ledger/Sorter.ts"
 import { Tallier } from "../../books/ledger/Tallier.ts"
@@ -23,12 +23,12 @@ export type { TeamAsked } from "../../money/usage/TeamUsage.ts"
 export type { Window } from "../../money/usage/Window.ts"
 export { Explanation } from "../../money/usage/Explanation.ts"
 
-/** All of it. Needs a database and `PriceList`. */
+/** All services of usage. Needs a database and `PriceList`. */
 export const layer = Layer.mergeAll(Records.layer, TeamUsage.layer, Explanations.layer).pipe(
   Layer.provideMerge(Layer.mergeAll(Sums.layer, Series.layer, PriceVersions.layer, Sorter.layer, Tallier.layer)),
   Layer.provideMerge(Tenants.layer),
   Layer.provideMerge(Belonging.layer)
 )
 
-/** The loops of `layer`: they keep large tenants' records sorted and summed up, so that their pages and series stay fast. */
+/** The loops of `layer`: keep the sorted index and the totals of large tenants' records up to date, so that pages and series stay fast. */
 export const layerJobs = Layer.merge(Sorter.layerJobs, Tallier.layerJobs)

@@ -35,7 +35,7 @@ const held = (file: string) =>
     (applied) => failed(applied === undefined ? `${file}: there is no such file` : `${file} holds no books`)
   )
 
-/** Writes a whole copy of `file` to `to`, as it is at one moment. Whoever writes to it meanwhile is not held up. */
+/** Writes a whole copy of `file` to `to`: the state of one instant. Other programs may write to it meanwhile. */
 export const backup = (file: string, to: string): Effect.Effect<void, BackupFailed | DatabaseUnusable> =>
   Effect.gen(function* () {
     yield* held(file)
@@ -88,7 +88,7 @@ const copy = (file: string, to: string) =>
 const isWriting = (cause: unknown): boolean =>
   /^(SQLITE_(FULL|IOERR|CANTOPEN|READONLY)|E)/.test(Opening.faultOf(cause)?.code ?? "")
 
-/** Gives the finished copy its name, unless somebody has taken it meanwhile. */
+/** Renames the finished copy, unless that name has been taken meanwhile. */
 const publish = (part: string, to: string) =>
   Effect.try({
     try: () => {
@@ -115,13 +115,13 @@ export const damage = Effect.gen(function* () {
   return damaged.map((message): Finding => ({ check: "file", id: "", expected: "ok", found: message, message }))
 }).pipe(Effect.orDie)
 
-/** What is off in a file: damaged pages, and what `verify` finds. */
+/** Faults of a file: damaged pages, and what `verify` finds. */
 const check = (verify: Verify) =>
   Effect.flatMap(damage, (damaged) => (damaged.length > 0 ? Effect.succeed(damaged) : verify))
 
 /**
- * Puts the copy `from` in the place of `file`, once it was found whole; answers where the old file lies now. Nobody may be serving
- * it. The copy itself stays as it is.
+ * Puts the copy `from` in the place of `file`, once it was found whole; answers where the old file lies now. No process may be serving it.
+ * The copy itself does not change.
  */
 export const restore = (
   from: string,
@@ -179,7 +179,7 @@ const replace = (file: string, fresh: string, now: number): string | undefined =
   return previous
 }
 
-/** Has a database take in what its log holds, so that it is one file; a damaged one stays as it is. */
+/** Makes a database take in its log, so that it is one file. A damaged one is left unchanged. */
 const fold = (file: string): void => {
   try {
     const db = new Sqlite(file, { timeout: 5_000 })
@@ -189,6 +189,6 @@ const fold = (file: string): void => {
       db.close()
     }
   } catch {
-    // It is put aside as it is.
+    // It is moved aside unchanged.
   }
 }

@@ -4,8 +4,8 @@
  * Where the specification is silent:
  * - A copy goes table by table in slices by primary key. Each slice is one transaction on the target, which also says how far it is
  *   (`tollgate_sql_copy`), so a copy that was stopped goes on. While that table is there, no command but this one uses the target.
- * - While it copies and compares, nobody writes to the source, which stays as it is. If somebody has written to it since a copy was
- *   stopped, the copy begins anew.
+ * - While it copies and compares, the source is locked against writes. The source does not change. If the source was written to since a
+ *   copy was stopped, the copy starts over.
  * - A NUL character in a text, which PostgreSQL cannot hold, becomes U+FFFD, and is reported. In a key it is refused.
  * - A host's own tables beside ours in a SQLite database are not copied.
  */
@@ -22,7 +22,7 @@ import * as SqliteEnd from "../../storage/copy/SqliteEnd.ts"
 import { keyOf, sliceOf } from "../../storage/copy/Tables.ts"
 import type { End, Row, Source, Table, Target } from "../../storage/copy/Tables.ts"
 
-/** It cannot be done; the message is for whoever runs the command. */
+/** The command cannot run; the message is for the operator. */
 export class CopyRefused extends Data.TaggedError("CopyRefused")<{ readonly message: string }> {}
 
 const refused = (message: string) => new CopyRefused({ message })
@@ -54,7 +54,7 @@ export type Report = (what: "copied" | "compared", progress: Progress) => Effect
 /** How the copy began: with nothing, where it was stopped, or over again since the source was written to after that. */
 export type Beginning = "new" | "resumed" | "anew"
 
-/** Both databases, up to date, which nobody else uses until the scope is left. */
+/** Both databases, up to date, and locked for this process until the scope closes. */
 export interface Opened {
   readonly move: Move
   readonly source: Source
@@ -136,7 +136,7 @@ const writeAndRead = async ({ source, target }: Opened, table: Table, slice: Rea
   let next: Promise<ReadonlyArray<Row>> | undefined
   const read = () => (next ??= source.read(table, done.after, sliceOf(table)))
   await target.write(table, slice, [table.name, JSON.stringify(done)], () => {
-    // If the slice cannot be written, nobody asks what became of the next one.
+    // If the slice cannot be written, the result of the next one is never read.
     if (done.whole !== true) read().catch(() => {})
   })
   return done.whole === true ? [] : read()
@@ -171,12 +171,12 @@ export const begin = Effect.fnUntraced(function* (opened: Opened) {
   return (marks === undefined ? "new" : "anew") satisfies Beginning as Beginning
 })
 
-/** Tables of up to so many rows are read whole to see whether somebody has written to the source. */
+/** Tables with at most this many rows are read whole to detect writes to the source. */
 const smallMax = 50_000
 
 /**
- * What a source that nobody has written to has in common with itself: of each table the number of rows and the last one, and all of those
- * of small ones. What this does not see is found when all rows are compared.
+ * Fingerprint of a source that stays equal while the source is not written to: the row count and last row of each table, and all rows of
+ * small tables. What this does not see is found when all rows are compared.
  */
 const stateOf = (from: Location, source: Source, tables: ReadonlyArray<Table>) =>
   at(from, async () => {
@@ -202,7 +202,7 @@ const checkColumns = Effect.fnUntraced(function* ({ move, source, target, tables
   ] as const)
     for (const [table, names] of one) {
       const known = other.get(table)
-      // What PostgreSQL alone has is about its nodes.
+      // The tables that only PostgreSQL has describe its nodes.
       if (known === undefined && !tables.some(({ name }) => name === table)) continue
       const missing =
         known === undefined ? table : [...names].find((name) => !settledColumns.has(name) && !known.has(name))

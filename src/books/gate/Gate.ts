@@ -9,9 +9,8 @@
  * - The bound can be too low only where an upstream does more than it was asked: the charge then takes what the balance has, and the
  *   rest stands on the record as `uncollected`.
  * - A tool's price follows from what is asked (characters, images, seconds of quote, a query and its depth), so its charge is never
- *   above what was set aside. Of a transcription the seconds are the provider's, believed up to a second for each 1,000 bytes, which is
- *   what was set aside; a decision's tokens are believed up to the bytes of the request and 100,000. A figure beyond that, or one that is
- *   no such number, is charged at the bound; where there is none at all, a second is 16,000 bytes and a token four. The record then says
+ *   above what was set aside. The seconds of a transcription are the provider's, believed up to what was set aside; a decision's tokens are believed up to the bytes of the request and 100,000. A figure beyond that, or one that is
+ *   no such number, is charged at the bound; without any figure, audio costs its counted length or an estimate (`calls/transcription/Length`), and a token is four bytes. The record then says
  *   that it is estimated.
  */
 import { Cause, Context, Duration, Effect, Exit, Layer, Option } from "effect"
@@ -35,7 +34,7 @@ import { Payers } from "./Payers.ts"
 import { InsufficientCredits, ModelNotAllowed } from "./Problems.ts"
 import type { GateRefusal } from "./Problems.ts"
 
-/** What a call wants to be admitted for. */
+/** A request for admission. */
 export interface Claim {
   readonly caller: Caller
   readonly usage_type: "inference" | "tool"
@@ -56,20 +55,20 @@ export interface Claim {
    * (`BooksUnavailable`).
    */
   readonly beside?: ((call: string) => ReadonlyArray<Statement>) | undefined
-  /** The call outlives the process: what it has set aside stays until somebody ends it (see `hold` and `resume`). */
+  /** The call outlives the process: its reservation stays until the call is ended (see `hold` and `resume`). */
   readonly held?: boolean | undefined
 }
 
 declare const admitted: unique symbol
 declare const metered: unique symbol
 
-/** What was measured of a call; the gate adds the time it took. */
+/** The measured outcome of a call; the gate adds the time it took. */
 export type Measured = Omit<CallOutcome, "latency_ms">
 
-/** The end of a call as it stands in the books. */
+/** The end of a call as recorded in the books. */
 export interface Receipt {
   readonly usage_id: string
-  /** What was charged. */
+  /** The charged amount. */
   readonly charged: Nano
   /** The payer's balance after it. */
   readonly balance: Nano
@@ -80,9 +79,9 @@ export interface Receipt {
 /**
  * The right to call a provider once, at a cost of up to `reserved`.
  *
- * How a call ended is said once: what was measured stays what was measured. While the books cannot be written it is tried again under
- * the same outcome until it is written, in the background too. Who waits for it does so for ten seconds (`settlementPatience`), and
- * then fails with `BooksUnavailable`; the call is charged all the same.
+ * How a call ended is said once: what was measured stays what was measured. While the books cannot be written it is tried again under the
+ * same outcome until it is written, in the background too. An answer waits for ten seconds (`settlementPatience`) and then fails with
+ * `BooksUnavailable`; the call is charged all the same.
  */
 export interface Admission {
   readonly [admitted]: true
@@ -106,8 +105,8 @@ export interface Admission {
   /** Answers now, while the call goes on in `rest`, which settles it; a `rest` that ends without is settled as a failure. */
   readonly goOn: <A>(value: A, rest: Effect.Effect<void, BooksUnavailable>) => Effect.Effect<Metered<A>>
   /**
-   * Answers and leaves the call open, of a claim that is `held`: whoever resumes it ends it. The statements say by what it is resumed;
-   * they are written like the end of a call, in the background too, and leave the call open even where the answer does not wait.
+   * Answers and leaves the call open, for a claim that is `held`: the code that resumes it ends it. The statements say by what it is
+   * resumed; they are written like the end of a call, in the background too, and leave the call open even where the answer does not wait.
    */
   readonly hold: <A>(value: A, beside: ReadonlyArray<Statement>) => Effect.Effect<Metered<A>, BooksUnavailable>
 }
@@ -121,9 +120,9 @@ export interface Metered<A> {
 export interface GateContract {
   /**
    * Admits the claim and runs the call. From the admission on it cannot be interrupted, but where it waits for an upstream
-   * (`upstream/wire/Wire`) or says `Effect.interruptible` itself: the call is ended in the books even where its caller leaves. The upstream of
-   * a stream is read on for up to ten seconds, that of any other call to its end, and what came is charged. The interrupting fiber waits
-   * for that; `Effect.disconnect` spares it the wait.
+   * (`upstream/wire/Wire`) or says `Effect.interruptible` itself: the call is ended in the books even where its caller leaves. A stream that
+   * has begun is read on for up to ten seconds, any other call to its end, and what came is charged. The interrupting fiber waits for that;
+   * `Effect.disconnect` spares it the wait.
    * A call that fails costs 0 and leaves a record with `success: false`; one that its interruption ended is a `client_disconnected`.
    */
   readonly meter: <A, E, R>(
@@ -143,7 +142,7 @@ export interface GateContract {
   /** The admission of a held call that is still open; `undefined` when it has ended. */
   readonly resume: (call: string) => Effect.Effect<Admission | undefined>
   /**
-   * Whether nobody works on a held call any more, so that whoever finds it should resume it: it has ended, or the run that admitted it
+   * Whether a held call is no longer worked on, so that the code that finds it should resume it: it has ended, or the run that admitted it
    * has.
    */
   readonly isOrphan: (call: string) => Effect.Effect<boolean>
@@ -222,13 +221,18 @@ const make = Effect.gen(function* () {
       Effect.zipRight(closing, fibers.quiet(drainLimit)),
       Effect.suspend(() => {
         closed = true
-        return Effect.forEach(
-          unsettled.values(),
-          ({ ending, waiting }) => {
-            for (const tell of waiting) tell(Exit.fail(new BooksUnavailable({ maybe_written: true })))
-            return abandoned(ending)
-          },
-          { discard: true }
+        const lost = [...unsettled.values()]
+        return Effect.zipRight(
+          Effect.forEach(
+            lost,
+            ({ ending, waiting }) => {
+              for (const tell of waiting) tell(Exit.fail(new BooksUnavailable({ maybe_written: true })))
+              return abandoned(ending)
+            },
+            { discard: true }
+          ),
+          // A process that stops like this does not exit with 0.
+          lost.length === 0 ? Effect.void : Effect.die(new Error(`${lost.length} settlements were not written`))
         )
       })
     )
@@ -277,7 +281,7 @@ const make = Effect.gen(function* () {
             : recorded(call, payer)
     )
 
-  /** The receipt of a call that is settled already, by another or by a try of which no answer came. */
+  /** The receipt of a call that is settled already, by other code or by an attempt that got no answer. */
   const recorded = (call: string, payer: Source): Effect.Effect<Receipt, BooksUnavailable> =>
     Effect.mapBoth(calls.charged(call), {
       onFailure: () => new BooksUnavailable({ maybe_written: true }),
@@ -294,7 +298,7 @@ const make = Effect.gen(function* () {
     Effect.suspend(() => {
       let one = unsettled.get(ending.call)
       if (one === undefined) {
-        // A provider that answers after the gate's end: nobody would go on trying.
+        // The provider answered after the gate was closed: no retry would follow.
         if (closed) return Effect.zipRight(abandoned(ending), new BooksUnavailable())
         if (unsettled.size === 0)
           fibers.run(Effect.logError("a settlement could not be written: it is tried again until it is"))
@@ -361,7 +365,7 @@ const make = Effect.gen(function* () {
       })
       .pipe(
         Effect.catchAll((refusal): Effect.Effect<never, InsufficientCredits | BooksUnavailable> => {
-          // What a statement beside it demands was there a moment ago: the whole request may be made again.
+          // A row that a statement beside it demands was there a moment ago: the whole request may be made again.
           if (refusal._tag === "Conflict") return new BooksUnavailable()
           if (refusal._tag !== "BooksUnavailable") return refused(refusal, least, sources)
           // Should it be reserved after all, it is given back as soon as that is known.
@@ -469,7 +473,7 @@ const make = Effect.gen(function* () {
 /** How many kinds of call are remembered for a caller. */
 const kindsMax = 1_000
 
-/** What a call of this claim is known by: the same object for the same facts, which crosses to the writer once (`books/ledger/Codec`). */
+/** The facts of this claim. The same facts give the same object, which crosses to the writer once (`books/ledger/Codec`). */
 const makeFacts = (): ((claim: Claim) => CallFacts) => {
   const known = new WeakMap<Caller, Map<string, CallFacts>>()
   return ({ caller, endpoint, model, price, provider, usage_type }) => {
@@ -496,7 +500,7 @@ const none: ReadonlyArray<never> = []
 const nobody: Source = { billing_account_id: "", tenant_id: "", kind: "own", why: "own" }
 const nothing: Receipt = { usage_id: "", charged: 0n, balance: 0n, payer: nobody }
 
-/** What a held call has for a run: this word and the name of the run that admitted it. */
+/** The run of a held call: this word and the name of the run that admitted it. */
 const held = "held"
 const heldBy = (run: string): string => `${held} ${run}`
 /** Whether it is that of a held call, which a job looks after. (An earlier version wrote the word alone.) */
@@ -504,7 +508,7 @@ const isHeld = (run: string): boolean => run.startsWith(held)
 
 const reclaimPause = Duration.minutes(1)
 
-/** The end of a call, as it is to stand in the books; without a posting, what is to stand beside one that stays open. */
+/** The end of a call, to be written to the books; without a posting, statements beside a call that stays open. */
 interface Ending {
   readonly call: string
   readonly payer: Source | undefined
@@ -521,9 +525,9 @@ interface Unsettled {
   readonly waiting: Array<(exit: Exit.Exit<Receipt, Conflict | BooksUnavailable>) => void>
 }
 
-/** What an admission needs to end. */
+/** Dependencies of an admission. */
 interface Books {
-  /** The end of a call that began at `at`, as it is measured now. `payer` may be unknown where it costs nothing. */
+  /** The end of a call that began at `at`, as measured now. `payer` may be unknown where it costs nothing. */
   readonly endingOf: (
     call: string,
     payer: Source | undefined,
@@ -531,7 +535,7 @@ interface Books {
     measured: Measured,
     beside: ReadonlyArray<Statement>
   ) => Ending
-  /** What is to stand beside a call that stays open. */
+  /** Statements to write beside a call that stays open. */
   readonly holdingOf: (call: string, beside: ReadonlyArray<Statement>) => Ending
   readonly write: (ending: Ending) => Effect.Effect<Receipt, Conflict | BooksUnavailable>
   readonly writeLater: (admitted: Admitted, ending: Ending) => Effect.Effect<Receipt, Conflict | BooksUnavailable>
@@ -539,7 +543,7 @@ interface Books {
   readonly to_its_end: ToItsEnd
 }
 
-/** Nobody tries to write this end any more: what the call cost is for the operator to follow up. */
+/** This end is no longer retried: the operator must follow up what the call cost. */
 const abandoned = ({ call, posting }: Ending, cause: Cause.Cause<unknown> = Cause.empty): Effect.Effect<void> =>
   Effect.logFatal("a settlement was not written", ...(Cause.isEmpty(cause) ? [] : [cause])).pipe(
     Effect.annotateLogs(
@@ -605,7 +609,7 @@ class Admitted implements Omit<Admission, typeof admitted> {
   /** Its end is written, or was refused, in which case it has not ended; nor has it where it was only held. */
   ended(exit: Exit.Exit<Receipt, Conflict>): void {
     if (Exit.isFailure(exit)) {
-      // What the database does not take is no end either: the call then ends as a failure, or its credit would stay set aside.
+      // If the database refuses the end, the call has not ended: it then ends as a failure, or its credit would stay reserved.
       if (!Cause.isInterruptedOnly(exit.cause)) this.ending = undefined
       return
     }
@@ -680,7 +684,7 @@ export const failure = (error_type: string): Measured => ({
 })
 
 const failed = <E>(cause: Cause.Cause<E>): Measured => {
-  // Whoever called has left: their fiber was interrupted.
+  // The caller has left: their fiber was interrupted.
   if (Cause.isInterruptedOnly(cause) && !Cause.isEmpty(cause)) return failure("client_disconnected")
   const error = Option.getOrUndefined(Cause.failureOption(cause))
   return failure(isProblem(error) ? (error.body.code ?? error._tag) : "internal_error")

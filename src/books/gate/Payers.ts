@@ -1,4 +1,4 @@
-/** Who may pay a call: the billing account of the credential's tenant (`layerOwnOnly`), and teams (`Pooling.layerPayers`). */
+/** The payers of a call: the billing account of the credential's tenant (`layerOwnOnly`), and teams (`Pooling.layerPayers`). */
 import { Context, Effect, Layer } from "effect"
 import type { Caller } from "../../kernel/Caller.ts"
 import { billingAccountOf } from "../../kernel/Ids.ts"
@@ -14,14 +14,14 @@ export const ownOf = (tenant_id: TenantId): Source => ({
 })
 
 /**
- * Who pays a call, in the order of charging. Asked before every call, so an answer that is known costs nothing. The same answer
- * should be the same object: the writer knows it by that.
+ * The payers of a call, in the order of charging. Asked before every call, so an answer that is known costs nothing. The same answer should
+ * be the same object: the writer knows it by that.
  */
 export class Payers extends Context.Tag("tollgate/gate/Payers")<
   Payers,
   (caller: Caller) => Effect.Effect<ReadonlyArray<Source>>
 >() {
-  /** The tenant of the credential pays, and nobody else: no team pays for its members. */
+  /** Only the credential's tenant pays: no team pays for its members. */
   static readonly layerOwnOnly = Layer.sync(Payers, () => {
     const known = new WeakMap<Caller, Effect.Effect<ReadonlyArray<Source>>>()
     return (caller: Caller) => {

@@ -1,17 +1,17 @@
-/** What the gate refuses with. */
+/** Refusals of the gate. */
 import { Schema } from "effect"
 import { Usd } from "../../kernel/Money.ts"
 import { Problem } from "../../kernel/Problem.ts"
 import { BooksUnavailable } from "../ledger/Problems.ts"
 
 /**
- * Why nobody can pay: nobody has that much, the billing account is not active, the tenant keeps its members from spending, or the API key
- * has a limit that leaves less.
+ * Why no account can pay: the balance is too low, the billing account is not active, the tenant keeps its members from spending, or the API
+ * key's limit leaves less.
  */
 const Reason = Schema.Literal("balance", "account_not_active", "members_may_not_spend", "key_limit")
 
 const fields = {
-  /** What the payer with the most has left, or the limit of the API key; 0 where no account may pay. */
+  /** The most that a payer has left, or that the API key's limit leaves; 0 if no account may pay. */
   available: Schema.BigIntFromSelf,
   /** The least that the call needs; 0 where that was not known yet, since the request had not been read. */
   required: Schema.BigIntFromSelf,
@@ -30,7 +30,7 @@ const reasonTexts: Readonly<Record<typeof Reason.Type, string | undefined>> = {
 const reasonOf = (text: string | undefined): typeof Reason.Type =>
   Reason.literals.find((reason) => reason !== "balance" && reasonTexts[reason] === text) ?? "balance"
 
-/** What the body says of it: there is nothing that a smaller call could do for an account that is not active. */
+/** Details in the body. They are left out for an account that is not active, since no smaller call would help. */
 const Details = Schema.Struct({
   available_usd: Schema.optional(Usd),
   required_usd: Schema.optional(Usd),

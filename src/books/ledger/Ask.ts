@@ -1,5 +1,5 @@
 /**
- * What a batch asks for while it runs: rows, or that rows are put into a table or changed. A batch is a generator of these, so that the same lines run
+ * Requests of a running batch: to read rows, insert rows or change rows. A batch is a generator of these, so that the same lines run
  * synchronously on the writer's thread and over any `SqlClient`.
  */
 
@@ -35,7 +35,7 @@ export interface Run {
   readonly params: ReadonlyArray<unknown>
 }
 
-/** Asks for the rows of several queries, none of which needs another's answer: where asking takes a round trip, all share one. */
+/** Reads the rows of several independent queries: where a query takes a round trip, all share one. */
 export interface All {
   readonly _tag: "All"
   readonly queries: ReadonlyArray<Query>

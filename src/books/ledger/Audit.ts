@@ -1,8 +1,8 @@
 /**
- * The entries and the records, read once in their order, in slices: each slice is a read transaction of its own, so that nobody waits for
- * a long one and the WAL can be folded back. What must hold from one row to the next is compared on the way, and so are the offsets, and
- * the rollups day by day (`AuditSums`); what accounts and transfers must be by then, in the last slice, which reads them in the
- * same transaction as the last rows. So whatever is written meanwhile is either read too or not there yet: it causes no finding and hides none.
+ * Reads entries and records once, in order and in slices. Each slice is a read transaction of its own, so that no transaction is long and
+ * the WAL can be folded back. What must hold from one row to the next is compared on the way, and so are the offsets, and the rollups day
+ * by day (`AuditSums`); what accounts and transfers must be by then, in the last slice, which reads them in the same transaction as the
+ * last rows. So whatever is written meanwhile is either read too or not there yet: it causes no finding and hides none.
  *
  * An audit may begin behind rows that were found right before (`Mark`). Then it looks at what came since: the rows, and the accounts that
  * they touch. What was changed in older rows, only an audit of everything finds; it alone looks at the rollups.
@@ -145,12 +145,12 @@ interface Offset {
   readonly at: number
 }
 
-/** What the records of a tenant have come to. */
+/** Sums of a tenant's records. */
 interface Tenant extends Chain {
   number: number
 }
 
-/** What the entries of an account have come to. */
+/** Sums of an account's entries. */
 interface Account extends Chain {
   number: number
   balance: Value
@@ -160,7 +160,7 @@ interface Account extends Chain {
   funded: boolean
 }
 
-/** What the entries of a transfer have come to. */
+/** Sums of a transfer's entries. */
 interface Transfer {
   readonly escrows: Array<{ readonly account: string; readonly amount: Value }>
   payments: number
@@ -226,7 +226,7 @@ const selectDimensions = `SELECT d.*, a.tenant_id AS account_tenant
 
 const nobody = "nobody knows"
 
-/** What the rows that were read so far have come to. It knows no SQL. */
+/** Sums of the rows that were read so far. It knows no SQL. */
 class RunningTotals {
   readonly accounts = new Map<string, Account>()
   readonly tenants = new Map<string, Tenant>()
@@ -380,7 +380,7 @@ class RunningTotals {
     if (cost !== undefined && count === 1 && amount === cost.amount && account === cost.payer) this.calls.delete(id)
   }
 
-  /** The accounts as they are kept: all of them, or, behind a mark, those that have new entries. */
+  /** The stored accounts: all of them or, after a checkpoint, those with new entries. */
   compareAccounts(rows: ReadonlyArray<AccountRow>): void {
     const held = this.whole ? this.escrows() : undefined
     for (const row of rows) {
@@ -421,7 +421,7 @@ class RunningTotals {
       })
   }
 
-  /** What each account has in escrow by its entries. */
+  /** The escrow of each account, computed from its entries. */
   private escrows(): ReadonlyMap<string, Value> {
     const held = new Map<string, Value>()
     for (const { escrows, paid } of this.transfers.values()) {
@@ -444,7 +444,7 @@ class RunningTotals {
     }
   }
 
-  /** What is left over: costs without a fitting debit, and debits whose record, if there is one, has no cost or another debit. */
+  /** The remainder: costs without a matching debit, and debits whose record, if there is one, has no cost or another debit. */
   compareCalls(
     ids: ReadonlyArray<string>,
     records: ReadonlyMap<string, { readonly cost: Value; readonly payer: string }>
@@ -566,7 +566,7 @@ export const audit = Effect.fnUntraced(function* (
     yield* pace.pause
     yield* comparer.daysOver
     if (behind(last) > 0) continue
-    // What was written meanwhile is read in slices too: only the rest of it, less than a slice, is read in the last transaction.
+    // Rows written meanwhile are read in slices too: the last transaction reads only the rest, less than a slice.
     const now = several === undefined ? yield* newest : yield* several.end
     if (now !== undefined && behind(now) > pace.slice) last = now
   }
@@ -732,7 +732,7 @@ const readerOf = (sql: SqlClient, since: Mark, totals: RunningTotals) => {
     }
   )
 
-  /** The rows that were written since; in portions, as there may be many where nobody knows how far slices could go. */
+  /** The rows that were written since. They are read in portions, since their number is unknown. */
   const rest = Effect.gen(function* () {
     for (const read of [entries, records]) while ((yield* read(restSlice, everything)) === restSlice);
   })

@@ -19,7 +19,7 @@ import type { OwnerColumn, Rollup } from "./Rollups.ts"
 import { exact, valueRead } from "./SortedRuns.ts"
 import type { Value } from "./Varints.ts"
 
-/** What some records sum to; the cost in nano-USD. */
+/** Sums of some records; the cost in nano-USD. */
 interface Sums {
   requests: number
   successes: number
@@ -142,7 +142,7 @@ class DaysOfOwners {
 /** As many bits as a small integer of V8 has. */
 const daysInWord = 30
 
-/** What the records that were read so far sum to: days that are over and not compared yet, and those that may have more records. */
+/** Sums of the records that were read so far: finished days that are not compared yet, and days that may have more records. */
 export class DailySums {
   private current: Day | undefined
   private readonly open = new Map<number, Day>()
@@ -210,7 +210,7 @@ const addRecord = (to: Sums, row: MeasuredRow, cost: Value): void => {
 
 // ---- comparing ----------------------------------------------------------------------------------------------------------
 
-/** A row of a rollup, as it is kept or as the records make it. */
+/** A row of a rollup, as stored or as computed from records. */
 interface SumsRow {
   readonly key: ReadonlyArray<string | number>
   readonly sums: Sums
@@ -221,7 +221,7 @@ export type Place = ReadonlyArray<string | number>
 
 export type ReportSums = (table: Rollup["table"], row: CheckRow) => void
 
-/** What compares the rollups with `sums`. Each of its effects is short; in a transaction it is right while others write. */
+/** Compares the rollups with `sums`. Each of its effects is short; in a transaction it is right while others write. */
 export const comparisonOf = (sql: SqlClient, sums: DailySums, report: ReportSums) => {
   const watermarksOf = (groups: ReadonlyArray<Group>) =>
     Effect.map(
@@ -233,7 +233,7 @@ export const comparisonOf = (sql: SqlClient, sums: DailySums, report: ReportSums
       (rows) => new Map(rows.map(({ number, tenant_id }) => [tenant_id, number]))
     )
 
-  /** What the records of a tenant from one number to another sum to, by dimensions and hour. */
+  /** Sums of a tenant's records between two numbers, by dimensions and hour. */
   const tailOf = (tenant: string, from: number, to: number) =>
     Effect.map(
       sql<TailRow>`SELECT r.dimensions, r.at - r.at % ${sql.literal(`${hour}`)} AS at, COUNT(*) AS requests,
@@ -350,7 +350,7 @@ interface DayRow extends Readonly<Record<OwnerColumn, string>> {
   readonly day: number
 }
 
-/** What there may be as `grain`; a rollup by day alone has none. */
+/** The possible values of `grain`; a rollup by day alone has none. */
 const grains: ReadonlySet<number | undefined> = new Set([undefined, day, hour])
 
 /** The columns of a key that say whose a row is and when. */

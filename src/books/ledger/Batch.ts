@@ -19,8 +19,8 @@ import type { Tail, TenantRow } from "./Tails.ts"
 import type { Account, Dimensions, Limit, Outcome, Reservation, Transaction } from "./Transaction.ts"
 
 /**
- * What earlier batches read and left behind, so that a batch asks only for the rest. It is true as long as nobody else writes to
- * the tables of the books, and every batch that ran with it was committed; else it must `forget`.
+ * Rows that earlier batches read or wrote, so that a batch reads only the rest. It is true as long as only this writer writes to the tables
+ * of the books, and every batch that ran with it was committed; else it must `forget`.
  */
 export class Memory {
   readonly accounts = new Map<string, Account>()
@@ -391,7 +391,7 @@ function* writeAccounts({ accounts, books }: Books.Draft, memory: Memory): Askin
     const { booked_at = 0, newest, owner } = memory.accountHeads.get(account.id)!
     const { entries, giftable, granted, reserved } = account
     const before = memory.accounts.get(account.id)
-    // What is set aside is no entry: it has no place in the order of time.
+    // A reservation is no entry: it has no place in the order of time.
     const bookedAt = entries === (before?.entries ?? 0) ? booked_at : books.at
     moved.push(
       booked

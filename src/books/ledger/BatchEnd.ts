@@ -1,8 +1,8 @@
 /**
- * A place in the books before which nothing is written any more. One writer writes its rows in their order. Of several, one may take numbers
- * for its rows and commit them after another has committed later ones: a reader who goes on behind the last row that he saw would never
- * see them. But every batch locks amounts before it takes numbers (`Several`). So while nobody may lock any, all numbers that were taken are
- * those of batches that are over, and whole.
+ * A place in the books before which nothing is written any more. One writer writes its rows in their order. Of several, one may take
+ * numbers for its rows and commit them after another has committed later ones: a reader who goes on behind the last row that he saw would
+ * never see them. But every batch locks amounts before it takes numbers (`Several`). While no batch can take a lock, all numbers that were
+ * taken belong to finished batches.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"

@@ -52,7 +52,7 @@ export interface Books {
   readonly at: number
 }
 
-/** What an application's calls were charged, and what is set aside for its open calls. */
+/** An application's charges, and the reservations of its open calls. */
 export interface Spending {
   readonly total: Nano
   /** Since the beginning of the month in which this is booked. */
@@ -253,8 +253,11 @@ const endEscrow = (draft: Draft, posting: Of<"EndEscrow">): Either.Either<Result
   const released = { ...sender, held: sender.held - amount }
   const before = from === to ? released : draft.account(to)
   if (before === undefined) return Either.left({ _tag: "AccountMissing", account: to })
-  // What comes back had its place before; only what arrives may be too much.
+  // Credit that comes back was there before; only arriving credit can exceed the maximum.
   const arrives = source === "transfer_release"
+  // A debt has first claim on held credit: it must not leave the account that owes. Returned to the account, it pays the debt.
+  if (arrives && from !== to && sender.debts !== undefined)
+    return Either.left({ _tag: "InsufficientCredits", available: 0n })
   if (arrives && balanceOf(before) + amount > amountMax) return Either.left({ _tag: "BalanceTooLarge", account: to })
   if (from !== to) draft.accounts.set(from, released)
   const after = {
@@ -277,7 +280,7 @@ const limitOf = (draft: Draft, application: string | null): Limit | undefined =>
   return { ...limit, start, spent: 0n, ceiling: larger(limit.amount, limit.reserved) }
 }
 
-/** What a limit leaves for further calls. */
+/** The rest of a limit. */
 const leftOf = ({ amount, reserved, spent }: Limit): Nano => larger(amount - spent - reserved, 0n)
 
 const larger = (one: Nano, other: Nano): Nano => (one < other ? other : one)
@@ -451,7 +454,7 @@ const servedBy = (dimensions: Dimensions, provider: string | null | undefined): 
   return served
 }
 
-/** What changes, laid over the books, or over another draft that it may be adopted into. */
+/** Changes laid over the books, or over another draft that can adopt them. */
 export class Draft {
   readonly accounts = new Map<string, Account>()
   readonly entries: Array<Entry> = []
@@ -498,7 +501,7 @@ export class Draft {
     return this.below === undefined ? this.books.limits.get(application) : this.below.limit(application)
   }
 
-  /** What the application has spent and set aside, with what the drafts have changed of it. */
+  /** Charges and reservations of the application, including the drafts' changes. */
   spendingOf(application: string): Spending {
     const before = this.below === undefined ? this.books.spending.get(application)! : this.below.spendingOf(application)
     let { month, reserved, total } = before

@@ -1,14 +1,14 @@
 /**
- * What providers served over all tenants: sums by UTC day, provider and model. They hold the records up to a row, their end; who asks adds
- * what lies behind it (`money/usage/Daily`). `Adder` adds records a little behind the charge, in the transaction that moves the end, and only if it
- * finds the end where it read it: of two nodes one does.
+ * Totals of providers over all tenants, by UTC day, provider and model. They hold the records up to a row, their end; who asks adds what
+ * lies behind it (`money/usage/Daily`). `Adder` adds records a little behind the charge, in the transaction that moves the end, and only if
+ * it finds the end where it read it: of two nodes one does.
  *
  * - Rollups of a tenant are folded by the batch that makes its tail long. These rows are everybody's: batches of all nodes would wait for
  *   one another.
  * - Tallies are a tenant's too, and most of many tenants have fewer records than one holds.
- * - They go by rows and not by days that are over, since no clock says that a day is over: the clock of a node may be behind, a batch commits
- *   after its rows are dated, and the sandbox moves its time. A record that comes late lies behind the end, whatever its day is, and is added to
- *   that day. Each record is added once, so nothing has to be corrected later. `verify` compares all the same.
+ * - They go by rows and not by days that are over, since no clock says that a day is over: the clock of a node may be behind, a batch
+ *   commits after its rows are dated, and the sandbox moves its time. A record that comes late lies behind the end, whatever its day is,
+ *   and is added to that day. Each record is added once, so nothing has to be corrected later. `verify` compares all the same.
  * - So the end must not pass a row that may still be committed (`BatchEnd`), and lies at or before a row that is there: where books are
  *   copied to the other engine, the next row gets the number behind the last one.
  */
@@ -32,7 +32,7 @@ export interface DailySum {
   readonly prompt_tokens: number
   readonly completion_tokens: number
   readonly units: number
-  /** What was charged, and what balances could not pay of it. */
+  /** The charged amount, and the amount that balances could not pay. */
   readonly charged: Nano
   readonly uncollected: Nano
 }
@@ -43,7 +43,7 @@ export interface Days {
   readonly last: number
 }
 
-/** What the table has beside its key, each with what it is of records. */
+/** The columns beside the key, each as an expression of the record. */
 const measures = {
   requests: "COUNT(*)",
   successes: "SUM(r.success)",
@@ -107,7 +107,7 @@ export const endOf = (sql: SqlClient) =>
     ([row]) => row!.record
   )
 
-/** The sums that are kept, and their end, as they are at one moment. */
+/** The stored totals and their end, read at one instant. */
 export const kept = (sql: SqlClient, { first, last }: Days) =>
   Effect.map(sql.unsafe(selectKept, [first, last]).values, (found) => {
     const rows = found as ReadonlyArray<ReadonlyArray<unknown>>
@@ -127,7 +127,7 @@ export const lastRow = (sql: SqlClient, most: number = Number.MAX_SAFE_INTEGER) 
     ([row]) => row!.last
   )
 
-/** What the records of some rows sum to on these days. */
+/** Totals of some records on these days. */
 export const among = (sql: SqlClient, rows: Range, { first, last }: Days) =>
   Effect.suspend(() => {
     const found: Found = new Map()
@@ -195,7 +195,7 @@ const add = `INSERT INTO tollgate_usage_by_provider (start, provider, model, ${c
 
 const always: Days = { first: 0, last: 8.64e15 }
 
-/** What of them is not what the records up to their end come to. Those never change, so this holds while others add more. */
+/** Totals that differ from the records up to their end. Those never change, so this holds while others add more. */
 export const faultsOf = Effect.fnUntraced(function* (sql: SqlClient) {
   const { end, sums } = yield* kept(sql, always)
   const last = yield* lastRow(sql)

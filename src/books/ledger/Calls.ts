@@ -15,14 +15,14 @@ import type { Limit, Source } from "./Transaction.ts"
 export interface OpenCall {
   readonly call: string
   readonly payer: Source
-  /** What is set aside for it. */
+  /** The reserved amount. */
   readonly amount: Nano
   /** When it was admitted. */
   readonly at: number
   readonly run: string
 }
 
-/** What a call was charged, and the payer's balance now. */
+/** The charge of a call, and the payer's balance now. */
 export interface Charged {
   readonly charged: Nano
   readonly balance: Nano
@@ -102,7 +102,7 @@ export const make: Effect.Effect<Calls, never, SqlClient> = Effect.map(SqlClient
     )
 }))
 
-/** The limits of these applications as they stand at an instant, of those that have one. */
+/** The limits of these applications at an instant. Applications without a limit are left out. */
 export const limitsOf = (
   sql: SqlClient,
   applications: ReadonlyArray<string>,

@@ -11,7 +11,7 @@ import type { Range } from "../../kernel/Pieces.ts"
 /** How many rows of an owner come to one offset. */
 export const offsetEvery = 64
 
-/** The newest row of an owner, and the number by which tables of what changes often know the owner. */
+/** The newest row of an owner, and the owner's number in tables that change often. */
 export interface Head {
   readonly owner: number
   /** `null` before the first. */

@@ -175,7 +175,7 @@ export const transactionReceiver = (): Receiver<Transaction> => makeReceiver(rea
 export const outcomeSender = (): Sender<Answered> => makeSender(writeOutcome)
 export const outcomeReceiver = (): Receiver<Answered> => makeReceiver(readOutcome)
 
-/** What an item begins with. */
+/** The first byte of an item. */
 const spelled = 0
 const reserve = 1
 const settle = 2

@@ -1,12 +1,13 @@
 /**
- * Looks whether a writer answers. One that has answered nothing for the limit, though somebody waits, has stalled: those who wait
- * get `BooksUnavailable`, and everything is refused at once until it answers again. Time is that of the process, however its clock may be steered.
+ * Looks whether a writer answers. The writer has stalled if it has answered nothing for the limit while a caller waits. The waiting callers
+ * get `BooksUnavailable`, and everything is refused at once until it answers again. Time is that of the process, however its clock may be
+ * steered.
  */
 import { Effect } from "effect"
 
 export interface CommitWatch {
   readonly isStalled: () => boolean
-  /** To be called before somebody begins to wait. */
+  /** Call this before a caller begins to wait. */
   readonly begin: () => void
   /** To be called when an answer comes. */
   readonly progress: () => void
@@ -27,7 +28,7 @@ export const make = ({ isAnyoneWaiting, limit, log, onStall }: CommitWatchSettin
   /** When the last answer came, or the first of those who wait began to. */
   let progressed = 0
   let timer: NodeJS.Timeout | undefined
-  // What is waited for keeps the process alive, not the look at it.
+  // The awaited commit keeps the process alive. The timer does not.
   const wait = (millis: number) => {
     timer = setTimeout(look, millis).unref()
   }

@@ -1,4 +1,4 @@
-/** What the ledger of each account comes to: entries, balance and a hash over them in their order. By it two copies of the books are compared. */
+/** The ledger of each account as entries, balance and a hash over the entries in their order. By it two copies of the books are compared. */
 import { hash } from "node:crypto"
 
 /** The table whose rows a digest reads. */

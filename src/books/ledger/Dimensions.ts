@@ -1,6 +1,6 @@
 /**
- * What calls have in common is kept once, and pointed to by number. The numbers that are known stand in the writer's memory, by the object
- * that says the same.
+ * Properties that calls share are stored once, and referenced by number. The numbers that are known stand in the writer's memory, by the
+ * object that says the same.
  */
 import { all, asked, insert } from "./Ask.ts"
 import type { Asking } from "./Ask.ts"
@@ -9,7 +9,7 @@ import type { Dimensions } from "./Transaction.ts"
 
 export type NumberOf = (dimensions: Dimensions) => number
 
-/** What several writers know together, and how they look for many numbers at once. */
+/** Knowledge that several writers share, and how they look up many numbers at once. */
 export interface Shared {
   readonly numbers: WeakMap<Dimensions, number>
   readonly select: (rows: ReadonlyArray<ReadonlyArray<string>>) => Asking<ReadonlyArray<number>>
@@ -66,7 +66,7 @@ export const dimensionColumns = [
   "billing_source_why"
 ] as const
 
-/** What is absent is an empty text, since rows are told apart by all of their columns. */
+/** An absent value is an empty text, since rows are distinguished by all of their columns. */
 const dimensionsRow = (d: Dimensions): ReadonlyArray<string> => dimensionColumns.map((column) => d[column] ?? "")
 
 const selectNumber = `SELECT number FROM tollgate_usage_dimensions

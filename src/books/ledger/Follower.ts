@@ -1,6 +1,6 @@
 /**
- * What is written of a tenant's records in runs, a little behind them, in pieces that hold nobody up: the part of it that does not depend on
- * what that is. A run is due when all its records are there.
+ * Writes an index over a tenant's records in the background, in short pieces. This part is the same for every index. A run is due when all
+ * its records are there.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -53,7 +53,7 @@ export const make = Effect.fnUntraced(function* ({ name, written, writeRun }: Fo
   /** The last record that was looked at; none before all tenants were. */
   let seen: number | undefined
   const hasCompany = sql.onDialectOrElse({ pg: () => true, orElse: () => false })
-  /** What is looked at again, from when on. */
+  /** The tenants to check again, with the time. */
   let again: Array<{ readonly from: number; readonly last: number; readonly at: number }> = []
 
   const find = Effect.fnUntraced(function* () {

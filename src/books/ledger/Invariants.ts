@@ -1,7 +1,7 @@
 /**
- * What must hold of the books at every moment, as questions to the database. Each check answers what is off, with the figure that is kept
- * and the one that it should be. What follows from row to row, and what the rows sum to, is looked at by `Audit`. Other rooms have
- * checks of their own; `Checks` of the root has all of them.
+ * Invariants of the books, as database queries. Each check answers what is off, with the figure that is kept and the one that it should be.
+ * What follows from row to row, and what the rows sum to, is looked at by `Audit`. Other rooms have checks of their own; `Checks` of the
+ * root has all of them.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -22,7 +22,7 @@ import * as Tallies from "./Tallies.ts"
 export interface Finding {
   /** The name of the check that found it. */
   readonly check: string
-  /** What it is about: an account, an entry, a record, a key of a rollup. */
+  /** The subject: an account, an entry, a record, a key of a rollup. */
   readonly id: string
   readonly expected: string
   readonly found: string
@@ -30,13 +30,13 @@ export interface Finding {
   readonly message: string
 }
 
-/** What a check came to. */
+/** The result of a check. */
 export interface Looked {
   readonly name: string
   readonly findings: ReadonlyArray<Finding>
 }
 
-/** What a check's query answers. */
+/** The rows that a check's query answers. */
 export interface CheckRow {
   readonly id: string
   readonly expected: string
@@ -61,8 +61,8 @@ export type Check = {
 export const findingsMax = 100
 
 /**
- * Looks at the checks one by one. A query sees the database as it is at one moment, and is right on a live one. It reads tables whole, of
- * those that do not grow with calls.
+ * Looks at the checks one by one. A query reads one snapshot, so it is right on a live database. It reads tables whole, of those that do
+ * not grow with calls.
  */
 export const lookAt = (
   checks: ReadonlyArray<Check>,
@@ -106,7 +106,7 @@ const houseAccounts = `(
 
 /** In nano-USD. */
 export interface TrialBalance {
-  /** What is outside: what was purchased and granted less what was taken back, below zero. */
+  /** The outside world: minus what was purchased and granted, plus what was taken back. */
   readonly world: Nano
   readonly revenue: Nano
   readonly customers: Nano

@@ -1,6 +1,6 @@
 /**
- * The books: billing accounts as they stand, their entries, and one operation for each posting. An operation is a transaction of its own:
- * it is durable when it answers, or refused and nothing of it was done. Several postings in one transaction go to the `Writer`.
+ * The books: the current billing accounts, their entries, and one operation for each posting. An operation is a transaction of its own: it
+ * is durable when it answers, or refused and nothing of it was done. Several postings in one transaction go to the `Writer`.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer, Option } from "effect"
@@ -27,7 +27,7 @@ export interface EntryPage extends PageOf {
   readonly records: ReadonlyArray<Entry>
 }
 
-/** What all accounts have set aside and in escrow, and the open calls. */
+/** Reserved and escrowed credit of all accounts, and the open calls. */
 export interface Totals {
   readonly reserved: Nano
   readonly escrowed: Nano
@@ -39,7 +39,7 @@ export interface Totals {
   readonly findings: number
 }
 
-/** What is asked of an operation: its posting. What the entry says of it may be left out. */
+/** The arguments of an operation: its posting. What the entry says of it may be left out. */
 export type AskedOf<Tag extends Posting["_tag"]> = Words<Omit<Extract<Posting, { readonly _tag: Tag }>, "_tag">>
 type Words<A> = A extends { readonly description: string }
   ? Omit<A, "description"> & { readonly description?: string }
@@ -64,8 +64,8 @@ export interface LedgerContract {
   /** Credits an account from outside: a purchase, a grant. Answers its balance. */
   readonly credit: Operation<"Credit">
   /**
-   * Takes purchased credit back as far as it is there and not set aside, giftable credit first. Answers how much that was. With `payment`
-   * the account owes the rest.
+   * Takes purchased credit back as far as it is available and not reserved, giftable credit first. Answers how much that was. With
+   * `payment` the account owes the rest.
    */
   readonly takeBack: Operation<"TakeBack">
   /** Puts giftable credit of an active account into escrow for a transfer. */
@@ -87,7 +87,7 @@ export interface LedgerContract {
    * Those of some sources cost what there are entries that are no charges.
    */
   readonly entries: (id: BillingAccountId, page: PageOf, sources?: EntrySources) => Effect.Effect<EntryPage>
-  /** What API keys may spend, by application, as it stands now; of those that have a limit. */
+  /** The current spending limits of API keys, by application. Applications without a limit are left out. */
   readonly limits: (applications: ReadonlyArray<string>) => Effect.Effect<ReadonlyMap<string, Limit>>
   /** The entries of source `purchase` that have one of these references, of whichever account; in no order. */
   readonly purchases: (references: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<Entry>>
@@ -103,7 +103,7 @@ export class Ledger extends Context.Tag("tollgate/ledger/Ledger")<Ledger, Ledger
 export const entryId = ({ billing_account_id, number }: Pick<Entry, "billing_account_id" | "number">): string =>
   `led_${billing_account_id.slice(billing_account_id.indexOf("_") + 1)}_${String(number).padStart(12, "0")}`
 
-/** What an entry says where nobody says more. */
+/** The default description of an entry. */
 const descriptions: Readonly<Partial<Record<Posting["_tag"], string>>> = {
   Credit: "credit",
   TakeBack: "credit taken back",

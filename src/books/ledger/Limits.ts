@@ -46,7 +46,7 @@ export function* load(applications: Iterable<string>, locked: boolean): Asking<R
   return (yield* query(text, [JSON.stringify([...applications])])).map(limitOf)
 }
 
-/** What an application has spent since `start`, an expression of SQL. Its parameters are `spentParams`. */
+/** Charges of an application since `start`, as an expression of SQL. Its parameters are `spentParams`. */
 export const spentSince = (start: string): string => `(
     COALESCE((SELECT SUM(u.cost) FROM tollgate_usage_by_tenant u
       WHERE u.tenant_id = ? AND u.start >= ${start} AND u.application_id = ?), 0) +
@@ -57,7 +57,7 @@ export const spentParams = (tenant: string, application: string) => [tenant, app
 export const reservedOf = `(SELECT COALESCE(SUM(r.amount), 0) FROM tollgate_ledger_reservations r
     CROSS JOIN tollgate_usage_dimensions d ON d.number = r.dimensions WHERE d.application_id = ?)`
 
-/** What an application has spent and set aside, in all and in the month of `at`. */
+/** Charges and reservations of an application, in total and in the month of `at`. */
 export function* spendingOf(tenant: string, application: string, at: number): Asking<Spending> {
   const params = spentParams(tenant, application)
   const [row] = yield* query(

@@ -78,8 +78,8 @@ interface Head {
 }
 
 /**
- * Merges orders, each of which is handed in block by block. `drain` gives out places until a block is used up; whoever calls it hands
- * in the next block of that order, if there is one, and calls it again.
+ * Merges orders that are passed in block by block. `drain` yields places until a block is used up. The caller then passes in the next block
+ * of that order, if there is one, and calls it again.
  */
 export class Merge<Order> {
   // A heap: each stands before the two at twice its place and one or two beyond.

@@ -73,8 +73,8 @@ const planning = [
 const companyMin = 32
 
 /**
- * Behind a batch of so many the next begins so many milliseconds after it began, or later: under load there are fewer batches, each of more, which
- * is less to do for node and server. Where few call, nobody waits.
+ * Behind a batch of so many the next begins so many milliseconds after it began, or later: under load there are fewer batches, each of
+ * more, which is less to do for node and server. With few callers there is no wait.
  */
 const gatherMin = 8
 const gatherMillis = 3
@@ -194,8 +194,8 @@ const make = Effect.gen(function* () {
   }
 
   /**
-   * Whether a transaction whose commit was not answered may have been committed. Asks until it is answered. That one of its number was
-   * committed does not say that it was: a server that crashed hands out numbers again of which nothing was on the disk.
+   * Whether a transaction whose commit was not answered may have been committed. Asks until it is answered. A committed transaction with
+   * this number is no proof: a server that crashed reuses numbers that were not on disk.
    */
   const mayBeCommitted = async (id: string, why: unknown): Promise<boolean> => {
     log(Effect.logWarning("a commit was not answered, its outcome is asked for", String(why)))
@@ -250,7 +250,7 @@ const make = Effect.gen(function* () {
         await pause(early)
         continue
       }
-      // Many are shared with whoever is idle, so that one batch is made while another commits.
+      // A long line is shared with the idle lanes, so that one batch is made while another commits.
       const share = waiting.length < 2 * companyMin ? waiting.length : Math.ceil(waiting.length / (idle.length + 1))
       const size = Math.min(share, batchMax)
       gatherUntil = size < gatherMin ? 0 : performance.now() + gatherMillis
@@ -344,7 +344,7 @@ class Pipe {
 
   /** Commits, or fails with what has failed. `onLost`: the commit was not answered. */
   async commit(onLost: (id: string, error: unknown) => Promise<void>): Promise<void> {
-    // Without the number nobody could be asked what became of it.
+    // Without the number its outcome could not be looked up.
     if (this.#id === undefined) await this.#send()
     this.#groups.add("COMMIT", [])
     try {

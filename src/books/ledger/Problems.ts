@@ -1,4 +1,4 @@
-/** What the ledger refuses with. Money is in nano-USD. */
+/** Refusals of the ledger. Money is in nano-USD. */
 import { Schema } from "effect"
 import { toDecimal } from "../../kernel/Money.ts"
 import { Problem } from "../../kernel/Problem.ts"
@@ -125,18 +125,18 @@ export type LedgerRefusal = typeof LedgerRefusal.Type
 export const errorOf = (refusal: Refusal): LedgerRefusal =>
   new (refusals[refusal._tag] as new (fields: object, noValidation: boolean) => LedgerRefusal)(refusal, true)
 
-/** What each posting may be refused for. */
+/** The refusals of each posting. */
 export interface RefusalByPosting {
   readonly Open: AccountExists
   readonly SetStatus: AccountMissing
   readonly Credit: AccountMissing | BalanceTooLarge
   readonly TakeBack: AccountMissing
   readonly Escrow: AccountMissing | AccountInactive | InsufficientCredits | InsufficientGiftable
-  readonly EndEscrow: AccountMissing | NotHeld | BalanceTooLarge
+  readonly EndEscrow: AccountMissing | NotHeld | BalanceTooLarge | InsufficientCredits
   readonly SetLimit: AccountMissing
   readonly Reserve: AccountMissing | AccountInactive | InsufficientCredits | LimitReached
   readonly Settle: never
 }
 
-/** What the postings of a transaction may be refused for. */
+/** The refusals of a transaction's postings. */
 export type RefusalsOf<P extends ReadonlyArray<Posting>> = RefusalByPosting[P[number]["_tag"]]

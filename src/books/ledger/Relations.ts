@@ -19,9 +19,9 @@ export const purchaseCredits = "(SELECT * FROM tollgate_ledger_entries WHERE typ
 /** The entries that credited a purchase, or took it back. */
 export const purchaseEntries = "(SELECT * FROM tollgate_ledger_entries WHERE source = 'purchase')"
 
-/** What is owed of each payment: `payment_id`, `billing_account_id` and `amount`. */
+/** The debt of each payment: `payment_id`, `billing_account_id` and `amount`. */
 export const debts = `(SELECT j.key AS payment_id, a.id AS billing_account_id, CAST(j.value AS bigint) AS amount
   FROM tollgate_ledger_accounts a CROSS JOIN json_each(a.debts) j ON true WHERE a.debts IS NOT NULL)`
 
-/** What each billing account has in escrow: `id` and `held`. */
+/** The escrow of each billing account: `id` and `held`. */
 export const escrows = "(SELECT id, held FROM tollgate_ledger_accounts)"

@@ -4,10 +4,10 @@ import { withDimensions } from "./Dimensions.ts"
 import type { DimensionsRow, NumberOf } from "./Dimensions.ts"
 import type { Account, AccountStatus, Debt, Entry, Reservation, UsageRecord } from "./Transaction.ts"
 
-/** What seldom changes of an account. `number` is that of its amounts. */
+/** The columns of an account that seldom change. `number` is that of its amounts. */
 export const accountColumns = ["id", "tenant_id", "number", "status", "held", "funded"] as const
 
-/** What every charge changes of an account, with its newest entry: in narrow rows, so that those of many accounts share a page. */
+/** The columns of an account that every charge changes, with its newest entry. The rows are narrow, so that many accounts share a page. */
 export const amountColumns = ["account", "giftable", "granted", "reserved", "entries", "newest"] as const
 
 export const selectLastAccount = "SELECT MAX(number) AS number FROM tollgate_ledger_accounts"

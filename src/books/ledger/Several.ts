@@ -5,8 +5,8 @@
  * charges do not take it.
  *
  * All locks, and all that is read under them, take one round trip. That needs the numbers of what is touched, which never change: a node
- * remembers them (`Known`). Only limits and debts take a second one. Whether there are any is said by the rows that are locked anyway: each tenant's
- * head and account count those of its keys, and whoever sets one locks both.
+ * remembers them (`Known`). Only limits and debts take a second one. Rows that are locked anyway count them: each tenant's head and account
+ * count the limits of its keys, and setting a limit locks both.
  */
 import { selectEnded } from "../../storage/postgres/Ended.ts"
 import * as Locks from "../../storage/postgres/Locks.ts"
@@ -40,7 +40,7 @@ interface KnownAccount {
   readonly tenant_id: string
 }
 
-/** What a node knows of rows that never change once they are committed; all its connections share it. Only what was committed goes in. */
+/** A node's cache of rows that never change once they are committed; all its connections share it. Only what was committed goes in. */
 export class Known {
   readonly accounts = new Map<string, KnownAccount>()
   readonly tenants = new Map<string, number>()
@@ -55,7 +55,7 @@ export class Known {
     for (const map of [this.accounts, this.tenants, this.dimensions, this.calls]) if (map.size > knownMax) map.clear()
   }
 
-  /** What a batch has written, which is committed. */
+  /** The committed writes of a batch. */
   keep({ released, reserved }: Books.Draft, numbers: WeakMap<Dimensions, number>): void {
     for (const reservation of reserved.values()) {
       const number = numbers.get(reservation.dimensions)!
@@ -68,7 +68,7 @@ export class Known {
 
 const knownMax = 100_000
 
-/** What a batch touches. */
+/** The rows that a batch touches. */
 interface Touched {
   readonly accounts: Set<string>
   readonly tenants: Set<string>
@@ -124,7 +124,7 @@ const touchedBy = (transactions: ReadonlyArray<Transaction>): Touched => {
   return touched
 }
 
-/** The run of a node, of which a call that outlives it has a word before its own (`books/gate/Gate`). */
+/** The run of a node. A call that outlives the node has a prefix before it (`books/gate/Gate`). */
 const nodeRunOf = (run: string): string => run.slice(run.lastIndexOf(" ") + 1)
 
 const mayEnter = ({ _tag }: Posting): boolean =>
@@ -195,7 +195,7 @@ export function* load(
     memory.reservations.set(id, reservation)
     memory.dimensions.set(reservation.dimensions, number)
   }
-  // Read behind the locks of their tenants: whoever settles one late holds them until it is committed.
+  // Read after their tenants are locked: a late settlement holds these locks until it is committed.
   const ended = [...calls.keys()].filter((call) => !memory.reservations.has(call))
   for (const { number, reservation } of yield* Released.load(ended)) {
     memory.reservations.set(reservation.id, reservation)
@@ -237,7 +237,7 @@ export function* load(
   return { bookedAt, seqs: { ...seqs, entries: [...seqs.entries, ...numbersOf(more?.entries)] } }
 }
 
-/** Counts the limits of the tenants of which a key got one, or has none any more. They are written, and the tenants' rows locked. */
+/** Counts the limits of the tenants whose keys got a limit or lost one. They are written, and the tenants' rows locked. */
 export function* countLimits({ limits }: Books.Draft, memory: Memory): Asking<void> {
   const tenants = new Set<string>()
   for (const [application, limit] of limits) {
@@ -381,7 +381,7 @@ const insertHeads = `INSERT INTO tollgate_usage_heads (tenant, records, limits)
   SELECT number, 0, (SELECT count(*) FROM tollgate_ledger_limits l WHERE l.tenant_id = t.id) FROM tollgate_usage_tenants t
   WHERE id = ANY(?::text[]) ORDER BY number ON CONFLICT DO NOTHING`
 
-/** Those that are there and that nobody else is ending. */
+/** Those that exist and that no other transaction is ending. */
 const lockReservations = "SELECT id FROM tollgate_ledger_reservations WHERE id = ANY(?::text[]) ORDER BY id FOR UPDATE"
 
 const lockHeads = `SELECT tenant, records, newest, booked_at, limits FROM tollgate_usage_heads

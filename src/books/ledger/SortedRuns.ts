@@ -19,7 +19,7 @@ import type { Direction } from "./Places.ts"
 import type { Statement } from "./Transaction.ts"
 import type { Value } from "./Varints.ts"
 
-/** What records can be sorted by, each as an expression of the record `r`. */
+/** The sort keys of records, each as an expression of the record `r`. */
 export const values = {
   cost: "r.cost",
   total_tokens: "(r.prompt_tokens + r.completion_tokens)",
@@ -213,7 +213,7 @@ export const due = (records: number, has: Written): ReadonlyArray<Run> => {
     next[level]! += 1
     if (level + 1 < has.length && (next[level + 1]! + 1) * fanOut <= next[level]!) add(level + 1)
   }
-  // What an earlier turn left over comes first.
+  // The rest of an earlier turn comes first.
   for (let level = 1; level < has.length; level++) {
     while ((next[level]! + 1) * fanOut <= next[level - 1]!) add(level)
   }
@@ -223,7 +223,7 @@ export const due = (records: number, has: Written): ReadonlyArray<Run> => {
 
 // ---- writing ------------------------------------------------------------------------------------------------------------
 
-/** A block as it is written. */
+/** A block as stored. */
 export interface Block extends After {
   readonly sort: Sort
   readonly places: Uint8Array

@@ -22,7 +22,7 @@ const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const { submit } = yield* Writer
 
-  /** A run is there when its last piece is committed. A crash before leaves blocks that nobody reads until they are written again. */
+  /** A run is there when its last piece is committed. A crash leaves blocks that are not read until they are written again. */
   const writeRun = Effect.fnUntraced(function* (tenant: string, run: Run) {
     const blocks = yield* SortedRuns.blocksOf(sql, tenant, run)
     const statements = blocks.map((block) => SortedRuns.writeBlock(tenant, run, block))

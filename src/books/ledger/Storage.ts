@@ -2,8 +2,8 @@
 import { isConnectionFault, isFault } from "../../storage/postgres/Faults.ts"
 
 /**
- * By SQLite's names: locked by somebody else, no room on the disk, a disk that fails, a file that may not be written or is not there,
- * no memory. Damage (`SQLITE_CORRUPT`) is not among them: it may lie where one transaction looks and others do not.
+ * By SQLite's names: locked by another process, disk full, disk failure, file not writable or missing, out of memory. Damage
+ * (`SQLITE_CORRUPT`) is not among them: it may lie where one transaction looks and others do not.
  */
 const fault = /^SQLITE_(BUSY|LOCKED|FULL|IOERR|READONLY|CANTOPEN|NOMEM|PERM|PROTOCOL|NOLFS)(_|$)/
 

@@ -15,13 +15,10 @@ import { withDimensions } from "./Dimensions.ts"
  */
 export class TailMax extends Context.Reference<TailMax>()("tollgate/ledger/TailMax", { defaultValue: () => 256 }) {}
 
-/**
- * The same for a tenant whose calls another ever paid. Whoever asks what a team paid reads the tails of all members, so theirs are
- * shorter.
- */
+/** The same for a tenant whose calls another ever paid. A query for a team's total reads the tails of all members, so theirs are shorter. */
 export const pooledMax = 32
 
-/** What the writer knows of a tenant's tail. */
+/** The writer's knowledge of a tenant's tail. */
 export interface Tail {
   /** The number of the last record that the rollups hold. */
   readonly watermark: number

@@ -1,12 +1,13 @@
 /**
- * What runs of a tenant's records come to, for sums by whatever calls are told apart by, and for finding the records of a filter. A run is
- * the same stretch of numbers as in `SortedRuns`, of its lower two levels, and its tally is a row that is written once, when all its records
+ * Pre-aggregated totals of each run of a tenant's records, for sums by any dimension and for finding the records of a filter. A run is the
+ * same stretch of numbers as in `SortedRuns`, of its lower two levels, and its tally is a row that is written once, when all its records
  * are there (`Tallier`), and never changes. What lies behind the last run is read from the records.
  *
  * A tally holds, as bytes:
  * - `sums`: of each hour and each number of dimensions that calls of the hour had, what they sum to;
  * - `totals`: the same of the whole run, without the hours: which dimensions it has at all, and how often;
- * - `kinds`, of the lowest level alone: of each record, in the order of numbers, which of the `totals` it counts in, and whether it succeeded.
+ * - `kinds`, of the lowest level alone: of each record, in the order of numbers, which of the `totals` it counts in, and whether it
+ *   succeeded.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -86,7 +87,7 @@ export const decode = (bytes: Uint8Array, give: Give): void => {
   }
 }
 
-/** Gives out how many calls `totals` have of which dimensions, without what they cost. */
+/** Yields the number of calls per combination of dimensions in `totals`, without their cost. */
 export const decodeCounts = (
   totals: Uint8Array,
   give: (dimensions: number, requests: number, failures: number) => void
@@ -199,7 +200,7 @@ export const each = Effect.fnUntraced(function* (
   }
 })
 
-/** What records that no run holds sum to, in the form of `sums`: a text of bytes for some thousands of them. */
+/** Totals of records that no run covers, in the form of `sums`: a byte string for some thousands of them. */
 export const sumsAmong = (sql: SqlClient, tenant: string, range: Range) =>
   inPieces(range, (piece) =>
     Effect.map(
@@ -252,7 +253,7 @@ export const numbersWhere = Effect.fnUntraced(function* (
 
 // ---- writing ------------------------------------------------------------------------------------------------------------
 
-/** A tally as it is written. */
+/** Totals as stored. */
 export interface Tally extends Run {
   readonly totals: Uint8Array
   readonly kinds: Uint8Array | null
@@ -306,7 +307,7 @@ export const write = (tenant: string, { kinds, level, run, sums, totals }: Tally
 
 // ---- checking -----------------------------------------------------------------------------------------------------------
 
-/** What of a tally is not what the records make. It never changes, so this holds while others write. */
+/** The part of stored totals that differs from the records. It never changes, so this holds while others write. */
 export const faultsOf = Effect.fnUntraced(function* (sql: SqlClient, tenant: string, run: Run) {
   const due = yield* tallyOf(sql, tenant, run)
   const [found] = yield* sql<Tally>`SELECT totals, kinds, sums FROM tollgate_usage_tallies

@@ -2,12 +2,12 @@
 import type { MessagePort, Worker } from "node:worker_threads"
 import { start } from "./ThreadCode.ts"
 
-/** What a thread is started with: it waits until the signal is not 0. By then its task is in its port. */
+/** The start data of a thread: it waits until the signal is not 0. By then its task is in its port. */
 export interface Start {
   readonly signal: Int32Array
 }
 
-/** What a thread is to do. */
+/** The task of a thread. */
 export interface Task {
   readonly file: string
   /** Where transactions come from, and their outcomes go to. */

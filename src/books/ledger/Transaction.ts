@@ -1,6 +1,6 @@
 /**
- * What can be asked of the books: postings that move or set aside credit, and statements of other rooms that must stand or
- * fall with them. A transaction is plain data, so that it can cross a thread, and is committed whole or not at all.
+ * The operations on the books: postings that move or reserve credit, and statements of other rooms that commit or fail with them. A
+ * transaction is plain data, so that it can cross a thread, and is committed whole or not at all.
  */
 import type { Statement as SqlStatement } from "@effect/sql/Statement"
 import type { Nano } from "../../kernel/Money.ts"
@@ -20,7 +20,7 @@ export type CreditSource =
 /** Credit of these sources may be sent on in a transfer; credit of any other was granted and may only be spent. */
 export const giftableSources: ReadonlySet<CreditSource> = new Set(["purchase", "transfer_release", "transfer_return"])
 
-/** What an account could not give back of a payment that was refunded or disputed. */
+/** The part of a refunded or disputed payment that an account could not give back. */
 export interface Debt {
   readonly payment: string
   readonly amount: Nano
@@ -45,19 +45,19 @@ export interface Account {
   readonly funded: boolean
   /** How many ledger entries it has; they are numbered from 1 without a gap. */
   readonly entries: number
-  /** What it owes, the oldest first; absent where that is nothing. It is taken as soon as credit becomes free or arrives. */
+  /** Its debts, the oldest first; absent if it has none. It is taken as soon as credit becomes free or arrives. */
   readonly debts?: ReadonlyArray<Debt> | undefined
 }
 
 export const balanceOf = (account: Account): Nano => account.giftable + account.granted
 
-/** What no open call has set aside. */
+/** Credit that no open call has reserved. */
 export const freeOf = (account: Account): Nano => balanceOf(account) - account.reserved
 
-/** What the account owes for refunds and disputes. */
+/** The account's debts for refunds and disputes. */
 export const owedOf = ({ debts }: Account): Nano => debts?.reduce((sum, { amount }) => sum + amount, 0n) ?? 0n
 
-/** What calls may still take: what is free and not owed. */
+/** Credit that calls may still reserve: free and not owed. */
 export const availableOf = (account: Account): Nano => {
   const free = freeOf(account)
   if (account.debts === undefined) return free
@@ -65,7 +65,7 @@ export const availableOf = (account: Account): Nano => {
   return left > 0n ? left : 0n
 }
 
-/** What is known of a call when it is admitted, and ends up in its usage record. */
+/** Facts of a call at its admission that its usage record will contain. */
 export interface CallFacts {
   readonly account_id: string
   /** The tenant of the credential that called. */
@@ -96,8 +96,8 @@ export interface Source {
 }
 
 /**
- * What many calls have in common: what is known of them, and who pays. The database keeps it once; calls that are alike mostly share
- * one object, by which that is found.
+ * Facts that many calls share, and their payer. The database stores it once. Calls that are alike mostly share one object, which is the key
+ * for looking it up.
  */
 export interface Dimensions extends CallFacts {
   readonly billing_account_id: string
@@ -126,7 +126,7 @@ export const interrupted = "interrupted"
 /** Over which time a limit counts: a calendar month (UTC), or all time. */
 export type LimitPeriod = "month" | "total"
 
-/** What an API key may spend. `spent` + `reserved` is never above `ceiling`. */
+/** The spending limit of an API key. `spent` + `reserved` is never above `ceiling`. */
 export interface Limit {
   readonly application_id: string
   readonly tenant_id: string
@@ -134,9 +134,9 @@ export interface Limit {
   readonly period: LimitPeriod
   /** Charges from this instant on count: the beginning of the month, 0 for all time. */
   readonly start: number
-  /** What the key's calls were charged since then. */
+  /** The charges of the key's calls since then. */
   readonly spent: Nano
-  /** What its open calls have set aside, whenever they were admitted. */
+  /** The reservations of its open calls, whenever they were admitted. */
   readonly reserved: Nano
   /** The amount; or what was spent and set aside already when it was set lower. */
   readonly ceiling: Nano
@@ -242,10 +242,9 @@ export type Posting =
     }
   /**
    * Ends a call: gives the reservation back, charges the cost as far as the payer has it and the key's limit allows, and leaves the usage
-   * record.
-   * A call that is already settled stays as it is. One that was released because its run had ended (`interrupted`) is settled all the
-   * same if it succeeded or has a cost: it pays with what is available, and leaves a second usage record. `payer` is the billing account
-   * that it charges, for the listeners of `Writer.watch`; the books know it by the reservation.
+   * record. A call that is already settled does not change. One that was released because its run had ended (`interrupted`) is settled all
+   * the same if it succeeded or has a cost: it pays with what is available, and leaves a second usage record. `payer` is the billing
+   * account that it charges, for the listeners of `Writer.watch`; the books know it by the reservation.
    */
   | {
       readonly _tag: "Settle"
@@ -255,8 +254,8 @@ export type Posting =
     }
 
 /**
- * A statement of another room. It never writes to the tables of the books, of which the writer remembers what it wrote. `rows`: how
- * many rows its `RETURNING` must give, else the whole transaction is refused.
+ * A statement of another room. It never writes to the tables of the books, since the writer caches its own writes. `rows`: how many rows
+ * its `RETURNING` must give, else the whole transaction is refused.
  */
 export interface Statement {
   readonly text: string
@@ -286,14 +285,14 @@ interface Balances {
   readonly before?: Nano | undefined
 }
 
-/** What each posting answers. Balances are those of its account, after it. */
+/** The result of each posting. Balances are those of its account, after it. */
 export interface ResultByPosting {
   readonly Open: { readonly _tag: "Opened" }
   readonly SetStatus: { readonly _tag: "Changed" }
   readonly Credit: { readonly _tag: "Credited" } & Balances
   readonly TakeBack: { readonly _tag: "TakenBack"; readonly taken: Nano } & Balances
   readonly Escrow: { readonly _tag: "Escrowed"; readonly balance: Nano }
-  /** What counts against the limit; 0 where it was taken away. */
+  /** The amount that counts against the limit; 0 if the limit was removed. */
   readonly SetLimit: { readonly _tag: "LimitSet"; readonly spent: Nano; readonly reserved: Nano }
   /** The balance is the recipient's. */
   readonly EndEscrow: { readonly _tag: "EscrowEnded" } & Balances
@@ -305,7 +304,7 @@ export interface ResultByPosting {
 
 export type Result = ResultByPosting[Posting["_tag"]]
 
-/** What the postings of a transaction answer, in their order. */
+/** The results of a transaction's postings, in order. */
 export type ResultsOf<P extends ReadonlyArray<Posting>> = { readonly [I in keyof P]: ResultByPosting[P[I]["_tag"]] }
 
 /** Why a transaction was refused, as data; nothing of it was done. The writer fails with the error of it (`Problems`). */
@@ -353,7 +352,7 @@ export interface UsageRecord extends Omit<CallOutcome, "provider"> {
   readonly at: number
   /** Their `provider` is the one that served the call. */
   readonly dimensions: Dimensions
-  /** What the balance could not pay of the cost; `cost` is what it did. */
+  /** The part of the cost that the balance could not pay; `cost` is the part that it paid. */
   readonly uncollected: Nano
   readonly reserved: Nano
 }

@@ -1,4 +1,4 @@
-/** What verifications of the books found: their result and time, and how far those that held have read. */
+/** Results of verifications of the books: result, time, and the checkpoint of those that held. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
 import type { Finding } from "./Invariants.ts"
@@ -6,7 +6,7 @@ import type { Mark, Pace, Progress } from "./Mark.ts"
 import type { Statement } from "./Transaction.ts"
 import { Writer } from "./Writer.ts"
 
-/** What is off, and up to which rows everything was looked at. */
+/** The faults, and the rows up to which everything was checked. */
 export interface Verified {
   readonly findings: ReadonlyArray<Finding>
   readonly mark: Mark

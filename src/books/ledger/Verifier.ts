@@ -27,9 +27,9 @@ export interface VerifierContract {
    * this process. It goes on in slices with pauses, as every one here.
    */
   readonly start: (whole: boolean) => Effect.Effect<boolean>
-  /** The one that runs in this process, whoever started it. */
+  /** The verification that runs in this process, however it was started. */
   readonly running: () => Running | undefined
-  /** What the last one of this process found; up to `keptFindings`. */
+  /** The result of this process's last verification, with at most `keptFindings` findings. */
   readonly found: () => ReadonlyArray<Finding>
   /** Verifies what came since the last verification that held; nothing is read where nothing came. Answers how many findings there are. */
   readonly verify: Effect.Effect<number>

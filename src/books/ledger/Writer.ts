@@ -23,22 +23,22 @@ import { TailMax } from "./Tails.ts"
 import * as Thread from "./Thread.ts"
 import type { Outcome, Posting, Result, ResultsOf, Transaction } from "./Transaction.ts"
 
-/** What a transaction comes to: its results, a refusal of the books, or that they cannot be written at the moment. */
+/** The outcome of a transaction: its results, a refusal of the books, or `BooksUnavailable`. */
 export type Submitted = Effect.Effect<ReadonlyArray<Result>, LedgerRefusal | BooksUnavailable>
 
 export interface WriterContract {
   /**
-   * Commits the transaction, durably, or refuses it whole. It answers the results of its postings in their order, and is refused for
-   * what those may be refused for (`RefusalsOf`), or with `Conflict` where a statement did not find its rows. (For one posting,
-   * `Ledger` has an operation of its name.) A caller that is interrupted while it waits may find it committed all the same: whoever
-   * acquires something by it must wait uninterruptibly.
+   * Commits the transaction, durably, or refuses it whole. It answers the results of its postings in their order, and is refused for what
+   * those may be refused for (`RefusalsOf`), or with `Conflict` where a statement did not find its rows. (For one posting, `Ledger` has an
+   * operation of its name.) A caller that is interrupted while it waits may find it committed all the same: code that acquires a resource
+   * this way must wait uninterruptibly.
    *
    * `BooksUnavailable` says that the database cannot be written (it is locked, full or failing). It comes within ten seconds; its
    * `maybe_written` says whether the transaction may have been, or may yet be, committed; before whatever is handed in later.
    *
-   * Inside a `withTransaction` of the same client (`Writer.layer` only) the transaction becomes a part of the caller's: it is
-   * answered as soon as it is done there, is durable when the caller's transaction commits, and is undone with it. So nothing that
-   * others see may follow from the answer before that commit.
+   * Inside a `withTransaction` of the same client (`Writer.layer` only) the transaction becomes a part of the caller's: it is answered when
+   * its statements have run, is durable when the caller's transaction commits, and is rolled back with it. So nothing that others see may
+   * follow from the answer before that commit.
    */
   readonly submit: <const P extends ReadonlyArray<Posting>>(
     transaction: Transaction<P>
@@ -230,7 +230,7 @@ const make = Effect.gen(function* () {
     return step.value
   })
 
-  /** Whether the last batch could not be written for a reason of the database's: then nobody's lock is waited for. */
+  /** Whether the last batch failed because of the database: then no lock is waited for. */
   let down = false
 
   /** A batch as a transaction of its own. Whatever fails, the connection is not left inside a transaction. */
@@ -292,7 +292,7 @@ const make = Effect.gen(function* () {
   const answerAll: Effect.Effect<void> = Effect.flatMap(take, (batch) =>
     batch.length === 0 ? Effect.void : answer(batch).pipe(Effect.zipRight(answered), Effect.zipRight(answerAll))
   )
-  // What was handed in before the end is committed and answered; whatever comes later is refused.
+  // Transactions submitted before the end are committed and answered; later ones are refused.
   yield* Effect.addFinalizer(() =>
     Effect.suspend(() => {
       closed = true
@@ -306,7 +306,7 @@ const make = Effect.gen(function* () {
     Effect.forkScoped
   )
 
-  /** In one step, so that nobody takes a place in the line after the end. */
+  /** In one step, so that no transaction joins the line after the end. */
   const outside = (transaction: Transaction): Submitted =>
     Effect.suspend(() => {
       if (closed || watch.isStalled()) return new BooksUnavailable()
@@ -384,7 +384,7 @@ const realSleep = (millis: number): Effect.Effect<void> =>
 const hasStorageFault = (cause: Cause.Cause<unknown>): boolean =>
   [...Cause.failures(cause), ...Cause.defects(cause)].some((error) => isStorageFault(error))
 
-/** What the database says of a transaction that broke its rules is a defect of whoever made it. */
+/** The database's error about a transaction that broke its rules is a defect of the code that made it. */
 const dying = (cause: Cause.Cause<unknown>): Cause.Cause<never> => {
   if (Cause.isInterruptedOnly(cause)) return cause as Cause.Cause<never>
   const error = Cause.squash(cause)
@@ -393,14 +393,14 @@ const dying = (cause: Cause.Cause<unknown>): Cause.Cause<never> => {
 
 // ---- on a thread --------------------------------------------------------------------------------------------------------
 
-/** What goes over to the thread: transactions that came in one shortly after the other, and the time it was then. */
+/** A message to the thread: transactions that arrived shortly after each other, and the time of sending. */
 export interface Submission {
   readonly now: number
   /** By `Codec.transactionSender`. */
   readonly transactions: Tape
 }
 
-/** What comes back: the outcomes of the next transactions in line, by `Codec.outcomeSender`. */
+/** A message back: the outcomes of the next transactions in line, by `Codec.outcomeSender`. */
 export type Answer = Tape
 
 type Resume = (effect: Submitted) => void
@@ -418,7 +418,7 @@ const restartFirst = 100
 const restartLast = 5_000
 
 const makeThread = Effect.fnUntraced(function* (file: string) {
-  // Who provides the client has migrated the file; the thread opens it only then.
+  // The provider of the client has migrated the file; the thread opens it only then.
   yield* SqlClient
   const commitLimit = Duration.toMillis(yield* CommitLimit)
   const tailMax = yield* TailMax
@@ -565,8 +565,8 @@ const makeThread = Effect.fnUntraced(function* (file: string) {
     Effect.async((resume) => {
       if (thread === undefined || watch.isStalled() || closing) return resume(new BooksUnavailable())
       outboxWaiting.push(resume)
-      // What this turn of the loop and the next one bring goes over in one message: a turn is short where little is going on, and
-      // where much is, a commit for more of them saves a sixth of every call.
+      // The transactions of this turn of the event loop and of the next one go over in one message. A turn is short when there is little
+      // load; under high load, a larger commit saves a sixth of every call.
       if (outbox.push(transaction) === 1) setImmediate(() => setImmediate(flush))
     })
 
@@ -582,7 +582,8 @@ const makeThread = Effect.fnUntraced(function* (file: string) {
       (reason) => (ready ? ended(reason) : resume(Effect.dieMessage(`the writer could not open ${file}: ${reason}`)))
     )
   })
-  // What was handed in before is committed and answered before the thread ends, unless it answers nothing for as long as a commit may take.
+  // Transactions submitted earlier are committed and answered before the thread ends, unless it answers nothing for as long as a commit may
+  // take.
   yield* Effect.addFinalizer(() =>
     Effect.async<void>((resume) => {
       flush()

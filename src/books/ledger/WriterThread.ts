@@ -114,8 +114,8 @@ const end = (): void => {
 let down = false
 
 /**
- * Somebody else's lock is waited for while all is well. Once that was in vain nobody waits, so that each batch is refused at once
- * until one is written.
+ * While the database is healthy, a batch waits for another process's lock. After such a wait was in vain, batches do not wait, so that each
+ * is refused at once until one is written.
  */
 const became = (nowDown: boolean): void => {
   if (nowDown === down) return

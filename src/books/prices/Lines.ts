@@ -20,14 +20,14 @@ export type Quantity = "prompt_tokens" | "completion_tokens" | "units" | "reques
 /** So much for each unit of that figure. */
 export interface PriceLine {
   readonly quantity: Quantity
-  /** What one of it is called: `token`, `second`, `image`. */
+  /** The name of one unit: `token`, `second`, `image`. */
   readonly unit: string
   readonly price: UnitPrice
   /** It counts for calls whose prompt has more tokens. */
   readonly above?: number | undefined
 }
 
-/** What is counted of a call. */
+/** The counted quantity of a call. */
 export interface Figures {
   readonly prompt_tokens: number
   readonly completion_tokens: number
@@ -41,7 +41,7 @@ export interface Billed extends Line {
   readonly line: PriceLine
 }
 
-/** What tokens of a kind are a part of, where they have no line of their own. */
+/** The kind that tokens of this kind count as if they have no line of their own. */
 const wholeOf: { readonly [Name in TokenDetail]: Quantity } = {
   cached_audio_tokens: "cached_tokens",
   cached_tokens: "prompt_tokens",
@@ -105,10 +105,10 @@ const totalOf = (detail: TokenDetail): Quantity => {
   return whole
 }
 
-/** What the lines come to for a call's figures. */
+/** The price of a call's figures by these lines. */
 export const priced = (lines: ReadonlyArray<PriceLine>, figures: Figures): Nano => charge(billed(lines, figures))
 
-/** What a unit of these is called for people; of others, what the line calls it. */
+/** The display name of one of these units; other units are named by their line. */
 export const unitWords: { readonly [Q in Quantity]?: string } = {
   prompt_tokens: "prompt token",
   completion_tokens: "completion token",

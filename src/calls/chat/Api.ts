@@ -14,7 +14,7 @@ import { ChatRequest, CompletionRequest } from "../prompts/Prompt.ts"
 
 const Usd = Schema.optionalWith(Schema.String, { exact: true })
 
-/** What tokens cost that are billed apart; without a field, what they are a part of. The names are those that clients read. */
+/** Prices of tokens that are billed apart; without a field, such tokens cost what their kind costs. The names are those that clients read. */
 const details = {
   input_audio_cache_read: Usd,
   input_cache_read: Usd,
@@ -34,7 +34,7 @@ const Pricing = Schema.Struct({
   completion: Schema.String,
   request: Schema.String,
   ...details,
-  /** What all tokens of a call cost whose prompt has more; without a field, the same as otherwise. */
+  /** Prices of all tokens of a call with a longer prompt; without a field, the price is the same. */
   long_context: Schema.optionalWith(
     Schema.Array(Schema.Struct({ above_prompt_tokens: Schema.Int, prompt: Usd, completion: Usd, ...details })),
     { exact: true }
@@ -46,7 +46,7 @@ const ModelExtra = Schema.Struct({
   field: Schema.String,
   /** The values, or types of tools; all where this is missing. */
   values: Schema.optional(Schema.Array(Schema.String)),
-  /** What tokens cost then, of what they cost otherwise, as a decimal text. */
+  /** The factor on the ordinary price, as a decimal text. */
   price_factor: Schema.String,
   /** Added to such a call, in USD, as a decimal text. */
   request: Schema.String
@@ -69,7 +69,7 @@ export const ModelEntry = Schema.Struct({
   }),
   top_provider: Schema.Struct({ context_length: Schema.Int, max_completion_tokens: Schema.Int }),
   pricing: Pricing,
-  /** The protocols by which it is reached. */
+  /** The protocols of its routes. */
   protocols: Schema.Array(ClientProtocol),
   /** Those of them that its first upstream speaks itself; requests in the others are translated. */
   native_protocols: Schema.Array(ClientProtocol),

@@ -42,7 +42,7 @@ export const ChatHttp = group(
   })
 )
 
-/** The rows of all models; those of which nobody says when they were made are as old as the service. */
+/** The rows of all models. A model without a known date is as old as the service. */
 const listed = ({ auto, models }: Catalogue, reach: ChatContract["reach"], now: number): ReadonlyArray<ModelEntry> => {
   const rows = models.map((model) => rowFor(model, reach(model.id), now))
   const chosen = rows.find(({ id }) => id === auto)
@@ -80,7 +80,7 @@ const rowFor = (model: Model, { native_protocols, protocols }: Reach, now: numbe
   ...(model.extras.length > 0 && { extras: model.extras.map(extraFor) })
 })
 
-/** What clients call the price of tokens that are billed apart. */
+/** Clients' names for the prices of tokens that are billed apart. */
 const detailFields = {
   cached_audio_tokens: "input_audio_cache_read",
   cached_tokens: "input_cache_read",

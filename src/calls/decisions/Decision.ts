@@ -7,7 +7,7 @@ import { isObject } from "../../upstream/wire/Failures.ts"
 import { UnknownModel } from "../../upstream/models/Provider.ts"
 import type { DecisionModel } from "./Settings.ts"
 
-/** What is set aside for every call, whatever it asks. */
+/** The reservation of every call, whatever the question. */
 export const reservation: Nano = (usd * 30n) / 100n
 
 /** The documented shape. The model itself says what a question may hold, so that its newer types pass. */
@@ -20,7 +20,7 @@ export const DecisionRequest = Schema.Struct({
     value: Schema.Struct({
       type: Schema.String,
       instructions: Schema.optional(Schema.Unknown),
-      /** What each label means, by label. Required for `choice`. */
+      /** The meaning of each label, by label. Required for `choice`. */
       criteria: Schema.optional(Schema.Unknown)
     })
   }),
@@ -36,8 +36,8 @@ export const DecisionAnswer = Schema.Struct({
 }).annotations({ identifier: "DecisionAnswer" })
 
 /**
- * What is asked. `Decisions.decide` checks `state`, that `questions` is an object, and `model`. Everything else reaches the model as
- * it is, further members included.
+ * The question. `Decisions.decide` checks `state`, that `questions` is an object, and `model`. Everything else reaches the model unchanged,
+ * further members included.
  */
 export interface DecisionRequest extends Schema.Schema.Type<typeof DecisionRequest> {
   readonly [member: string]: unknown

@@ -6,16 +6,19 @@ import { Context, Effect, Layer } from "effect"
 import { Gate } from "../../books/gate/Gate.ts"
 import type { Admission, Claim, Measured, Receipt } from "../../books/gate/Gate.ts"
 import type { GateRefusal } from "../../books/gate/Problems.ts"
+import { Busy, busyFor, noRoomForAnswer } from "../../kernel/Busy.ts"
 import type { Caller } from "../../kernel/Caller.ts"
 import { usageOf } from "../../kernel/Ids.ts"
 import type { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { affordable, charge } from "../../kernel/Price.ts"
+import { usualAnswer } from "../../kernel/Room.ts"
+import type { Room } from "../../kernel/Room.ts"
 import type { BooksUnavailable } from "../../books/ledger/Problems.ts"
 import { PriceVersions } from "../../books/prices/PriceVersions.ts"
-import { generated } from "../../protocols/conversation/Gist.ts"
 import { tooLong } from "../../upstream/models/Failover.ts"
-import { isObject, parse } from "../../upstream/wire/Failures.ts"
+import { isObject, readJson } from "../../upstream/wire/Failures.ts"
+import { reportsIn } from "../../upstream/wire/Intake.ts"
 import { upstreamLookup } from "../../upstream/models/Upstreams.ts"
 import * as Wire from "../../upstream/wire/Wire.ts"
 import { bodyFor, reservation } from "./Decision.ts"
@@ -37,6 +40,8 @@ export interface DecisionCall {
   readonly endpoint?: string | undefined
   /** Statements that stand or fall with the admission of the call. */
   readonly beside?: Claim["beside"]
+  /** Where it has no room, the call fails as `Busy`: before the model is asked, or charged, for an answer that is too long for it. */
+  readonly room?: Room | undefined
   /** Names the call in the log. */
   readonly request_id?: string | undefined
 }
@@ -62,6 +67,7 @@ export interface UpstreamAnswer {
 
 export type DecisionProblem =
   | InvalidRequest
+  | Busy
   | DecisionsUnavailable
   | GateRefusal
   | BooksUnavailable
@@ -79,6 +85,8 @@ export interface DecisionsContract {
 /** How long the model may take, from the first byte to the last. */
 export const timeoutMillis = 30_000
 const answerBytesMax = 8 * 1024 * 1024
+/** The members of an answer that may be long. */
+const long = { names: new Set(["answers"]), depth: 1 }
 
 export class Decisions extends Context.Tag("tollgate/decisions/Decisions")<Decisions, DecisionsContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Decisions, make))
@@ -96,9 +104,10 @@ const make = Effect.gen(function* () {
   const upstream = upstreamOf(model.upstream)
   const price = yield* versions.of([{ quantity: "prompt_tokens", unit: "token", price: model.input_price }])
 
-  const decide: DecisionsContract["decide"] = ({ beside, caller, endpoint = "decisions", request, request_id }) =>
-    Effect.flatMap(bodyFor(request, model), (body) =>
-      gate.meter(
+  const decide: DecisionsContract["decide"] = ({ beside, caller, endpoint = "decisions", request, request_id, room }) =>
+    Effect.flatMap(bodyFor(request, model), (body) => {
+      if (room?.reserve(usualAnswer) === false) return new Busy({ retry_after: busyFor })
+      return gate.meter(
         {
           caller,
           usage_type: "inference",
@@ -110,19 +119,25 @@ const make = Effect.gen(function* () {
           least: reservation,
           beside
         },
-        (admission) => ask(admission, body, request_id)
+        (admission) => ask(admission, body, request_id, room)
       )
-    )
+    })
 
-  const ask = Effect.fnUntraced(function* (admission: Admission, body: string, request_id: string | undefined) {
+  const ask = Effect.fnUntraced(function* (
+    admission: Admission,
+    body: string,
+    request_id: string | undefined,
+    room: Room | undefined
+  ) {
     const request = { method: "POST", path: model.path, headers: upstream.headers, body } as const
     const answer = yield* upstream
       .wire(admission)
       .exchange(request, {
         limit: answerBytesMax,
-        gist: generated,
         timeout: timeoutMillis,
-        read_on: admission.to_its_end
+        read_on: admission.to_its_end,
+        room,
+        long
       })
       .pipe(
         Effect.catchAll(({ reason }) =>
@@ -132,24 +147,32 @@ const make = Effect.gen(function* () {
           )
         )
       )
-    const { headers, status } = answer
+    const { headers, lost, status } = answer
     if (status === 422 || status === 429 || status === 529) {
       const refusal = refusalOf(answer, status)
       yield* admission.settle(costless(refusal.error_type))
       return yield* refusal
     }
-    const parsed = status >= 200 && status < 300 ? (answer.gist?.object ?? parse(answer.body)) : undefined
-    if (parsed !== undefined && answer.gist !== undefined) {
-      const measured = measuredOf(model, parsed.usage, Buffer.byteLength(body))
-      yield* admission.settle({ ...measured, success: false, error_type: "upstream_error" })
-      yield* failed(upstream.name, tooLong, request_id)
-      return yield* DecisionUpstreamFailed.of(upstream.name, status)
-    }
+    const isAnswer = status >= 200 && status < 300
+    const exact = isAnswer && lost === undefined ? readJson(answer.body)?.value : undefined
+    // The outline of an answer without room is enough to charge it.
+    const parsed = lost === "no_room" && isAnswer ? answer.outline?.value : exact
     if (parsed === undefined) {
-      yield* failed(upstream.name, `status ${status}`, request_id)
+      const { usage } = isAnswer ? reportsIn(answer) : noBody
+      // An answer that is too long is charged in any case, and an answer that is no JSON if it reports its usage.
+      if (isAnswer && (lost !== undefined || isObject(usage))) {
+        const measured = measuredOf(model, usage, Buffer.byteLength(body))
+        yield* admission.settle({ ...measured, success: false, error_type: "upstream_error" })
+      }
+      const reason = !isAnswer ? `status ${status}` : lost === undefined ? "its answer is not a JSON object" : tooLong
+      yield* failed(upstream.name, reason, request_id)
       return yield* DecisionUpstreamFailed.of(upstream.name, status)
     }
     const measured = measuredOf(model, parsed.usage, Buffer.byteLength(body))
+    if (lost !== undefined) {
+      yield* admission.settle({ ...measured, error_type: "busy" })
+      return yield* new Busy({ message: noRoomForAnswer, retry_after: busyFor })
+    }
     return yield* admission.answer(measured, (receipt): Decision => ({
       answers: isObject(parsed.answers) ? parsed.answers : {},
       id: typeof parsed.id === "string" ? parsed.id : usageOf(admission.call),
@@ -175,6 +198,8 @@ const failed = (upstream: string, reason: string, request_id: string | undefined
     ...(request_id !== undefined && { request_id })
   })
 
+const noBody: Readonly<Record<string, unknown>> = {}
+
 const errorTypes = { 422: "upstream_rejected", 429: "upstream_rate_limited", 529: "upstream_overloaded" } as const
 
 const refusalOf = ({ body, headers }: Wire.Whole, status: keyof typeof errorTypes): DecisionRefused =>
@@ -186,7 +211,7 @@ const refusalOf = ({ body, headers }: Wire.Whole, status: keyof typeof errorType
     body
   })
 
-/** What a refusal of the model is settled with. */
+/** The settlement of a refusal by the model. */
 const costless = (error_type: string): Measured => ({
   cost: 0n,
   prompt_tokens: 0,

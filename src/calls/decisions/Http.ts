@@ -21,7 +21,7 @@ import type { DecisionRefused } from "./Problems.ts"
 
 const bodyBytesMax = 1024 * 1024
 
-/** Handlers by the names of their routes, by which keys and usage are told apart. Without a model they refuse before they read a body. */
+/** Handlers by the names of their routes; keys and usage records carry the name. Without a model they refuse before they read a body. */
 const routes = Effect.gen(function* () {
   const decisions = yield* Decisions
   const idempotency = yield* Idempotency
@@ -38,7 +38,9 @@ const routes = Effect.gen(function* () {
     const call = (inbound: Inbound, beside: Beside | undefined) =>
       Effect.flatMap(bytesOf(inbound), (bytes) =>
         Effect.flatMap(read(bytes), (request) =>
-          answer({ caller, request, endpoint, beside, request_id: inbound.request_id })
+          inbound.withRoom((room) =>
+            answer({ caller, request, endpoint, beside, room, request_id: inbound.request_id })
+          )
         )
       )
     return Effect.catchTag(
@@ -93,7 +95,7 @@ const replyOf = ({ id, model, provider, receipt, upstream, usage }: Decision): R
   })
 })
 
-/** The model's refusal as it came. */
+/** The model's refusal, unchanged. */
 const replyOfRefusal = ({ body, content_type, retry_after, status }: DecisionRefused): Reply => ({
   status,
   headers: { "content-type": content_type, ...retryAfter(retry_after), "x-charge-usd": "0" },

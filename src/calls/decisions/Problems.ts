@@ -1,4 +1,4 @@
-/** What a decision is refused with. */
+/** Refusals of decisions. */
 import { Schema } from "effect"
 import { BrokenRule } from "../../kernel/InvalidRequest.ts"
 import { Problem } from "../../kernel/Problem.ts"
@@ -44,7 +44,7 @@ export class DecisionsUnavailable extends Problem<DecisionsUnavailable>()("Decis
   code: "decisions_unavailable"
 }) {}
 
-/** The model's own refusal, as it came. It costs nothing, and the usage record has its `error_type`. */
+/** The model's own refusal, unchanged. It costs nothing, and the usage record has its `error_type`. */
 export class DecisionRefused extends Schema.TaggedError<DecisionRefused>("tollgate/DecisionRefused")(
   "DecisionRefused",
   {

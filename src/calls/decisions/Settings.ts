@@ -9,9 +9,9 @@ const DecisionEntry = Schema.Struct({
   upstream: NonEmpty,
   /** Below the upstream's address. */
   path: Schema.optionalWith(NonEmpty, { default: () => "/v1/systemone" }),
-  /** What the upstream calls the model that is served. */
+  /** The upstream's name of the model. */
   model: NonEmpty,
-  /** What callers may call it; a request without a model takes the first. */
+  /** The names by which callers may request it; a request without a model takes the first. */
   spellings: Schema.optionalWith(Schema.NonEmptyArray(NonEmpty), {
     default: () => ["jev-1.13", "jev-1.13.0", "jev-latest"] as const
   }),

@@ -9,7 +9,8 @@ export const google: Spoken = {
   pathFor: (model, streams) =>
     `/models/${encodeURIComponent(model)}:${streams ? "streamGenerateContent?alt=sse" : "generateContent"}`,
   headers: {},
-  stream: serverSentEvents
+  stream: serverSentEvents,
+  long: { names: new Set(["candidates"]), depth: 1 }
 }
 
 /** Bedrock's Converse. The address is that of the runtime in a region: `https://bedrock-runtime.us-east-1.amazonaws.com`. */
@@ -17,5 +18,6 @@ export const bedrock: Spoken = {
   name: "bedrock",
   pathFor: (model, streams) => `/model/${encodeURIComponent(model)}/${streams ? "converse-stream" : "converse"}`,
   headers: {},
-  stream: { content_type: /^application\/vnd\.amazon\.eventstream\b/i, eventsOf }
+  stream: { content_type: /^application\/vnd\.amazon\.eventstream\b/i, eventsOf },
+  long: { names: new Set(["output"]), depth: 1 }
 }

@@ -71,7 +71,7 @@ const make = Effect.gen(function* () {
     admission: Admission
   ) {
     const key = `self/${admission.call}`
-    // Whoever leaves meanwhile, the letter may be on its way: its fate is waited for, ten seconds at most.
+    // If the caller leaves, the letter may still be sent: the call waits at most ten seconds for its outcome.
     const sending = yield* Effect.forkDaemon(outbox.post(server, { key, to, subject, text: body }))
     if ((yield* Fiber.join(sending)) === "failed") return yield* new LetterRefused()
     return yield* admission.answer(measured, (receipt): SentLetter => ({

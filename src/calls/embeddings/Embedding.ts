@@ -5,7 +5,7 @@
  * - A token is a byte at least, so the bytes of a text bound its tokens; a list of tokens has as many as it has. Each input may count
  *   `max_added_tokens` more, and no input counts more than `max_input_tokens`. That is set aside. An upstream's figure is believed up to
  *   `max_input_tokens` for each input, since upstreams add what is theirs.
- * - Fields that would make a vendor bill otherwise (`calls/prompts/Extras`) are refused; every other field passes as it is.
+ * - Fields that would make a vendor bill otherwise (`calls/prompts/Extras`) are refused; every other field passes unchanged.
  * - Embedding models are not listed by `GET /v1/models`, from which clients choose models to chat with, but by
  *   `GET /v1/embeddings/models`.
  */
@@ -60,7 +60,7 @@ export interface Asked {
   readonly most: number
   /** The most tokens that the model reads of them. */
   readonly context: number
-  /** How many they have where nobody counted. */
+  /** How many tokens they have if they were not counted. */
   readonly estimate: number
 }
 
@@ -161,7 +161,7 @@ const isTokens = (value: unknown): boolean =>
 
 // ---- the answer -----------------------------------------------------------------------------------------------------------------
 
-/** Where nobody says how many numbers an embedding has, as many as those of large models. */
+/** The length of an embedding of unknown length: that of large models. */
 const dimensionsUsual = 4_096
 /** A number as JSON with all its digits, and as base64; what stands about an embedding. */
 const numberBytes = 24
@@ -174,7 +174,7 @@ export const answerBytesOf = ({ inputs, model, request }: Asked): number => {
   return inputs * (numbers * (request.encoding_format === "base64" ? encodedBytes : numberBytes) + frameBytes)
 }
 
-/** What is wrong with an answer, for the log; `undefined` where it holds an embedding for each input. */
+/** The fault of an answer, for the log; `undefined` if it holds an embedding for each input. */
 export const faultIn =
   ({ inputs }: Asked) =>
   ({ data }: Readonly<Record<string, unknown>>): string | undefined =>
@@ -204,9 +204,13 @@ export const encoded = (
   return { ...body, data: data.map((one) => ({ ...one, embedding: base64Of(one.embedding) })) }
 }
 
+/** An embedding as it was asked for. */
+export const filled = ({ request }: Asked, embedding: unknown): unknown =>
+  request.encoding_format === "base64" ? base64Of(embedding) : embedding
+
 const base64Of = (embedding: unknown): unknown => {
   if (!Array.isArray(embedding)) return embedding
   const bytes = Buffer.alloc(4 * embedding.length)
-  for (const [i, number] of embedding.entries()) bytes.writeFloatLE(Number(number), 4 * i)
+  for (const [i, number] of embedding.entries()) bytes.writeFloatLE(Number(number ?? Number.NaN), 4 * i)
   return bytes.toString("base64")
 }

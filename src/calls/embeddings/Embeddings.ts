@@ -4,7 +4,7 @@ import type { Measured } from "../../books/gate/Gate.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { charge } from "../../kernel/Price.ts"
 import { believed } from "../../upstream/models/Reported.ts"
-import { answerBytesOf, askedOf, encoded, faultIn, tokensReported } from "./Embedding.ts"
+import { answerBytesOf, askedOf, encoded, faultIn, filled, tokensReported } from "./Embedding.ts"
 import type { Asked, EmbeddingRequest } from "./Embedding.ts"
 import { EmbeddingModels } from "./Settings.ts"
 import type { EmbeddingModel } from "./Settings.ts"
@@ -14,7 +14,7 @@ import type { SingleAnswer, SingleCall, SingleProblem } from "./Single.ts"
 /** Inputs that are to be embedded. */
 export interface EmbeddingCall extends SingleCall<EmbeddingRequest> {}
 
-/** `{ data: [{ index, embedding }], model, usage }`: as it came, but where base64 was asked for and numbers came. */
+/** `{ data: [{ index, embedding }], model, usage }`: the upstream's bytes, unless it sent numbers where the caller asked for base64. */
 export interface Embedded extends SingleAnswer {}
 
 export type EmbeddingProblem = SingleProblem
@@ -37,6 +37,8 @@ const make = Effect.gen(function* () {
     noun: "embedding model",
     models,
     long: "input",
+    items: { list: "data", long: "embedding" },
+    filled,
     askedOf: (request) => askedOf(models, request),
     pricesOf: ({ price }) => [{ quantity: "prompt_tokens", unit: "token", price }],
     leastOf: (model) => costOf(model, 1),

@@ -1,4 +1,4 @@
-/** What the routes of embeddings and of reranking share: JSON to a request, the answer as bytes, once for a key. */
+/** The shared part of the routes of embeddings and reranking: JSON to a request, the answer as bytes, once for a key. */
 import { Effect, Either } from "effect"
 import { Gate } from "../../books/gate/Gate.ts"
 import type { Shape } from "../../http/contract/Annotations.ts"
@@ -16,7 +16,10 @@ import type { SingleAnswer, SingleCall, SingleProblem } from "./Single.ts"
 /** The longest request body. */
 const bodyBytesMax = 8 * 1024 * 1024
 
-/** A route by the name by which its keys are told from others'. No call costs less than `least`; the request is validated by `answer`. */
+/**
+ * The name of a route, which keeps its keys apart from those of other routes. No call costs less than `least`; the request is validated by
+ * `answer`.
+ */
 export const single = Effect.fnUntraced(function* (
   name: string,
   least: Nano,

@@ -10,13 +10,13 @@ export const Routes = Schema.NonEmptyArray(Schema.Struct({ upstream: NonEmpty, m
 export const routesOf = (id: string, upstreams: typeof Routes.Type) =>
   upstreams.map(({ model = id, upstream }) => ({ upstream, model }))
 
-/** What the file says of a model that answers no chat, beside its price. */
+/** The configuration of a model that does not answer chat, beside its price. */
 export const modelFields = {
   id: NonEmpty,
   name: Schema.optional(NonEmpty),
   description: Schema.optionalWith(Schema.String, { default: () => "" }),
   owned_by: Schema.optionalWith(NonEmpty, { default: () => "system" }),
-  /** What the upstream adds to each input at the most, in tokens. */
+  /** The most tokens that the upstream adds to each input. */
   added_tokens_max: Schema.optionalWith(Schema.NonNegativeInt, { default: () => 0 }).pipe(
     Schema.fromKey("max_added_tokens")
   ),

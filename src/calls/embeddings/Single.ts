@@ -8,23 +8,19 @@ import { Gate } from "../../books/gate/Gate.ts"
 import type { Admission, Claim, Measured, Receipt } from "../../books/gate/Gate.ts"
 import type { GateRefusal } from "../../books/gate/Problems.ts"
 import type { Caller } from "../../kernel/Caller.ts"
-import { Busy, busyFor } from "../../kernel/Busy.ts"
+import { Busy, busyFor, noRoomForAnswer } from "../../kernel/Busy.ts"
 import type { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import type { LongMembers, Place } from "../../kernel/JsonOutline.ts"
 import type { Nano } from "../../kernel/Money.ts"
+import { turn } from "../../kernel/Pieces.ts"
+import type { Room } from "../../kernel/Room.ts"
 import type { PriceLine } from "../../books/prices/Lines.ts"
 import { PriceVersions } from "../../books/prices/PriceVersions.ts"
 import { answerBytesMax, ask, firstOf } from "../../upstream/models/Failover.ts"
+import type { Answered } from "../../upstream/models/Failover.ts"
 import type { UpstreamProblem } from "../../upstream/wire/Failures.ts"
 import type { ProtocolName } from "../../upstream/models/Protocol.ts"
 import { speakerLookup } from "../../upstream/models/Upstreams.ts"
-
-/** Room for an answer, where whoever calls has only so much. */
-export interface Room {
-  /** Takes so many bytes, or says that there is no room. */
-  readonly take: (bytes: number) => boolean
-  /** The answer has come, and has so many. */
-  readonly become: (bytes: number) => void
-}
 
 export interface SingleCall<Request> {
   readonly caller: Caller
@@ -33,7 +29,10 @@ export interface SingleCall<Request> {
   readonly json?: Buffer | undefined
   /** Statements that stand or fall with the admission of the call. */
   readonly beside?: Claim["beside"]
-  /** Where it has no room for what the answer can be expected to have, nobody is asked, and the call fails as `Busy`. */
+  /**
+   * Where it has no room for what the answer can be expected to have, no upstream is asked, and the call fails as `Busy`. An answer that
+   * turns out to be longer, and finds no room, is charged, and the call fails alike.
+   */
   readonly room?: Room | undefined
   /** Names the call in the log. */
   readonly request_id?: string | undefined
@@ -44,7 +43,7 @@ type Json = Readonly<Record<string, unknown>>
 export interface SingleAnswer {
   /** The upstream's answer. */
   readonly answer: Json
-  /** The same, byte for byte as it came, but where it was completed. */
+  /** The same as bytes: the upstream's own, unless the answer was completed. */
   readonly bytes: Buffer
   readonly receipt: Receipt
 }
@@ -67,7 +66,7 @@ interface Valid<Model> {
 export interface Kind<Model extends Routed, Asked extends Valid<Model>> {
   /** The route's name in usage records, and below an upstream's address. */
   readonly protocol: Extract<ProtocolName, "embeddings" | "rerank">
-  /** What an error calls a model of it. */
+  /** The noun for one of its models in an error. */
   readonly noun: string
   readonly models: ReadonlyArray<Model>
   /** The member of a request that may be long. */
@@ -75,14 +74,18 @@ export interface Kind<Model extends Routed, Asked extends Valid<Model>> {
   /** The request with what it can cost, or the rule that it breaks. */
   readonly askedOf: (request: unknown) => Either.Either<Asked, InvalidRequest>
   readonly pricesOf: (model: Model) => ReadonlyArray<PriceLine>
-  /** What no call of the model costs less than. */
+  /** The model's cheapest possible call. */
   readonly leastOf: (model: Model) => Nano
   readonly mostOf: (asked: Asked) => Nano
   /** How many bytes its answer may be expected to have. */
   readonly answerBytesOf: (asked: Asked) => number
-  /** What is wrong with an answer, for the log. */
+  /** The list of an answer, and the member of its items that may be long. */
+  readonly items: { readonly list: string; readonly long: string }
+  /** A long member as the client is to have it. */
+  readonly filled: (asked: Asked, value: unknown) => unknown
+  /** The fault of an answer, for the log. Here and below, a long answer is represented by its outline. */
   readonly faultIn: (asked: Asked) => (answer: Json) => string | undefined
-  /** The answer with what was asked for and left out; `undefined` where it is as it was asked for. */
+  /** The answer with the requested parts that the upstream left out; `undefined` if nothing is missing. */
   readonly completed: (asked: Asked, answer: Json) => Json | undefined
   /** Whether an answer says how much it used. */
   readonly reports: (answer: Json) => boolean
@@ -92,7 +95,8 @@ export interface Kind<Model extends Routed, Asked extends Valid<Model>> {
 export const singles = Effect.fnUntraced(function* <Model extends Routed, Asked extends Valid<Model>>(
   kind: Kind<Model, Asked>
 ) {
-  const { long, models, protocol } = kind
+  const { items, long, models, protocol } = kind
+  const longMembers: LongMembers = { names: new Set([items.long]), depth: 3 }
   const gate = yield* Gate
   const upstreamOf = yield* speakerLookup(
     kind.noun,
@@ -114,16 +118,11 @@ export const singles = Effect.fnUntraced(function* <Model extends Routed, Asked 
       faultIn: kind.faultIn(asked),
       costOf: (answer, isTooLong) =>
         isTooLong || kind.reports(answer) ? kind.measuredOf(asked, name, answer) : undefined,
-      request_id
+      request_id,
+      room,
+      long: longMembers
     })
-    const completed = kind.completed(asked, answer.body)
-    const bytes = completed === undefined ? answer.bytes : Buffer.from(JSON.stringify(completed))
-    room?.become(bytes.length)
-    return yield* admission.answer(kind.measuredOf(asked, name, answer.body), (receipt): SingleAnswer => ({
-      answer: completed ?? answer.body,
-      bytes,
-      receipt
-    }))
+    return yield* delivered(kind, asked, admission, kind.measuredOf(asked, name, answer.body), answer, room)
   })
 
   const call = Effect.fnUntraced(function* (call: SingleCall<unknown>): Effect.fn.Return<SingleAnswer, SingleProblem> {
@@ -131,7 +130,7 @@ export const singles = Effect.fnUntraced(function* <Model extends Routed, Asked 
     if (Either.isLeft(read)) return yield* read.left
     const asked = read.right
     const expected = Math.min(kind.answerBytesOf(asked), answerBytesMax)
-    if (call.room?.take(expected) === false) return yield* new Busy({ retry_after: busyFor })
+    if (call.room?.reserve(expected) === false) return yield* new Busy({ retry_after: busyFor })
     const { model } = asked
     const most = kind.mostOf(asked)
     const claim = {
@@ -153,3 +152,81 @@ export const singles = Effect.fnUntraced(function* <Model extends Routed, Asked 
   const costs = models.map(kind.leastOf)
   return { call, least: costs.reduce((least, cost) => (cost < least ? cost : least), costs[0] ?? 0n) }
 })
+
+/** Settles an answer and makes its bytes: completed if the caller asked for more, or in another form, than the upstream sent. */
+const delivered = Effect.fnUntraced(function* <Model extends Routed, Asked extends Valid<Model>>(
+  kind: Kind<Model, Asked>,
+  asked: Asked,
+  admission: Admission,
+  measured: Measured,
+  answer: Answered,
+  room: Room | undefined
+) {
+  if (answer.lost) {
+    yield* admission.settle({ ...measured, error_type: "busy" })
+    return yield* new Busy({ message: noRoomForAnswer, retry_after: busyFor })
+  }
+  let completed = kind.completed(asked, answer.body)
+  if (completed !== undefined && answer.emptied !== undefined) {
+    const whole = yield* filledIn(kind, asked, answer.body, answer.bytes, answer.emptied)
+    completed = kind.completed(asked, whole) ?? whole
+  }
+  const bytes = completed === undefined ? answer.bytes : Buffer.from(JSON.stringify(completed))
+  room?.become(bytes.length)
+  if (answer.emptied !== undefined)
+    return yield* admission.answer(measured, (receipt): SingleAnswer => new LongAnswer(bytes, receipt))
+  return yield* admission.answer(measured, (receipt): SingleAnswer => ({
+    answer: completed ?? answer.body,
+    bytes,
+    receipt
+  }))
+})
+
+/** Bytes parsed before other work gets a turn. */
+const pieceOfAnswer = 256 * 1024
+
+/** An answer whose outline is `outline`, with all its long members. */
+const filledIn = Effect.fnUntraced(function* <Asked extends Valid<unknown>>(
+  { filled, items }: Pick<Kind<never, never>, "items"> & { readonly filled: (asked: Asked, value: unknown) => unknown },
+  asked: Asked,
+  outline: Json,
+  bytes: Buffer,
+  emptied: ReadonlyArray<Place>
+) {
+  const list: Array<Json> = []
+  let next = 0
+  let since = 0
+  for (const item of outline[items.list] as ReadonlyArray<Json>) {
+    const value = item[items.long]
+    const isEmpty = typeof value === "string" || (typeof value === "object" && value !== null)
+    const place = isEmpty ? emptied[next++] : undefined
+    if (place === undefined) {
+      list.push(item)
+      continue
+    }
+    since += place.to - place.from
+    if (since > pieceOfAnswer) {
+      yield* turn
+      since = 0
+    }
+    // Include the quotes or brackets around it.
+    const read: unknown = JSON.parse(bytes.toString("utf8", place.from - 1, place.to + 1))
+    list.push({ ...item, [items.long]: filled(asked, read) })
+  }
+  return { ...outline, [items.list]: list } as Json
+})
+
+/** A long answer. It is parsed on first access. */
+class LongAnswer implements SingleAnswer {
+  readonly bytes: Buffer
+  readonly receipt: Receipt
+
+  constructor(bytes: Buffer, receipt: Receipt) {
+    this.bytes = bytes
+    this.receipt = receipt
+  }
+
+  get answer(): Json {
+    return JSON.parse(this.bytes.toString()) as Json
+  }
+}

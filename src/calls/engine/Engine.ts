@@ -1,52 +1,59 @@
 /**
  * Answers of models: a relay over upstreams of several protocols, admitted and charged by the gate. Chat, text completions, messages and
- * responses are faces of it: each says its protocol.
+ * responses use it, each with its protocol.
  *
- * A request passes untouched to an upstream that speaks its client's protocol; for any other it is translated, and the answer back. Each
- * attempt is passed or translated by itself, so a call may fail over from one protocol to another. A request with thoughts that another
- * vendor signed is translated in any case.
+ * A request passes unchanged to an upstream that speaks the client's protocol. For any other upstream, the request and the answer are
+ * translated. Each attempt decides this for itself, so a call may fail over from one protocol to another. A request with thoughts that another
+ * vendor signed is always translated.
  *
  * Where the specification is silent:
- * - The next upstream is tried after anything but a refusal of the request itself, unless the client has left. An upstream that has not
- *   begun to stream ten seconds after that is let go; such a call costs nothing, its record says `client_disconnected`. An answer that does
- *   not stream is read on to its end, and costs what it would have cost.
- * - An answer of 200 is believed only if it is one: choices, or an event stream that finishes. Else the next upstream is tried, or the
- *   stream is broken. A whole answer that reports its usage is charged by it all the same (one too long to be handed on, one that cannot be
- *   translated, one without choices), and no other upstream is asked. What an upstream says of its failure is passed on without addresses and keys.
- * - A stream that breaks before its client has anything of it, and of which no usage was reported, is a failure like any other where another
- *   upstream is left: until its first event has come, the client is not answered.
- * - An upstream that speaks several protocols but not the client's is asked in the first of its list that can be translated. One that cannot
- *   carry a request is passed over; a request that none can carry is refused with what hinders the first.
+ * - The next upstream is tried after every failure except a refusal of the request itself, unless the client has left.
+ * - A client that leaves before its stream has begun leaves an upstream that has the whole prompt. That is waited for within its own time
+ *   limit, like an answer that does not stream. The ten seconds of a stream begin with the head of its answer at the earliest. What came by
+ *   then is charged: the prompt, if nothing else.
+ * - An answer of 200 must be an answer: choices, or an event stream. Otherwise the next upstream is tried. But a whole answer that reports its
+ *   usage costs that usage even if the client cannot get it (it is too long, has no choices, is no JSON, or cannot be translated), and no
+ *   other upstream is asked. The words of a failing upstream are passed on without addresses and keys.
+ * - A whole answer where a stream was asked for is handed on as a stream, and costs what the whole answer costs.
+ * - A stream that ends without having finished costs what came of it, and its client gets an error event. A stream that breaks costs the usage
+ *   that it reported (`calls/prompts/EventRelay` tells the two apart). If the client has nothing of such a stream and it costs nothing, the
+ *   next upstream is tried: until the first event comes, the client is not answered.
+ * - A client that leaves a stream pays for the reported tokens of the answer or for the tokens counted so far, whichever are more.
+ * - An upstream that does not speak the client's protocol is asked in the first of its protocols that can be translated. An upstream that
+ *   cannot carry a request is skipped. If none can carry it, the request is refused with the reason of the first.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Either, Exit, Layer } from "effect"
 import type { Stream } from "effect"
-import type { Readable } from "node:stream"
+import { Readable } from "node:stream"
 import { failure, Gate } from "../../books/gate/Gate.ts"
 import type { Admission, Claim, Measured, Metered, Receipt } from "../../books/gate/Gate.ts"
 import type { GateRefusal } from "../../books/gate/Problems.ts"
+import { Busy, busyFor, noRoomForAnswer } from "../../kernel/Busy.ts"
 import type { Caller } from "../../kernel/Caller.ts"
 import { usageOf } from "../../kernel/Ids.ts"
+import type { JsonOutline } from "../../kernel/JsonOutline.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { usualAnswer } from "../../kernel/Room.ts"
+import type { Room } from "../../kernel/Room.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { charge } from "../../kernel/Price.ts"
 import type { BooksUnavailable } from "../../books/ledger/Problems.ts"
 import type { Statement } from "../../books/ledger/Transaction.ts"
 import { messages } from "../dialects/messages/Protocol.ts"
 import { PriceVersions } from "../../books/prices/PriceVersions.ts"
-import { generated } from "../../protocols/conversation/Gist.ts"
-import type { Gist } from "../../protocols/conversation/Gist.ts"
 import type { Usage } from "../../protocols/conversation/Usage.ts"
 import type { StreamOptions } from "../../protocols/conversation/Translation.ts"
 import { responses } from "../dialects/responses/Protocol.ts"
 import { handedOver } from "../../upstream/wire/ByteStream.ts"
 import type { How } from "../../upstream/wire/ByteStream.ts"
-import { failed, parse, refused } from "../../upstream/wire/Failures.ts"
+import { failed, readJson, refused } from "../../upstream/wire/Failures.ts"
 import { firstOf, spent, tooLong } from "../../upstream/models/Failover.ts"
 import type { Spent } from "../../upstream/models/Failover.ts"
 import type { UpstreamProblem } from "../../upstream/wire/Failures.ts"
 import { protocolNames } from "../../upstream/models/Protocol.ts"
 import type { ClientProtocol, ProtocolName } from "../../upstream/models/Protocol.ts"
+import { reportsIn } from "../../upstream/wire/Intake.ts"
 import type { UpstreamFailed } from "../../upstream/wire/Problems.ts"
 import { speakerLookup } from "../../upstream/models/Upstreams.ts"
 import type { Upstream } from "../../upstream/models/Upstreams.ts"
@@ -63,87 +70,90 @@ import {
   answerTokensAsked,
   answerTokensWithin,
   boundOf,
-  filesById,
+  keptById,
   mostOf,
   promptTokensEstimate
 } from "../prompts/Prompt.ts"
 import type { ValidPrompt } from "../prompts/Prompt.ts"
 import type { Protocol, Spoken } from "../prompts/Protocol.ts"
+import * as LongAnswers from "./LongAnswers.ts"
 import * as Translated from "./Translated.ts"
 import { pairOf } from "./Translated.ts"
 import type { Pair } from "./Translated.ts"
-import { beyondIn, bytesAToken, costOf, tokensOf } from "../prompts/Tokens.ts"
+import { beyondIn, costOf, tokensOf } from "../prompts/Tokens.ts"
 import type { Figures, Most, Tokens } from "../prompts/Tokens.ts"
 import { bedrock, google } from "../dialects/Vendors.ts"
 
-/** One answer that is asked for. */
+/** One request for an answer. */
 export interface Call<Prompt> {
   readonly caller: Caller
   readonly prompt: Prompt
-  /** The prompt's JSON, where the caller has it: it is then not written again to bound the prompt's tokens, and to pass the prompt on. */
+  /** The prompt's JSON, if the caller has it. Then it is not written again to bound the prompt's tokens and to pass the prompt on. */
   readonly json?: Buffer | undefined
-  /** Headers of the protocol, for upstreams that speak it. */
+  /** Headers of the client's protocol, for upstreams that speak it. */
   readonly headers?: Readonly<Record<string, string>> | undefined
-  /** Statements that stand or fall with the admission of the call. */
+  /** Statements in the transaction of the call's admission. */
   readonly beside?: Claim["beside"]
+  /** Where it has no room, the call fails as `Busy`: before an upstream is asked, or charged, for an answer that is too long for it. */
+  readonly room?: Room | undefined
   /** Names the call in the log. */
   readonly request_id?: string | undefined
 }
 
 /** A whole answer. */
 export interface Completed<A> {
-  /** The answer as the upstream sent it; it was looked at only to see that it is one, and what it used. */
+  /** The upstream's answer, unchanged unless it was translated. */
   readonly completion: A
-  /** The same, byte for byte. */
+  /** The same as bytes. */
   readonly bytes: Buffer
   readonly receipt: Receipt
 }
 
 /** An answer that is still coming. */
 export interface Streamed<A> {
-  /** The id of the usage record that it leaves when it has ended. */
+  /** The id of the usage record that is written when it ends. */
   readonly usage_id: string
   /**
-   * Server-sent events. The last, `data: [DONE]`, waits until the charge is in the books; where it cannot be in time, the stream is cut
-   * off with an error. One that the upstream breaks off ends with an event `{ "error": … }` before it. It must be read to its end or
-   * destroyed. To destroy it is to leave: the upstream is read on for up to ten seconds, and what came is charged.
+   * Server-sent events. The last event, `data: [DONE]`, waits until the charge is in the books. If that takes too long, the stream is cut off
+   * with an error. A stream that breaks, or ends without having finished, has an event `{ "error": … }` before the last one. The stream must be
+   * read to its end or destroyed. If it is destroyed, the upstream is read on for up to ten seconds, and the tokens that came are charged.
    */
   readonly bytes: Readable
-  /** The same as parsed chunks, made as they are read. Only one of the two can be read. */
+  /** The same as parsed chunks. Only one of the two can be read. */
   readonly events: Stream.Stream<A, UpstreamFailed>
-  /** Waits for the end of the call; of a broken stream too, which costs what the upstream had reported. */
+  /** Waits for the end of the call, also if the stream breaks. */
   readonly receipt: Effect.Effect<Receipt, BooksUnavailable>
 }
 
-export type ChatProblem = InvalidRequest | GateRefusal | UpstreamProblem
+export type ChatProblem = InvalidRequest | Busy | GateRefusal | UpstreamProblem
 
 /**
- * Each face picks its answer's form by itself: `stream` of the prompt is not looked at. A prompt that is not valid is an
- * `InvalidRequest`, one for a model that there is not an `UnknownChatModel`.
+ * The caller picks the form of the answer; `stream` of the prompt is ignored. An invalid prompt fails with `InvalidRequest`, and an unknown
+ * model with `UnknownChatModel`.
  *
- * A caller that is interrupted has left: no further upstream is asked. The upstream that works is read on, a stream for up to ten seconds and
- * any other answer to its end, and what came is charged; else the call is a `client_disconnected` that costs nothing. The interrupting fiber
- * waits for that; `Effect.disconnect` spares it the wait.
+ * An interrupted caller has left: no further upstream is asked. The current upstream is read on, a stream that has begun for up to ten seconds
+ * and any other answer to its end, and the answer is charged. If no answer comes, the call is a `client_disconnected` that costs nothing. The interrupting
+ * fiber waits for that; `Effect.disconnect` spares it the wait.
  */
 export interface EngineContract {
   readonly complete: <Prompt, A>(protocol: Protocol) => (call: Call<Prompt>) => Effect.Effect<Completed<A>, ChatProblem>
-  /** Answers once an upstream has begun to. `eventsOf` makes the values of the bytes. */
+  /** Answers once an upstream has begun to answer. `eventsOf` parses the bytes. */
   readonly stream: <Prompt, A>(
     protocol: Protocol,
     eventsOf: EventsOf<A>
   ) => (call: Call<Prompt>) => Effect.Effect<Streamed<A>, ChatProblem>
-  /** How clients reach a model; nothing of one that there is not. */
+  /** How clients reach a model. An unknown model has no protocols. */
   readonly reach: (model: string) => Reach
-  /** The models with an upstream that keeps responses: the ids in their answers are written (`Kept`). */
+  /** The models with an upstream that keeps responses. The ids in their answers are written (`Kept`). */
   readonly keeps_responses: ReadonlySet<string>
-  /** No call costs less: 0 where a model is free. */
+  /** The least cost of a call: 0 if a model is free. */
   readonly least: Nano
 }
 
-/** The protocols of clients by which a model is reached. */
+/** The client protocols of a model. */
 export interface Reach {
   readonly protocols: ReadonlyArray<ClientProtocol>
-  /** Those of them in which a request passes untouched to the first upstream that is tried. */
+  /** Those that the first upstream speaks: requests pass to it unchanged. */
   readonly native_protocols: ReadonlyArray<ClientProtocol>
 }
 
@@ -158,10 +168,10 @@ export class Engine extends Context.Tag("tollgate/chat/Engine")<Engine, EngineCo
   static readonly layer = Layer.suspend(() => Layer.effect(Engine, make))
 }
 
-/** How an answer comes. */
+/** The form of an answer: whole, or a stream. */
 interface Form<A> {
   readonly streams: boolean
-  readonly ask: (attempt: Attempt) => Effect.Effect<Metered<A>, UpstreamProblem | BooksUnavailable | Spent>
+  readonly ask: (attempt: Attempt) => Effect.Effect<Metered<A>, UpstreamProblem | BooksUnavailable | Busy | Spent>
 }
 
 /** A route of a model, in the protocol of a client. */
@@ -172,20 +182,20 @@ interface Way {
   readonly headers: Readonly<Record<string, string>>
   /** The protocol in which the upstream is asked. */
   readonly speaks: Spoken
-  /** How that is translated; `undefined` where the request passes untouched. */
+  /** The translation; `undefined` if the request passes unchanged. */
   readonly pair: Pair | undefined
 }
 
 /** The protocols in which upstreams are asked. */
 const protocols: { readonly [Name in ProtocolName]?: Spoken } = { chat, text, messages, responses, google, bedrock }
 
-/** Those that clients speak. */
+/** The protocols that clients speak. */
 const clients: ReadonlyArray<Protocol> = [chat, text, messages, responses]
 
-/** Those in which an upstream of a model can be asked. */
+/** The upstream protocols that the engine speaks. */
 const needed = protocolNames.filter((name) => protocols[name] !== undefined)
 
-/** How a route is gone by for clients of a protocol; `undefined` where its upstream speaks nothing that it is translated into. */
+/** The way over a route for clients of a protocol; `undefined` if there is no translation to a protocol of its upstream. */
 const wayOf = (protocol: Protocol, route: ModelRoute, upstream: Upstream, streams: boolean): Way | undefined => {
   const own = upstream.speaks.includes(protocol.name)
   const name = own ? protocol.name : upstream.speaks.find((one) => pairOf(protocol.name, one) !== undefined)
@@ -201,10 +211,10 @@ const wayOf = (protocol: Protocol, route: ModelRoute, upstream: Upstream, stream
   }
 }
 
-/** Whether the vendor is told what the client wants to have cached. */
+/** Whether the vendor is told which parts the client wants to have cached. */
 const marksCaches = ({ pair, route }: Way): boolean => pair === undefined || pair.vendor.marksCaches(route.model)
 
-/** The same way for a request that must not pass untouched. */
+/** The same way for a request that must be translated. */
 const translated = ({ name }: Protocol, way: Way): Way =>
   way.pair === undefined ? { ...way, pair: pairOf(name, name) } : way
 
@@ -224,118 +234,157 @@ const make = Effect.gen(function* () {
       .filter(({ routes }) => routes.some(({ upstream }) => upstreamOf(upstream).keeps_responses))
       .map(({ id }) => id)
   )
-
-  /** A model at the prices of a call, and their version. */
-  interface Offer {
-    readonly model: Model
-    readonly price: string
-  }
-  const offer = (model: Model): Effect.Effect<Offer, BooksUnavailable> =>
-    Effect.map(versions.of(linesOf(model)), (price) => ({ model, price }))
   const plain = new Map(
     yield* Effect.forEach(catalogue.models, (model) =>
-      Effect.map(offer(model), (offered) => [model.id, offered] as const)
+      Effect.map(offer(versions, model), (offered) => [model.id, offered] as const)
     )
   )
+  const setup: Setup = { gate, catalogue, upstreamOf, versions, kept, clock, keeps_responses, plain }
 
-  /** The ways to each model for clients of this protocol, in the order in which they are tried. */
-  const waysFor = (protocol: Protocol, streams: boolean): ReadonlyMap<string, ReadonlyArray<Way>> =>
-    new Map(
-      catalogue.models.map(({ id, routes }) => {
-        const ways = routes.map((route) => wayOf(protocol, route, upstreamOf(route.upstream), streams))
-        return [id, ways.filter((way) => way !== undefined)]
-      })
-    )
+  // Every answer has at least one token.
+  const costs = catalogue.models.map((model) => charge([{ units: 1, price: leastOf(model) }]))
 
-  const metered = <Prompt, A>(protocol: Protocol, form: Form<A>) => {
-    const waysOf = waysFor(protocol, form.streams)
-    return Effect.fnUntraced(function* (call: Call<Prompt>) {
-      // An `Either` is not yielded where it is right: it would cost a step of the fiber.
-      const read = protocol.read(call.prompt, call.json)
-      if (Either.isLeft(read)) return yield* read.left
-      const prompt = read.right
-      const found = findModel(catalogue, prompt.model)
-      if (found === undefined) return yield* new UnknownChatModel(prompt.model)
-      if (prompt.names_files && found.vendor_files !== true) return yield* filesById
-      const extras = extrasOf(found, protocol.billed, prompt.body, call.headers)
-      if (Either.isLeft(extras)) return yield* extras.left
-      const usual = waysOf.get(found.id)!
-      const possible = Translated.isForeign(protocol.name, prompt)
-        ? usual.map((way) => translated(protocol, way))
-        : usual
-      const unpriced = unpricedHour(found, prompt)
-      const priced = unpriced === undefined ? possible : possible.filter((way) => !marksCaches(way))
-      if (unpriced !== undefined && priced.length === 0) return yield* unpriced
-      const ways = carrying(protocol, priced, found, prompt, form.streams)
-      if (Either.isLeft(ways)) return yield* ways.left
-      const keeps = protocol.handedOutIn !== undefined && keeps_responses.has(found.id)
-      const { model, price } =
-        extras.right.length === 0 ? plain.get(found.id)! : yield* offer(withExtras(found, extras.right))
+  const complete = <Prompt, A>(protocol: Protocol) =>
+    metered<Prompt, Completed<A>>(setup, protocol, whole as Form<Completed<unknown>> as Form<Completed<A>>)
+  /** A caller that is interrupted before it has the stream leaves the stream. */
+  const stream = <Prompt, A>(protocol: Protocol, eventsOf: EventsOf<A>) => {
+    const call = metered<Prompt, Streamed<A>>(setup, protocol, streaming(eventsOf))
+    return (asked: Call<Prompt>) => handedOver(call(asked), ({ bytes }) => bytes)
+  }
+  return {
+    complete,
+    stream,
+    reach: reachIn(setup),
+    keeps_responses,
+    least: costs.reduce((least, cost) => (cost < least ? cost : least), costs[0] ?? 0n)
+  } satisfies EngineContract
+})
 
-      const { enough, least, most } = boundOf(model, prompt)
-      const claim = {
-        caller: call.caller,
-        usage_type: "inference",
-        endpoint: protocol.endpoint,
-        model: model.id,
-        provider: ways.right[0]!.route.upstream,
-        price,
-        beside: call.beside,
-        least,
-        enough,
-        most
-      } as const
-      return yield* gate.meter(claim, (admission) =>
-        relay(protocol, form, admission, model, prompt, ways.right, keeps, call)
-      )
+/** A model with the prices of a call, and the version of these prices. */
+interface Offer {
+  readonly model: Model
+  readonly price: string
+}
+
+/** The models and services of an engine. */
+interface Setup {
+  readonly gate: Gate["Type"]
+  readonly catalogue: Models["Type"]
+  readonly upstreamOf: (name: string) => Upstream
+  readonly versions: PriceVersions["Type"]
+  readonly kept: Kept.Kept
+  readonly clock: Clock.Clock
+  readonly keeps_responses: ReadonlySet<string>
+  /** The offer of each model without extras. */
+  readonly plain: ReadonlyMap<string, Offer>
+}
+
+const offer = (versions: PriceVersions["Type"], model: Model): Effect.Effect<Offer, BooksUnavailable> =>
+  Effect.map(versions.of(linesOf(model)), (price) => ({ model, price }))
+
+/** The ways to each model for clients of this protocol, in the order of the attempts. */
+const waysFor = (
+  { catalogue, upstreamOf }: Setup,
+  protocol: Protocol,
+  streams: boolean
+): ReadonlyMap<string, ReadonlyArray<Way>> =>
+  new Map(
+    catalogue.models.map(({ id, routes }) => {
+      const ways = routes.map((route) => wayOf(protocol, route, upstreamOf(route.upstream), streams))
+      return [id, ways.filter((way) => way !== undefined)]
     })
-  }
+  )
 
-  const relay = <A>(
-    protocol: Protocol,
-    form: Form<A>,
-    admission: Admission,
-    model: Model,
-    prompt: ValidPrompt,
-    ways: ReadonlyArray<Way>,
-    keeps: boolean,
-    { caller, headers, request_id }: Pick<Call<unknown>, "caller" | "headers" | "request_id">
-  ): Effect.Effect<Metered<A>, UpstreamProblem | BooksUnavailable | InvalidRequest> => {
-    const limit = answerTokensWithin(model, prompt, admission.reserved)
-    return firstOf(
-      ways,
-      (way, is_last): Effect.Effect<Metered<A>, UpstreamProblem | BooksUnavailable | InvalidRequest | Spent> => {
-        const takes = way.route.limit_field !== "none"
-        const body = bodyFor(protocol, way, prompt, form.streams, takes ? limit : undefined)
-        if (Either.isLeft(body)) return body.left
-        return form.ask({
-          protocol,
-          speaks: way.speaks,
-          pair: way.pair,
-          upstream: way.upstream,
-          request: {
-            method: "POST",
-            path: way.path,
-            headers: headers === undefined || way.speaks !== protocol ? way.headers : { ...way.headers, ...headers },
-            body: body.right
-          },
-          admission,
-          model,
-          prompt,
-          most: mostOf(model, prompt, takes ? limit : model.output_tokens_max),
-          is_last,
-          handedOut:
-            keeps && way.pair === undefined
-              ? (ids) => kept.handedOut(caller, ids, clock.unsafeCurrentTimeMillis())
-              : undefined,
-          request_id
-        })
-      }
+const metered = <Prompt, A>(setup: Setup, protocol: Protocol, form: Form<A>) => {
+  const { catalogue, gate, keeps_responses, plain, versions } = setup
+  const waysOf = waysFor(setup, protocol, form.streams)
+  return Effect.fnUntraced(function* (call: Call<Prompt>) {
+    // A right `Either` is not yielded: that would cost a step of the fiber.
+    const read = protocol.read(call.prompt, call.json)
+    if (Either.isLeft(read)) return yield* read.left
+    const prompt = read.right
+    const found = findModel(catalogue, prompt.model)
+    if (found === undefined) return yield* new UnknownChatModel(prompt.model)
+    if (prompt.names_kept !== undefined && found.vendor_files !== true) return yield* keptById(prompt.names_kept)
+    const extras = extrasOf(found, protocol.billed, prompt.body, call.headers)
+    if (Either.isLeft(extras)) return yield* extras.left
+    const usual = waysOf.get(found.id)!
+    const possible = Translated.isForeign(protocol.name, prompt) ? usual.map((way) => translated(protocol, way)) : usual
+    const unpriced = unpricedHour(found, prompt)
+    const priced = unpriced === undefined ? possible : possible.filter((way) => !marksCaches(way))
+    if (unpriced !== undefined && priced.length === 0) return yield* unpriced
+    const ways = carrying(protocol, priced, found, prompt, form.streams)
+    if (Either.isLeft(ways)) return yield* ways.left
+    const keeps = protocol.handedOutIn !== undefined && keeps_responses.has(found.id)
+    const { model, price } =
+      extras.right.length === 0 ? plain.get(found.id)! : yield* offer(versions, withExtras(found, extras.right))
+
+    if (call.room?.reserve(usualAnswer) === false) return yield* new Busy({ retry_after: busyFor })
+    const { enough, least, most } = boundOf(model, prompt)
+    const claim = {
+      caller: call.caller,
+      usage_type: "inference",
+      endpoint: protocol.endpoint,
+      model: model.id,
+      provider: ways.right[0]!.route.upstream,
+      price,
+      beside: call.beside,
+      least,
+      enough,
+      most
+    } as const
+    return yield* gate.meter(claim, (admission) =>
+      relay(setup, protocol, form, admission, model, prompt, ways.right, keeps, call)
     )
-  }
+  })
+}
 
-  const reached = clients.map((protocol) => ({ name: protocol.name, waysOf: waysFor(protocol, false) }))
-  const reach = (model: string): Reach => {
+const relay = <A>(
+  { clock, kept }: Setup,
+  protocol: Protocol,
+  form: Form<A>,
+  admission: Admission,
+  model: Model,
+  prompt: ValidPrompt,
+  ways: ReadonlyArray<Way>,
+  keeps: boolean,
+  { caller, headers, request_id, room }: Pick<Call<unknown>, "caller" | "headers" | "request_id" | "room">
+): Effect.Effect<Metered<A>, AttemptProblem> => {
+  const limit = answerTokensWithin(model, prompt, admission.reserved)
+  return firstOf(ways, (way, is_last): Effect.Effect<Metered<A>, AttemptProblem | Spent> => {
+    const takes = way.route.limit_field !== "none"
+    const body = bodyFor(protocol, way, prompt, form.streams, takes ? limit : undefined)
+    if (Either.isLeft(body)) return body.left
+    return form.ask({
+      protocol,
+      speaks: way.speaks,
+      pair: way.pair,
+      upstream: way.upstream,
+      request: {
+        method: "POST",
+        path: way.path,
+        headers: headers === undefined || way.speaks !== protocol ? way.headers : { ...way.headers, ...headers },
+        body: body.right
+      },
+      admission,
+      model,
+      prompt,
+      most: mostOf(model, prompt, takes ? limit : model.output_tokens_max),
+      is_last,
+      handedOut:
+        keeps && way.pair === undefined
+          ? (ids) => kept.handedOut(caller, ids, clock.unsafeCurrentTimeMillis())
+          : undefined,
+      room,
+      request_id
+    })
+  })
+}
+
+/** Tells how clients reach a model. */
+const reachIn = (setup: Setup): EngineContract["reach"] => {
+  const reached = clients.map((protocol) => ({ name: protocol.name, waysOf: waysFor(setup, protocol, false) }))
+  return (model) => {
     const first = reached.flatMap(({ name, waysOf }) =>
       (waysOf.get(model) ?? []).slice(0, 1).map((way) => ({ name, way }))
     )
@@ -344,27 +393,9 @@ const make = Effect.gen(function* () {
       native_protocols: first.filter(({ way }) => way.pair === undefined).map(({ name }) => name)
     }
   }
+}
 
-  // Every answer has a token at least.
-  const costs = catalogue.models.map((model) => charge([{ units: 1, price: leastOf(model) }]))
-
-  const complete = <Prompt, A>(protocol: Protocol) =>
-    metered<Prompt, Completed<A>>(protocol, whole as Form<Completed<unknown>> as Form<Completed<A>>)
-  /** Who is interrupted before they have the stream has left it. */
-  const stream = <Prompt, A>(protocol: Protocol, eventsOf: EventsOf<A>) => {
-    const call = metered<Prompt, Streamed<A>>(protocol, streaming(eventsOf))
-    return (asked: Call<Prompt>) => handedOver(call(asked), ({ bytes }) => bytes)
-  }
-  return {
-    complete,
-    stream,
-    reach,
-    keeps_responses,
-    least: costs.reduce((least, cost) => (cost < least ? cost : least), costs[0] ?? 0n)
-  } satisfies EngineContract
-})
-
-/** The body that an upstream is sent, or why it cannot be. */
+/** The body for an upstream, or the reason why it cannot be asked. */
 const bodyFor = (
   { bodyFor, refusal }: Protocol,
   way: Way,
@@ -377,7 +408,7 @@ const bodyFor = (
   return refused === undefined ? Either.right(bodyFor(prompt, way, streams, limit)) : Either.left(refused)
 }
 
-/** Why a request cannot go this way, as far as that is known before its limit is. Most can go any. */
+/** Why this upstream cannot carry the request. The limit of the answer is not known yet; most requests have no hindrance. */
 const hindrance = (
   { refusal }: Protocol,
   way: Way,
@@ -392,7 +423,7 @@ const hindrance = (
   return Either.isLeft(body) ? body.left : undefined
 }
 
-/** The ways to try, beginning with the first that can carry the request; where there is none, why not. */
+/** The ways to try, from the first that can carry the request. If there is none, the reason. */
 const carrying = (
   protocol: Protocol,
   ways: ReadonlyArray<Way>,
@@ -417,9 +448,9 @@ const unreachable = ({ endpoint }: Protocol, model: string): InvalidRequest =>
 
 /** A call on its way to one upstream. */
 interface Attempt {
-  /** The client's. */
+  /** The client's protocol. */
   readonly protocol: Protocol
-  /** The upstream's. */
+  /** The upstream's protocol. */
   readonly speaks: Spoken
   readonly pair: Pair | undefined
   readonly upstream: Upstream
@@ -427,64 +458,125 @@ interface Attempt {
   readonly admission: Admission
   readonly model: Model
   readonly prompt: ValidPrompt
-  /** The most tokens that the request, as it is sent, can cause. */
+  /** The most tokens that the request to the upstream can cause. */
   readonly most: Most
-  /** No other upstream is left. */
+  /** Whether no other upstream is left. */
   readonly is_last: boolean
-  /** What is written with the settlement of an answer with these ids; `undefined` where the model keeps nothing. */
+  /** The statements beside the settlement of an answer with these ids; `undefined` if the model keeps nothing. */
   readonly handedOut: ((ids: ReadonlyArray<string>) => ReadonlyArray<Statement>) | undefined
+  readonly room: Room | undefined
   readonly request_id: string | undefined
 }
 
+type AttemptProblem = UpstreamProblem | BooksUnavailable | Busy | InvalidRequest
+
 const complete: Form<Completed<unknown>>["ask"] = Effect.fnUntraced(function* (attempt) {
-  const { admission, request, request_id, upstream } = attempt
+  const { admission, request, request_id, room, speaks, upstream } = attempt
   const answer = yield* Effect.catchAll(
     upstream
       .wire(admission)
-      .exchange(request, { limit: answerBytesMax, gist: generated, read_on: admission.to_its_end }),
+      .exchange(request, { limit: answerBytesMax, room, long: speaks.long, read_on: admission.to_its_end }),
     ({ reason }) => failed(upstream.name, reason, request_id)
   )
   if (answer.status < 200 || answer.status > 299) return yield* refused(upstream.name, answer, request_id)
-  if (answer.gist !== undefined) return yield* unusable(attempt, answer.gist.object, tooLong, answer.gist)
-  const parsed = parse(answer.body.toString("utf8"))
-  if (parsed === undefined) return yield* failed(upstream.name, "its answer is not a JSON object", request_id)
-  const { pair } = attempt
-  const read =
-    pair === undefined
-      ? readAsItIs(attempt.protocol, parsed)
-      : Translated.answerOf(pair, parsed, yield* answerOptions(attempt))
-  if (Either.isLeft(read)) return yield* unusable(attempt, parsed, read.left)
-
-  const { shown, tokens_counted, usage } = read.right
-  const isBeyond = beyondIn(usage, attempt.most)
-  if (isBeyond !== undefined) yield* beyond(attempt, usage, isBeyond)
-  const tokens = tokensOf(usage, () => countedOf(attempt, tokens_counted()), attempt.most)
-  const ended = measured(attempt, tokens)
+  if (answer.outline !== undefined) return yield* completeLong(attempt, answer, answer.outline)
+  const options = attempt.pair === undefined ? undefined : yield* answerOptions(attempt)
+  const whole = wholeOf(attempt, answer, options, "its answer is not a JSON object")
+  if (Either.isLeft(whole)) return yield* whole.left
+  const { bytes, ended, parsed, read } = whole.right
+  const isBeyond = beyondIn(read.usage, attempt.most)
+  if (isBeyond !== undefined) yield* beyond(attempt, read.usage, isBeyond)
   // Write the ids first: the client may continue from the answer as soon as it arrives.
   if (attempt.handedOut !== undefined)
     yield* settledWith(attempt, ended, attempt.protocol.handedOutIn?.(parsed) ?? noIds)
-  return yield* admission.answer(ended, (receipt) => ({
-    completion: shown,
-    bytes: shown === parsed ? answer.body : Buffer.from(JSON.stringify(shown)),
-    receipt
-  }))
+  return yield* admission.answer(ended, (receipt) => ({ completion: read.shown, bytes, receipt }))
 })
+
+/** Completes a call with a long answer. It is read by its outline, or on a thread of its own where the outline does not say enough. */
+const completeLong = Effect.fnUntraced(function* (attempt: Attempt, answer: Wire.Whole, outline: JsonOutline) {
+  const { admission, room } = attempt
+  const { body, lost } = answer
+  if (lost === "too_long") return yield* tooLongOf(attempt, answer, outline)
+  const read = yield* LongAnswers.read({
+    protocol: attempt.protocol,
+    pair: attempt.pair,
+    body: lost === undefined ? body : undefined,
+    outline,
+    options: () => answerOptions(attempt),
+    needsIds: attempt.handedOut !== undefined
+  })
+  if (Either.isLeft(read)) return yield* unusable(attempt, reportsIn(answer), read.left)
+  const { bytes, ids, tokens_counted, usage } = read.right
+  const isBeyond = beyondIn(usage, attempt.most)
+  if (isBeyond !== undefined) yield* beyond(attempt, usage, isBeyond)
+  const tokens = tokensOf(usage, () => countedOf(attempt, tokens_counted), attempt.most)
+  const ended = measured(attempt, tokens, bytes === undefined ? "busy" : null)
+  if (bytes === undefined) {
+    yield* admission.settle(ended)
+    return yield* new Busy({ message: noRoomForAnswer, retry_after: busyFor })
+  }
+  room?.become(bytes.length)
+  // Write the ids first: the client may continue from the answer as soon as it arrives.
+  if (attempt.handedOut !== undefined) yield* settledWith(attempt, ended, ids)
+  return yield* admission.answer(ended, (receipt) => new LongAnswers.LongCompletion(bytes, receipt))
+})
+
+/** Ends a call with an answer that is too long to be kept. */
+const tooLongOf = (attempt: Attempt, answer: Wire.Whole, outline: JsonOutline) =>
+  unusable(attempt, reportsIn(answer), tooLong, LongAnswers.countedIn(outline))
 
 type Body = Readonly<Record<string, unknown>>
 
+/** The longest whole answer that is handed on as a stream: it is parsed on the main thread. */
+const unstreamedBytesMax = 4 * 1024 * 1024
+
+/** A whole answer for the client, and its charge. */
+interface WholeAnswer {
+  /** The upstream's answer. */
+  readonly parsed: Body
+  readonly read: Translated.ReadAnswer
+  readonly bytes: Buffer
+  readonly ended: Measured
+}
+
+/** Reads a whole answer of status 200; the left side ends the call otherwise. `reason` describes an answer that is no JSON object. */
+const wholeOf = (
+  attempt: Attempt,
+  answer: Wire.Whole,
+  options: StreamOptions | undefined,
+  reason: string
+): Either.Either<WholeAnswer, ReturnType<typeof unusable>> => {
+  const json = readJson(answer.body)
+  if (json === undefined) return Either.left(unusable(attempt, reportsIn(answer), reason))
+  const parsed = json.value
+  const read =
+    attempt.pair === undefined || options === undefined
+      ? readAsItIs(attempt.protocol, parsed)
+      : Translated.answerOf(attempt.pair, parsed, options)
+  if (Either.isLeft(read)) return Either.left(unusable(attempt, parsed, read.left))
+  const { shown, tokens_counted, usage } = read.right
+  const tokens = tokensOf(usage, () => countedOf(attempt, tokens_counted()), attempt.most)
+  return Either.right({
+    parsed,
+    read: read.right,
+    bytes: shown === parsed ? json.bytes : Buffer.from(JSON.stringify(shown)),
+    ended: measured(attempt, tokens)
+  })
+}
+
 /**
- * Ends a call whose whole answer is of no use to the client: it costs what it reports. Where it reports nothing, what was generated is counted
- * of an answer that is too long; any other has failed, and the next upstream may be asked.
+ * Ends a call whose whole answer the client cannot get. It costs the usage that the answer reports. Without a usage, an answer that is too
+ * long costs what was counted of it; any other answer is a failure, and the next upstream may be asked.
  */
 const unusable = (
   attempt: Attempt,
   answer: Body,
   reason: string,
-  long?: Gist
+  tokens_counted?: number
 ): Effect.Effect<never, UpstreamFailed | Spent | BooksUnavailable> => {
   const { admission, most, pair, protocol, request_id, upstream } = attempt
   const usage = pair === undefined ? protocol.usageIn(answer) : Translated.usageIn(pair, answer)
-  const counted = () => (long === undefined ? nothing() : countedOf(attempt, Math.round(long.generated / bytesAToken)))
+  const counted = () => (tokens_counted === undefined ? nothing() : countedOf(attempt, tokens_counted))
   const tokens = tokensOf(usage, counted, most)
   if (tokens.prompt_tokens + tokens.completion_tokens === 0) return failed(upstream.name, reason, request_id)
   return spent(upstream, admission, measured(attempt, tokens), reason, request_id)
@@ -503,7 +595,7 @@ const settledWith = (
     : // None of its statements demands a row.
       Effect.catchTag(admission.settleBeside(ended, handedOut(ids)), "Conflict", Effect.die)
 
-/** An answer in the client's own protocol, or what is wrong with it. */
+/** An answer in the client's own protocol, or its fault. */
 const readAsItIs = (protocol: Protocol, answer: Body): Either.Either<Translated.ReadAnswer, string> => {
   const fault = protocol.faultIn(answer)
   return fault === undefined
@@ -515,7 +607,7 @@ const readAsItIs = (protocol: Protocol, answer: Body): Either.Either<Translated.
     : Either.left(fault)
 }
 
-/** What a translated answer is called: by its call, and the model as the client named it. */
+/** The id and the model of a translated answer: the id of its call, and the client's name of the model. */
 const answerOptions = ({ admission, prompt }: Attempt): Effect.Effect<StreamOptions> =>
   Effect.map(Clock.currentTimeMillis, (now) => ({
     id: admission.call,
@@ -531,15 +623,16 @@ const whole: Form<Completed<unknown>> = { streams: false, ask: complete }
 const open = Effect.fnUntraced(function* <A>(eventsOf: EventsOf<A>, attempt: Attempt) {
   const { admission, pair, prompt, protocol, request, request_id, speaks, upstream } = attempt
   const unreachable = ({ reason }: Wire.Unreachable) => failed(upstream.name, reason, request_id)
-  const answer = yield* Effect.catchAll(upstream.wire(admission).open(request), unreachable)
+  const answer = yield* Effect.catchAll(upstream.wire(admission).open(request, admission.to_its_end), unreachable)
   if (answer.status < 200 || answer.status > 299) {
-    const whole = yield* Effect.catchAll(Wire.collect(answer, refusalBytesMax), unreachable)
+    const whole = yield* Effect.catchAll(Wire.collect(answer, { limit: refusalBytesMax }), unreachable)
     return yield* refused(upstream.name, whole, request_id)
   }
   const type = Wire.header(answer.headers, "content-type") ?? "nothing"
   if (!speaks.stream.content_type.test(type)) {
-    answer.abort()
-    return yield* failed(upstream.name, `asked for a stream, it answered ${type}`, request_id)
+    const limits = { limit: unstreamedBytesMax, long: speaks.long, read_on: admission.to_its_end }
+    const whole = yield* Effect.catchAll(Wire.collect(answer, limits), unreachable)
+    return yield* unstreamed(eventsOf, attempt, whole, `asked for a stream, it answered ${type}`)
   }
   const reader =
     pair === undefined
@@ -555,15 +648,48 @@ const open = Effect.fnUntraced(function* <A>(eventsOf: EventsOf<A>, attempt: Att
   )
 })
 
-/** Whether there is something to answer with, or to charge. Else the stream broke, and another upstream may be asked. */
+/** Hands on a whole answer as a stream, once its charge is in the books. */
+const unstreamed = Effect.fnUntraced(function* <A>(
+  eventsOf: EventsOf<A>,
+  attempt: Attempt,
+  answer: Wire.Whole,
+  reason: string
+) {
+  const { admission, pair, prompt, protocol } = attempt
+  if (answer.lost !== undefined && answer.outline !== undefined)
+    return yield* tooLongOf(attempt, answer, answer.outline)
+  const options = yield* answerOptions(attempt)
+  const whole = wholeOf(attempt, answer, options, reason)
+  if (Either.isLeft(whole)) return yield* whole.left
+  const { ended, parsed, read } = whole.right
+  const isBeyond = beyondIn(read.usage, attempt.most)
+  if (isBeyond !== undefined) yield* beyond(attempt, read.usage, isBeyond)
+  const events =
+    pair === undefined && protocol.asEvents !== undefined
+      ? protocol.asEvents(parsed, prompt.show_usage)
+      : Translated.eventsOf(pair ?? pairOf(protocol.name, protocol.name), parsed, options)
+  if (events === undefined) return yield* unusable(attempt, parsed, reason)
+  return yield* admission.answer<Streamed<A>>(ended, (receipt) => {
+    const bytes = Readable.from([Buffer.from(events)], { objectMode: false })
+    const arriving = new Arriving(usageOf(admission.call), bytes, eventsOf)
+    arriving.settled(Exit.succeed(receipt))
+    return arriving
+  })
+})
+
+/** Whether the stream has bytes for the client, or a charge. Otherwise the next upstream may be asked. */
 const hasBegun = (attempt: Attempt, relay: EventRelay.Relay): Effect.Effect<boolean> =>
-  Effect.flatMap(relay.begun, (any) =>
-    any
+  // A client that has left interrupts the wait, which ends the stream.
+  Effect.flatMap(Effect.exit(relay.begun), (begun) =>
+    Exit.isSuccess(begun) && begun.value
       ? Effect.succeed(true)
-      : Effect.map(relay.ended, (how) => how !== "broken" || measuredOf(how, relay.report(), attempt).cost > 0n)
+      : Effect.map(
+          relay.ended,
+          (how) => how === "complete" || how === "left" || measuredOf(how, relay.report(), attempt).cost > 0n
+        )
   )
 
-/** Charges a stream that has ended, and then lets its reader have the end. */
+/** Charges a stream that has ended, and then gives the client the end. */
 const settleStream = (
   attempt: Attempt,
   relay: EventRelay.Relay,
@@ -599,8 +725,7 @@ const streaming = <A>(eventsOf: EventsOf<A>): Form<Streamed<A>> => ({
 const noWaiters: ReadonlyArray<never> = []
 
 /**
- * Its events are made of its bytes, and its receipt is waited for, only where somebody asks for them. (A `Deferred` for each stream costs
- * more than the fiber that settles it.)
+ * Parses its events, and waits for its receipt, only on demand. (A `Deferred` for each stream costs more than the fiber that settles it.)
  */
 class Arriving<A> implements Streamed<A> {
   readonly usage_id: string
@@ -638,7 +763,7 @@ class Arriving<A> implements Streamed<A> {
 
 // ---- what is charged ------------------------------------------------------------------------------------------------------
 
-/** A call that ran to its end. Written out rather than spread, being made for every call. */
+/** The measure of a call with these tokens. It is not spread, because every call makes one. */
 const measured = ({ model, upstream }: Attempt, tokens: Tokens, error_type: string | null = null): Measured => ({
   cost: costOf(model, tokens),
   prompt_tokens: tokens.prompt_tokens,
@@ -651,23 +776,32 @@ const measured = ({ model, upstream }: Attempt, tokens: Tokens, error_type: stri
   token_details: tokens.token_details
 })
 
-/** What was counted of a call whose answer came to so many tokens. A prompt that lies elsewhere cannot be counted: its bound counts. */
+/** The counted tokens of a call, with those of its answer. A prompt that lies elsewhere cannot be counted: its bound counts. */
 const countedOf = ({ model, most, prompt }: Attempt, completion_tokens: number): Figures => ({
   prompt_tokens: prompt.attached_elsewhere ? most.prompt_tokens : promptTokensEstimate(model, prompt),
   completion_tokens
 })
 
 const measuredOf = (how: How, { tokens_counted, usage }: EventRelay.Report, attempt: Attempt): Measured => {
-  if (how === "broken") {
-    // What the upstream reported before it broke is charged, and nothing else.
+  // A broken stream costs the usage that the upstream reported before it broke. So does a stream that ended before its answer began.
+  if (how === "broken" || (how === "unfinished" && tokens_counted === 0)) {
     const reported = tokensOf(usage, nothing, attempt.most)
     return reported.prompt_tokens + reported.completion_tokens === 0
       ? { ...failure("upstream_error"), provider: attempt.upstream.name }
       : measured(attempt, reported, "upstream_error")
   }
-  const tokens = tokensOf(usage, () => countedOf(attempt, tokens_counted), attempt.most)
-  return measured(attempt, tokens, how === "left" ? "client_disconnected" : null)
+  const known = how === "complete" ? usage : withoutEarly(usage, tokens_counted)
+  const tokens = tokensOf(known, () => countedOf(attempt, tokens_counted), attempt.most)
+  return measured(attempt, tokens, errorTypes[how])
 }
+
+const errorTypes = { complete: null, left: "client_disconnected", unfinished: "upstream_error" } as const
+
+/** The usage of a stream that has not finished. A report about the answer's first part is dropped if more has come since: that is counted. */
+const withoutEarly = (usage: Usage, tokens_counted: number): Usage =>
+  usage.completion_tokens !== undefined && usage.completion_tokens < tokens_counted
+    ? { ...usage, completion_tokens: undefined }
+    : usage
 
 const nothing = (): Figures => ({ prompt_tokens: 0, completion_tokens: 0 })
 
@@ -682,7 +816,7 @@ const beyondWords = {
   }
 } as const
 
-/** The operator reads that an upstream did more than it was asked, or says so. */
+/** Tells the operator that an upstream did more than the request asked for, or reports so. */
 const beyond = (
   { model, most, request_id, upstream }: Attempt,
   usage: Usage,

@@ -27,7 +27,7 @@ interface Choice {
   readonly [field: string]: unknown
 }
 
-/** What an assistant says, or a piece of it. */
+/** An assistant's message, or a piece of it. */
 export interface Said {
   readonly role?: string
   readonly content?: string | null

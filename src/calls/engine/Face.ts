@@ -1,9 +1,10 @@
-/** What the routes of the engine share: JSON to a prompt, an answer or its events as the upstream sent them, once for a key. */
+/** The routes of the engine: a JSON prompt in, the upstream's answer or events out, once for an idempotency key. */
 import { Effect, Either } from "effect"
 import { Gate } from "../../books/gate/Gate.ts"
 import type { Shape } from "../../http/contract/Annotations.ts"
+import { shortMax } from "../../http/transport/Bytes.ts"
 import type { Inbound } from "../../http/transport/Inbound.ts"
-import { parse } from "../../http/transport/Json.ts"
+import { parse, parseInPieces } from "../../http/transport/Json.ts"
 import type { Reply } from "../../http/transport/Reply.ts"
 import { affordable } from "../../http/idempotency/BeforeBody.ts"
 import { Idempotency } from "../../http/idempotency/Idempotency.ts"
@@ -27,11 +28,11 @@ export interface Methods<E extends ProblemInstance<string>> {
 export interface Protocolled {
   /** The shape of the route's refusals. */
   readonly shape: Shape
-  /** What the headers of the protocol say, for the call. */
+  /** The call's members that the protocol takes from headers. */
   readonly ofHeaders?: (inbound: Inbound) => object
 }
 
-/** Makes routes of a service of which no call costs less than `least`. Each has a name, by which its keys are told from the others'. */
+/** Makes routes of a service; `least` is its cheapest possible call. Each route has a name, which scopes its idempotency keys. */
 export const routes = Effect.fnUntraced(function* (least: Nano) {
   const idempotency = yield* Idempotency
   const ifAffordable = affordable(yield* Gate, idempotency, [least])
@@ -61,7 +62,7 @@ export const routes = Effect.fnUntraced(function* (least: Nano) {
 /** The body of a request, and what it says. */
 export const bodyOf = Effect.fnUntraced(function* (inbound: Inbound) {
   const json = yield* inbound.read(requestBytesMax)
-  const parsed = parse(json)
+  const parsed = yield* parseInPieces(json)
   return Either.isLeft(parsed) ? yield* parsed.left : { json, prompt: parsed.right }
 })
 
@@ -72,12 +73,14 @@ const serve = <E extends ProblemInstance<string>>(
   Effect.fnUntraced(function* (caller: Caller, inbound: Inbound, beside: Beside | undefined) {
     const read = inbound.read(requestBytesMax)
     const json = isDone(read) ? read.value : yield* read
-    const parsed = parse(json)
+    const parsed = json.length <= shortMax ? parse(json) : yield* parseInPieces(json)
     if (Either.isLeft(parsed)) return yield* parsed.left
     const prompt = parsed.right as { readonly stream?: unknown } | null
     const plain: Call<unknown> = { caller, prompt, json, beside, request_id: inbound.request_id }
     const call = (ofHeaders === undefined ? plain : Object.assign(plain, ofHeaders(inbound))) as never
-    return prompt?.stream === true ? streamReply(yield* stream(call)) : completeReply(yield* complete(call))
+    if (prompt?.stream === true) return streamReply(yield* stream(call))
+    const completed = yield* inbound.withRoom((room) => complete(Object.assign(call, { room })))
+    return completeReply(completed)
   })
 
 const completeReply = ({ bytes, receipt }: Completed<unknown>): Reply => ({

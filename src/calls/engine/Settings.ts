@@ -22,7 +22,7 @@ const UsdPerRequest = Schema.optionalWith(UsdPer(1), { default: () => 0n as Unit
 
 const UsdPerMillion = Schema.optional(UsdPer(1_000_000))
 
-/** What tokens cost that the upstream bills apart. Those without a price cost what they are a part of. */
+/** Prices of tokens that the upstream bills apart. Those without a price cost what they are a part of. */
 const details = {
   /** Of the prompt: read from a cache of the upstream. */
   cached_prompt_usd_per_million: UsdPerMillion,
@@ -46,7 +46,7 @@ const Price = Schema.Struct({
   /** For each call, beside its tokens. */
   usd_per_request: UsdPerRequest,
   ...details,
-  /** What all tokens of a call cost whose prompt is longer; a price that does not stand here is the same as above. */
+  /** Prices of all tokens of a call with a longer prompt; a missing price is the same as above. */
   long_context: Schema.optional(
     Schema.NonEmptyArray(
       Schema.Struct({
@@ -119,8 +119,8 @@ const ModelEntry = Schema.Struct({
   /** Fields that make the upstream bill otherwise, and what a call with one costs; without an entry, it is refused. */
   extras: Schema.optionalWith(Schema.Array(ExtraEntry), { default: () => [] }),
   /**
-   * Whether requests may name files, stores of files and containers by the ids that the vendor gave them. The vendor keeps them by the
-   * upstream's key, so every caller may name every file that is kept by it.
+   * Whether requests may name files, stores of files, containers and spoken answers by the ids that the vendor gave them. The vendor keeps
+   * them by the upstream's key, so every caller may name every one that is kept by it.
    */
   vendor_files: Schema.optionalWith(Schema.Boolean, { default: () => false }),
   upstreams: Schema.NonEmptyArray(
@@ -128,7 +128,7 @@ const ModelEntry = Schema.Struct({
       upstream: NonEmpty,
       model: Schema.optional(NonEmpty),
       limit_field: Schema.optional(LimitField),
-      /** What the vendor takes for it, for the operator's view of costs: no call is charged by it. */
+      /** The vendor's price, for the operator's view of costs: no call is charged by it. */
       cost: Schema.optional(
         Schema.Struct({
           prompt_usd_per_million: UsdPer(1_000_000),

@@ -1,14 +1,14 @@
 /**
- * A call on its way to an upstream that does not speak its client's protocol, or is not to have what stands in the request: the request,
- * the answer and its stream are translated by `protocols/`. What the upstream reports is read in its own protocol, so the charge is by its
- * own count.
+ * A call to an upstream that does not speak the client's protocol, or must not get a part of the request. `protocols/` translates the request,
+ * the answer and its stream. The upstream's usage is read in its own protocol, so the charge is by its own count.
  */
 import { Either } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { deltasOf } from "../../protocols/conversation/Answer.ts"
 import type { AnswerPart } from "../../protocols/conversation/Answer.ts"
 import type { Conversation } from "../../protocols/conversation/Conversation.ts"
 import type { Delta } from "../../protocols/conversation/Delta.ts"
-import { generated, generatedInResponses } from "../../protocols/conversation/Gist.ts"
+import { generated, generatedInMessages, generatedInResponses } from "../../protocols/conversation/Gist.ts"
 import type { Generated } from "../../protocols/conversation/Gist.ts"
 import { translations } from "../../protocols/Protocols.ts"
 import type {
@@ -33,25 +33,25 @@ import { tokensOfString } from "../prompts/Tokens.ts"
 
 const byName: Partial<Record<ProtocolName, Translation>> = translations
 
-/** From a client's protocol to an upstream's. */
+/** The translations of a client's protocol and of an upstream's. */
 export interface Pair {
   readonly client: Translation
   readonly vendor: Translation
 }
 
-/** `undefined` where one of them is not translated: text completions are not. */
+/** `undefined` if one of the two has no translation, like text completions. */
 export const pairOf = (client: ProtocolName, vendor: ProtocolName): Pair | undefined => {
   const [one, other] = [byName[client], byName[vendor]]
   return one === undefined || other === undefined ? undefined : { client: one, vendor: other }
 }
 
-/** The protocols whose clients give signed thoughts back, and where those stand. */
+/** The protocols whose clients give signed thoughts back, and the names of those members. */
 const thoughts: Partial<Record<ProtocolName, ReadonlyArray<Buffer>>> = {
   messages: [Buffer.from('"signature"'), Buffer.from('"redacted_thinking"')],
   responses: [Buffer.from('"encrypted_content"')]
 }
 
-/** Whether a request gives back a thought that another vendor signed than that of its protocol, which would refuse it. */
+/** Whether a request gives back a thought that the vendor of its protocol did not sign. That vendor would refuse it. */
 export const isForeign = (client: ProtocolName, { body, json }: ValidPrompt): boolean => {
   const names = thoughts[client]
   if (names === undefined) return false
@@ -61,10 +61,10 @@ export const isForeign = (client: ProtocolName, { body, json }: ValidPrompt): bo
 
 type Body = Either.Either<string, InvalidRequest>
 
-/** What is known of a prompt that is translated: it is read once, however many upstreams are asked. */
+/** A prompt that is translated. It is read once for all upstreams. */
 interface Known {
   readonly conversation: Either.Either<Conversation, Uncarriable>
-  /** The body that was written last, and for whom. */
+  /** The last body, and its route. */
   written: { readonly route: ModelRoute; readonly limit: number | undefined; readonly body: Body } | undefined
 }
 
@@ -77,7 +77,7 @@ const knownOf = (client: Translation, prompt: ValidPrompt): Known => {
   return one
 }
 
-/** The body for the upstream, or why it cannot carry what is asked. */
+/** The body for the upstream, or the reason why the upstream cannot carry the request. */
 export const bodyFor = (
   { client, vendor }: Pair,
   prompt: ValidPrompt,
@@ -105,20 +105,20 @@ export const bodyFor = (
   return body
 }
 
-/** For an upstream that takes no limit. Messages cannot leave it out. */
+/** The conversation for an upstream that takes no limit. Messages always need one. */
 const withoutLimit = ({ protocol }: Translation, conversation: Conversation): Conversation =>
   protocol === "messages" ? conversation : { ...conversation, limit: undefined }
 
-/** An answer as the client has it, and what it used. */
+/** An answer for the client, and its usage. */
 export interface ReadAnswer {
   readonly shown: Record<string, unknown>
-  /** What the upstream reports. */
+  /** The usage that the upstream reports. */
   readonly usage: Usage
-  /** How many tokens the answer has, counted by what it says. */
+  /** Counts the tokens of the answer by its text. */
   readonly tokens_counted: () => number
 }
 
-/** The client's answer of the upstream's, or what is wrong with that. */
+/** The answer for the client, or the fault of the upstream's answer. */
 export const answerOf = (
   { client, vendor }: Pair,
   answer: unknown,
@@ -133,7 +133,17 @@ export const answerOf = (
     })
   })
 
-/** What a whole answer of the upstream reports, be it an answer or not. */
+/** The stream of the client that has a whole answer of the upstream. `undefined` if it cannot be translated. */
+export const eventsOf = (pair: Pair | undefined, answer: unknown, options: StreamOptions): string | undefined => {
+  const read = pair?.vendor.readAnswer(answer)
+  if (pair === undefined || read === undefined || Either.isLeft(read)) return undefined
+  const writer = pair.client.writer(options)
+  return deltasOf(read.right)
+    .map((delta) => writer.write(delta))
+    .join("")
+}
+
+/** The usage that a whole answer of the upstream reports, even if it is no answer. */
 export const usageIn = ({ vendor }: Pair, { usage, usageMetadata }: Readonly<Record<string, unknown>>): Usage =>
   vendor.usageOf(usage ?? usageMetadata) ?? noUsage
 
@@ -142,30 +152,40 @@ const tokensOfText = (text: string): number => tokensOfString(Buffer.byteLength(
 const tokensOfPart = (part: AnswerPart): number =>
   part.type === "tool_call" ? tokensOfText(part.name) + tokensOfText(part.arguments) : tokensOfText(part.text)
 
-/** Reads the upstream's stream, and writes the client's, whose broken streams end with `broken`. */
+/** Reads the upstream's stream and writes the client's. A broken stream of the client ends with `broken`. */
 export const readerOf = ({ client, vendor }: Pair, broken: Protocol["broken"], options: StreamOptions): Reader =>
   new TranslatingReader(vendor, client.writer(options), broken)
 
+/** The longest event that is translated. */
+const translatedEventMax = 4 * 1024 * 1024
+
+/** The names of generated strings in the streams of upstreams that do not have the usual ones. */
+const generatedBy: Partial<Record<ProtocolName, Generated>> = {
+  messages: generatedInMessages,
+  responses: generatedInResponses
+}
+
 class TranslatingReader implements Reader {
   readonly generated: Generated
+  readonly event_bytes_max = translatedEventMax
   private readonly from: StreamReader
   private readonly to: StreamWriter
   private readonly broken: Protocol["broken"]
   private failed = false
-  /** A piece of the answer could not be translated: the client has no more of it. The stream is read on for its usage. */
+  /** A piece of the answer could not be translated: the client gets no more of it. The stream is read on for its usage. */
   private lost = false
   private ended = false
   private usage: Usage = noUsage
   private tokens = 0
-  /** What completes the client's answer, and waits for the books. */
+  /** The end of the client's answer, which waits for the books. */
   private end = ""
-  /** What is written before that when the upstream's bytes have ended. */
+  /** The text before that end, written when the upstream's bytes have ended. */
   private closing = ""
   private latest = ""
 
   constructor(vendor: Translation, to: StreamWriter, broken: Protocol["broken"]) {
     this.from = vendor.reader()
-    this.generated = vendor.protocol === "responses" ? generatedInResponses : generated
+    this.generated = generatedBy[vendor.protocol] ?? generated
     this.to = to
     this.broken = broken
   }
@@ -203,7 +223,7 @@ class TranslatingReader implements Reader {
   readonly last: Reader["last"] = (how) =>
     how === "complete" && !this.lost ? this.closing + this.end : this.broken(this.latest)
 
-  /** Line by line: to split by regular expressions took a tenth of the time of a translation. */
+  /** Reads line by line. A split by regular expressions took a tenth of the time of a translation. */
   private translated(events: string): string {
     let text = ""
     let name: string | undefined
@@ -242,7 +262,7 @@ class TranslatingReader implements Reader {
         this.tokens += tokensOfText(delta.name)
         return
       case "start":
-        // What is said of the answer before it begins is no count of it.
+        // A count of the answer's tokens from before the answer is not used.
         if (delta.usage !== undefined) this.usage = { ...delta.usage, completion_tokens: undefined }
         return
       case "usage":
@@ -259,7 +279,7 @@ class TranslatingReader implements Reader {
   }
 }
 
-/** The events of `responses` that say again what earlier events have said. */
+/** The events of `responses` that repeat earlier events. */
 const repeats = /"type":"response\.(?:[a-z_.]+\.done|completed|incomplete)"/
 
 const isDone = /^data: ?\[DONE\]\s*$/

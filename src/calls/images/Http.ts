@@ -3,24 +3,30 @@ import { Clock, Effect, Either, Schema } from "effect"
 import { createHash } from "node:crypto"
 import { contract } from "../../http/contract/Contract.ts"
 import { Gate } from "../../books/gate/Gate.ts"
-import { json } from "../../http/transport/Body.ts"
+import { json, longJson } from "../../http/transport/Body.ts"
 import { CurrentCaller } from "../../http/lanes/Caller.ts"
 import type { Inbound } from "../../http/transport/Inbound.ts"
 import { formOf } from "../../http/transport/Multipart.ts"
+import type { FilePart } from "../../http/transport/Multipart.ts"
 import { openAiRefusal } from "../../http/contract/OpenAiRefusal.ts"
 import { raw } from "../../http/lanes/Raw.ts"
 import * as Reply from "../../http/transport/Reply.ts"
 import { affordable } from "../../http/idempotency/BeforeBody.ts"
 import { Idempotency, refusalIn } from "../../http/idempotency/Idempotency.ts"
+import { Busy, busyFor } from "../../kernel/Busy.ts"
 import type { Caller } from "../../kernel/Caller.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { base64Of } from "../../kernel/LongText.ts"
 import { toDecimal } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { charge } from "../../kernel/Price.ts"
+import { usualAnswer } from "../../kernel/Room.ts"
+import type { Room } from "../../kernel/Room.ts"
 import { UpstreamFailed, UpstreamRejected } from "../../upstream/wire/Problems.ts"
 import { namesOf } from "../../upstream/models/Provider.ts"
-import type { Unreachable } from "../../upstream/wire/Wire.ts"
+import { Unreachable } from "../../upstream/wire/Wire.ts"
 import { ImagesApi } from "./Api.ts"
+import { encoded } from "./Encoded.ts"
 import { ImageRequest } from "./Image.ts"
 import type { ImageAnswer } from "./Image.ts"
 import { imageTypeOf, OpenAiEditFields, OpenAiImageRequest } from "./OpenAi.ts"
@@ -35,7 +41,7 @@ import type { ImageJob, ImagesContract } from "./Images.ts"
 /** The longest body: a source image may be in it. */
 const bodyBytesMax = 32 * 1024 * 1024
 
-const decode = json(ImageRequest)
+const decode = longJson(ImageRequest)
 const read = (inbound: Inbound) => Effect.flatMap(inbound.read(bodyBytesMax), decode)
 
 const answerOf = ({ error, images, provider, request_id, status }: ImageJob): ImageAnswer => ({
@@ -57,8 +63,6 @@ const creationBytesMax = 1024 * 1024
 const formBytesMax = 20 * 1024 * 1024
 /** How much the images may have together that are fetched to be put into an answer. */
 const imagesBytesMax = 64 * 1024 * 1024
-/** How many images of an answer are fetched at once. */
-const fetchesAtOnce = 4
 
 const decodeCreation = json(OpenAiImageRequest)
 const readCreation = (inbound: Inbound) => Effect.flatMap(inbound.read(creationBytesMax), decodeCreation)
@@ -73,7 +77,13 @@ const readEdit = (inbound: Inbound) =>
 /** An edit with the hash of what it asks for. (Clients put another boundary into the form each time.) */
 interface Edit {
   readonly creation: Creation
-  readonly fingerprint: string
+  readonly fingerprint: () => string
+}
+
+const fingerprintOf = (fields: object, files: ReadonlyArray<FilePart>): string => {
+  const hash = createHash("sha256").update(JSON.stringify(fields))
+  for (const { bytes, field } of files) hash.update(`\0${field}\0${bytes.length}\0`).update(bytes)
+  return hash.digest("hex")
 }
 
 const editOf = Effect.fnUntraced(function* (type: string, bytes: Buffer): Effect.fn.Return<Edit, InvalidRequest> {
@@ -86,57 +96,70 @@ const editOf = Effect.fnUntraced(function* (type: string, bytes: Buffer): Effect
     if (of === undefined) return yield* InvalidRequest.of(field, "not a file of this form")
     const media = imageTypeOf(bytes)
     if (media === undefined) return yield* InvalidRequest.of(field, "a PNG, JPEG or WebP image")
-    of.push(`data:${media};base64,${bytes.toString("base64")}`)
+    of.push(`data:${media};base64,${yield* base64Of(bytes)}`)
   }
   if (images.length === 0) return yield* InvalidRequest.of("image", "required: the image to edit")
   if (masks.length > 1) return yield* InvalidRequest.of("mask", "one image")
   const creation: Creation = { ...fields, images, mask: masks[0] }
-  return { creation, fingerprint: createHash("sha256").update(JSON.stringify(creation)).digest("hex") }
+  return { creation, fingerprint: () => fingerprintOf(fields, files) }
 })
 
 /** The job in OpenAI's words, or the problem that it came to. */
 const openAiReplyOf = Effect.fnUntraced(function* (
-  { download }: Pick<ImagesContract, "download">,
+  images: Pick<ImagesContract, "download">,
   job: ImageJob,
-  format: Creation["response_format"]
+  format: Creation["response_format"],
+  room: Room
 ) {
-  const { charge, error = "", error_type, images = [], provider, request_id, status } = job
+  const { charge, error = "", error_type, request_id, status } = job
   if (status === "PROCESSING") return yield* new ImagesPending({ request_id })
   if (status === "FAILED") {
     if (error_type === "media_rejected") return yield* new UpstreamRejected({ message: error, field: "", rule: error })
     return yield* new UpstreamFailed({ message: error })
   }
-  const limit = Math.floor(imagesBytesMax / images.length)
-  const data =
-    format === "b64_json"
-      ? yield* Effect.forEach(
-          images,
-          ({ url }) =>
-            Effect.map(fetched(request_id, download({ provider, url, limit })), (b64_json) => ({ b64_json })),
-          { concurrency: fetchesAtOnce }
-        )
-      : images.map(({ url }) => ({ url }))
   const created = Math.floor((yield* Clock.currentTimeMillis) / 1_000)
-  return Reply.json(200, { created, data } satisfies OpenAiImages, {
-    "x-charge-usd": toDecimal(charge?.charged ?? 0n)
-  })
+  const headers = { "x-charge-usd": toDecimal(charge?.charged ?? 0n) }
+  if (format === "b64_json") {
+    const body = yield* fetched(images, job, created, room)
+    return { status: 200, headers: { "content-type": "application/json", ...headers }, body } satisfies Reply.Reply
+  }
+  const data = (job.images ?? []).map(({ url }) => ({ url }))
+  return Reply.json(200, { created, data } satisfies OpenAiImages, headers)
 })
 
+/** The answer with the images in it. */
 const fetched = (
-  request_id: string,
-  image: Effect.Effect<Buffer, Unreachable>
-): Effect.Effect<string, ImagesNotFetched> =>
-  image.pipe(
-    Effect.map((bytes) => bytes.toString("base64")),
+  { download }: Pick<ImagesContract, "download">,
+  { images = [], provider, request_id }: ImageJob,
+  created: number,
+  room: Room
+): Effect.Effect<Buffer, ImagesNotFetched> => {
+  const limit = Math.floor(imagesBytesMax / images.length)
+  const urls = images.map(({ url }) => url)
+  return encoded(created, urls, (url) => download({ provider, url, limit }), limit, room).pipe(
+    Effect.flatMap((body) =>
+      body === undefined ? new Unreachable({ reason: "there is no room for them" }) : Effect.succeed(body)
+    ),
     Effect.catchAll(({ reason }) =>
       Effect.zipRight(
-        Effect.annotateLogs(Effect.logWarning("an image that was made could not be fetched"), { request_id, reason }),
+        Effect.annotateLogs(Effect.logWarning("images that were made could not be fetched"), { request_id, reason }),
         new ImagesNotFetched({ request_id })
       )
     )
   )
+}
 
-/** What an edited image costs, of each provider and size. */
+/** Room for an answer. Without any, no provider is asked for images that the answer would hold. */
+const withRoom = <A, E>(
+  inbound: Inbound,
+  { response_format }: Pick<Creation, "response_format">,
+  use: (room: Room) => Effect.Effect<A, E>
+): Effect.Effect<A, E | Busy> =>
+  inbound.withRoom((room): Effect.Effect<A, E | Busy> =>
+    response_format === "b64_json" && !room.reserve(usualAnswer) ? new Busy({ retry_after: busyFor }) : use(room)
+  )
+
+/** The price of an edited image, for each provider and size. */
 const costsOf = (providers: ReadonlyArray<ImageProvider>): ReadonlyArray<Nano> =>
   providers.flatMap((provider) =>
     sizesOf(provider).map((size) => charge([{ units: 1, price: priceOf(provider, size, true).price }]))
@@ -177,12 +200,13 @@ export const ImagesHttp = HttpApiBuilder.group(
         creationBytesMax,
         (inbound, beside) =>
           Effect.flatMap(readCreation(inbound), (creation) =>
-            Effect.flatMap(images.create({ caller, creation, beside }), (job) =>
-              openAiReplyOf(images, job, creation.response_format)
+            withRoom(inbound, creation, (room) =>
+              Effect.flatMap(images.create({ caller, creation, beside }), (job) =>
+                openAiReplyOf(images, job, creation.response_format, room)
+              )
             )
           ),
-        (inbound, call) =>
-          Effect.flatMap(readCreation(inbound), (creation) => made(caller, call, creation.response_format)),
+        (inbound, call) => Effect.flatMap(readCreation(inbound), (creation) => made(caller, inbound, call, creation)),
         openAiRefusal
       )
     )
@@ -196,12 +220,14 @@ export const ImagesHttp = HttpApiBuilder.group(
           idempotency.once(
             caller,
             inbound.header("idempotency-key"),
-            () => `images/edits ${fingerprint}`,
+            () => `images/edits ${fingerprint()}`,
             (beside) =>
-              Effect.flatMap(images.create({ caller, creation, endpoint: "images/edits", beside }), (job) =>
-                openAiReplyOf(images, job, creation.response_format)
+              withRoom(inbound, creation, (room) =>
+                Effect.flatMap(images.create({ caller, creation, endpoint: "images/edits", beside }), (job) =>
+                  openAiReplyOf(images, job, creation.response_format, room)
+                )
               ),
-            (call) => made(caller, call, creation.response_format),
+            (call) => made(caller, inbound, call, creation),
             refusalIn(openAiRefusal, inbound.request_id ?? "")
           )
         )
@@ -209,9 +235,11 @@ export const ImagesHttp = HttpApiBuilder.group(
     )
 
     /** The answer for a call whose answer was not kept: its job is the same. */
-    const made = (caller: Caller, call: string, format: Creation["response_format"]) =>
-      Effect.flatMap(images.ofCall({ caller, call }), (job) =>
-        job === undefined ? Effect.succeed(undefined) : openAiReplyOf(images, job, format)
+    const made = (caller: Caller, inbound: Inbound, call: string, creation: Creation) =>
+      withRoom(inbound, creation, (room) =>
+        Effect.flatMap(images.ofCall({ caller, call }), (job) =>
+          job === undefined ? Effect.succeed(undefined) : openAiReplyOf(images, job, creation.response_format, room)
+        )
       )
 
     const status = (request_id: string) =>

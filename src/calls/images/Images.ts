@@ -31,7 +31,7 @@ import { ImageNotFound } from "./Problems.ts"
 /** How an image request stands: what HTTP answers, and what it costs. */
 export interface ImageJob extends ImageAnswer {
   readonly provider: string
-  /** What is reserved while it is `PROCESSING`. */
+  /** The reservation while it is `PROCESSING`. */
   readonly quote: Nano
   /** `undefined` while it is `PROCESSING`. */
   readonly charge: JobCharge | undefined
@@ -41,15 +41,15 @@ export interface ImageJob extends ImageAnswer {
 
 export interface ImagesContract {
   /**
-   * Reserves the price and has the images made. With `sync_mode` it waits for them, `ImagePatience` at most, and then gives the job as
-   * it stands. `beside` stands or falls with the reservation.
+   * Reserves the price and has the images made. With `sync_mode` it waits for them, `ImagePatience` at most, and then answers with the
+   * job's current state. `beside` stands or falls with the reservation.
    */
   readonly generate: (call: {
     readonly caller: Caller
     readonly request: ImageRequest
     readonly beside?: Claim["beside"]
   }) => Effect.Effect<ImageJob, InvalidRequest | UpstreamProblem | GateRefusal>
-  /** The same with OpenAI's fields: it waits for the images, `CreationPatience` at most, and then gives the job as it stands. */
+  /** The same with OpenAI's fields: it waits for the images, `CreationPatience` at most, and then answers with the job's current state. */
   readonly create: (call: {
     readonly caller: Caller
     readonly creation: Creation
@@ -62,14 +62,14 @@ export interface ImagesContract {
     readonly caller: Caller
     readonly request_id: string
   }) => Effect.Effect<ImageJob, ImageNotFound>
-  /** The bytes of an image that a provider made, by the address that it gave: from the provider itself, or from a public address. */
+  /** An image that a provider made, as its bytes come from the address that the provider gave: the provider's own, or a public one. */
   readonly download: (image: {
     readonly provider: string
     readonly url: string
     /** In bytes. */
     readonly limit: number
-  }) => Effect.Effect<Buffer, Unreachable>
-  /** What a metered call made for this request, waited for like a new one; `undefined` where it made none. */
+  }) => Effect.Effect<Download.Coming, Unreachable>
+  /** The metered call made for this request, waited for like a new one; `undefined` if the request made none. */
   readonly ofCall: (call: {
     readonly caller: Caller
     /** Without a request it was a creation. */
@@ -162,7 +162,7 @@ const make = Effect.gen(function* () {
     })
   }
 
-  /** The job, waited for so many milliseconds at most; as it stands without them. */
+  /** The job, after waiting at most this many milliseconds for its images. */
   const answered = (caller: Caller, patience: number | undefined, job: Job): Effect.Effect<ImageJob> =>
     Effect.map(
       patience === undefined
@@ -193,7 +193,7 @@ const make = Effect.gen(function* () {
   })
 
   const download: ImagesContract["download"] = ({ limit, provider, url }) =>
-    Download.download(url, hosts.get(provider) ?? "", limit)
+    Download.open(url, hosts.get(provider) ?? "", limit)
 
   return { generate, create, status, ofCall, download } satisfies ImagesContract
 })

@@ -19,7 +19,7 @@ import type { ImageProvider } from "./Settings.ts"
 
 // ---- what may be asked ----------------------------------------------------------------------------------------------------------
 
-/** A field of which only the values that change nothing are taken. */
+/** A field that is accepted only with values that change nothing. */
 const only = <const V extends string | number | boolean>(rule: string, ...values: ReadonlyArray<V>) =>
   Schema.Literal(...values).annotations({ message: () => ({ message: rule, override: true }) })
 
@@ -77,7 +77,7 @@ export const OpenAiEditFields = Schema.Struct({
   user: Schema.optional(Schema.String)
 }).annotations(strictly)
 
-/** Either, as it is made: an edit has images, as data URIs. */
+/** Either kind of request; an edit has its images as data URIs. */
 export interface Creation extends Pick<
   typeof OpenAiEditFields.Type,
   "prompt" | "model" | "n" | "size" | "response_format" | "output_format"
@@ -106,14 +106,14 @@ export const providerFor = (
     : Either.right(found)
 }
 
-/** What the vendor is asked, and at which price an image. */
+/** The request to the vendor, and the price of an image. */
 export interface Made extends ImagePrice {
   readonly endpoint: string
   readonly input: Record<string, unknown>
   readonly units: number
 }
 
-/** What a provider would be asked for it; refused where the provider cannot. */
+/** The request to a provider; refused if the provider cannot serve it. */
 export const madeOf = (provider: ImageProvider, creation: Creation): Either.Either<Made, InvalidRequest> => {
   const { images_max, output_formats } = provider
   const { images, mask, n = 1, output_format, prompt, size = "auto" } = creation

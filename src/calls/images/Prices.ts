@@ -44,7 +44,7 @@ export const ImageProviderList = Schema.Struct({
       id: Schema.String,
       name: Schema.String,
       description: Schema.String,
-      /** What an image of each size costs. */
+      /** The price of an image of each size. */
       prices: Schema.Array(
         Schema.Struct({
           size: Schema.String,

@@ -1,4 +1,4 @@
-/** What the image routes refuse. */
+/** Refusals of the image routes. */
 import { Schema } from "effect"
 import { Problem } from "../../kernel/Problem.ts"
 

@@ -56,7 +56,7 @@ export const ImageProvider = readAs(
         mask: Schema.optionalWith(Schema.Boolean, { default: () => false })
       })
     ),
-    /** What callers of OpenAI's path may call it beside its id, as the `model`. */
+    /** Other names of the model on OpenAI's path, beside its id. */
     aliases: Schema.optionalWith(Schema.Array(NonEmpty), { default: () => [] })
   }),
   named

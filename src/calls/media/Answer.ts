@@ -1,4 +1,4 @@
-/** What the media routes answer, and how a model and a job become such an answer. */
+/** Answers of the media routes, made from a model and a job. */
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
 import { Usd } from "../../kernel/Money.ts"
@@ -100,7 +100,7 @@ export const statusOf = (job: Job): MediaStatus => ({
   ...failureOf(job)
 })
 
-/** A job in a list: how it stood when somebody last looked. What it made is in its result. */
+/** A job in a list, in the state of the last poll. What it made is in its result. */
 export const MediaJobEntry = Schema.Struct({
   ...MediaStatus.fields,
   type: Schema.Literal("video", "image"),

@@ -1,6 +1,6 @@
 /**
- * What a job has made, through the service, for those who must not ask a vendor by themselves: the console's page loads nothing from
- * elsewhere. Only pictures, films and sounds are shown as what they are; everything else is a file to be saved.
+ * The files of a job, served by the service itself: the console's page loads nothing from elsewhere, so it cannot ask a vendor. Only
+ * pictures, films and sounds are shown as what they are; everything else is a file to be saved.
  */
 import { Effect } from "effect"
 import type { Readable } from "node:stream"
@@ -13,7 +13,7 @@ export interface MediaContent {
   /** One that a browser shows without running anything of it, or `application/octet-stream`. */
   readonly content_type: string
   readonly length: number | undefined
-  /** What a file of it is called. */
+  /** The name of a file. */
   readonly file_name: string
   /** Ends with an error where the vendor broke off. To destroy it is to leave. */
   readonly body: Readable

@@ -1,6 +1,6 @@
 /** The types of files that are shown as what they are. Any other is `application/octet-stream`. */
 
-/** What is shown, and how files of it end. */
+/** The formats that are displayed, and their file name extensions. */
 export const endings: Readonly<Record<string, string>> = {
   "image/png": "png",
   "image/jpeg": "jpg",

@@ -20,7 +20,7 @@ import { MediaModels } from "./Settings.ts"
 const bodyBytesMax = 1024 * 1024
 
 const encodeSubmitted = Schema.encodeSync(MediaSubmitted)
-/** A file of somebody else's making: it is shown as what it is or saved, and nothing in it runs. */
+/** A file made by a third party: it is displayed as its type or saved, and nothing in it runs. */
 const contentOf = ({ body, content_type, file_name, length }: MediaContent): Reply.Reply => ({
   status: 200,
   headers: {

@@ -9,10 +9,10 @@ import type { NotTaken } from "../../upstream/generation/GenerationQueue.ts"
 /** The route that took a job. Clients of the other one do not see it. */
 export type JobRoute = "media" | "images"
 
-/** What is to be made, at which price. */
+/** The order of a job, with its price. */
 export interface Order {
   readonly route: JobRoute
-  /** What usage records call the route. */
+  /** The route's name in usage records. */
   readonly usage_endpoint: string
   readonly type: "video" | "image"
   readonly model: string
@@ -29,7 +29,7 @@ export interface Order {
   readonly error_types: Readonly<Record<NotTaken["_tag"], string>>
 }
 
-/** What an order is charged when it succeeds: its quote. */
+/** The charge of a job that succeeds: its quote. */
 export const quoteOf = ({ price, units }: Pick<Order, "price" | "units">): Nano => charge([{ units, price }])
 
 export type JobStatus = typeof JobStatus.Type
@@ -39,7 +39,7 @@ export const JobStatus = Schema.Literal("IN_QUEUE", "IN_PROGRESS", "COMPLETED", 
 export type FailureType = typeof FailureType.Type
 export const FailureType = Schema.Literal("media_rejected", "media_failed", "media_rate_limited", "media_unavailable")
 
-/** What a job was charged in the end: its quote, or nothing. */
+/** The final charge of a job: its quote, or nothing. */
 export interface JobCharge {
   /** The usage record. */
   readonly usage_id: string
@@ -55,13 +55,13 @@ export interface Job {
   readonly queue_position: number | null
   readonly units: number
   readonly unit: string
-  /** What is reserved while it runs. It does not change. */
+  /** The reservation while it runs. It does not change. */
   readonly quote: Nano
   /** `undefined` until the job has ended. */
   readonly charge: JobCharge | undefined
   /** Seconds, as the vendor reports them. */
   readonly inference_time: number | null
-  /** What was made: `null` until there is a valid result. */
+  /** The result: `null` until there is a valid one. */
   readonly output: Record<string, unknown> | null
   readonly type: Order["type"]
   /** Milliseconds since 1970. */
@@ -71,8 +71,8 @@ export interface Job {
 }
 
 /**
- * Who asks for jobs. An API key and an application's token reach those that they made themselves; a person's own sign-in reaches all of
- * theirs in its tenant.
+ * The caller that asks for jobs. An API key and an application's token reach those that they made themselves; a person's own sign-in
+ * reaches all of theirs in its tenant.
  */
 export type JobCaller = Pick<Caller, "account_id" | "tenant_id" | "application_id" | "oauth_client">
 

@@ -1,13 +1,13 @@
 /**
- * Jobs of a generation vendor, from the quote to the charge. The quote is reserved while the job runs, by a call that outlives the
- * process. The job is settled once, in one transaction with its charge, by whoever sees its end first: a client that asks, or the
- * service itself (`layerJobs`), which looks after every open job, also after a restart. Of two that see the end at once, on two nodes
- * too, one settles it: the job's row must not be settled (`Rows.end`), and the reservation must be there.
+ * Jobs of a generation vendor, from the quote to the charge. The quote is reserved while the job runs, by a call that outlives the process.
+ * The job is settled once, in one transaction with its charge, by the first to see its end: a client that asks, or the service itself
+ * (`layerJobs`), which polls every open job, also after a restart. Of two that see the end at once, on two nodes too, one settles it: the
+ * job's row must not be settled (`Rows.end`), and the reservation must be there.
  *
  * Where the specification is silent:
  * - A generation job holds its quote by a reservation that belongs to no run of the process (`Gate.resume`). It is settled together with
- *   its row, by a client's look or the service's own, which come at growing distances. What came without a valid result after five
- *   looks, or takes longer than a day, has failed. A job that was being submitted when the process stopped is ended without a charge.
+ *   its row, by a client's look or the service's own, which come at growing distances. What came without a valid result after five looks,
+ *   or takes longer than a day, has failed. A job that was being submitted when the process stopped is ended without a charge.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Cause, Clock, Context, Duration, Effect, Fiber, Layer, Option } from "effect"
@@ -39,8 +39,8 @@ export interface JobsContract {
     readonly beside?: Claim["beside"]
   }) => Effect.Effect<Job, Vendor.NotTaken | GateRefusal>
   /**
-   * The job as it stands now, after a look at the vendor, unless that has been asked too often; `undefined` where the caller reaches
-   * no such job on this route.
+   * The current state of the job, after a poll of the vendor unless polls were too frequent; `undefined` if the caller reaches no such job
+   * on this route.
    */
   readonly look: (job: JobKey) => Effect.Effect<Job | undefined>
   /** The same for the job that this metered call made. */
@@ -49,7 +49,7 @@ export interface JobsContract {
     readonly route: JobRoute
     readonly call: string
   }) => Effect.Effect<Job | undefined>
-  /** A page of the caller's jobs as they stood when somebody last looked, the newest first, and how many there are. */
+  /** A page of the caller's jobs in the state of their last polls, the newest first, and their number. */
   readonly page: (
     caller: JobCaller,
     route: JobRoute,
@@ -57,7 +57,7 @@ export interface JobsContract {
   ) => Effect.Effect<{ readonly jobs: ReadonlyArray<Job>; readonly total: number }>
   /** Asks the vendor to stop, best effort, and answers as `look` does. */
   readonly cancel: (job: JobKey) => Effect.Effect<Job | undefined, BooksUnavailable>
-  /** What the vendor calls the job. */
+  /** The vendor's id of the job. */
   readonly vendorId: (request_id: string) => Effect.Effect<string | undefined>
   /** Makes the service's own looks that are due, and waits for them. */
   readonly turn: Effect.Effect<void>
@@ -151,7 +151,7 @@ const make = Effect.gen(function* () {
     if (admission !== undefined && upstream !== undefined) {
       const now = yield* Clock.currentTimeMillis
       const answer = yield* cancelAt(upstream, row, admission, now)
-      // What the vendor was not asked, or did not hear, it is asked again at the service's next look.
+      // A request that did not reach the vendor is repeated at the service's next poll.
       if (answer !== "completed" && row.cancel_requested === 0) {
         yield* Statements.write(writer, rows.requestCancel(request_id, now))
       }
@@ -212,7 +212,7 @@ const make = Effect.gen(function* () {
   /** Ends what runs that have ended left between its reservation and the vendor. */
   const reclaim = Effect.gen(function* () {
     const orphans = yield* Effect.filter(yield* rows.submitting, ({ call }) => gate.isOrphan(call))
-    // Whether the vendor has them cannot be known; nobody was told of them, and nobody is charged.
+    // Whether the vendor has them is unknown. Their ids were not handed out, and no call is charged.
     yield* Loop.each(
       loopName,
       orphans,
@@ -250,7 +250,7 @@ const make = Effect.gen(function* () {
   } satisfies JobsContract
 })
 
-/** What the usage record says of a job that the vendor did not take. */
+/** The `error_type` of a job that the vendor did not accept. */
 const errorTypeOf = ({ error_types }: Order, cause: Cause.Cause<Vendor.NotTaken>): string => {
   const no = Option.getOrUndefined(Cause.failureOption(cause))
   if (no !== undefined) return error_types[no._tag]

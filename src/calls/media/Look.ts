@@ -31,7 +31,7 @@ export type Looks = ReturnType<typeof make>
 
 export const make = ({ gate, scope, sql, upstreams, writer }: Needs) => {
   const rows = Rows.make(sql)
-  /** What is remembered of open jobs, by their ids. */
+  /** Cached facts of open jobs, by id. */
   const watches = new Map<string, Watch<Row>>()
   const watchOf = (id: string, now: number): Watch<Row> => {
     let watch = watches.get(id)
@@ -40,8 +40,8 @@ export const make = ({ gate, scope, sql, upstreams, writer }: Needs) => {
   }
 
   /**
-   * The job after a look at the vendor. Who comes while a look is under way waits for that one, whoever began it; a client who comes
-   * too often is answered with what is known.
+   * The job after a look at the vendor. Concurrent polls of one job share a single request. A client that polls too often is answered from
+   * the cache.
    */
   const look = (row: Row, by: "client" | "service"): Effect.Effect<Row> =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => {
@@ -151,7 +151,7 @@ export const make = ({ gate, scope, sql, upstreams, writer }: Needs) => {
   const endCancelled = (row: Row, admission: Admission) =>
     settle(row, admission, failure("cancelled"), { status: "CANCELLED", cost: 0n })
 
-  /** Charge and end in one transaction. Where somebody else was faster, their end stands. */
+  /** Charge and end in one transaction. If another writer was faster, its end is kept. */
   const settle = Effect.fnUntraced(function* (row: Row, admission: Admission, measured: Measured, end: End) {
     const now = yield* Clock.currentTimeMillis
     yield* Effect.ignore(admission.settleBeside(measured, [rows.end(row.id, end, now)]))
@@ -163,7 +163,7 @@ export const make = ({ gate, scope, sql, upstreams, writer }: Needs) => {
     reported: "IN_QUEUE" | "IN_PROGRESS",
     queue_position: number | null
   ) {
-    // Who has cancelled sees that, until the vendor says how the job ended.
+    // A client that cancelled sees the cancellation until the vendor reports how the job ended.
     const status: Row["status"] = row.cancel_requested === 1 ? "CANCELLED" : reported
     if (row.status === status && row.queue_position === queue_position) return row
     const now = yield* Clock.currentTimeMillis

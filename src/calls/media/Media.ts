@@ -25,7 +25,7 @@ import {
 import { upstreamLookup } from "../../upstream/models/Upstreams.ts"
 import { MediaModels } from "./Settings.ts"
 
-/** What a job would cost. */
+/** The price of a job. */
 export interface MediaQuote {
   readonly model: string
   readonly provider: string
@@ -41,7 +41,7 @@ export interface MediaJob {
 }
 
 export interface MediaContract {
-  /** What the job would cost; nothing is reserved and no vendor is asked. */
+  /** The price of the job; nothing is reserved and no vendor is asked. */
   readonly quote: (job: MediaRequest) => Effect.Effect<MediaQuote, MediaRejected>
   /** Reserves the quote and hands the job to the vendor. Nothing is charged yet. `beside` stands or falls with the reservation. */
   readonly submit: (request: {
@@ -59,7 +59,7 @@ export interface MediaContract {
   ) => Effect.Effect<MediaContent, MediaNotFound | MediaNotCompleted | MediaRateLimited | MediaUnavailable>
   /** Asks the vendor to stop, best effort: the quote stays reserved until the vendor says how the job ended. */
   readonly cancel: (request: MediaJob) => Effect.Effect<Job, MediaNotFound | MediaAlreadyCompleted | BooksUnavailable>
-  /** A page of the caller's jobs, the newest first, as they stood when somebody last looked. */
+  /** A page of the caller's jobs, the newest first, in the state of their last polls. */
   readonly list: (request: { readonly caller: Caller } & PageOf) => Effect.Effect<Paged<Job>>
   /** The job that a metered call made; `undefined` where it made none. */
   readonly ofCall: (request: { readonly caller: Caller; readonly call: string }) => Effect.Effect<Job | undefined>

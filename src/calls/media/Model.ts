@@ -2,7 +2,7 @@
  * Media models, what may be asked of each, and the quote that follows: a pure decision, made before anything runs.
  *
  * Where the specification is silent:
- * - Parameters of media models that nobody has listed (`passes`) do not reach the vendor: they could change what it charges.
+ * - Parameters of media models that are not listed (`passes`) do not reach the vendor: they could change its price.
  */
 import { Either, Schema } from "effect"
 import type { UnitPrice } from "../../kernel/Price.ts"
@@ -16,7 +16,7 @@ interface ModelFacts {
   /** The name of the upstream in the configuration, and where the model is on it. */
   readonly upstream: string
   readonly endpoint: string
-  /** Parameters of the model's own that pass as they are. None of them may change what the vendor charges. */
+  /** The model's own parameters that pass unchanged. None of them may change what the vendor charges. */
   readonly passes: ReadonlyArray<string>
   readonly prompt_required: boolean
 }
@@ -89,7 +89,7 @@ export const imageSizes = [
 /** The longest video of a model that declares no duration, in seconds. */
 export const openDurationMax = 60
 
-/** What a model demands of a parameter, in words and as a test of its value. */
+/** A model's rule for a parameter, in words and as a test of its value. */
 interface Rule {
   readonly field: string
   readonly words: string
@@ -214,7 +214,7 @@ export interface Quote {
   readonly price: UnitPrice
 }
 
-/** What the vendor would be asked for the request, and how many units at which price; rejected where the model does not accept it. */
+/** The request to the vendor, and the number of units with their price; rejected if the model does not accept it. */
 export const quoteOf = (
   models: ReadonlyArray<MediaModel>,
   request: MediaRequest

@@ -1,4 +1,4 @@
-/** What the media routes refuse. */
+/** Refusals of the media routes. */
 import { Schema } from "effect"
 import { BrokenRule } from "../../kernel/InvalidRequest.ts"
 import { Problem } from "../../kernel/Problem.ts"

@@ -13,7 +13,7 @@ const modelFields = {
   upstream: NonEmpty,
   endpoint: NonEmpty,
   pricing_note: Schema.optional(Schema.String),
-  /** Parameters of the model's own that pass as they are; none may change what the vendor charges. */
+  /** The model's own parameters that pass unchanged; none may change the vendor's price. */
   passes: Schema.optionalWith(Schema.Array(NonEmpty), { default: () => ["negative_prompt", "aspect_ratio"] }),
   /** Whether a request without a prompt is refused here; else the vendor decides. */
   prompt_required: Schema.optionalWith(Schema.Boolean, { default: () => false })
@@ -60,7 +60,7 @@ const ImageEntry = Schema.Struct({
   /** USD an image. */
   price: Schema.propertySignature(UsdPer(1)).pipe(Schema.fromKey("usd_per_image")),
   images_max: Schema.optionalWith(Count, { default: () => 4 }),
-  /** What `image_size` may be. */
+  /** The allowed values of `image_size`. */
   sizes: Schema.optionalWith(Schema.NonEmptyArray(NonEmpty), { default: () => imageSizes }),
   /** Taken where a request names no model. */
   default: Schema.optionalWith(Schema.Boolean, { default: () => false })

@@ -1,15 +1,15 @@
 /**
- * What the service remembers of an open job between two looks at its vendor, and how often the vendor is asked.
+ * Cached facts of an open job between two polls of its vendor, and how often the vendor is polled.
  *
  * Where the specification is silent:
  * - However often clients ask, a vendor is asked about one job six times at once and then once a second; looks at one job never overlap.
- *   Who asks more often sees what is known. A cancel that the vendor did not hear is sent again by the service.
+ *   More frequent requests are answered from the cache. A cancel that the vendor did not hear is sent again by the service.
  */
 import type { Deferred } from "effect"
 
 /**
- * How often a vendor is asked about one job, however often its clients ask: so many times at once, then once in each interval. Who
- * asks more often is answered with what is known.
+ * How often a vendor is asked about one job, however often its clients ask: so many times at once, then once in each interval. More
+ * frequent requests are answered from the cache.
  */
 export class Pace {
   private left: number
@@ -50,7 +50,7 @@ export class Watch<Row> {
   private looks = 0
   private busy = false
   private mistakes = 0
-  /** What the vendor said to a cancel, once it has heard one. Forgotten with the process: to ask it once more does no harm. */
+  /** The vendor's answer to a cancel, once there is one. Forgotten with the process: to ask it once more does no harm. */
   cancelled: "asked" | "completed" | undefined
   /** A look that is under way; who asks meanwhile is answered with what it finds. */
   looking: Deferred.Deferred<Row> | undefined

@@ -15,7 +15,7 @@ import type { Call, ChatProblem, Completed, Streamed } from "../engine/Engine.ts
 import { findModel, Models } from "../prompts/Model.ts"
 import type { Model } from "../prompts/Model.ts"
 import { UnknownChatModel } from "../prompts/Problems.ts"
-import { filesById, promptTokensEstimate } from "../prompts/Prompt.ts"
+import { keptById, promptTokensEstimate } from "../prompts/Prompt.ts"
 import type { ValidPrompt } from "../prompts/Prompt.ts"
 import { Gate } from "../../books/gate/Gate.ts"
 import { ModelNotAllowed } from "../../books/gate/Problems.ts"
@@ -23,19 +23,19 @@ import type { InsufficientCredits } from "../../books/gate/Problems.ts"
 import { mayCall } from "../../kernel/Caller.ts"
 import type { Caller } from "../../kernel/Caller.ts"
 import type { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { MinuteLimit } from "../../kernel/MinuteLimit.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { parse, refused } from "../../upstream/wire/Failures.ts"
 import type { UpstreamRejected } from "../../upstream/wire/Problems.ts"
 import { Upstreams } from "../../upstream/models/Upstreams.ts"
 import { eventsOf } from "./Events.ts"
 import type { ModelMessage, MessageEvent } from "./Events.ts"
-import { Pace } from "./Pace.ts"
 import { CountedTooOften } from "./Problems.ts"
 import { readCount } from "../dialects/messages/Prompt.ts"
 import type { CountTokensPrompt, MessagesPrompt } from "../dialects/messages/Prompt.ts"
 import { messages } from "../dialects/messages/Protocol.ts"
 
-/** What a vendor of messages is told beside the body. */
+/** Headers for a vendor of messages, beside the body. */
 export interface Preview {
   /** Preview features that are asked for. */
   readonly betas?: ReadonlyArray<string> | undefined
@@ -81,10 +81,13 @@ export class Messages extends Context.Tag("tollgate/messages/Messages")<Messages
   static readonly layer = Layer.suspend(() => Layer.effect(Messages, make).pipe(Layer.provide(Engine.layer)))
 }
 
+/** How often an account may have tokens counted by a vendor in a minute. */
+const countsAMinute = 300
+
 const make = Effect.gen(function* () {
   const engine = yield* Engine
   const gate = yield* Gate
-  const pace = new Pace()
+  const counts = new MinuteLimit(countsAMinute)
   const catalogue = yield* Models
   const upstreams = yield* Upstreams
   const create = engine.complete<MessagesPrompt, ModelMessage>(messages)
@@ -117,7 +120,7 @@ const make = Effect.gen(function* () {
     if (!mayCall(caller, model))
       return yield* new ModelNotAllowed({ model, allowed_models: caller.allowed_models ?? [] })
     yield* gate.mayPay(caller)
-    const retry_after = pace.take(caller.account_id, yield* Clock.currentTimeMillis)
+    const retry_after = counts.take(caller.account_id, yield* Clock.currentTimeMillis)
     if (retry_after !== undefined) return yield* new CountedTooOften({ retry_after })
   })
 
@@ -126,7 +129,8 @@ const make = Effect.gen(function* () {
     if (Either.isLeft(read)) return yield* read.left
     const model = findModel(catalogue, read.right.model)
     if (model === undefined) return yield* new UnknownChatModel(read.right.model)
-    if (read.right.names_files && model.vendor_files !== true) return yield* filesById
+    const { names_kept } = read.right
+    if (names_kept !== undefined && model.vendor_files !== true) return yield* keptById(names_kept)
     if (call.caller !== undefined) yield* admitted(call.caller, model.id)
     const counted = yield* countedFor(model, read.right, call)
     return counted === undefined

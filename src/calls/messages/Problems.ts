@@ -1,4 +1,4 @@
-/** What counting tokens is refused with, beside what the gate and the vendor refuse. */
+/** Refusals of counting tokens, beside those of the gate and the vendor. */
 import { Problem } from "../../kernel/Problem.ts"
 
 export class CountedTooOften extends Problem<CountedTooOften>()("CountedTooOften", {

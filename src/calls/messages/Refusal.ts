@@ -1,7 +1,7 @@
 /** A refusal in the shape that clients of messages parse: their own kinds of errors, with our code and details beside. */
 import type { Shape } from "../../http/contract/Annotations.ts"
 
-/** What the protocol calls a refusal of this status. */
+/** The protocol's name for a refusal with this status. */
 const kinds: Readonly<Record<number, string>> = {
   401: "authentication_error",
   402: "billing_error",

@@ -11,30 +11,31 @@ import { bytesASecond, bytesASecondOf, isMp3, tagBytesOf } from "../../kernel/Au
 
 import { inAnyCase } from "./Extras.ts"
 
-/** What is attached, as it is found. */
+/** The attachments, in the order in which they are found. */
 export interface Attached {
   count: number
   /** Of the images among them. */
   bytes: number
-  /** Something is named by the id of a file that the vendor keeps. */
-  by_id: boolean
+  /** The field that names by its id what the vendor keeps. */
+  by_id: string | undefined
   /** Something may be as long as the model can read: its bytes say nothing of its tokens. */
   elsewhere: boolean
 }
 
-export const nothingAttached = (): Attached => ({ count: 0, bytes: 0, by_id: false, elsewhere: false })
+export const nothingAttached = (): Attached => ({ count: 0, bytes: 0, by_id: undefined, elsewhere: false })
 
 const fileIds: ReadonlySet<string> = new Set(["file_id", "file_ids"])
 
 /** Notes whether a part names a file by its id, in itself or in the object that it holds. Some upstreams read names in any case. */
 export const noteFiles = (attached: Attached, part: object): void => {
-  attached.by_id ||= Object.entries(part).some(
+  const names = Object.entries(part).some(
     ([name, value]) =>
       (fileIds.has(inAnyCase(name)) && (value ?? null) !== null) ||
       (typeof value === "object" &&
         value !== null &&
         Object.entries(value).some(([name, id]) => fileIds.has(inAnyCase(name)) && (id ?? null) !== null))
   )
+  if (names) attached.by_id ??= "file_id"
 }
 
 const head = 100
@@ -45,7 +46,7 @@ const isImage = (media_type: string): boolean => /^image\//i.test(media_type)
 /** A film has no bytes of its own for most of its pictures. */
 const isFilm = (media_type: string): boolean => /^video\//i.test(media_type)
 
-/** What a data address says that it holds; `undefined` of any other text. */
+/** The media type of a data address; `undefined` for any other text. */
 const mediaTypeOf = (text: string): string | undefined => /^\s*data:([^;,]*)/i.exec(text.slice(0, head))?.[1]?.trim()
 
 /** Some vendors take an address where the bytes of a file are expected. */

@@ -1,12 +1,12 @@
 /**
- * What a request asks its vendor to keep in a cache for an hour (`"cache_control": { "ttl": "1h" }`): vendors bill such a write apart.
+ * Requests to keep something in a vendor's cache for an hour (`"cache_control": { "ttl": "1h" }`): vendors bill such a write apart.
  *
  * Where the specification is silent:
- * - Where writes to a cache have a price but those for an hour have none, a request that asks for an hour is refused by the field's name: no
- *   price is guessed. The client asks for five minutes, or the operator sets `cache_write_1h_usd_per_million`; `tollgate models` says of which
- *   models it is missing. Five minutes are not sent in place of the hour: a client that comes back later would pay for a second write that it
- *   wanted to save. An upstream whose protocol has no such marks is asked all the same. (Claude Code asks for five minutes, unless
- *   `ENABLE_PROMPT_CACHING_1H` or a setting of its own says otherwise.)
+ * - Where writes to a cache have a price but those for an hour have none, a request that asks for an hour is refused by the field's name:
+ *   no price is guessed. The client can ask for five minutes instead, or the operator can set `cache_write_1h_usd_per_million`; `tollgate
+ *   models` lists the models that lack it. Five minutes are not sent in place of the hour: a client that comes back later would pay for a
+ *   second write that it wanted to save. An upstream whose protocol has no such marks is asked all the same. (Claude Code asks for five
+ *   minutes, unless `ENABLE_PROMPT_CACHING_1H` or a setting of its own says otherwise.)
  * - Where no write has a price, those for an hour cost what any token of the prompt costs.
  */
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
@@ -17,7 +17,7 @@ import type { ValidPrompt } from "./Prompt.ts"
 
 const mentions = new WeakMap<ValidPrompt, boolean>()
 
-/** Whether an hour can be asked for in the text of a request: `"1h"` stands in it, or a text of which a letter is escaped. */
+/** Whether the text of a request can ask for an hour: it contains `"1h"`, or a text with an escaped letter. */
 const mentionsAnHour = (prompt: ValidPrompt): boolean => {
   let mentioned = mentions.get(prompt)
   if (mentioned === undefined) {
@@ -50,7 +50,7 @@ export const unpricedHour = (model: Model, prompt: ValidPrompt): InvalidRequest 
   return field === undefined ? undefined : InvalidRequest.of(field, rule)
 }
 
-/** What tools are called with and described by, and the schema of an answer: what is called `cache_control` in there is none. */
+/** Arguments and descriptions of tools, and the schema of an answer: a `cache_control` in there is not one. */
 const isClients = (name: string, value: unknown): boolean =>
   name === "input_schema" ||
   name === "parameters" ||
@@ -58,7 +58,7 @@ const isClients = (name: string, value: unknown): boolean =>
   // The input of responses is a list; that of a tool's call is an object.
   (name === "input" && !Array.isArray(value))
 
-/** What a mark calls its hour: `cache_control`, or by another name what says that it is `ephemeral`, as gateways take it. */
+/** The key of a cache mark: `cache_control`, or another name for a value that says `ephemeral`, which gateways accept. */
 const hourOf = (name: string, value: unknown): string | undefined => {
   if (typeof value !== "object" || value === null) return undefined
   const fields = Object.entries(value).map(([field, one]) => [field, inAnyCase(field), one] as const)

@@ -1,81 +1,103 @@
 /**
- * A stream of server-sent events on its way from an upstream to a client, whatever protocol it is in: a `Reader` knows that. Bytes pass
- * through as they come; the last event waits until the charge is in the books.
+ * Relays a stream of server-sent events from an upstream to a client. A `Reader` knows the protocol. Bytes pass through as they come; the
+ * last event waits until the charge is in the books.
+ *
+ * Where the specification is silent:
+ * - A stream that has finished is complete, even if the connection then breaks or its client has left.
+ * - A stream that has not finished is broken if the upstream failed: the connection broke, or an event reports an error. If the upstream
+ *   just ended it, or ran out of its time limit, the stream is unfinished: the client gets the same error event, and the call costs what
+ *   came. So is a stream that fails after its client has held it up for ten seconds in all: reading slowly makes no answer free.
  */
 import type { Effect } from "effect"
 import type { Readable } from "node:stream"
 import { Gist } from "../../protocols/conversation/Gist.ts"
+import { parsedOfVendor } from "../../protocols/conversation/Json.ts"
 import type { Generated } from "../../protocols/conversation/Gist.ts"
 import type { Usage } from "../../protocols/conversation/Usage.ts"
 import { ByteStream } from "../../upstream/wire/ByteStream.ts"
-import type { How, Source, Tap } from "../../upstream/wire/ByteStream.ts"
+import type { How, Source, Stop, Tap } from "../../upstream/wire/ByteStream.ts"
 import { readOnFor } from "../../kernel/ReadOn.ts"
 import { bytesAToken, tokensOfString } from "./Tokens.ts"
 
-/** What has come of a stream. */
+/** The outcome of a stream. */
 export interface Report {
-  /** What the upstream has reported. */
+  /** The usage that the upstream has reported so far. */
   readonly usage: Usage
-  /** Tokens of the answer, as far as the pieces tell. */
+  /** The tokens of the answer, counted from its pieces. */
   readonly tokens_counted: number
   /** The vendor's ids of the kept answer and its parts, if the reader notes them. */
   readonly handed_out?: ReadonlyArray<string> | undefined
 }
 
 export interface Relay {
-  /** What the client reads. */
+  /** The client's side. */
   readonly body: Readable
-  /** Whether the client is to have anything: answered with the first of it, or with an end that nothing came before. */
+  /** Waits for the first bytes for the client: `false` if the stream ends without any. */
   readonly begun: Effect.Effect<boolean>
-  /** Ends once, whatever the client does: `broken` also where the upstream sent an error, or did not say that it has finished. */
+  /** Waits for the end of the stream, also after its client has left. */
   readonly ended: Effect.Effect<How>
   readonly report: () => Report
-  /** Lets the client have the end, after the books have it. */
+  /** Gives the client the end, once the charge is in the books. */
   readonly finish: (how: How) => void
-  /** Cuts the client off without an end: the books could not have it in time. */
+  /** Cuts the client off without an end, because the books could not be written in time. */
   readonly cut: () => void
 }
 
-/** What a reader passes events on to. */
+/** A reader passes events to this stream. */
 export type Onward = Pick<ByteStream, "pass" | "end" | "abort">
 
 /** Looks at the events of one stream, in the protocol of its upstream. */
 export interface Reader {
-  /** Looks at whole events; passes on, in one piece, what the client is to have of them. An event that says a failure ends the stream. */
+  /** Looks at whole events, and passes the client's version on in one piece. An event that reports an error ends the stream. */
   readonly take: (events: Buffer, stream: Onward) => void
   /** Passes on a chunk of an event that is too long to buffer. */
   readonly skip: (bytes: Buffer, stream: Onward) => void
-  /** That event has ended. Passes on its blank line, or keeps it for the end. Answers `false` where the event says a failure. */
+  /** That event has ended. Passes its blank line on, or keeps it for the end. Returns `false` if the event reports an error. */
   readonly skipped: (event: Skipped, stream: Onward) => boolean
   /** The names of the strings that count as generated in such an event. */
   readonly generated: Generated
-  /** Whether this is a whole event but for the blank line behind it. */
+  /** The longest event that is kept. The bytes of a longer one pass as they come, and its gist is read. */
+  readonly event_bytes_max: number
+  /** Whether this is a whole event without its blank line. */
   readonly isWhole: (text: string) => boolean
-  /** Whether the upstream has said that it has finished. */
+  /** Whether the upstream has said that it has finished. No events are read after this. */
   readonly isFinished: () => boolean
   readonly report: () => Report
-  /** What the client has at the end, once the books have the charge. */
+  /** The last bytes for the client, once the charge is in the books. */
   readonly last: (how: How) => string | Buffer
 }
 
 /** An event that was too long to be kept. */
 export interface Skipped {
-  /** The event without what is long in it: what is left of its JSON is its gist. */
+  /** The event with the gist of its JSON in place of its JSON. */
   readonly text: string
-  /** How many tokens were generated in it. */
+  /** The number of tokens generated in it. */
   readonly tokens: number
-  /** The blank line that ends it, which has not been passed on. */
+  /** The blank line that ends it. It has not been passed on. */
   readonly blank: Buffer
 }
 
-/** An event longer than this is not kept: its bytes pass as they come, and its gist is read. */
-const eventMax = 8 * 1024 * 1024
+/** The longest event that is kept where events pass unchanged: nothing longer is parsed on the thread that serves. */
+export const passedEventMax = 1024 * 1024
 
 export const blankLine = "\n\n"
 const blankLineCrLf = "\r\n\r\n"
+/** The most bytes of a blank line that may lie before a cut. */
+const seam = blankLineCrLf.length - 1
+
+const empty = Buffer.alloc(0)
+
+/** How a stream ended that had not finished when no more bytes came. */
+const unfinished: Readonly<Record<Stop, How>> = {
+  ended: "unfinished",
+  short: "unfinished",
+  cut: "broken",
+  left: "left"
+}
 
 export const make = (upstream: Source, reader: Reader): Relay => {
-  let rest: Buffer | undefined
+  /** An event whose end has not come. */
+  const rest = new Rest()
   let long: LongEvent | undefined
   const tap: Tap = {
     data: (chunk, stream) => {
@@ -86,24 +108,27 @@ export const make = (upstream: Source, reader: Reader): Relay => {
         long = undefined
         if (behind.length === 0) return
         bytes = behind
-      } else if (rest !== undefined) bytes = Buffer.concat([rest, chunk])
-      const whole = endOfEvents(bytes)
+      }
+      const whole = rest.length === 0 ? endOfEvents(bytes) : rest.endIn(bytes)
       const all = whole === bytes.length
-      rest = all ? undefined : bytes.subarray(whole)
-      if (whole > 0) reader.take(all ? bytes : bytes.subarray(0, whole), stream)
-      if (rest !== undefined && rest.length > eventMax) {
+      if (whole > 0) reader.take(rest.taken(all ? bytes : bytes.subarray(0, whole)), stream)
+      if (all) return
+      rest.add(whole === 0 ? bytes : bytes.subarray(whole))
+      if (rest.length > reader.event_bytes_max) {
         long = new LongEvent(reader)
-        long.take(rest, stream)
-        rest = undefined
+        long.take(rest.taken(), stream)
       }
     },
-    end: (stream) => {
+    end: (stream, stop) => {
       if (long?.isWhole === true && long.ends(Buffer.from(blankLine), stream)) long = undefined
-      // The last event may lack its blank line, but one that was cut in its midst is nothing to pass on.
-      if (rest !== undefined && reader.isWhole(rest.toString("latin1"))) {
-        reader.take(Buffer.concat([rest, Buffer.from(blankLine)]), stream)
+      // The last event may lack its blank line. An event that was cut is not passed on.
+      const last = rest.taken()
+      if (last.length > 0 && reader.isWhole(last.toString("latin1"))) {
+        reader.take(Buffer.concat([last, Buffer.from(blankLine)]), stream)
       }
-      return reader.isFinished() ? "complete" : "broken"
+      if (!reader.isFinished()) return unfinished[stop]
+      // The client has a part of the long event, so its answer is not whole.
+      return long === undefined ? "complete" : "unfinished"
     }
   }
 
@@ -118,23 +143,55 @@ export const make = (upstream: Source, reader: Reader): Relay => {
     },
     finish: (how) => {
       const last = reader.last(how)
-      // The client may have half an event: end it before the error event.
+      // The client may have half of a long event. It ends before the error event.
       stream.finish(long === undefined ? last : blankLine + last.toString("latin1"))
     },
     cut: () => stream.cut("the end of the call is not in the books yet")
   }
 }
 
-/** The longest lines that are read before the data of a long event. */
+/** The beginning of an event, in the pieces in which it came. They are searched and copied once, however many they are. */
+class Rest {
+  private pieces: Array<Buffer> = []
+  /** Its last bytes, which may begin a blank line. */
+  private tail: Buffer = empty
+  length = 0
+
+  add(piece: Buffer): void {
+    this.pieces.push(piece)
+    this.length += piece.length
+    this.tail = Buffer.concat([this.tail, piece.subarray(-seam)]).subarray(-seam)
+  }
+
+  /** The end of the last whole event in the next bytes. */
+  endIn(next: Buffer): number {
+    const end = endOfEvents(next)
+    if (end > 0) return end
+    const across = endOfEvents(Buffer.concat([this.tail, next.subarray(0, seam)]))
+    return across === 0 ? 0 : across - this.tail.length
+  }
+
+  /** All of it, and these bytes after it. Nothing is left. */
+  taken(next: Buffer = empty): Buffer {
+    if (this.length === 0) return next
+    const all = Buffer.concat([...this.pieces, next])
+    this.pieces = []
+    this.tail = empty
+    this.length = 0
+    return all
+  }
+}
+
+/** The data of a long event must begin within this number of bytes. */
 const headMax = 1_024
 
 /** An event that is too long to buffer, while it arrives. */
 class LongEvent {
   private readonly reader: Reader
   private readonly gist: Gist
-  /** Its lines before its data. */
+  /** The lines before its data. */
   private head: string | undefined
-  /** Line ends that may be the beginning of its blank line. */
+  /** Line ends that may begin its blank line. */
   private held: Buffer = empty
 
   constructor(reader: Reader) {
@@ -142,12 +199,12 @@ class LongEvent {
     this.gist = new Gist(reader.generated)
   }
 
-  /** How many tokens of it have come. */
+  /** The number of its tokens that have come. */
   get tokens(): number {
     return Math.round(this.gist.generated / bytesAToken)
   }
 
-  /** Whether all of its data has come. */
+  /** Whether all its data has come. */
   get isWhole(): boolean {
     return this.gist.isWhole
   }
@@ -185,8 +242,6 @@ class LongEvent {
   }
 }
 
-const empty = Buffer.alloc(0)
-
 const firstBlankLine = (bytes: Buffer): { readonly at: number; readonly length: number } => {
   const lf = bytes.indexOf(blankLine)
   const crlf = bytes.indexOf(blankLineCrLf)
@@ -207,29 +262,29 @@ const lineEndsFrom = (bytes: Buffer): number => {
   return from
 }
 
-/** How events are looked at that are not all alike. */
+/** How a reader looks at events. */
 export interface Looking {
   /**
-   * Where the events end, from `at` on, that pass as they are and have been counted; `at` itself where the next is to be looked at. Events
-   * end with `blank`.
+   * Counts the events from `at` on that pass unchanged, and returns where they end. It returns `at` if the next event must be looked at.
+   * Events end with `blank`.
    */
   readonly pass: (text: string, at: number, blank: string) => number
-  /** Looks at one event; answers what the client is to have of it, as `eachEvent` says. */
+  /** Looks at one event and returns the client's version of it, as `eachEvent` says. */
   readonly look: (event: string) => string | undefined
-  /** What the client is to have of events that pass: those themselves, where it is left out. */
+  /** The client's version of events that pass. Without it they pass unchanged. */
   readonly shown?: ((run: string) => string) | undefined
 }
 
 /**
- * Passes events on, in one piece, as `look` says of each: itself, another, nothing (empty), or `undefined`: it says a failure, which
- * ends the stream. What an upstream says after an error, and of it, is not for the client: it may name addresses and keys. `text` is
- * the events as Latin-1, a character for each byte: searching a string costs a fraction of searching a buffer. Looking begins at `at`.
+ * Passes events on in one piece, each in the version that `look` returns: the event itself, another text, or an empty text. `undefined` means
+ * that the event reports an error: it ends the stream, and neither the event nor anything after it reaches the client, since it may name
+ * addresses and keys. `text` has the events as Latin-1, a character for each byte: a search in a string costs a fraction of one in a buffer.
  */
 export const eachEvent = (events: Buffer, text: string, { look, pass, shown }: Looking, stream: Onward): void => {
   const blank = blankIn(text)
   let output = ""
   let from = 0
-  /** How many bytes pass untouched before the first that do not. */
+  /** The number of bytes before the first event that changes. */
   let untouched = 0
   for (let at = 0; at < text.length;) {
     const passed = pass(text, at, blank)
@@ -257,15 +312,15 @@ export const eachEvent = (events: Buffer, text: string, { look, pass, shown }: L
     at = next
   }
   if (from === 0) stream.pass(events)
-  // Nothing stands behind them: the last events wait, or are not for the client.
+  // Only the last events changed, and nothing is left of them.
   else if (from === text.length && output.length === untouched) stream.pass(events.subarray(0, untouched))
   else stream.pass(Buffer.from(output + text.slice(from), "latin1"))
 }
 
-/** What stands between the events of a text. */
+/** The blank line between the events of a text. */
 const blankIn = (text: string): string => (text.includes(blankLineCrLf) ? blankLineCrLf : blankLine)
 
-/** Where the event ends that begins at `at`. */
+/** The end of the event that begins at `at`. */
 export const endOfEvent = (text: string, at: number, blank: string): number => {
   const found = text.indexOf(blank, at)
   return found === -1 ? text.length : found + blank.length
@@ -273,19 +328,19 @@ export const endOfEvent = (text: string, at: number, blank: string): number => {
 
 /** Events in a row that hold only pieces of an answer. */
 export interface Run {
-  /** Where they end: at the first that must be looked into, or with the text. */
+  /** Where the run ends: at the first event that must be looked into, or with the text. */
   readonly end: number
-  /** How many tokens their pieces have. */
+  /** The number of tokens in their pieces. */
   readonly tokens: number
 }
 
 /**
- * The run that begins at `from`. `marks` finds pieces (its first group, behind which their string begins), and whatever makes it necessary
- * to look into an event.
+ * The run that begins at `from`. `marks` matches pieces (with its first group; their string begins behind the match), and the words that make
+ * it necessary to look into an event.
  */
 export const runOf = (marks: RegExp, text: string, from: number, blank: string): Run => {
   let tokens = 0
-  /** Those of the event from `start` to `end`, which count only if it belongs to the run. */
+  /** The tokens of the event from `start` to `end`. They count only if the event belongs to the run. */
   let ofEvent = 0
   let start = from
   let end = from
@@ -306,7 +361,7 @@ export const runOf = (marks: RegExp, text: string, from: number, blank: string):
   return { end: text.length, tokens: tokens + ofEvent }
 }
 
-/** Where the last whole event ends. Carriage returns count as part of the line they end. */
+/** The end of the last whole event. A carriage return belongs to the line that it ends. */
 const endOfEvents = (bytes: Buffer): number => {
   const { length } = bytes
   if (bytes[length - 1] === 0x0a && bytes[length - 2] === 0x0a) return length
@@ -315,7 +370,7 @@ const endOfEvents = (bytes: Buffer): number => {
   return Math.max(lf === -1 ? 0 : lf + 2, crlf === -1 ? 0 : crlf + 4)
 }
 
-/** The JSON of an event, which may stand in several lines. Read by hand: to split by a regular expression took most of the time of `parse`. */
+/** The JSON of an event, which may have several lines. A split by a regular expression took most of the time of `parse`. */
 export const dataOf = (event: string): string => {
   let data: string | undefined
   for (let from = 0; from < event.length;) {
@@ -333,18 +388,14 @@ export const dataOf = (event: string): string => {
 
 const beyondAscii = /[\u0080-\u00ff]/
 
-/** The object in an event, whose bytes are given as Latin-1, a character for each. */
+/** The object in an event. `event` has its bytes as Latin-1, a character for each. */
 export const parse = (event: string): Record<string, unknown> | undefined => {
   const data = dataOf(event)
-  try {
-    const value: unknown = JSON.parse(beyondAscii.test(data) ? Buffer.from(data, "latin1").toString("utf8") : data)
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined
-  } catch {
-    return undefined
-  }
+  const value = parsedOfVendor(beyondAscii.test(data) ? Buffer.from(data, "latin1").toString("utf8") : data)
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined
 }
 
-/** Where a string ends that ends in its line, as every string of JSON does; else -1. */
+/** The end of a JSON string, or -1 if it does not end in its line. */
 export const endOfString = (text: string, from: number): number => {
   for (let at = from; at < text.length; at++) {
     const character = text.charCodeAt(at)

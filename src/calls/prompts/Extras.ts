@@ -1,13 +1,13 @@
 /**
- * Fields of a request that make a vendor bill otherwise than the model's price says. Each is refused unless the model's
- * configuration names it, with a price; every field that does not stand here passes.
+ * Fields of a request that make a vendor bill otherwise than the model's price says. Each is refused unless the model's configuration names
+ * it, with a price; every field that does not stand here passes.
  *
  * Where the specification is silent:
- * - `calls/prompts/Extras` has the fields that change what a vendor bills, each with the reason. A model's `extras` name those that it serves: a
- *   factor on its token prices, an amount for each call, or both, in bound and charge alike. `service_tier` passes as `auto` and
- *   `default`, which clients send; `store`, `metadata` and every unknown field pass as they are.
- * - A field that differs from one that is read, or changes a bill, by capitals alone is refused: an upstream that is written in Go takes `Model`
- *   for `model`, and the last of both, so it could be asked for another model than the one that is charged.
+ * - `calls/prompts/Extras` has the fields that change what a vendor bills, each with the reason. A model's `extras` name those that it
+ *   serves: a factor on its token prices, an amount for each call, or both, in bound and charge alike. `service_tier` passes as `auto` and
+ *   `default`, which clients send; `store`, `metadata` and every unknown field pass unchanged.
+ * - A field that differs from one that is read, or changes a bill, by capitals alone is refused: an upstream that is written in Go takes
+ *   `Model` for `model`, and the last of both, so it could be asked for another model than the one that is charged.
  */
 import { Either } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
@@ -25,7 +25,7 @@ export interface Extra {
   readonly request_price: UnitPrice
 }
 
-/** What a value asks for beyond a plain request; nothing where it changes no bill. */
+/** What a value requests beyond a plain request; nothing if it changes no bill. */
 export type AsksFor = (value: unknown) => ReadonlyArray<string>
 
 const nothing: ReadonlyArray<string> = []
@@ -72,7 +72,7 @@ export interface Rule {
 /** The fields of a protocol that make a vendor bill otherwise. */
 export type Billed = ReadonlyMap<string, Rule>
 
-/** Names of a limit that the protocol does not know: whoever sends one relies on a limit that would not be kept. */
+/** Names of limits that the protocol does not know: a client that sends one relies on a limit that would not be kept. */
 export const otherLimits = (own: string, others: ReadonlyArray<string>): ReadonlyArray<[string, Rule]> =>
   [...others, "max_new_tokens", "max_tokens_to_sample", "num_predict"].map((name) => [
     name,
@@ -109,7 +109,7 @@ export const billed: Billed = new Map<string, Rule>([
 export const priceableOf = (billed: Billed): ReadonlyArray<string> =>
   [...billed].flatMap(([field, { never }]) => (never ? [] : [field]))
 
-/** What the request asks for beyond a plain one, or why it is refused. Most ask for nothing. Headers are fields as those of the body. */
+/** The extras of the request, or the reason for refusing it. Most ask for nothing. Headers are fields as those of the body. */
 export const extrasOf = (
   model: Model,
   billed: Billed,
@@ -121,7 +121,7 @@ export const extrasOf = (
   return problem === undefined ? Either.right(asked.length === 0 ? none : asked) : Either.left(problem)
 }
 
-/** Fields by which a request is bounded, charged or answered, beside those that change a bill. */
+/** Fields that bound, charge or answer a request, beside those that change a bill. */
 const read: ReadonlySet<string> = new Set(
   (
     "model messages prompt input system instructions stream stream_options max_tokens max_completion_tokens max_output_tokens n best_of " +
@@ -132,7 +132,7 @@ const read: ReadonlySet<string> = new Set(
 /** Letters that have a smaller one in ASCII are among these. */
 const capital = /[A-Z\u0080-\uffff]/
 
-/** A name as it is read where capitals do not matter. */
+/** A name in lower case, for readers that ignore capitals. */
 export const inAnyCase = (name: string): string => (capital.test(name) ? name.toUpperCase().toLowerCase() : name)
 
 /** Why a field is refused that only looks like one of those. */

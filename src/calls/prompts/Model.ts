@@ -19,14 +19,14 @@ export type LimitField = "max_completion_tokens" | "max_tokens" | "none"
 export interface ModelRoute {
   /** The name of the upstream in the configuration. */
   readonly upstream: string
-  /** What the upstream calls the model. */
+  /** The upstream's name of the model. */
   readonly model: string
   readonly limit_field: LimitField
-  /** What the vendor takes for it, for the operator's view of costs: no call is charged by it. */
+  /** The vendor's price, for the operator's view of costs: no call is charged by it. */
   readonly cost?: VendorCost | undefined
 }
 
-/** What was read from a cache, or is billed apart otherwise, counts as any other token. */
+/** Tokens read from a cache or billed apart otherwise count like any other token. */
 export interface VendorCost {
   readonly prompt_price: UnitPrice
   readonly completion_price: UnitPrice
@@ -36,7 +36,7 @@ export interface VendorCost {
 
 export type DetailPrices = { readonly [Name in TokenDetail]?: UnitPrice }
 
-/** What all tokens of a call cost whose prompt has more than so many; a price that is not here stays what it is. */
+/** Prices of all tokens of a call with a longer prompt than this; a missing price does not change. */
 export interface LongContext {
   readonly above_prompt_tokens: number
   readonly prompt_price?: UnitPrice | undefined
@@ -57,7 +57,7 @@ export interface Model {
   readonly context_length: number
   /** The longest answer it gives, in tokens. */
   readonly output_tokens_max: number
-  /** What an image in a prompt counts at the most, in tokens. */
+  /** The most tokens that an image in a prompt counts. */
   readonly attachment_tokens_max: number
   /** How many tokens the upstream adds to any prompt at the most: its template. */
   readonly added_tokens_max: number
@@ -67,13 +67,13 @@ export interface Model {
   readonly completion_price: UnitPrice
   /** For each call, beside its tokens. */
   readonly request_price: UnitPrice
-  /** What tokens of these kinds cost; those of another kind cost what they are a part of. */
+  /** Prices of tokens of these kinds; tokens of another kind cost what the kind that contains them costs. */
   readonly detail_prices?: DetailPrices | undefined
   /** Other prices for longer prompts. */
   readonly long_context?: ReadonlyArray<LongContext> | undefined
-  /** What it serves beyond a plain request, at prices of its own. */
+  /** Extras that it serves at prices of their own. */
   readonly extras: ReadonlyArray<Extra>
-  /** Whether requests may name files by the ids that the vendor gave them; their owner is not checked. */
+  /** Whether requests may name files, containers and spoken answers by the ids that the vendor gave them; their owner is not checked. */
   readonly vendor_files?: boolean | undefined
   /** Tried in this order until one begins to answer. */
   readonly routes: ReadonlyArray<ModelRoute>
@@ -129,8 +129,8 @@ const ofAttachments: ReadonlySet<Quantity> = new Set([
 const ofCompletion: ReadonlySet<Quantity> = new Set(["completion_tokens", ...completionDetails])
 
 /**
- * What writing to a cache for an hour costs: a price of its own; what any token of the prompt costs, where no write has a price; or nobody knows
- * (`unknown`), where writes have a price, for all prompts or for longer ones, and those for an hour have none beside it.
+ * The price of writing to a cache for an hour: a price of its own; the price of any prompt token, if no write has a price; or `unknown`, if
+ * writes have a price (for all prompts or for longer ones) and those for an hour have none.
  */
 export type HourPrice = "own" | "prompt" | "unknown"
 
@@ -156,7 +156,7 @@ export const withoutHour = (lines: ReadonlyArray<PriceLine>): ReadonlyArray<Pric
   )
 }
 
-/** What tokens of a prompt can be. */
+/** The kinds of prompt tokens. */
 export interface Kinds {
   /** Audio or images. */
   readonly attachments: boolean

@@ -64,8 +64,8 @@ const bodyFor = (
 }
 
 /**
- * The bytes of a member, where an upstream can read in them only what was validated and priced: `undefined` where a name stands twice in
- * an object, of which some take the first and some the last, and where they are no UTF-8.
+ * The bytes of a member, if an upstream can read in them only what was validated and priced: `undefined` if they are not UTF-8, or if a
+ * name occurs twice in an object, since some readers take the first and some the last.
  */
 const writtenOnce = (json: Buffer, name: string, value: unknown): Buffer | undefined => {
   const written = memberOf(json, name)

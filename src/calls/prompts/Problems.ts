@@ -1,4 +1,4 @@
-/** What asking for a model is refused with, beside what the gate and an upstream refuse. */
+/** Refusals of requests for a model, beside those of the gate and the upstream. */
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { Problem } from "../../kernel/Problem.ts"
 

@@ -1,15 +1,15 @@
 /**
- * What a chat or text completion is asked for: validated where the specification sets limits, otherwise passed on as it came. And the
- * most that it can cost.
+ * A request for a chat or text completion: validated where the specification sets limits, otherwise passed on unchanged. And the most that
+ * it can cost.
  *
  * Where the specification is silent:
- * - The bound of a prompt is its bytes (a token is at least one), `max_added_tokens`, and with tools `max_tool_tokens`, at most the
- *   model's context. An image in it counts `max_attachment_tokens`, whatever its bytes; `Attachments` says which files count their bytes
- *   too. A film, most other files, and all that is attached by an id or address (but an image) count the whole context.
+ * - The bound of a prompt is its bytes (a token is at least one), `max_added_tokens`, and with tools `max_tool_tokens`, at most the model's
+ *   context. An image in it counts `max_attachment_tokens`, whatever its bytes; `Attachments` says which files count their bytes too. A
+ *   film, most other files, and all that is attached by an id or address (but an image) count the whole context.
  * - The bound is an estimate from above. A vendor may count more of a prompt than it: the vendor's figure is believed up to the context.
  * - A limit of the answer above `max_output_tokens` counts as that, and goes upstream as that.
- * - Each token of the bound costs what the dearest line of the price says that can count for the request: one for what is written to a cache,
- *   one for longer prompts if the bound is that long, one for audio or images in a prompt only where something is attached.
+ * - Each token of the bound costs what the dearest line of the price says that can count for the request: one for what is written to a
+ *   cache, one for longer prompts if the bound is that long, one for audio or images in a prompt only where something is attached.
  */
 import { Either, Schema } from "effect"
 import type { ParseResult } from "effect"
@@ -48,7 +48,7 @@ const common = {
   user: optional(Schema.String)
 } as const
 
-/** What the parts are is between client and upstream. Only an assistant may have said nothing: it called tools instead. */
+/** The content of the parts is between client and upstream. Only an assistant may have said nothing: it called tools instead. */
 const isContent = (role: string, content: unknown): boolean =>
   typeof content === "string" || Array.isArray(content) || (role === "assistant" && (content ?? null) === null)
 
@@ -96,7 +96,7 @@ export const ChatRequest = Schema.extend(
 ).annotations({ identifier: "ChatRequest" })
 export type ChatRequest = typeof ChatRequest.Type
 
-/** What a chat is asked for; fields that are not named here reach the model as they are. */
+/** A request for a chat completion; fields that are not named here reach the model unchanged. */
 export interface ChatPrompt extends Omit<ChatRequest, "messages"> {
   readonly messages: ReadonlyArray<ChatMessage>
   readonly [field: string]: unknown
@@ -133,12 +133,12 @@ export const CompletionRequest = Schema.extend(
 ).annotations({ identifier: "CompletionRequest" })
 export type CompletionRequest = typeof CompletionRequest.Type
 
-/** What a text completion is asked for; fields that are not named here reach the model as they are. */
+/** A request for a text completion; fields that are not named here reach the model unchanged. */
 export interface TextPrompt extends CompletionRequest {
   readonly [field: string]: unknown
 }
 
-/** What the cost of a request depends on. */
+/** The parts of a request that its cost depends on. */
 export interface Size {
   /** The bytes of the request, without those of its images. */
   readonly bytes: number
@@ -148,12 +148,12 @@ export interface Size {
   readonly attached_elsewhere: boolean
   /** The client offers tools. The vendor may add its own words about them. */
   readonly with_tools: boolean
-  /** Something is attached by the id of a file that the vendor keeps. */
-  readonly names_files: boolean
+  /** The field that names by its id what the vendor keeps: a file, a container, a spoken answer. */
+  readonly names_kept: string | undefined
   readonly prompts: number
   /** How many answers are generated. */
   readonly answers: number
-  /** What the client allows each answer, `undefined` where it sets no limit. */
+  /** The client's limit for each answer, `undefined` if it sets none. */
   readonly answer_tokens_max: number | undefined
 }
 
@@ -163,7 +163,7 @@ export interface ValidPrompt extends Size {
   /** Whether the client wants the usage chunk at the end of its stream. */
   readonly show_usage: boolean
   readonly body: Readonly<Record<string, unknown>>
-  /** Its JSON as it came. */
+  /** Its JSON text, unchanged. */
   readonly json: Buffer | undefined
 }
 
@@ -195,7 +195,7 @@ export const readChat: Read = (prompt, json) =>
       attachments: attached.count,
       attached_elsewhere: attached.elsewhere,
       with_tools: isAny(request.tools) || isAny((request as ChatPrompt).functions),
-      names_files: attached.by_id,
+      names_kept: attached.by_id,
       prompts: 1,
       answers: answersOf(request),
       answer_tokens_max: limitOf(request)
@@ -218,14 +218,14 @@ export const readCompletion: Read = (prompt, json) =>
       attachments: 0,
       attached_elsewhere: false,
       with_tools: false,
-      names_files: false,
+      names_kept: undefined,
       prompts,
       answers: prompts * answersOf(request),
       answer_tokens_max: limitOf(request) ?? completionTokens
     }
   })
 
-/** What the fields say is looked at by hand, and decoded only to say what is wrong. `sizeOf` says what the cost depends on. */
+/** The fields are checked by hand, and decoded only to describe a fault. `sizeOf` says what the cost depends on. */
 export const read = <A extends Pick<ChatRequest, "model" | "stream_options">>(
   body: unknown,
   json: Buffer | undefined,
@@ -244,7 +244,7 @@ export const read = <A extends Pick<ChatRequest, "model" | "stream_options">>(
       attachments: size.attachments,
       attached_elsewhere: size.attached_elsewhere,
       with_tools: size.with_tools,
-      names_files: size.names_files,
+      names_kept: size.names_kept,
       prompts: size.prompts,
       answers: size.answers,
       answer_tokens_max: size.answer_tokens_max,
@@ -259,19 +259,20 @@ const textual: ReadonlySet<unknown> = new Set(["text", "input_text", "output_tex
 
 const isImage = (type: unknown): boolean => type === "image_url" || type === "image" || type === "input_image"
 
-/** The vendor keeps the files of all callers under one key, so their owner is unknown here. */
-export const filesById = InvalidRequest.of(
-  "file_id",
-  "this model takes files in the request only: none that its vendor keeps is named by its id"
-)
+/** The vendor keeps files, containers and spoken answers of all callers under one key, so their owner is unknown here. */
+export const keptById = (field: string) =>
+  InvalidRequest.of(field, "this model takes nothing that its vendor keeps by its id: send it in the request")
 
-/** What is attached to messages. */
+/** The attachments of messages. */
 const attachmentsOf = (messages: ChatRequest["messages"]): Attached => {
   const attached = nothingAttached()
   for (const message of messages) {
     const { audio, content } = message as { readonly audio?: unknown; readonly content?: unknown }
     // An earlier spoken answer, by its id.
-    if (typeof audio === "object" && audio !== null) addData(attached, undefined)
+    if (typeof audio === "object" && audio !== null) {
+      attached.by_id ??= "audio"
+      addData(attached, undefined)
+    }
     if (!Array.isArray(content)) continue
     for (const part of content) {
       if (typeof part !== "object" || part === null || textual.has(part.type)) continue
@@ -350,7 +351,7 @@ export const answerTokensWithin = (model: Model, prompt: ValidPrompt, reserved: 
   if (asked !== undefined) return asked
   const left = reserved - chargeOf(model, prompt, 0)
   const tokens = affordable(left > 0n ? left : 0n, dearestFor(model, prompt).completion) / prompt.answers
-  // What was set aside affords the fewest, though a charge that was rounded may look like one token less.
+  // The reservation affords the fewest tokens, though a rounded charge may look like one token less.
   const fewest = Math.min(answerTokensLeast, model.output_tokens_max)
   return Math.max(fewest, Math.floor(Math.min(tokens, model.output_tokens_max)))
 }

@@ -1,5 +1,6 @@
-/** What the engine knows of a protocol in which models are asked: of an upstream (`Spoken`), and by a client too (`Protocol`). */
+/** The engine's view of protocols: upstreams speak a `Spoken`, and clients speak a `Protocol` too. */
 import type { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import type { LongMembers } from "../../kernel/JsonOutline.ts"
 import type { Usage } from "../../protocols/conversation/Usage.ts"
 import type { Source } from "../../upstream/wire/ByteStream.ts"
 import type { ClientProtocol, ProtocolName } from "../../upstream/models/Protocol.ts"
@@ -17,20 +18,22 @@ export interface Passage {
   readonly upstream: Upstream
 }
 
-/** A protocol in which upstreams are asked. Those that no client speaks are read by translation alone. */
+/** An upstream protocol. If no client speaks it, its answers are always translated. */
 export interface Spoken {
   readonly name: ProtocolName
-  /** Where a model is asked, below the upstream's base address. */
+  /** The path of a model below the upstream's base address. */
   readonly pathFor: (model: string, streams: boolean) => string
-  /** Beside those of the upstream. */
+  /** Headers beside those of the upstream. */
   readonly headers: Readonly<Record<string, string>>
   readonly stream: StreamForm
+  /** The members of a whole answer that may be long. Beside them it says what it used. */
+  readonly long: LongMembers
 }
 
-/** How the answer that streams comes. */
+/** The form of a stream. */
 export interface StreamForm {
   readonly content_type: RegExp
-  /** Makes server-sent events of it. */
+  /** Turns the bytes into server-sent events. */
   readonly eventsOf: (answer: Source) => Source
 }
 
@@ -39,21 +42,21 @@ export const serverSentEvents: StreamForm = {
   eventsOf: (answer) => answer
 }
 
-/** A protocol that clients speak, and upstreams. */
+/** A protocol that clients and upstreams speak. */
 export interface Protocol extends Spoken {
   readonly name: ClientProtocol
   /** The route's name in usage records. */
   readonly endpoint: string
 
-  // ---- what a client asks ----
+  // ---- the client's request ----
   readonly read: Read
-  /** The fields that make a vendor bill otherwise. */
+  /** The fields that change the vendor's bill. */
   readonly billed: Billed
 
-  // ---- what an upstream is asked ----
-  /** Why this upstream cannot be asked this, though it speaks the protocol. */
+  // ---- the request to an upstream ----
+  /** The reason why this upstream cannot be asked, though it speaks the protocol. */
   readonly refusal?: (prompt: ValidPrompt, passage: Passage) => InvalidRequest | undefined
-  /** The body of a request that passes as it came, with the limit of the answer, or none where the upstream takes none. */
+  /** The body of a request that is not translated, with the limit of the answer; without a limit if the upstream takes none. */
   readonly bodyFor: (
     prompt: ValidPrompt,
     passage: Passage,
@@ -61,17 +64,19 @@ export interface Protocol extends Spoken {
     limit: number | undefined
   ) => string | Buffer
 
-  // ---- what an upstream answers ----
-  /** What is wrong with a whole answer of status 200, for the log; `undefined` where it is an answer. */
+  // ---- the upstream's answer ----
+  /** The fault of a whole answer of status 200, for the log; `undefined` if it has none. */
   readonly faultIn: (answer: Json) => string | undefined
-  /** What a whole answer reports. */
+  /** The usage that a whole answer reports. */
   readonly usageIn: (answer: Json) => Usage
-  /** How many tokens a whole answer has, counted by what it says. */
+  /** Counts the tokens of a whole answer by its text. */
   readonly countIn: (answer: Json) => number
-  /** The ids by which a vendor keeps a whole answer and its parts, where it keeps any. */
+  /** The ids under which a vendor keeps a whole answer and its parts, if it keeps any. */
   readonly handedOutIn?: (answer: Json) => ReadonlyArray<string>
-  /** How a stream ends that broke, behind these events. */
+  /** The events of a stream with this whole answer. Without it the answer is translated to a stream, which would lose a part of it. */
+  readonly asEvents?: (answer: Json, show_usage: boolean) => string
+  /** The end of a broken stream, behind these events. */
   readonly broken: (events: string) => string
-  /** Reads the events of a stream. `notes`: whether it notes the ids that are handed out. */
+  /** Makes a reader of the events of a stream. `notes`: it notes the ids that are handed out. */
   readonly reader: (prompt: Pick<ValidPrompt, "show_usage">, notes: boolean) => Reader
 }

@@ -32,7 +32,7 @@ export interface Figures {
 export interface Most extends Figures {
   /** How many tokens of the prompt a vendor is believed to have counted. */
   readonly context_tokens: number
-  /** What tokens of its prompt can be. */
+  /** The kinds of prompt tokens. */
   readonly kinds: Kinds
 }
 
@@ -113,7 +113,7 @@ class Details {
   }
 }
 
-/** What was reported that the request cannot have caused: a total, or a cache of an hour that it did not ask for. */
+/** Reported figures that the request cannot have caused: a total, or a cache of an hour that it did not ask for. */
 export const beyondIn = (
   { cache_write_1h_tokens, completion_tokens, prompt_tokens }: Usage,
   most: Most
@@ -122,7 +122,7 @@ export const beyondIn = (
   return !most.kinds.hour && (cache_write_1h_tokens ?? 0) > 0 ? "hour" : undefined
 }
 
-/** Where nobody counted: four bytes a token, the usual measure of English text. */
+/** Without a count: four bytes a token, the usual measure of English text. */
 export const bytesAToken = 4
 
 /** A piece of text up to this long is one token, the way upstreams send them; a longer one has a token for each four bytes. */

@@ -45,7 +45,7 @@ export const RerankAnswer = Schema.Struct({
   )
 }).annotations({ identifier: "RerankAnswer" })
 
-/** What the request comes to: at the most, and where nobody counted. */
+/** The cost of the request: the bound, and the estimate without a count. */
 export interface Amounts {
   readonly tokens: number
   readonly searches: number
@@ -55,7 +55,7 @@ export interface Amounts {
 export interface Asked {
   readonly model: RerankModel
   readonly request: RerankRequest
-  /** What is set aside. */
+  /** The reservation. */
   readonly most: Amounts
   /** The most tokens that the model can have read. */
   readonly context: number
@@ -126,7 +126,7 @@ const amountsOf = (
   return { tokens, searches: Math.ceil(counted / documents_per_search) }
 }
 
-/** What stands in an answer for each document. */
+/** The members of an answer for each document. */
 const resultBytes = 100
 
 /** How many bytes the answer may be expected to have; documents that it holds are no longer than those that were sent. */
@@ -136,7 +136,7 @@ export const answerBytesOf = ({ request: { documents, return_documents, top_n } 
   return results * resultBytes + held
 }
 
-/** What is wrong with an answer, for the log; `undefined` where it orders documents of the request. */
+/** The fault of an answer, for the log; `undefined` if it orders documents of the request. */
 export const faultIn =
   ({ request }: Asked) =>
   ({ results }: Readonly<Record<string, unknown>>): string | undefined => {
@@ -153,7 +153,7 @@ export const faultIn =
       : "its answer orders no documents of the request"
   }
 
-/** What an answer reports. */
+/** The figures of an answer. */
 export const reported = ({
   meta,
   usage

@@ -15,7 +15,7 @@ import type { RerankModel } from "./Settings.ts"
 /** Documents that are to be ordered. */
 export interface RerankCall extends SingleCall<RerankRequest> {}
 
-/** `{ results: [{ index, relevance_score }] }`: as it came, but where documents were asked for and left out. */
+/** `{ results: [{ index, relevance_score }] }`: the upstream's bytes, unless it left out documents that the caller asked for. */
 export interface Reranked extends SingleAnswer {}
 
 export type RerankProblem = SingleProblem
@@ -38,6 +38,8 @@ const make = Effect.gen(function* () {
     noun: "rerank model",
     models,
     long: "documents",
+    items: { list: "results", long: "document" },
+    filled: (_, document) => document,
     askedOf: (request) => askedOf(models, request),
     pricesOf: priceLines,
     leastOf: (model) => costOf(model, { tokens: 1, searches: 1 }),
@@ -64,7 +66,7 @@ const priceLines = ({ search_price, token_price }: RerankModel): ReadonlyArray<P
     : [{ quantity: "units", unit: "search", price: search_price } as const])
 ]
 
-/** What is not priced need not be known: it is no reason to call a figure estimated. */
+/** A missing figure without a price does not make the usage an estimate. */
 const measuredOf = (
   { context, estimate, model, most }: Asked,
   provider: string,

@@ -3,6 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Example, Metered } from "../../http/contract/Documented.ts"
 import { GateRefusal } from "../../books/gate/Problems.ts"
 import { Fast, NoHead } from "../../http/contract/Annotations.ts"
+import { Busy } from "../../kernel/Busy.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { KeyOrToken } from "../../people/credentials/Security.ts"
 import { UpstreamRefusal } from "../../upstream/wire/Problems.ts"
@@ -16,6 +17,7 @@ const search = <const Name extends string>(name: Name, path: `/${string}`) =>
     .addError(InvalidRequest)
     .addError(GateRefusal)
     .addError(UpstreamRefusal)
+    .addError(Busy)
     .annotate(NoHead, true)
     .annotate(Example, { query: { query: "why is the sky blue", max_results: 5 } })
     .annotate(Metered, { charge_known: true, says_record: true })

@@ -23,7 +23,7 @@ const search = Effect.map(
   ({ search }) =>
     (caller: Caller, inbound: Inbound) =>
       Effect.flatMap(read(inbound.query()), (query) =>
-        Effect.map(search({ caller, query, request_id: inbound.request_id }), replyOf)
+        inbound.withRoom((room) => Effect.map(search({ caller, query, room, request_id: inbound.request_id }), replyOf))
       )
 )
 

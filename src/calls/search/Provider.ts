@@ -22,7 +22,7 @@ export const pricesByDepth = (vendor: SearchVendorName, price: UnitPrice): Reado
 export const defaultDepth = "basic"
 
 /**
- * What a query costs. Where depths have prices, a depth without one is charged as the dearest: the provider may accept it, and what it
+ * The price of a query. Where depths have prices, a depth without one is charged as the dearest: the provider may accept it, and what it
  * then bills is not known here.
  */
 export const priceOf = ({ price, price_by_depth }: SearchProvider, depth: string): UnitPrice => {

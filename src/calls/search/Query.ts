@@ -1,4 +1,4 @@
-/** What is searched for, and what is answered. */
+/** The query and its answer. */
 import { ParseResult, Schema } from "effect"
 
 export const resultsMax = 100

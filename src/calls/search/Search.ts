@@ -7,13 +7,17 @@
  */
 import { Context, Effect, Layer, Redacted } from "effect"
 import { Gate } from "../../books/gate/Gate.ts"
-import type { Admission, Receipt } from "../../books/gate/Gate.ts"
+import type { Admission, Measured, Receipt } from "../../books/gate/Gate.ts"
 import type { GateRefusal } from "../../books/gate/Problems.ts"
+import { Busy, busyFor, noRoomForAnswer } from "../../kernel/Busy.ts"
 import type { Caller } from "../../kernel/Caller.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { charge } from "../../kernel/Price.ts"
+import { usualAnswer } from "../../kernel/Room.ts"
+import type { Room } from "../../kernel/Room.ts"
 import { PriceVersions } from "../../books/prices/PriceVersions.ts"
-import { failed, parse, refused } from "../../upstream/wire/Failures.ts"
+import { tooLong } from "../../upstream/models/Failover.ts"
+import { failed, readJson, refused } from "../../upstream/wire/Failures.ts"
 import type { UpstreamProblem } from "../../upstream/wire/Failures.ts"
 import { pick } from "../../upstream/models/Provider.ts"
 import type { UnknownProvider } from "../../upstream/models/Provider.ts"
@@ -28,12 +32,14 @@ import type { SearchProvider } from "./Settings.ts"
 export interface SearchCall {
   readonly caller: Caller
   readonly query: SearchQuery
+  /** Where it has no room, the call fails as `Busy`: before a provider is asked, or charged, for an answer that is too long for it. */
+  readonly room?: Room | undefined
   /** Names the call in the log. */
   readonly request_id?: string | undefined
 }
 
 export interface SearchResults {
-  /** What was searched for. */
+  /** The search terms. */
   readonly query: string
   readonly results: ReadonlyArray<SearchResult>
   /** The id of the provider that answered. */
@@ -41,14 +47,17 @@ export interface SearchResults {
   readonly receipt: Receipt
 }
 
-export type SearchProblem = UnknownProvider | GateRefusal | UpstreamProblem
+export type SearchProblem = UnknownProvider | Busy | GateRefusal | UpstreamProblem
 
 export interface SearchContract {
   /** Searches once, at the price of the query's depth. */
   readonly search: (call: SearchCall) => Effect.Effect<SearchResults, SearchProblem>
 }
 
-const answerBytesMax = 32 * 1024 * 1024
+/** The longest answer that is parsed. */
+const answerBytesMax = 8 * 1024 * 1024
+/** The members of an answer that may be long. */
+const long = { names: new Set(["results"]), depth: 1 }
 
 export class Search extends Context.Tag("tollgate/search/Search")<Search, SearchContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Search, make))
@@ -60,8 +69,9 @@ const make = Effect.gen(function* () {
   const upstreamOf = yield* upstreamLookup("search provider", providers)
   const versions = yield* PriceVersions
 
-  const search: SearchContract["search"] = Effect.fnUntraced(function* ({ caller, query, request_id }) {
+  const search: SearchContract["search"] = Effect.fnUntraced(function* ({ caller, query, request_id, room }) {
     const provider = yield* pick(providers, query.provider)
+    if (room?.reserve(usualAnswer) === false) return yield* new Busy({ retry_after: busyFor })
     const depth = query.search_depth || defaultDepth
     const price = priceOf(provider, depth)
     const cost = charge([{ units: 1, price }])
@@ -76,7 +86,7 @@ const make = Effect.gen(function* () {
       least: cost
     } as const
     return yield* gate.meter(claim, (admission) =>
-      ask(admission, provider, { ...query, search_depth: depth }, cost, request_id)
+      ask(admission, provider, { ...query, search_depth: depth }, cost, request_id, room)
     )
   })
 
@@ -85,38 +95,48 @@ const make = Effect.gen(function* () {
     provider: SearchProvider,
     query: SearchAsk,
     cost: Nano,
-    request_id: string | undefined
+    request_id: string | undefined,
+    room: Room | undefined
   ) {
     const upstream = upstreamOf(provider.upstream)
     const vendor = searchVendors[provider.vendor]
     const request = vendor.request(query, Redacted.value(upstream.key))
     const answer = yield* Effect.catchAll(
-      upstream.wire(admission).exchange(request, { limit: answerBytesMax, read_on: admission.to_its_end }),
+      upstream.wire(admission).exchange(request, { limit: answerBytesMax, read_on: admission.to_its_end, room, long }),
       ({ reason }) => failed(upstream.name, reason, request_id)
     )
     if (answer.status < 200 || answer.status > 299) return yield* refused(upstream.name, answer, request_id)
-    const parsed = parse(answer.body)
-    const results = parsed === undefined ? undefined : vendor.results(parsed)
+    const measured = measuredOf(provider, cost)
+    if (answer.lost === "too_long") {
+      yield* admission.settle({ ...measured, success: false, error_type: "upstream_error" })
+      return yield* failed(upstream.name, tooLong, request_id)
+    }
+    if (answer.lost !== undefined) {
+      yield* admission.settle({ ...measured, error_type: "busy" })
+      return yield* new Busy({ message: noRoomForAnswer, retry_after: busyFor })
+    }
+    const json = readJson(answer.body)
+    const results = json === undefined ? undefined : vendor.results(json.value)
     if (results === undefined) return yield* failed(upstream.name, "its answer holds no results", request_id)
-    return yield* admission.answer(
-      {
-        cost,
-        prompt_tokens: 0,
-        completion_tokens: 0,
-        units: 1,
-        provider: provider.id,
-        success: true,
-        error_type: null,
-        usage_source: "counted"
-      },
-      (receipt): SearchResults => ({
-        query: query.query,
-        results: results.slice(0, query.max_results),
-        provider: provider.id,
-        receipt
-      })
-    )
+    return yield* admission.answer(measured, (receipt): SearchResults => ({
+      query: query.query,
+      results: results.slice(0, query.max_results),
+      provider: provider.id,
+      receipt
+    }))
   })
 
   return { search } satisfies SearchContract
+})
+
+/** One search. */
+const measuredOf = ({ id }: SearchProvider, cost: Nano): Measured => ({
+  cost,
+  prompt_tokens: 0,
+  completion_tokens: 0,
+  units: 1,
+  provider: id,
+  success: true,
+  error_type: null,
+  usage_source: "counted"
 })

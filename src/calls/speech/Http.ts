@@ -32,7 +32,7 @@ export const SpeechHttp = HttpApiBuilder.group(
 
     const providers = yield* SpeechProviders
 
-    /** A route, by which its keys are told from the others', how its body is read, what usage records call it, and its refusals. */
+    /** A route: the name that keeps its keys apart, how its body is read, its name in usage records, and its refusals. */
     const speak = (
       route: string,
       read: (bytes: Buffer) => Either.Either<SpeechRequest, InvalidRequest>,

@@ -42,7 +42,7 @@ export interface SpeechAudio {
    */
   readonly audio: Readable
   readonly content_type: string
-  /** What is charged: all of it once the audio has begun to come, nothing where the upstream breaks off. */
+  /** The charge: the whole price once audio has begun to arrive, nothing if the upstream breaks off before. */
   readonly cost: Nano
   /** Of the record that the call leaves when the audio has ended. */
   readonly usage_id: string
@@ -128,7 +128,7 @@ const make = Effect.gen(function* () {
     const sent = { method: "POST", path: "/audio/speech", headers: upstream.headers, body } as const
     const answer = yield* Effect.catchAll(upstream.wire(admission).open(sent, admission.to_its_end), unreachable)
     if (answer.status < 200 || answer.status > 299) {
-      const whole = yield* Effect.catchAll(Wire.collect(answer, refusalBytesMax), unreachable)
+      const whole = yield* Effect.catchAll(Wire.collect(answer, { limit: refusalBytesMax }), unreachable)
       return yield* refused(upstream.name, whole)
     }
     const type = Wire.header(answer.headers, "content-type") ?? ""
@@ -165,14 +165,17 @@ const make = Effect.gen(function* () {
 const eventStream = /^text\/event-stream\b/i
 const noEvents = InvalidRequest.of("stream_format", "audio: this model makes no events")
 
-/** Audio that the upstream broke off costs nothing. `left`: the service stopped before the rest of it came, which was made all the same. */
+/**
+ * Audio that the upstream broke off costs nothing. The rest of any other audio was made all the same. `left`: the service stopped before it
+ * came. `unfinished`: the client took so little of it that the upstream gave up.
+ */
 const measuredOf = (how: How, { characters, cost, provider }: Order): Measured => ({
   cost: how === "broken" ? 0n : cost,
   prompt_tokens: 0,
   completion_tokens: 0,
   units: how === "broken" ? 0 : characters,
   provider: provider.id,
-  success: how !== "broken",
-  error_type: how === "broken" ? "upstream_error" : how === "left" ? "client_disconnected" : null,
+  success: how === "complete" || how === "left",
+  error_type: how === "complete" ? null : how === "left" ? "client_disconnected" : "upstream_error",
   usage_source: how === "broken" ? "none" : "counted"
 })

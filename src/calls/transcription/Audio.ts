@@ -1,15 +1,15 @@
-/** Audio that is to be transcribed, and the form in which an upstream takes it, made as it is read. */
+/** The audio of a call, and the form that is sent to an upstream. The form is made while it is read. */
 import { createReadStream } from "node:fs"
 import { Readable } from "node:stream"
 import { tagBytesOf } from "../../kernel/AudioForm.ts"
 import { framesOf } from "./Frames.ts"
 
 /**
- * An audio file: its bytes, a file on the disk, or a stream that is read once. What is not bytes must be exactly `length` bytes long. A
- * stream is not looked into: its length in seconds is bounded by its bytes alone.
+ * An audio file: its bytes, a file on the disk, or a stream that is read once. A file or a stream must be exactly `length` bytes long. A
+ * stream cannot be counted before it is sent, so it reserves at least the `max_seconds` of its model.
  */
 export type Audio = {
-  /** Its ending tells many providers the format: `a.wav`. */
+  /** Many providers tell the format by its ending: `a.wav`. */
   readonly name: string
   /** Its media type. */
   readonly content_type: string
@@ -21,14 +21,11 @@ export type Audio = {
 
 export const lengthInBytes = (audio: Audio): number => ("bytes" in audio ? audio.bytes.length : audio.length)
 
-/** Tags that may stand before the audio. One is usual. */
+/** How many tags may come before the audio. One is usual. */
 const tagsMax = 4
 
-/**
- * Whether audio lasts longer than so many seconds by its own frames, or has an unknown length. It is read only as far as needed:
- * most audio is bounded by its bytes, and has a beginning that says so.
- */
-export const lastsLonger = async (audio: Audio, seconds: number): Promise<boolean> => {
+/** The seconds of audio by its own frames; infinity if they cannot be counted. */
+export const secondsIn = async (audio: Audio): Promise<number> => {
   let start = 0
   for (let tags = 0; tags <= tagsMax; tags++) {
     let tag = 0
@@ -38,15 +35,14 @@ export const lastsLonger = async (audio: Audio, seconds: number): Promise<boolea
         tag = tagBytesOf(chunk)
         if (tag > 0) break
         frames = framesOf(chunk)
-        if (frames === undefined) return false
+        if (frames === undefined) break
       }
       frames.take(chunk)
-      if (frames.seconds() > seconds) return true
     }
-    if (tag === 0) return false
+    if (tag === 0) return frames?.seconds() ?? Number.POSITIVE_INFINITY
     start += tag
   }
-  return true
+  return Number.POSITIVE_INFINITY
 }
 
 const chunksOf = (audio: Audio, start: number): Iterable<Buffer> | AsyncIterable<Buffer> => {
@@ -56,12 +52,12 @@ const chunksOf = (audio: Audio, start: number): Iterable<Buffer> | AsyncIterable
   return start < byteLength ? [Buffer.from(buffer, byteOffset + start, byteLength - start)] : []
 }
 
-/** Lets go of a stream that was not read, or not to its end. */
+/** Destroys a stream that was not read to its end. */
 export const release = (audio: Audio): void => {
   if ("stream" in audio) audio.stream.destroy()
 }
 
-/** The form: the fields, one of several values once for each, then the file. */
+/** The form: the fields, then the file. A field with several values is sent once for each. */
 export const formOf = (
   audio: Audio,
   fields: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>,

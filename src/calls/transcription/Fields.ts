@@ -56,7 +56,7 @@ export const OpenAiTranscriptionFields = Schema.Struct({
 /** Of a translation to English. */
 export const OpenAiTranslationFields = Schema.Struct({ model: ModelId, ...shared }).annotations(strictly)
 
-/** Both, as they are read. */
+/** Both, as parsed. */
 export interface OpenAiFields extends Schema.Schema.Type<typeof OpenAiTranscriptionFields> {}
 
 const answer = {

@@ -88,7 +88,7 @@ class Reading {
     this.disk.end(() => this.resume(outcome))
   }
 
-  /** What the client still sends is thrown away, so that it gets to read the answer. */
+  /** The rest of the client's bytes is thrown away, so that the client gets to read the answer. */
   private detach(): void {
     const { source } = this
     source.off("data", this.data).off("end", this.ended).off("close", this.cutShort).off("error", this.failed)

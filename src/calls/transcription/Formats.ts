@@ -38,7 +38,7 @@ export const formatted = (transcript: Transcript, format: TranscriptFormat): For
     case "vtt":
       return { content_type: plain, body: vtt(segmentsIn(upstream.body) ?? []) }
     default:
-      // A provider's answer in the form that is wanted passes as it came.
+      // A provider's answer in the requested form passes unchanged.
       return {
         content_type: json,
         body: upstream.format === format ? upstream.bytes : JSON.stringify(short(transcript))

@@ -1,27 +1,30 @@
 /**
- * How long audio lasts by its own frames, in formats whose bytes say little of it: FLAC, and Opus and Vorbis in Ogg. Silence takes next to
- * no bytes in them. A header may say anything, so the frames are counted, as a decoder reads them.
+ * How long audio lasts by its own frames. Only formats whose frames cannot hide audio from the count are counted: MP3, WAV and AMR
+ * (`Packed`), FLAC, and Opus and Vorbis in Ogg. Silence takes almost no bytes in the last three, and a header can lie, so each frame is read
+ * as a decoder reads it.
  */
-import { bytesASecond, bytesASecondOf, isWave } from "../../kernel/AudioForm.ts"
+import { isMp3, isWave } from "../../kernel/AudioForm.ts"
+import { Amr, amrNarrow, amrWide, Mp3, Wave } from "./Packed.ts"
 
-/** Counts the frames of a file as it is read. */
+/** Counts the frames of a file while it is read. */
 export interface Frames {
   /** The next bytes of the file. */
   readonly take: (bytes: Buffer) => void
-  /** How many seconds have come, at the most; infinity if unknown. */
+  /** How many seconds have come at most; infinity if unknown. */
   readonly seconds: () => number
 }
 
 const endless: Frames = { take: () => {}, seconds: () => Number.POSITIVE_INFINITY }
 
-/** What counts the frames of a file that begins so; `undefined` where its bytes bound its length. */
+/** Returns a counter for a file that begins with these bytes; `undefined` if its format is not counted. */
 export const framesOf = (head: Buffer): Frames | undefined => {
   const name = head.toString("latin1", 0, 4)
   if (name === "fLaC") return flac(head)
   if (name === "OggS") return new Ogg()
-  // Samples at some few a second last as long as silence does elsewhere.
-  const rate = isWave(head) ? bytesASecondOf(head) : 0
-  return rate > 0 && rate < bytesASecond ? endless : undefined
+  if (isWave(head)) return new Wave()
+  if (isMp3(head)) return new Mp3()
+  if (head.toString("latin1", 0, amrNarrow.length) === amrNarrow) return new Amr(false)
+  return head.toString("latin1", 0, amrWide.length) === amrWide ? new Amr(true) : undefined
 }
 
 // ---- FLAC -----------------------------------------------------------------------------------------------------------------------
@@ -37,7 +40,8 @@ const crcs = Uint8Array.from({ length: 256 }, (_, byte) => {
 })
 
 const flac = (head: Buffer): Frames => {
-  if (head.length < 26) return endless
+  // A first block of another kind could hold any rate where this reads it.
+  if (head.length < 26 || (head[4]! & 0x7f) !== 0) return endless
   const rate = (head[18]! << 12) | (head[19]! << 4) | (head[20]! >> 4)
   if (rate === 0) return endless
   const declared = ((head[21]! & 0x0f) * 2 ** 32 + head.readUInt32BE(22)) / rate
@@ -60,7 +64,7 @@ const flac = (head: Buffer): Frames => {
   }
 }
 
-/** How long the frame lasts whose header stands there; 0 where there is none. */
+/** The seconds of the frame whose header is at `at`; 0 if there is no header. */
 const secondsAt = (bytes: Buffer, at: number, usual: number): number => {
   if (bytes[at] !== 0xff || (bytes[at + 1]! & 0xfe) !== 0xf8) return 0
   const [size, rate] = [bytes[at + 2]! >> 4, bytes[at + 2]! & 0x0f]
@@ -89,7 +93,7 @@ const samplesOf = (size: number, bytes: Buffer, at: number): number => {
   return size < 6 ? 576 << (size - 2) : 256 << (size - 8)
 }
 
-/** How many bytes the number of a frame has, by its first; 0 where that is none. */
+/** The length in bytes of a frame's number, by its first byte; 0 if that byte begins no number. */
 const numberBytes = (first: number): number => {
   if (first < 0x80) return 1
   const ones = Math.clz32(~(first << 24))
@@ -99,7 +103,11 @@ const numberBytes = (first: number): number => {
 // ---- Ogg ------------------------------------------------------------------------------------------------------------------------
 
 const pageHead = 27
-/** Of a packet that is looked into: where Vorbis says its rate and the longest of its blocks. */
+/** A file with more streams is not counted: each takes memory, and a page needs only 27 bytes to begin one. */
+const streamsMax = 100
+/** The flag of a page that begins a stream. */
+const beginning = 0x02
+/** The bytes of a packet that are read. Vorbis says its rate and its longest block in them. */
 const packetHead = 30
 
 /** One of the streams of a file. */
@@ -119,6 +127,8 @@ interface Stream {
 
 class Ogg implements Frames {
   private readonly streams = new Map<number, Stream>()
+  /** The seconds of streams that have ended: a later stream may have the same number, and another codec. */
+  private ended = 0
   private rest: Buffer = Buffer.alloc(0)
   private lost = false
 
@@ -133,13 +143,12 @@ class Ogg implements Frames {
   }
 
   readonly seconds: Frames["seconds"] = () => {
-    let seconds = this.lost ? Number.POSITIVE_INFINITY : 0
-    for (const { first = 0, last, rate, seconds: counted } of this.streams.values())
-      seconds += Math.max(counted, (last - first) / rate)
-    return seconds
+    // Some decoders play a page that breaks off.
+    if (this.lost || this.rest.length > 0) return Number.POSITIVE_INFINITY
+    return [...this.streams.values()].reduce((seconds, stream) => seconds + secondsOf(stream), this.ended)
   }
 
-  /** Reads a page, and says how long it is; 0 where it is not whole yet. */
+  /** Reads a page, and returns its length; 0 if it is not whole yet. */
   private page(bytes: Buffer): number {
     if (bytes.toString("latin1", 0, 4) !== "OggS") {
       this.lost = true
@@ -151,7 +160,8 @@ class Ogg implements Frames {
     const body = pageHead + segments
     const length = sizes.reduce((sum, size) => sum + size, body)
     if (bytes.length < length) return 0
-    const stream = this.streamOf(bytes.readUInt32LE(14))
+    const stream = this.streamOf(bytes.readUInt32LE(14), (bytes[5]! & beginning) !== 0)
+    if (this.streams.size > streamsMax) this.lost = true
     let at = body
     for (const size of sizes) {
       const room = packetHead - stream.packet.length
@@ -167,9 +177,10 @@ class Ogg implements Frames {
     return length
   }
 
-  private streamOf(serial: number): Stream {
+  private streamOf(serial: number, begins: boolean): Stream {
     const found = this.streams.get(serial)
-    if (found !== undefined) return found
+    if (found !== undefined && !begins) return found
+    if (found !== undefined) this.ended += secondsOf(found)
     const packet = Buffer.alloc(0)
     const stream = {
       codec: undefined,
@@ -206,12 +217,15 @@ class Ogg implements Frames {
   }
 }
 
+/** The packets decide, or the positions of the pages if they say more. */
+const secondsOf = ({ first = 0, last, rate, seconds }: Stream): number => Math.max(seconds, (last - first) / rate)
+
 const silkMillis = [10, 20, 40, 60]
 const celtMillis = [2.5, 5, 10, 20]
 /** The longest packet. */
 const opusMost = 0.12
 
-/** How long a packet of Opus lasts, by its first two bytes. */
+/** The seconds of a packet of Opus, by its first two bytes. */
 const opusSeconds = ([first, second]: Buffer): number => {
   if (first === undefined) return 0
   const [config, code] = [first >> 3, first & 3]

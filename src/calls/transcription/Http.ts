@@ -39,8 +39,8 @@ export const TranscriptionHttp = HttpApiBuilder.group(
     const ifAffordable = affordable(yield* Gate, idempotency, [transcription.least])
 
     /**
-     * A route, by which its keys are told from the others', the fields of its form, whose call they make, how its transcript is
-     * answered, and the shape of its refusals.
+     * A route: the name that keeps its keys apart, the fields of its form, the caller, the form of its transcript, and the shape of its
+     * refusals.
      */
     const route = <Fields, I>(
       name: string,
@@ -53,7 +53,7 @@ export const TranscriptionHttp = HttpApiBuilder.group(
       const served = Effect.fnUntraced(function* (caller: Caller, inbound: Inbound) {
         const { bytes, content_type, fields, fingerprint, name: file, path } = yield* received(inbound)
         const call = yield* asked(fields)
-        // Who asks for what there is not is told so whatever the key was used for.
+        // A request for something unknown is refused as such, whatever the key was used for.
         yield* transcription.quote(call, bytes)
         const audio = { name: file, content_type, path, length: bytes }
         return yield* idempotency.once(
@@ -61,8 +61,10 @@ export const TranscriptionHttp = HttpApiBuilder.group(
           inbound.header("idempotency-key"),
           () => `${name} ${fingerprint}`,
           (beside) =>
-            Effect.map(transcription.transcribe({ ...call, caller, audio, beside }), (transcript) =>
-              replied(transcript, fields)
+            inbound.withRoom((room) =>
+              Effect.map(transcription.transcribe({ ...call, caller, audio, beside, room }), (transcript) =>
+                replied(transcript, fields)
+              )
             ),
           undefined,
           refusalIn(shape, inbound.request_id ?? "")
@@ -120,8 +122,8 @@ export const TranscriptionModelsHttp = HttpApiBuilder.group(
     )
 )
 
-/** What a form's fields ask for. */
-type Asked = Omit<TranscriptionCall, "caller" | "audio" | "beside">
+/** The call that a form's fields describe. */
+type Asked = Omit<TranscriptionCall, "caller" | "audio" | "beside" | "room">
 
 const askedOf = ({ language, model, prompt, provider, temperature }: TranscriptionFields): Asked => ({
   provider,

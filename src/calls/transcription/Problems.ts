@@ -1,4 +1,4 @@
-/** What the transcription routes refuse. */
+/** Refusals of the transcription routes. */
 import { Problem } from "../../kernel/Problem.ts"
 
 export class AudioTooLarge extends Problem<AudioTooLarge>()("AudioTooLarge", {

@@ -8,17 +8,23 @@ import { modelFields, named, providerFields } from "../../upstream/models/Provid
 export const TranscriptionModel = readAs(
   Schema.Struct({
     ...modelFields,
-    /** The response format in which the upstream says how long the audio is: `verbose_json`, where the model knows it. */
+    /** The response format that says how long the audio is: `verbose_json`, if the model has it. */
     wire_format: Schema.optionalWith(Schema.Literal("verbose_json", "json"), { default: () => "json" as const }),
     /** Whether it also translates speech to English, at the same price. */
     translates: Schema.optionalWith(Schema.Boolean, { default: () => false }),
+    /**
+     * The seconds that are reserved at least for audio that the service cannot count, such as M4A and WebM. The provider's duration is
+     * believed up to the reservation, so this should be the longest audio that the provider takes. Two hours fit 25 MiB at 30 kbit/s.
+     */
+    max_seconds: Schema.optionalWith(Schema.Int.pipe(Schema.between(1, 1_000_000)), { default: () => 7_200 }),
     usd_per_minute: UsdPer(1)
   }),
-  ({ id, model, translates, usd_per_minute, wire_format }) => ({
+  ({ id, max_seconds, model, translates, usd_per_minute, wire_format }) => ({
     id,
     upstream_model: model ?? id,
     wire_format,
     translates,
+    max_seconds,
     /** USD a second; every second that has begun counts. */
     price: (usd_per_minute / 60n) as UnitPrice
   })

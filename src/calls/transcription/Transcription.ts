@@ -2,46 +2,50 @@
  * Transcriptions over the OpenAI audio route, at the model's price of a second.
  *
  * Where the specification is silent:
- * - A transcription is bounded by a second for each 1,000 bytes. Audio that lasts longer by its own frames, as silence in FLAC or Opus
- *   does, is refused, and so is audio in Ogg that is neither Opus nor Vorbis.
+ * - A transcription reserves a second for each 1,000 bytes. It reserves more if the audio lasts longer by its own frames, or if the audio
+ *   cannot be counted (`Length`).
  */
 import { Context, Effect, Either, Layer } from "effect"
 import { randomBytes } from "node:crypto"
 import { Gate } from "../../books/gate/Gate.ts"
 import type { Admission, Claim, Measured, Receipt } from "../../books/gate/Gate.ts"
 import type { GateRefusal } from "../../books/gate/Problems.ts"
+import { Busy, busyFor, noRoomForAnswer } from "../../kernel/Busy.ts"
 import type { Caller } from "../../kernel/Caller.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { charge } from "../../kernel/Price.ts"
+import { usualAnswer } from "../../kernel/Room.ts"
+import type { Room } from "../../kernel/Room.ts"
 import type { BooksUnavailable } from "../../books/ledger/Problems.ts"
 import { PriceVersions } from "../../books/prices/PriceVersions.ts"
-import { generated } from "../../protocols/conversation/Gist.ts"
 import { tooLong } from "../../upstream/models/Failover.ts"
-import { failed, isObject, parse, refused } from "../../upstream/wire/Failures.ts"
+import { failed, isObject, readJson, refused } from "../../upstream/wire/Failures.ts"
 import type { UpstreamProblem } from "../../upstream/wire/Failures.ts"
+import { reportsIn } from "../../upstream/wire/Intake.ts"
 import { pick, pickModel } from "../../upstream/models/Provider.ts"
 import type { UnknownModel, UnknownProvider } from "../../upstream/models/Provider.ts"
 import { upstreamLookup } from "../../upstream/models/Upstreams.ts"
-import { formOf, lastsLonger, lengthInBytes, release } from "./Audio.ts"
+import { formOf, lengthInBytes, release, secondsIn } from "./Audio.ts"
 import type { Audio } from "./Audio.ts"
 import { segmentsIn } from "./Formats.ts"
-import { fileBytesMax, lengthOf, secondsMost } from "./Length.ts"
+import { extentOf, fileBytesMax, lengthOf } from "./Length.ts"
+import type { Extent } from "./Length.ts"
 import { AudioTooLarge } from "./Problems.ts"
 import { TranscriptionProviders } from "./Settings.ts"
 import type { TranscriptionModel, TranscriptionProvider } from "./Settings.ts"
 
-/** By whom audio is transcribed: the first provider, and its first model, unless they are named. */
+/** The provider and model that transcribe the audio. The default is the first provider, and its first model. */
 export interface TranscriptionChoice {
   readonly provider?: string | undefined
   readonly model?: string | undefined
-  /** `transcribe` unless it is said; `translate`: to English, by models that do so. */
+  /** The default is `transcribe`. Models that translate take `translate`: they answer in English. */
   readonly task?: "transcribe" | "translate" | undefined
-  /** What is wanted beyond the text, of models that give it: the provider's `verbose` answer, or one with timed `segments`. */
+  /** The detail beyond the text, for models that give it: the provider's `verbose` answer, or one with timed `segments`. */
   readonly detail?: "verbose" | "segments" | undefined
 }
 
-/** One audio file that is to be transcribed. */
+/** One audio file to transcribe. */
 export interface TranscriptionCall extends TranscriptionChoice {
   readonly caller: Caller
   /** Up to 25 MiB. */
@@ -51,12 +55,14 @@ export interface TranscriptionCall extends TranscriptionChoice {
   readonly prompt?: string | undefined
   /** From 0 to 2. */
   readonly temperature?: number | undefined
-  /** What a verbose answer has times of. */
+  /** A verbose answer has a time for each of these. */
   readonly granularities?: ReadonlyArray<"word" | "segment"> | undefined
-  /** The route's name in usage records: `transcriptions` unless it is said. */
+  /** The route's name in usage records. The default is `transcriptions`. */
   readonly endpoint?: string | undefined
   /** Statements that stand or fall with the admission of the call. */
   readonly beside?: Claim["beside"]
+  /** Where it has no room, the call fails as `Busy`: before a provider is asked, or charged, for an answer that is too long for it. */
+  readonly room?: Room | undefined
 }
 
 export interface Transcript {
@@ -80,12 +86,13 @@ export interface TranscriptionQuote {
   /** Their ids. */
   readonly provider: string
   readonly model: string
-  /** The most that it can cost, which is what is set aside. */
+  /** The reservation of such a call if its audio cannot be counted. Counted audio reserves its own length. */
   readonly most: Nano
 }
 
 export type TranscriptionProblem =
   | InvalidRequest
+  | Busy
   | AudioTooLarge
   | UnknownProvider
   | UnknownModel
@@ -94,18 +101,21 @@ export type TranscriptionProblem =
   | UpstreamProblem
 
 export interface TranscriptionContract {
-  /** The least that any call costs; 0 where one may be free. */
+  /** The lowest cost of any call; 0 if one may be free. */
   readonly least: Nano
-  /** Who would transcribe so many bytes of audio, and at what cost at most. */
+  /** The provider, model and highest cost for so many bytes of audio that cannot be counted. */
   readonly quote: (
     choice: TranscriptionChoice,
     bytes: number
   ) => Effect.Effect<TranscriptionQuote, InvalidRequest | UnknownProvider | UnknownModel>
-  /** Sends the audio once. Of a stream, whatever is not read is thrown away. */
+  /** Sends the audio once. The unread part of a stream is thrown away. */
   readonly transcribe: (call: TranscriptionCall) => Effect.Effect<Transcript, TranscriptionProblem>
 }
 
-const answerBytesMax = 32 * 1024 * 1024
+/** The longest answer that is parsed: verbose answers about 25 MiB of speech have 2 MiB. */
+const answerBytesMax = 8 * 1024 * 1024
+/** The members of an answer that may be long. */
+const long = { names: new Set(["text", "segments", "words"]), depth: 1 }
 
 export class Transcription extends Context.Tag("tollgate/transcription/Transcription")<
   Transcription,
@@ -122,7 +132,11 @@ const make = Effect.gen(function* () {
 
   const quote: TranscriptionContract["quote"] = Effect.fnUntraced(function* (choice, bytes) {
     const { model, provider } = yield* chosen(providers, choice)
-    return { provider: provider.id, model: model.id, most: most(bytes, model) }
+    return {
+      provider: provider.id,
+      model: model.id,
+      most: most(extentOf(bytes, Number.POSITIVE_INFINITY, model.max_seconds), model)
+    }
   })
 
   const metered = Effect.fnUntraced(function* (call: TranscriptionCall) {
@@ -130,8 +144,10 @@ const make = Effect.gen(function* () {
     const bytes = lengthInBytes(call.audio)
     if (bytes === 0) return yield* empty
     if (bytes > fileBytesMax) return yield* new AudioTooLarge()
-    if (yield* Effect.promise(() => lastsLonger(call.audio, secondsMost(bytes)))) return yield* tooSparse
-    const bound = most(bytes, model)
+    const seconds = yield* Effect.promise(() => secondsIn(call.audio))
+    const extent = extentOf(bytes, seconds, model.max_seconds)
+    if (call.room?.reserve(usualAnswer) === false) return yield* new Busy({ retry_after: busyFor })
+    const bound = most(extent, model)
     const claim = {
       caller: call.caller,
       usage_type: "tool",
@@ -143,14 +159,14 @@ const make = Effect.gen(function* () {
       least: bound,
       beside: call.beside
     } as const
-    return yield* gate.meter(claim, (admission) => ask(admission, provider, model, call))
+    return yield* gate.meter(claim, (admission) => ask(admission, { provider, model }, call, extent))
   })
 
   const ask = Effect.fnUntraced(function* (
     admission: Admission,
-    provider: TranscriptionProvider,
-    model: TranscriptionModel,
-    { audio, detail, granularities, language, prompt, task, temperature }: TranscriptionCall
+    { model, provider }: Chosen,
+    { audio, detail, granularities, language, prompt, room, task, temperature }: TranscriptionCall,
+    extent: Extent
   ) {
     const upstream = upstreamOf(provider.upstream)
     const boundary = `tollgate-${randomBytes(16).toString("hex")}`
@@ -178,15 +194,17 @@ const make = Effect.gen(function* () {
           },
           body: form.body
         },
-        { limit: answerBytesMax, gist: generated, read_on: admission.to_its_end }
+        { limit: answerBytesMax, read_on: admission.to_its_end, room, long }
       ),
       ({ reason }) => failed(upstream.name, reason)
     )
     if (answer.status < 200 || answer.status > 299) return yield* refused(upstream.name, answer)
-    const parsed = answer.gist?.object ?? parse(answer.body)
-    if (parsed === undefined) return yield* failed(upstream.name, "its answer is not a JSON object")
+    const { lost } = answer
+    const json = lost === undefined ? readJson(answer.body) : undefined
+    const parsed = json?.value ?? reportsIn(answer)
     const reported = parsed.duration ?? (isObject(parsed.usage) ? parsed.usage.seconds : undefined)
-    const { duration, seconds, usage_source } = lengthOf(reported, lengthInBytes(audio))
+    const text = typeof parsed.text === "string" ? parsed.text : ""
+    const { duration, seconds, usage_source } = lengthOf(reported, extent, text)
     const measured: Measured = {
       cost: charge([{ units: seconds, price: model.price }]),
       prompt_tokens: 0,
@@ -197,19 +215,28 @@ const make = Effect.gen(function* () {
       error_type: null,
       usage_source
     }
-    const fault = answer.gist === undefined ? faultIn(parsed, detail) : tooLong
+    if (lost === "no_room") {
+      yield* admission.settle({ ...measured, error_type: "busy" })
+      return yield* new Busy({ message: noRoomForAnswer, retry_after: busyFor })
+    }
+    const fault =
+      lost !== undefined
+        ? tooLong
+        : json === undefined
+          ? "its answer is not a JSON object"
+          : faultIn(json.value, detail)
     if (fault !== undefined) {
-      // What it reports is charged. Of an answer that is too long the length of the audio is charged in any case.
-      if (answer.gist !== undefined || (reported !== undefined && reported !== null))
+      // A reported duration is charged. An answer that is too long is charged in any case.
+      if (lost !== undefined || (reported !== undefined && reported !== null))
         yield* admission.settle({ ...measured, success: false, error_type: "upstream_error" })
       return yield* failed(upstream.name, fault)
     }
     return yield* admission.answer(measured, (receipt): Transcript => ({
-      text: String(parsed.text),
+      text,
       provider: provider.id,
       ...(duration !== undefined && { duration }),
       receipt,
-      upstream: { format: model.wire_format, bytes: answer.body, body: parsed }
+      upstream: { format: model.wire_format, bytes: json!.bytes, body: parsed }
     }))
   })
 
@@ -224,7 +251,7 @@ const make = Effect.gen(function* () {
   } satisfies TranscriptionContract
 })
 
-/** The fault of an answer, for the log. */
+/** The fault of an answer, in words for the log. */
 const faultIn = (
   answer: Readonly<Record<string, unknown>>,
   detail: TranscriptionCall["detail"]
@@ -233,7 +260,7 @@ const faultIn = (
   return detail === "segments" && segmentsIn(answer) === undefined ? "its answer holds no segments" : undefined
 }
 
-/** The provider and the model that are asked, which must give what is wanted. */
+/** The provider and the model of the call. They must offer the task and the detail that it asks for. */
 const chosen = (
   providers: ReadonlyArray<TranscriptionProvider>,
   choice: TranscriptionChoice
@@ -254,16 +281,12 @@ interface Chosen {
 const noTranslation = Either.left(InvalidRequest.of("model", "this model does not translate"))
 const noTimes = Either.left(InvalidRequest.of("response_format", "json or text: this model gives no times"))
 
-const most = (bytes: number, { price }: TranscriptionModel): Nano => charge([{ units: secondsMost(bytes), price }])
+const most = ({ most }: Extent, { price }: TranscriptionModel): Nano => charge([{ units: most, price }])
 
-/** Audio that is not empty lasts a second at least. */
+/** The charge of audio that is not empty is a second at least. */
 const leastOf = (providers: ReadonlyArray<TranscriptionProvider>): Nano =>
   providers
     .flatMap(({ models }) => models.map(({ price }) => charge([{ units: 1, price }])))
     .reduce<Nano | undefined>((least, cost) => (least === undefined || cost < least ? cost : least), undefined) ?? 0n
 
-const tooSparse = InvalidRequest.of(
-  "file",
-  "audio of at most a second for each 1,000 bytes: this may last longer, so send it in another format, such as MP3"
-)
 const empty = new InvalidRequest({ message: "file: it is empty", field: "file", rule: "not empty" })

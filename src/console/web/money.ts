@@ -8,7 +8,7 @@ export type Usd = number | string
 const digits = 9
 const scale = 10n ** BigInt(digits)
 
-/** What an amount is in nano-USD. What is finer (a unit price) is cut off. */
+/** An amount in nano-USD. What is finer (a unit price) is cut off. */
 export const nano = (amount: Usd): bigint => {
   const text = typeof amount === "number" ? plain(amount) : amount
   const parts = /^(-?)(\d*)(?:\.(\d*))?$/.exec(text)
@@ -62,14 +62,14 @@ const literal = (value: bigint): Intl.StringNumericLiteral => usd(value) as Intl
 /** All digits, cents at least: `$5.98432175`. */
 export const exact = (amount: Usd): string => format(2, digits).format(literal(nano(amount)))
 
-/** What a plot has of an amount, with all digits: a double is exact to the nano-USD below nine million dollars. */
+/** The value of an amount for a plot, with all digits: a double is exact to the nano-USD below nine million dollars. */
 export const plotted = (value: number): string => exact(usd(BigInt(Math.round(value * 1e9))))
 
-/** An amount as it is set: what comes before the cents' end, and the digits behind it, which are set more quietly. */
+/** An amount in two parts: the digits up to the cents, and the rest, which is displayed more quietly. */
 export interface Parts {
   readonly head: string
   readonly rest: string
-  /** What stands behind the figure in some languages: a space and the currency. */
+  /** The text after the figure in some languages: a space and the currency. */
   readonly tail: string
 }
 

@@ -114,7 +114,7 @@ export const texts = {
     loading: "Drawing"
   },
   code: { curl: "curl", typescript: "TypeScript", python: "Python" },
-  /** What an entry of the ledger is, by its source. */
+  /** The name of a ledger entry, by its source. */
   entries: {
     purchase: "Purchase",
     refund: "Refund",

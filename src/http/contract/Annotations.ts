@@ -1,4 +1,4 @@
-/** What a contract says of how an endpoint is served. */
+/** Annotations of an endpoint for how it is served. */
 import { Context } from "effect"
 import type { ProblemBody, ProblemInstance } from "../../kernel/Problem.ts"
 
@@ -32,7 +32,7 @@ export interface Shape {
    * `error`, where `problemBodyIn` finds them.
    */
   readonly write: (problem: ProblemInstance<string>, request_id: string) => unknown
-  /** What the OpenAPI document calls it, and its JSON schema. */
+  /** Its name in the OpenAPI document, and its JSON schema. */
   readonly identifier: string
   readonly schema: Readonly<Record<string, unknown>>
 }
@@ -50,15 +50,12 @@ export const problemBodyIn = (body: unknown): ProblemBody | undefined => {
   }
 }
 
-/** The shape of an endpoint's refusals, whoever refuses; `undefined`: `{ error, code?, details? }`. */
+/** The shape of an endpoint's refusals, from any layer; `undefined`: `{ error, code?, details? }`. */
 export class RefusalShape extends Context.Reference<RefusalShape>()("tollgate/http/RefusalShape", {
   defaultValue: (): Shape | undefined => undefined
 }) {}
 
-/**
- * The longest body in bytes, where that is not `bodyBytesMax` or `openBodyBytesMax`. A route that asks for no credential and says so shares
- * the budget of bodies with those that do.
- */
+/** The longest body in bytes, where that is not `bodyBytesMax` or `openBodyBytesMax`. */
 export class BodyBytesMax extends Context.Reference<BodyBytesMax>()("tollgate/http/BodyBytesMax", {
   defaultValue: (): number | undefined => undefined
 }) {}

@@ -1,6 +1,6 @@
 /**
- * What the OpenAPI document says of an endpoint beyond its schemas: an example that works when it is sent, what a metered route takes
- * and answers, which scope a token needs. Endpoints are annotated in their contracts; `described` writes it down.
+ * Parts of an endpoint's OpenAPI entry beyond its schemas: an example that works when it is sent, the headers of a metered route, the
+ * required scope. Endpoints are annotated in their contracts; `described` writes it down.
  */
 import { HttpApi } from "@effect/platform"
 import { Context } from "effect"
@@ -137,7 +137,7 @@ const open = (value: unknown): unknown => {
 const decodeError = "#/components/schemas/HttpApiDecodeError"
 const invalidRequest = { $ref: "#/components/schemas/InvalidRequest" }
 
-/** What the platform would say of input that does not fit is said in the words of `InvalidRequest`, as every refusal is. */
+/** The platform's errors about invalid input are reworded as `InvalidRequest`, like every refusal. */
 const refusals = ({ parameters, requestBody, responses }: Operation): void => {
   const body = responses["400"]?.content?.["application/json"]
   if (body === undefined) return
@@ -148,7 +148,7 @@ const refusals = ({ parameters, requestBody, responses }: Operation): void => {
   else responses["400"] = { ...responses["400"], content: { "application/json": { schema: oneOf(all) } } }
 }
 
-/** What a body is refused for before its route sees it: one that comes too slowly, is too long, encoded otherwise, or finds no room. */
+/** Refusals of a body before its route sees it: too slow, too long, another encoding, or no room. */
 const bodyRefusals = ({ responses }: Operation): void => {
   for (const [status, name] of [
     ["408", "BodyTooSlow"],

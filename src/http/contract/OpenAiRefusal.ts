@@ -1,7 +1,7 @@
 /** A refusal in the shape that OpenAI's clients parse, with our code and details in it. */
 import type { Shape } from "./Annotations.ts"
 
-/** What the protocol calls a refusal of this status. */
+/** The protocol's name for a refusal with this status. */
 const kinds: Readonly<Record<number, string>> = {
   401: "authentication_error",
   402: "insufficient_quota",

@@ -72,7 +72,7 @@ export class HeadTooLong extends Problem<HeadTooLong>()("HeadTooLong", {
   code: "headers_too_long"
 }) {}
 
-/** What any route with a body may refuse. */
+/** Refusals of any route with a body. */
 export const BodyRefusal = Schema.Union(PayloadTooLarge, UnsupportedEncoding, BodyTooSlow, Busy)
 
 export class RateLimited extends Problem<RateLimited>()("RateLimited", {
@@ -81,7 +81,7 @@ export class RateLimited extends Problem<RateLimited>()("RateLimited", {
   code: "rate_limited"
 }) {}
 
-/** For the metrics: nobody reads it. */
+/** For the metrics only. */
 export class ClientDisconnected extends Problem<ClientDisconnected>()("ClientDisconnected", {
   status: 499,
   error: "the client left before there was an answer",

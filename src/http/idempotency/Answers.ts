@@ -15,7 +15,7 @@ import type { PackedAnswer, Row, StoredAnswer } from "./Keys.ts"
 /** Answers longer than this are not stored. */
 export const answerBytesMax = 8 * 1024 * 1024
 
-/** Shorter answers are stored as they are. */
+/** Shorter answers are stored uncompressed. */
 const compressedMin = 1024
 
 /** The answer to a key whose answer is not kept: it was too long, was cut off, was never stored, or was deleted. */
@@ -25,7 +25,7 @@ export const lost = (refusal: Refusal, usage_id?: string): StoredAnswer =>
 /** How a problem is answered on the route of a key. */
 export type Refusal = (problem: ProblemInstance<string>) => StoredAnswer
 
-/** The answer as it is stored: compressed where that makes it shorter. */
+/** The answer as stored: compressed if that makes it shorter. */
 export const packed = ({ body, headers, status }: StoredAnswer): Effect.Effect<PackedAnswer> => {
   const bytes = typeof body === "string" ? Buffer.from(body) : body
   const plain: PackedAnswer = { status, headers, body: bytes }

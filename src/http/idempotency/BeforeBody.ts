@@ -1,4 +1,4 @@
-/** What is asked of a metered request with a long body before that is read: can its sender pay anything at all? */
+/** A check of a metered request before its long body is read: can its sender pay anything at all? */
 import { Effect } from "effect"
 import type * as Gate from "../../books/gate/Gate.ts"
 import type { InsufficientCredits } from "../../books/gate/Problems.ts"
@@ -8,8 +8,8 @@ import type { Nano } from "../../kernel/Money.ts"
 import type * as Idempotency from "./Idempotency.ts"
 
 /**
- * Serves the call, unless its body is long and its sender has no credit. `costs` says for each model the least that a call costs:
- * where one may be free, nobody is refused. Who comes again with an Idempotency-Key is answered by what is kept, whatever is left.
+ * Serves the call, unless its body is long and its sender has no credit. `costs` says for each model the least that a call costs: if one
+ * may be free, no caller is refused. A retry with a known Idempotency-Key is answered from the stored answer, whatever credit is left.
  */
 export const affordable = (
   gate: Pick<Gate.GateContract, "look">,

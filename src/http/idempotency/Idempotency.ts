@@ -123,7 +123,10 @@ const make = Effect.gen(function* () {
       inUse.delete(key.id)
     })
 
-  /** Stores the answer, and then frees the key. While the books cannot be written that goes on in the background: nobody waits for it. */
+  /**
+   * Stores the answer, and then frees the key. While the books cannot be written, this continues in the background and no request waits for
+   * it.
+   */
   const store = (key: Key, answer: StoredAnswer): Effect.Effect<void> =>
     Effect.flatMap(Answers.packed(answer), (packed) => storePacked(key, packed))
 
@@ -207,7 +210,7 @@ const make = Effect.gen(function* () {
   ) {
     const row = yield* key.find
     const state = row?.call == null ? undefined : yield* Calls.stateOf(sql, row.call)
-    // What cannot be released just now is abandoned, tied to no call, and as good as new.
+    // A key that cannot be released now is abandoned: it is tied to no call, and can be used like a new one.
     if (state === undefined || Keys.reachedNoProvider(state) || isNotStarted(cause)) {
       return yield* Effect.zipRight(Effect.ignore(key.release), free(key))
     }
@@ -217,8 +220,8 @@ const make = Effect.gen(function* () {
   })
 
   /**
-   * Answers like the request, but with `BooksUnavailable` once its settlement is late. The request goes on all the same: its answer is
-   * stored, and is there for whoever asks again. A client that leaves interrupts it: what it still comes to is stored as well.
+   * Answers like the request, but with `BooksUnavailable` once its settlement is late. The request continues all the same: its answer is
+   * stored for the retry. A client that leaves interrupts it: what it still comes to is stored as well.
    */
   const withinPatience = <E, R>(
     request: Effect.Effect<Reply.Reply, E, R>
@@ -239,7 +242,7 @@ const make = Effect.gen(function* () {
         Effect.onInterrupt(Effect.interruptible(Deferred.await(answer)), () => {
           left = true
           fiber.unsafeInterruptAsFork(FiberId.none)
-          // What it still comes to is waited for at the end of the process.
+          // The end of the process waits for its outcome.
           fibers.run(Effect.asVoid(Fiber.await(fiber)))
           // Answered already, though the answer did not get as far as to its client.
           return Effect.ignore(
@@ -299,7 +302,7 @@ const make = Effect.gen(function* () {
   } satisfies IdempotencyContract
 })
 
-/** A refusal of a route with this shape, as it is stored. */
+/** A refusal of a route with this shape, as stored. */
 export const refusalIn =
   (shape: Shape | undefined, request_id: string): Answers.Refusal =>
   (problem) => {

@@ -17,7 +17,7 @@ export const KeptSettings = Schema.Struct({
   answers_per_account: Schema.optionalWith(Schema.Int.pipe(Schema.greaterThanOrEqualTo(100)), {
     default: () => 10_000
   }),
-  /** How many bytes they may have, as they are stored: compressed. The longest answer must fit several times. */
+  /** Their maximum size as stored: compressed. The longest answer must fit several times. */
   bytes_per_account: Schema.optionalWith(Schema.Int.pipe(Schema.greaterThanOrEqualTo(2 * answerBytesMax)), {
     default: () => 32 * 1024 * 1024
   })

@@ -1,8 +1,8 @@
-/** What an Idempotency-Key may be refused for. */
+/** Refusals of an Idempotency-Key. */
 import { Schema } from "effect"
 import { Problem } from "../../kernel/Problem.ts"
 
-/** What a key must be. */
+/** The rule for a key. */
 const rule = "16 to 128 characters of A-Z a-z 0-9 _ -"
 /** Says what is wrong with the header, as every 400 does. */
 const details = { field: "Idempotency-Key", rule } as const

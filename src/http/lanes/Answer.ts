@@ -1,4 +1,4 @@
-/** What a route that knows its caller answers, in the envelope. */
+/** The answer of an authenticated route, in the envelope. */
 import { Effect } from "effect"
 import type { Caller } from "../../kernel/Caller.ts"
 import { envelope } from "../../kernel/Envelope.ts"

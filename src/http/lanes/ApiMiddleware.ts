@@ -1,7 +1,7 @@
 /**
- * What all routes of the `HttpApi` have in common, as one middleware: a request id and cross-origin headers on every response, preflight
- * answers, bodies read up to a limit, and every failure as `{ error, code? }`: an unknown path, a wrong method, an unreadable
- * body, a value that does not fit, and faults of our own.
+ * Middleware of all routes of the `HttpApi`: a request id and cross-origin headers on every response, preflight answers, bodies read up to
+ * a limit, and every failure as `{ error, code? }`: an unknown path, a wrong method, an unreadable body, an invalid value, and internal
+ * errors.
  */
 import { HttpApi, HttpApiBuilder, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import type { HttpApp } from "@effect/platform"
@@ -32,6 +32,8 @@ import { parseExact, written } from "../transport/Json.ts"
 import { Observer } from "./Observer.ts"
 import type { Observe } from "./Observer.ts"
 import { MethodNotAllowed, WebSocketNotServed } from "../contract/Problems.ts"
+import { RateLimitsConfig, senderOf } from "../transport/RateLimits.ts"
+import type { RateLimitSettings } from "../transport/RateLimits.ts"
 import { reasonOf } from "../transport/Reason.ts"
 import * as Reply from "../transport/Reply.ts"
 import * as RequestId from "../transport/RequestId.ts"
@@ -54,7 +56,7 @@ interface Route {
 const routesOf = (api: HttpApi.HttpApi.AnyWithProps): ReadonlyArray<Route> =>
   endpointsOf(api).map(({ annotations, endpoint, middleware }) => {
     const own = Context.get(annotations, BodyBytesMax)
-    const open = middleware.size === 0 && own === undefined
+    const open = middleware.size === 0
     return {
       method: endpoint.method,
       path: endpoint.path,
@@ -91,6 +93,7 @@ interface Facts {
   readonly observe: Observe
   readonly tracing: boolean
   readonly bytes: Budgets
+  readonly limits: RateLimitSettings
 }
 
 export const ApiMiddleware = HttpApiBuilder.middleware(
@@ -100,7 +103,8 @@ export const ApiMiddleware = HttpApiBuilder.middleware(
       routes: routesOf(api as unknown as HttpApi.HttpApi.AnyWithProps),
       observe: yield* Observer,
       tracing: yield* Tracing,
-      bytes: yield* Bytes
+      bytes: yield* Bytes,
+      limits: yield* RateLimitsConfig
     }
     return (app: HttpApp.Default) =>
       Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
@@ -109,7 +113,7 @@ export const ApiMiddleware = HttpApiBuilder.middleware(
   })
 )
 
-const served = ({ bytes, observe, routes, tracing }: Facts, app: HttpApp.Default) =>
+const served = ({ bytes, limits, observe, routes, tracing }: Facts, app: HttpApp.Default) =>
   Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
     const path = pathOf(request.url)
     const samePath = routes.filter(({ pattern }) => pattern.test(path))
@@ -126,7 +130,7 @@ const served = ({ bytes, observe, routes, tracing }: Facts, app: HttpApp.Default
         }
         if (asksForWebSocket(request) && samePath.some(({ refusesWebSocket }) => refusesWebSocket))
           return new WebSocketNotServed()
-        return Effect.flatMap(withBody(request, route), (readable) =>
+        return Effect.flatMap(withBody(request, route, limits), (readable) =>
           Effect.provideService(app, HttpServerRequest.HttpServerRequest, readable)
         )
       }
@@ -225,13 +229,17 @@ const answerable = (request: HttpServerRequest.HttpServerRequest, bytes: Budgets
  */
 const withBody = (
   request: HttpServerRequest.HttpServerRequest,
-  route: Route | undefined
+  route: Route | undefined,
+  limits: RateLimitSettings
 ): Effect.Effect<HttpServerRequest.HttpServerRequest> => {
   // A path that only the router finds a route for is held to the least.
   const limit = route === undefined ? openBodyBytesMax : route.body_bytes_max
   if (limit === undefined || request.method === "GET" || request.method === "HEAD") return Effect.succeed(request)
   const read = Effect.orDie(
-    Effect.flatMap(Inbound.ofRequest(request, route?.open ?? true), (inbound) => inbound.read(limit))
+    Effect.flatMap(Inbound.ofRequest(request, route?.open ?? true), (inbound) => {
+      inbound.heldBy(senderOf(request, limits))
+      return inbound.read(limit)
+    })
   )
   return Effect.map(Effect.cached(read), (bytes) => {
     const text = Effect.map(bytes, (bytes) => bytes.toString("utf8"))

@@ -9,7 +9,7 @@ export interface Headed {
   readonly header: (name: string) => string | undefined
 }
 
-/** From the headers to who calls, or why nobody does, as of the call of this function. */
+/** Resolves the headers to a caller or a refusal, as of this call. */
 export type Authenticate = (request: Headed) => Effect.Effect<Caller, ProblemInstance<string>>
 
 /** How each way reads them, by the key of its middleware. */

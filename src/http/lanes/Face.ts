@@ -30,12 +30,12 @@ export class Face extends Context.Tag("tollgate/http/Face")<Face, FaceContract>(
     )
 }
 
-/** What `NodeHttpServer.layerContext` gives without processes, terminals and workers, which no request uses. */
+/** The services of `NodeHttpServer.layerContext` without processes, terminals and workers, which no request uses. */
 const platform = Layer.mergeAll(NodeHttpPlatform.layer, Etag.layerWeak, NodeFileSystem.layer, NodePath.layer)
 
 const app = Effect.gen(function* () {
   const app = yield* HttpRouter.withRouterConfig(HttpApiBuilder.httpApp, {
-    // Paths are exact, and an id that is too long is an id that nobody has.
+    // Paths are exact, and an id that is too long cannot exist.
     caseSensitive: true,
     ignoreDuplicateSlashes: false,
     maxParamLength: Number.POSITIVE_INFINITY

@@ -32,7 +32,7 @@ import * as RequestId from "../transport/RequestId.ts"
 import { Authentication } from "./Authentication.ts"
 import type { Authenticate } from "./Authentication.ts"
 
-/** What serves each endpoint of the lane, by method and path: `POST /v1/chat/completions`. */
+/** The handler of each endpoint of the lane, by method and path: `POST /v1/chat/completions`. */
 export type Lane = ReadonlyMap<string, RequestListener>
 
 // ---- from the contract --------------------------------------------------------------------------------------------------------
@@ -171,7 +171,7 @@ export const before =
     listener(request, response)
   }
 
-/** The lanes in front of a server. Whoever serves there adds its own; where there is no `layerServer`, to nothing. */
+/** The lanes in front of a server. The server adds its own; without a `layerServer` there is none. */
 export class Lanes extends Context.Reference<Lanes>()("tollgate/http/Lanes", {
   defaultValue: (): LanesContract => ({ add: () => Effect.void })
 }) {}

@@ -1,4 +1,4 @@
-/** What a request is answered that failed, whichever way it was served. */
+/** The answer to a failed request, in either lane. */
 import { HttpApiError } from "@effect/platform"
 import { RouteNotFound as PlatformRouteNotFound } from "@effect/platform/HttpServerError"
 import { Cause, Effect } from "effect"
@@ -28,14 +28,14 @@ export const problemOf = (
   if (Cause.isInterruptedOnly(cause)) return Effect.succeed(gone ? new ClientDisconnected() : new Unavailable())
   const error = cause._tag === "Fail" ? cause.error : Cause.squash(cause)
   if (isProblem(error)) return Effect.succeed(error)
-  // A read that the database cannot answer at the moment. Whoever writes is refused by the writer, which logs it once.
+  // A read that the database cannot answer at the moment. The writer refuses such a write and logs it once.
   if (error instanceof SqlError && isStorageFault(error))
     return Effect.as(Effect.logDebug("the database cannot be read", cause), new BooksUnavailable())
   if (error instanceof PlatformRouteNotFound) {
     return Effect.succeed(methods.length > 0 ? new MethodNotAllowed({ allow: methods }) : new RouteNotFound())
   }
   if (error instanceof HttpApiError.HttpApiDecodeError) return Effect.succeed(InvalidRequest.ofIssues(error.issues))
-  // What walks a value recurses as deep as what was sent.
+  // Code that walks a value recurses as deep as the input.
   return error instanceof Error && error.message.includes("Maximum call stack size exceeded")
     ? Effect.succeed(
         new InvalidRequest({ message: "the request is nested too deeply", field: "", rule: "nested less deeply" })

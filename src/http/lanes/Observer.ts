@@ -1,4 +1,4 @@
-/** What is told of every request that is over, for the metrics. */
+/** The report about every finished request, for the metrics. */
 import { Context } from "effect"
 
 /** The method and path as the contract writes them, the status, and how long it took in seconds. */

@@ -1,5 +1,5 @@
 /**
- * Raw routes: their handlers take the caller and the request as it came, and give a `Reply`. A handler is written once, with `raw`. The
+ * Raw routes: their handlers take the caller and the unparsed request, and return a `Reply`. A handler is written once, with `raw`. The
  * platform's router serves it; where the contract says `Fast`, the fast lane serves it as well.
  */
 import { HttpApiBuilder } from "@effect/platform"
@@ -13,7 +13,7 @@ import * as Reply from "../transport/Reply.ts"
 /** Needs no services when it runs: what it needs is asked for when its group is built. */
 export type RawHandler<E> = (caller: Caller, inbound: Inbound.Inbound) => Effect.Effect<Reply.Reply, E>
 
-/** What the platform's router calls. */
+/** The function that the platform's router calls. */
 type RouterHandler<E> = (input: {
   readonly request: HttpServerRequest.HttpServerRequest
 }) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, CurrentCaller>
@@ -42,7 +42,7 @@ export class RawHandlers extends Context.Reference<RawHandlers>()("tollgate/http
 /** An endpoint's name among all groups: `chat.completion`. */
 export const nameOf = (group: string, endpoint: string): string => `${group}.${endpoint}`
 
-/** What this file knows of the handlers of a group. */
+/** The part of a group's handlers that this file uses. */
 interface Built {
   readonly handlers: Iterable<{
     readonly endpoint: Pick<HttpApiEndpoint.HttpApiEndpoint.AnyWithProps, "name">

@@ -11,7 +11,7 @@ export const portPreset = "8787"
 export const portOf = (text: string): number | undefined =>
   /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined
 
-/** What the environment says; `undefined` where it says no port. */
+/** The settings from the environment; `undefined` without a port. */
 export const addressOf = ({ HOST = hostPreset, PORT = portPreset }: NodeJS.ProcessEnv): Address | undefined => {
   const port = portOf(PORT)
   return port === undefined ? undefined : { host: HOST, port }

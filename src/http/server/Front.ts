@@ -1,9 +1,9 @@
 /**
- * Node's server on its port. It can listen before the service behind it is loaded: it answers then that the process is alive
- * (`GET /healthz`), and holds every other request until the service takes them. It imports nothing that takes time to load.
+ * Node's server on its port. It can listen before the service behind it is loaded: it answers then that the process is alive (`GET
+ * /healthz`), and holds every other request until the service takes them. It imports nothing that takes time to load.
  *
  * Where the specification is silent:
- * - A request that is held for ten seconds is answered 503: whoever sent it may ask elsewhere.
+ * - A request that is held for ten seconds is answered 503: its sender may ask another node.
  */
 import { createServer } from "node:http"
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http"
@@ -15,7 +15,7 @@ import { isOver } from "../transport/Gone.ts"
 import { phraseOf } from "../transport/Reason.ts"
 import * as RequestId from "../transport/RequestId.ts"
 
-/** What the service does with what comes to its port. */
+/** What the service does with connections to its port. */
 export interface Listeners {
   readonly request: RequestListener
   /** A request that waits to be told that its body may come. */

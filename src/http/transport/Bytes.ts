@@ -1,16 +1,20 @@
 /**
- * The bytes of request bodies that the process holds at once, and of answers that may be long and come whole (embeddings, reranking). All of
- * them share one budget, uploads that lie on the disk included, so that many large or stalled ones cannot use up the memory. A body that
- * comes too slowly is given up. Room for an answer is taken before its upstream is asked, by what it can be expected to have: one that has
- * come was paid for, and is never given up.
+ * The bytes that the process holds at once of request bodies and of answers that upstreams give whole. All of them share one budget,
+ * uploads that lie on the disk included, so that many large or stalled ones cannot use up the memory. A body that comes too slowly is
+ * given up.
+ *
+ * Some room for an answer is taken before its upstream is asked: without it the call is refused. An answer that turns out to be long waits
+ * for the rest of its room while its upstream is paused. It waits for all of it at once, so answers never wait for each other. An answer
+ * that waits for longer than `patience` is charged and not handed on (`upstream/wire/Intake`).
  */
 import { Context, Layer, Schema } from "effect"
+import type { Room } from "../../kernel/Room.ts"
 import { Seconds } from "../../kernel/Setting.ts"
 
 export const BytesSettings = Schema.Struct({
   /**
-   * The budget. Of it an eighth is kept for short bodies, so that calls go on while long ones wait; and of the rest no account takes
-   * more than it leaves to the others.
+   * The budget. An eighth of it is kept for short bodies, so that calls go on while long ones wait. No account takes more of the rest than it
+   * leaves to the others, nor more in short bodies once half of the budget is taken.
    */
   bytes_total: Schema.optionalWith(Schema.Int.pipe(Schema.greaterThanOrEqualTo(128 * 1024 * 1024)), {
     default: () => 256 * 1024 * 1024
@@ -20,94 +24,216 @@ export const BytesSettings = Schema.Struct({
 })
 export interface BytesSettings extends Schema.Schema.Type<typeof BytesSettings> {}
 
-/** What a body must bring in each window. */
+/** A body must bring this many bytes in each window. */
 export const bytesAWindow = 64 * 1024
 
 /** A body up to this long is a short one. */
 export const shortMax = 64 * 1024
 
-/** What one body, or answer, holds of the budget. */
-export interface Share {
-  /** Takes this many bytes more, and answers whether there was room. */
-  readonly take: (count: number) => boolean
-  /** Holds so many from now on, whether or not there is room for more. */
-  readonly become: (count: number) => void
-  /** Gives everything back. */
+/** Milliseconds that a long answer waits for its room. */
+const patience = 30_000
+
+/** The part of the budget that one body or answer holds. */
+export interface Share extends Room {
+  /** Gives everything back, and takes nothing any more. */
   readonly release: () => void
 }
 
 export interface Budget {
   /** Whether more than half of it is taken. */
   readonly isTight: () => boolean
-  /** The share of a body that this account sends; undefined: of whom nobody knows. */
+  /** The share of a body that this account or network sends. Bodies without a holder share one. */
   readonly share: (holder: string | undefined) => Share
   readonly window_ms: number
 }
 
 export interface Budgets extends Budget {
-  /** For bodies of routes that ask for no credential: a sixteenth as large, beside the other. */
+  /**
+   * For bodies of routes that ask for no credential: a sixteenth as large, beside the other. Their holders are networks, and none takes more than
+   * it leaves to the others, in short bodies either: otherwise one network could keep all others from signing in.
+   */
   readonly open: Budget
 }
 
 const presets = Schema.decodeSync(BytesSettings)({})
 
 /** Exported for tests. */
-export const make = ({ bytes_total, window_ms }: BytesSettings): Budgets => ({
-  ...budgetOf(bytes_total, window_ms),
-  open: budgetOf(bytes_total / 16, window_ms)
-})
+export const make = ({ bytes_total, window_ms }: BytesSettings): Budgets =>
+  Object.assign(new Pool({ total: bytes_total, forLong: bytes_total - bytes_total / 8, shortMax, window_ms }), {
+    open: new Pool({ total: bytes_total / 16, forLong: bytes_total / 16, shortMax: 0, window_ms })
+  })
 
-const budgetOf = (bytes_total: number, window_ms: number): Budget => {
-  const forLong = bytes_total - bytes_total / 8
-  let taken = 0
-  /** What each holder has of long bodies. */
-  const holders = new Map<string, number>()
+interface PoolOptions {
+  readonly total: number
+  /** The part of it for bodies of more than `shortMax` bytes. */
+  readonly forLong: number
+  readonly shortMax: number
+  readonly window_ms: number
+}
 
-  class Held implements Share {
-    private readonly holder: string
-    private held = 0
-    private isLong = false
-    constructor(holder: string) {
-      this.holder = holder
-    }
+/** The bytes of each holder. */
+class Holders extends Map<string, number> {
+  of(holder: string): number {
+    return this.get(holder) ?? 0
+  }
+  subtract(holder: string, count: number): void {
+    const left = this.of(holder) - count
+    if (left === 0) this.delete(holder)
+    else this.set(holder, left)
+  }
+}
 
-    take(count: number): boolean {
-      if (this.held + count > shortMax) {
-        const mine = (holders.get(this.holder) ?? 0) + count + (this.isLong ? 0 : this.held)
-        // Nobody takes more than they leave to the others.
-        if (mine > forLong - taken) return false
-        holders.set(this.holder, mine)
-        this.isLong = true
-      } else if (taken + count > bytes_total) {
-        return false
-      }
-      taken += count
-      this.held += count
-      return true
-    }
+/** Bytes that bodies and answers hold, within a total. */
+class Pool implements Budget {
+  readonly options: PoolOptions
+  taken = 0
+  readonly long = new Holders()
+  /** Short bodies, but only those that began while the budget was tight: otherwise each call would pay for the count. */
+  readonly short = new Holders()
+  /** Answers that wait for room, in order of arrival. */
+  private waiting: ReadonlyArray<Waiting> = []
 
-    become(count: number): void {
-      this.release()
-      taken += count
-      this.held = count
-      if (count <= shortMax) return
-      holders.set(this.holder, (holders.get(this.holder) ?? 0) + count)
-      this.isLong = true
-    }
-
-    release(): void {
-      taken -= this.held
-      if (this.isLong) {
-        const left = holders.get(this.holder)! - this.held
-        if (left === 0) holders.delete(this.holder)
-        else holders.set(this.holder, left)
-      }
-      this.held = 0
-      this.isLong = false
-    }
+  constructor(options: PoolOptions) {
+    this.options = options
   }
 
-  return { isTight: () => taken > bytes_total / 2, share: (holder = "") => new Held(holder), window_ms }
+  get window_ms(): number {
+    return this.options.window_ms
+  }
+
+  readonly isTight = (): boolean => this.taken > this.options.total / 2
+
+  readonly share = (holder = ""): Share => new Held(this, holder)
+
+  isAwaited(holder: string): boolean {
+    return this.waiting.some(({ share }) => share.holder === holder)
+  }
+
+  wait(one: Waiting): void {
+    this.waiting = [...this.waiting, one]
+  }
+
+  leave(one: Waiting): void {
+    this.waiting = this.waiting.filter((other) => other !== one)
+  }
+
+  /** Grants room that has become free. */
+  freed(): void {
+    const granted = this.waiting.filter(({ bytes, share }) => share.hold(bytes))
+    if (granted.length === 0) return
+    this.waiting = this.waiting.filter((one) => !granted.includes(one))
+    for (const { granted: tell } of granted) tell()
+  }
+}
+
+/** An answer that waits for its room. */
+interface Waiting {
+  readonly share: Held
+  readonly bytes: number
+  readonly granted: () => void
+}
+
+class Held implements Share {
+  readonly holder: string
+  held = 0
+  private readonly pool: Pool
+  /** The count that includes `held`. */
+  private among: Holders | undefined
+  private over = false
+
+  constructor(pool: Pool, holder: string) {
+    this.pool = pool
+    this.holder = holder
+  }
+
+  reserve(count: number): boolean {
+    return !this.pool.isAwaited(this.holder) && this.take(count)
+  }
+
+  claim(bytes: number, then: (granted: boolean) => void): (() => void) | undefined {
+    if (this.over) return () => {}
+    if (this.hold(bytes)) return undefined
+    const { pool } = this
+    const one: Waiting = {
+      share: this,
+      bytes,
+      granted: () => {
+        clearTimeout(timer)
+        // Room is given back inside the parser of one upstream. The parser of another must not run inside it.
+        setImmediate(then, true)
+      }
+    }
+    const leave = () => {
+      clearTimeout(timer)
+      pool.leave(one)
+    }
+    const timer = setTimeout(() => {
+      leave()
+      then(false)
+    }, patience)
+    pool.wait(one)
+    return leave
+  }
+
+  /** Holds this many bytes in all, if there is room. */
+  hold(bytes: number): boolean {
+    const { held } = this
+    this.giveBack()
+    const fits = this.take(bytes)
+    if (!fits) this.put(held)
+    return fits
+  }
+
+  take(count: number): boolean {
+    const { among: before, held, holder, pool } = this
+    if (this.over) return false
+    const { forLong, shortMax, total } = pool.options
+    const isLong = held + count > shortMax
+    const among = isLong ? pool.long : (before ?? (pool.isTight() ? pool.short : undefined))
+    if (among === undefined) {
+      if (pool.taken + count > total) return false
+    } else {
+      const mine = among.of(holder) + count + (among === before ? 0 : held)
+      // No holder takes more than it leaves to the others.
+      if (mine > (isLong ? forLong : total) - pool.taken) return false
+      if (among !== before) before?.subtract(holder, held)
+      among.set(holder, mine)
+      this.among = among
+    }
+    pool.taken += count
+    this.held += count
+    return true
+  }
+
+  become(count: number): void {
+    if (this.over) return
+    this.giveBack()
+    this.put(count)
+    this.pool.freed()
+  }
+
+  release(): void {
+    this.over = true
+    if (this.held === 0) return
+    this.giveBack()
+    this.pool.freed()
+  }
+
+  private put(count: number): void {
+    const { holder, pool } = this
+    pool.taken += count
+    this.held = count
+    if (count <= pool.options.shortMax) return
+    this.among = pool.long
+    pool.long.set(holder, pool.long.of(holder) + count)
+  }
+
+  private giveBack(): void {
+    this.pool.taken -= this.held
+    this.among?.subtract(this.holder, this.held)
+    this.held = 0
+    this.among = undefined
+  }
 }
 
 /** Without a layer of its own, an application shares the budget of the process. */

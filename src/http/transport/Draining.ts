@@ -7,7 +7,7 @@ const waiting = new WeakMap<Server, Set<() => void>>()
 
 /** Calls back once, when the server of this answer begins to drain, unless what it gives back is called before. */
 export const whenDraining = (response: ServerResponse, then: () => void): (() => void) => {
-  // What node's server notes of each of its sockets.
+  // Node's own bookkeeping of each of its sockets.
   const { server } = response.req.socket as Socket & { readonly server?: Server }
   if (server === undefined) return () => {}
   let those = waiting.get(server)

@@ -1,6 +1,6 @@
 /**
- * When nobody waits for an answer any more. Node tells an answer that its connection has ended, but not one that still waits behind
- * another answer of the same connection, as pipelined requests make them: that one has no socket yet.
+ * The instant at which the client stops waiting for an answer. Node tells an answer that its connection has ended, but not one that still
+ * waits behind another answer of the same connection, as pipelined requests make them: that one has no socket yet.
  */
 import type { ServerResponse } from "node:http"
 import type { Socket } from "node:net"

@@ -13,25 +13,28 @@ import { PayloadTooLarge } from "../contract/Problems.ts"
 
 export interface Inbound {
   /**
-   * What `X-Request-Id` says, for the log; undefined where the log knows it already. (To annotate the whole request costs more
+   * The value of `X-Request-Id`, for the log; undefined where the log knows it already. (To annotate the whole request costs more
    * than to authenticate it, so in the fast lane only what is logged is annotated.)
    */
   readonly request_id: string | undefined
   readonly header: (name: string) => string | undefined
-  /** What stands behind the `?`. */
+  /** The query string. */
   readonly query: () => URLSearchParams
   /** The whole body, decoded; refused above `limit` bytes, whether its length was declared or not. */
   readonly read: (limit: number) => Effect.Effect<Buffer, BodyProblem>
   /**
    * The body as it comes, decoded and held to `limit` bytes, for what is put on the disk. It fails with a `BodyProblem`
-   * (`bodyProblemOf`). Who wants no more of it destroys it: what still comes is thrown away.
+   * (`bodyProblemOf`). Destroying it discards the rest of the body.
    */
   readonly stream: (limit: number) => Effect.Effect<Readable>
-  /** Says whose body it is, before it is read: an account's share of the budget is bounded. */
-  readonly heldBy: (account: string) => void
-  /** Room for a long answer, of the same budget. It is given back when the effect has ended and the answer is over. */
+  /** Says which account or network sends the body, before it is read: its share of the budget is bounded. */
+  readonly heldBy: (holder: string) => void
+  /**
+   * Room for an answer, out of the same budget. It is given back when the effect has ended; room for a long answer is given back when the
+   * client has it, too.
+   */
   readonly withRoom: <A, E, R>(use: (room: Share) => Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-  /** Whether a body is declared that is long, or one whose length nobody knows. */
+  /** Whether the declared body is long or of unknown length. */
   readonly isLong: () => boolean
 }
 
@@ -79,8 +82,8 @@ class NodeInbound implements Inbound, Body.Source {
     return Effect.sync(() => Body.streamed(this, limit))
   }
 
-  heldBy(account: string): void {
-    this.holder = account
+  heldBy(holder: string): void {
+    this.holder = holder
   }
 
   withRoom<A, E, R>(use: (room: Share) => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
@@ -89,7 +92,7 @@ class NodeInbound implements Inbound, Body.Source {
       return Effect.ensuring(
         use(room),
         Effect.sync(() => {
-          if (isOver(this.response)) room.release()
+          if (room.held <= shortMax || isOver(this.response)) room.release()
           else whenOver(this.response, () => room.release())
         })
       )
@@ -161,8 +164,8 @@ export const ofRequest = (request: HttpServerRequest.HttpServerRequest, open = f
           const share = bytes.share(holder)
           return Body.streamed(source(share), limit).once("close", () => share.release())
         }),
-      heldBy: (account) => {
-        holder = account
+      heldBy: (sender) => {
+        holder = sender
       },
       withRoom: <A, E, R>(use: (room: Share) => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
         Effect.suspend(() => {
@@ -199,11 +202,18 @@ const isLong = (inbound: Pick<Inbound, "header">): boolean => {
   return length === undefined ? inbound.header("transfer-encoding") !== undefined : Number(length) > shortMax
 }
 
-const nothing: Share = { take: () => false, become: () => {}, release: () => {} }
+const nothing: Share = {
+  held: 0,
+  reserve: () => false,
+  take: () => false,
+  claim: () => () => {},
+  become: () => {},
+  release: () => {}
+}
 
-/** What a body holds is given back when its answer is over, or its connection. */
+/** A body gives its room back when its answer or its connection ends. */
 const shareOf = (bytes: Budget, response: ServerResponse, holder?: string): Share => {
-  // Nothing will tell its end any more, and nobody waits for it.
+  // Its end will not be reported any more, and is not awaited.
   if (isOver(response)) return nothing
   const share = bytes.share(holder)
   whenOver(response, () => share.release())
@@ -229,7 +239,7 @@ export const afterShortBody = (
   const waits = length > 0 && length <= shortMax && shows
   if (!waits || encoding !== undefined || expect !== undefined || bytes.isTight()) return then(inbound)
   Body.whole(inbound, shortMax, (read) => {
-    // Without its body the client is gone too: there is nobody to answer.
+    // A request that lost its body has lost its client too.
     if (Either.isLeft(read) && request.destroyed) return
     inbound.body = read
     then(inbound)

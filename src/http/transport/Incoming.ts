@@ -1,6 +1,6 @@
 /**
  * A body on its way in: decoded, held to a limit, counted in the budget of the process, and given up where it comes too slowly.
- * And what becomes of the bytes that nobody wants.
+ * And how unread bytes are discarded.
  */
 import { Either } from "effect"
 import type { IncomingMessage, ServerResponse } from "node:http"
@@ -29,7 +29,7 @@ export interface Source {
   readonly discard: () => void
 }
 
-/** What a stream of a body failed with. */
+/** The failure of a body's stream. */
 export const bodyProblemOf = (error: unknown): BodyProblem =>
   isProblem(error) ? (error as unknown as BodyProblem) : unreadable("a whole body")
 
@@ -38,7 +38,7 @@ const unreadable = (rule: string) =>
 
 const encodings = new Set(["gzip", "x-gzip", "br", "deflate"])
 
-/** What decodes such a body. `deflate` means two formats, which the first byte tells apart. */
+/** The decoder of such a body. `deflate` means two formats; the first byte distinguishes them. */
 const decoderOf = (encoding: string, first: number): Transform => {
   if (encoding === "br") return createBrotliDecompress()
   if (encoding !== "deflate") return createGunzip()
@@ -138,7 +138,7 @@ abstract class Intake {
   }
 
   private readonly onEnd = () => {
-    // What has come is no longer lost with its connection.
+    // From here on, received bytes survive the end of the connection.
     this.source.incoming.off("close", this.onLost)
     clearTimeout(this.timer)
     if (this.decoder === undefined) this.finish()
@@ -185,6 +185,8 @@ export const whole = (source: Source, limit: number, then: (read: Either.Either<
 
 const blockSize = 64 * 1024
 const smallMax = 1024
+/** A body that is longer than this moves into one buffer of its full length: joining chunks at the end takes long. */
+const longMin = 1024 * 1024
 
 class Whole extends Intake {
   private readonly then: (read: Either.Either<Buffer, BodyProblem>) => void
@@ -193,13 +195,35 @@ class Whole extends Intake {
   private block: Buffer | undefined
   private from = 0
   private to = 0
+  private readonly declared: number
+  private come = 0
+  private all: Buffer | undefined
 
   constructor(source: Source, limit: number, then: (read: Either.Either<Buffer, BodyProblem>) => void) {
     super(source, limit)
     this.then = then
+    this.declared = source.header("content-encoding") === undefined ? Number(source.header("content-length") ?? 0) : 0
   }
 
   protected data(piece: Buffer): boolean {
+    this.come += piece.length
+    if (this.all !== undefined) {
+      if (this.come <= this.all.length) {
+        piece.copy(this.all, this.come - piece.length)
+        return true
+      }
+      // More comes than was declared.
+      this.pieces.push(this.all)
+      this.all = undefined
+    }
+    if (this.come > longMin && this.come < this.declared) {
+      this.flush()
+      this.all = Buffer.allocUnsafeSlow(this.declared)
+      for (let at = 0, next: Buffer | undefined; (next = this.pieces.shift()) !== undefined; at += next.length)
+        next.copy(this.all, at)
+      piece.copy(this.all, this.come - piece.length)
+      return true
+    }
     if (piece.length > smallMax || this.pieces.length === 0) {
       this.flush()
       this.pieces.push(piece)
@@ -216,7 +240,8 @@ class Whole extends Intake {
 
   protected end(): void {
     this.flush()
-    const bytes = this.pieces.length === 1 ? this.pieces[0]! : Buffer.concat(this.pieces)
+    const { all, come, pieces } = this
+    const bytes = all?.subarray(0, come) ?? (pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces))
     this.then(Either.right(withoutMark(bytes)))
   }
 
@@ -239,7 +264,7 @@ const withoutMark = (bytes: Buffer): Buffer =>
 /** The body as a stream, read no faster than it is wanted. */
 export const streamed = (source: Source, limit: number): Readable => {
   const intake = new Streamed(source, limit)
-  // Who reads it may come after it has failed, and finds that in `errored`.
+  // A reader may come after it has failed, and finds the error in `errored`.
   intake.stream.on("error", () => {})
   intake.begin()
   return intake.stream
@@ -285,10 +310,10 @@ export const proceed = (request: IncomingMessage): void => {
 
 // ---- what is not wanted ---------------------------------------------------------------------------------------------------
 
-/** As much is thrown away of a body that nobody reads, so that a client that is still sending reads its answer. */
+/** This much of an unread body is discarded, so that a client that is still sending can read its answer. */
 const discardMax = 64 * 1024 * 1024
 
-/** Who waits until nothing more comes of a request whose body is thrown away. */
+/** Called when the discarded body of a request has ended. */
 const discarded = new WeakMap<IncomingMessage, Array<() => void>>()
 
 /** Takes what still comes and throws it away. A client that goes on for too long, or stalls, is cut off. */

@@ -1,9 +1,12 @@
 /** JSON of requests and answers: numbers keep all their digits, and no text is worth holding up everybody else. */
-import { Either } from "effect"
+import { Effect, Either } from "effect"
+import { isAscii } from "node:buffer"
+import { randomUUID } from "node:crypto"
 import { parse as parseLossless } from "lossless-json"
 import { Decimal, mark, unmarked } from "../../kernel/Decimal.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
-import { endOfString } from "../../kernel/JsonText.ts"
+import { backslash, endOfString } from "../../kernel/JsonText.ts"
+import { turn } from "../../kernel/Pieces.ts"
 
 // ---- answers ----------------------------------------------------------------------------------------------------------------
 
@@ -36,6 +39,148 @@ export const parse = (bytes: Buffer): Either.Either<unknown, InvalidRequest> => 
   }
 }
 
+/** A body up to this long is parsed at once. */
+const atOnce = 1024 * 1024
+/** A string longer than this is read apart, in pieces of about this length. */
+const pieceOfString = 256 * 1024
+
+/** The same, of a body that may hold pictures or long texts: while a long string is read, others have their turns. */
+export const parseInPieces = (bytes: Buffer): Effect.Effect<Either.Either<unknown, InvalidRequest>> => {
+  if (bytes.length <= atOnce) return Effect.sync(() => parse(bytes))
+  const long = longStringsIn(bytes)
+  return long.length === 0
+    ? Effect.zipRight(
+        turn,
+        Effect.sync(() => parse(bytes))
+      )
+    : Effect.map(textsOf(bytes, long), (texts) =>
+        texts === undefined ? Either.left(notJson) : parsedAround(bytes, long, texts)
+      )
+}
+
+interface Span {
+  readonly from: number
+  readonly to: number
+}
+
+/** Where the long strings stand, without their quotes. Bytes outside of strings are passed over one by one, so not too many of them. */
+const longStringsIn = (bytes: Buffer): ReadonlyArray<Span> => {
+  const found: Array<Span> = []
+  for (let at = 0, others = 0; at < bytes.length && others <= atOnce; at++, others++) {
+    if (kinds[bytes[at]!] !== string) continue
+    const to = endOfString(bytes, at + 1)
+    if (to - at > pieceOfString) found.push({ from: at + 1, to })
+    at = to
+  }
+  return found
+}
+
+/** The texts of these strings; `undefined` where one of them is no JSON string. */
+const textsOf = Effect.fnUntraced(function* (bytes: Buffer, spans: ReadonlyArray<Span>) {
+  const texts: Array<string> = []
+  for (const { from, to } of spans) {
+    let text = ""
+    for (let at = from; at < to;) {
+      yield* turn
+      const end = endOfPiece(bytes, at, to)
+      const piece = textOf(bytes.subarray(at, end))
+      if (piece === undefined) return undefined
+      text += piece
+      at = end
+    }
+    texts.push(text)
+  }
+  return texts
+})
+
+/** The text of a part of a JSON string. */
+const textOf = (piece: Buffer): string | undefined => {
+  if (isAscii(piece)) {
+    const plain = piece.toString("latin1")
+    if (!special.test(plain)) return plain
+  }
+  try {
+    return JSON.parse(`"${piece.toString("utf8")}"`) as string
+  } catch {
+    return undefined
+  }
+}
+
+/** An escape, or a character that a JSON string must escape. */
+// oxlint-disable-next-line no-control-regex -- those are what is looked for
+const special = /[\\\0-\x1f]/
+
+const isContinuation = (byte: number): boolean => (byte & 0xc0) === 0x80
+/** The most bytes of a character that may lie before a cut, and of an escape. */
+const ofCharacter = 3
+const ofEscape = 5
+
+/** The end of the piece of a string that begins at `from`: not within a character, nor within an escape. */
+const endOfPiece = (bytes: Buffer, from: number, to: number): number => {
+  let end = from + pieceOfString
+  if (end >= to) return to
+  for (let i = 0; i < ofCharacter && isContinuation(bytes[end]!); i++) end--
+  for (let at = end - 1; at >= end - ofEscape; at--) {
+    if (bytes[at] !== backslash) continue
+    let first = at
+    while (first > from && bytes[first - 1] === backslash) first--
+    // After an odd number of backslashes this one is escaped itself.
+    if ((at - first) % 2 === 1) return end
+    return at + (bytes[at + 1] === 0x75 ? ofEscape + 1 : 2) > end ? at : end
+  }
+  return end
+}
+
+/** Stands for a long string while what is around it is parsed. No client knows it. */
+const standIn = randomUUID()
+
+const parsedAround = (
+  bytes: Buffer,
+  spans: ReadonlyArray<Span>,
+  texts: ReadonlyArray<string>
+): Either.Either<unknown, InvalidRequest> => {
+  const around: Array<Buffer> = []
+  let from = 0
+  for (const [i, span] of spans.entries()) {
+    around.push(bytes.subarray(from, span.from), Buffer.from(`${standIn}${i}`))
+    from = span.to
+  }
+  around.push(bytes.subarray(from))
+  const short = parse(Buffer.concat(around))
+  if (Either.isLeft(short)) return short
+  const filled = filledIn(short.right, texts)
+  // A long string was a name.
+  return filled.count === texts.length ? Either.right(filled.value) : parse(bytes)
+}
+
+/** A value with the texts in the places of their stand-ins. */
+const filledIn = (
+  value: unknown,
+  texts: ReadonlyArray<string>
+): { readonly value: unknown; readonly count: number } => {
+  let count = 0
+  const fill = (one: unknown): unknown => {
+    if (typeof one === "string") {
+      if (!one.startsWith(standIn)) return one
+      count++
+      return texts[Number(one.slice(standIn.length))]
+    }
+    if (typeof one !== "object" || one === null) return one
+    if (Array.isArray(one)) for (let i = 0; i < one.length; i++) one[i] = fill(one[i])
+    else for (const name of Object.keys(one)) put(one as Record<string, unknown>, name, fill)
+    return one
+  }
+  return { value: fill(value), count }
+}
+
+const put = (object: Record<string, unknown>, name: string, fill: (one: unknown) => unknown): void => {
+  const before = object[name]
+  const after = fill(before)
+  // `__proto__` is a member like any other, which an assignment would not make.
+  if (after !== before)
+    Object.defineProperty(object, name, { value: after, enumerable: true, writable: true, configurable: true })
+}
+
 /** Reads a JSON body in which money may stand: a number of more digits than a double holds is a `Decimal`. */
 export const parseExact = (bytes: Buffer): Either.Either<unknown, InvalidRequest> => {
   const read = parse(bytes)
@@ -60,11 +205,16 @@ const numberOf = (literal: string): number | Decimal => {
   return digitsOf(literal) === digitsOf(String(number)) ? number : new Decimal(literal)
 }
 
-const digitsOf = (literal: string): string =>
-  literal
+/** The digits of a number without the zeros at both ends. `/0+$/` would take quadratic time over zeros in the middle. */
+const digitsOf = (literal: string): string => {
+  const digits = literal
     .replace(/[eE].*$/, "")
     .replace(/[-.]/g, "")
-    .replace(/^0+|0+$/g, "")
+    .replace(/^0+/, "")
+  let end = digits.length
+  while (digits[end - 1] === "0") end--
+  return digits.slice(0, end)
+}
 
 /**
  * Why a text is not parsed: parsing a few megabytes of `{}` takes seconds, of one long string a few milliseconds. What stands in

@@ -3,9 +3,17 @@ import { Either } from "effect"
 import * as Multipasta from "multipasta"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 
+/**
+ * The longest content type of a form. A boundary has up to 70 characters (RFC 2046). To search a megabyte for a boundary of thousands can take more
+ * than a second.
+ */
+const typeLengthMax = 256
+
 /** Whether the content type is that of a form with a boundary that is not empty: without one its parts cannot be told apart. */
 export const isForm = (type: string): boolean =>
-  /^\s*multipart\/form-data\s*;/i.test(type) && /;\s*boundary=(?:"[^"]+"|[^\s;"]+)/i.test(type)
+  type.length <= typeLengthMax &&
+  /^\s*multipart\/form-data\s*;/i.test(type) &&
+  /;\s*boundary=(?:"[^"]+"|[^\s;"]+)/i.test(type)
 
 /** The names of a part and of its file, read from the header itself: the parser's own reading knows Latin-1 only. */
 export const dispositionOf = ({
@@ -22,7 +30,7 @@ export const dispositionOf = ({
 }
 
 export const unreadable = InvalidRequest.of("", "a form that can be read, and comes whole")
-export const notForm = InvalidRequest.of("", "multipart/form-data with a boundary")
+export const notForm = InvalidRequest.of("", "multipart/form-data with a boundary of up to 70 characters")
 
 export interface FilePart {
   readonly field: string

@@ -46,8 +46,11 @@ export class RateLimits extends Context.Tag("tollgate/http/RateLimits")<RateLimi
 
 const minute = 60_000
 const day = 24 * 60 * minute
-/** More networks than this share one counter, so that the table cannot grow without a limit. */
-const networksMax = 100_000
+/**
+ * How many counters a period keeps. One more forgets the oldest: a sender with so many networks is not bound by a limit on each of them, and must
+ * not exhaust the limit of others.
+ */
+const countersMax = 100_000
 
 const periodOf = (name: RateLimitName): number => (name === "contact_per_day" ? day : minute)
 
@@ -63,9 +66,10 @@ const counterOf = (length: number) => {
       counts = new Map()
     }
     const key = `${name} ${network}`
-    const counted = counts.has(key) || counts.size < networksMax ? key : name
-    const count = (counts.get(counted) ?? 0) + 1
-    counts.set(counted, count)
+    const count = (counts.get(key) ?? 0) + 1
+    // A map keeps the order of insertion: the first counter is the oldest.
+    if (count === 1 && counts.size >= countersMax) counts.delete(counts.keys().next().value!)
+    counts.set(key, count)
     return { count, left: (period + 1) * length - now }
   }
 }
@@ -76,7 +80,7 @@ const make = Effect.gen(function* () {
 
   const take: RateLimitsContract["take"] = Effect.fnUntraced(function* (name, request) {
     const now = yield* Clock.currentTimeMillis
-    const network = addressOf(request, settings.trust_forwarded_for)
+    const network = senderOf(request, settings)
     const { count, left } = counters.get(periodOf(name))!(name, network, now)
     if (count > settings[name]) return yield* new RateLimited({ retry_after: Math.ceil(left / 1000) })
   })
@@ -84,14 +88,18 @@ const make = Effect.gen(function* () {
   return { take } satisfies RateLimitsContract
 })
 
-const addressOf = (request: HttpServerRequest.HttpServerRequest, forwarded: boolean): string => {
-  const claimed = forwarded ? request.headers["x-forwarded-for"]?.split(",").at(-1)?.trim() : undefined
+/** The network that a request comes from. */
+export const senderOf = (
+  request: HttpServerRequest.HttpServerRequest,
+  { trust_forwarded_for }: Pick<RateLimitSettings, "trust_forwarded_for">
+): string => {
+  const claimed = trust_forwarded_for ? request.headers["x-forwarded-for"]?.split(",").at(-1)?.trim() : undefined
   return networkOf(claimed || Option.getOrElse(request.remoteAddress, () => ""))
 }
 
 /**
- * What an address is counted by: an IPv4 address itself, an IPv6 address as the /64 that it is in, since a single customer has as many
- * addresses as that. A port is left out; what is no address is counted as it is.
+ * The key for counting an address: an IPv4 address itself, an IPv6 address by its /64, since a single customer has that many addresses. A
+ * port is left out; a text that is no address is counted unchanged.
  */
 export const networkOf = (address: string): string => {
   const bare = /^\[([^\]]*)\](?::\d+)?$/.exec(address)?.[1] ?? address

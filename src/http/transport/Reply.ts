@@ -27,7 +27,7 @@ export const ofProblem = (problem: ProblemInstance<string>, request_id: string, 
   return json(status, shape === undefined ? body : shape.write(problem, request_id), {
     ...headers,
     ...(retry_after !== undefined && { "retry-after": String(retry_after) }),
-    // What still comes of a body that came too slowly is not waited for.
+    // The rest of a body that arrived too slowly is not waited for.
     ...(status === 408 && { connection: "close" })
   })
 }
@@ -57,7 +57,7 @@ export const send = (response: ServerResponse, { body, headers, status }: Reply,
     if (isStream(body)) body.destroy()
     return
   }
-  // Names and values in turn: node takes them as they are, and no object is made for each answer.
+  // Names and values in turn: node accepts them in this form, and no object is made for each answer.
   const head: Array<string> = []
   for (const name in headers) head.push(name, headers[name]!)
   if (!isStream(body)) head.push("content-length", String(Buffer.byteLength(body)))
@@ -75,7 +75,10 @@ export const send = (response: ServerResponse, { body, headers, status }: Reply,
   flow(body, response)
 }
 
-/** What `pipe` does, without the listeners that it adds and removes for other kinds of streams: those took a fiftieth of a streamed call. */
+/**
+ * The effect of `pipe`, without the listeners that it adds and removes for other kinds of streams: those took a fiftieth of a streamed
+ * call.
+ */
 const flow = (body: Readable, response: ServerResponse): void => {
   const resume = () => body.resume()
   body.on("data", (chunk: Buffer) => {

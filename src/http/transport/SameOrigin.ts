@@ -1,4 +1,4 @@
-/** Requests that only a page of the service itself may send: those that are let in by a cookie, which a browser sends whoever asks. */
+/** Requests that only a page of the service itself may send: they authenticate by a cookie, which a browser sends for any page. */
 import type { HttpServerRequest } from "@effect/platform"
 import { Effect } from "effect"
 import { CrossOrigin, UnsupportedMediaType } from "../contract/Problems.ts"

@@ -1,4 +1,4 @@
-/** Objects by which something is remembered elsewhere, and which are read again now and then. */
+/** Objects that serve as keys of caches elsewhere, and are read again now and then. */
 
 /**
  * Of two plain values (as JSON has them) that say the same the earlier, else the later. What knows the object by itself (the gate's facts,

@@ -14,7 +14,7 @@ export interface FiberPool {
    * not be used once the job is over, since its fiber has another job then.
    */
   readonly run: (job: Effect.Effect<void>) => Interruptible
-  /** Counts work on a fiber of somebody else until its `end`: `quiet` waits for it too. */
+  /** Counts work on another fiber until its `end`: `quiet` waits for it too. */
   readonly begin: () => void
   readonly end: () => void
   /** Waits until nothing runs, or for so long; also where nothing else could interrupt the wait, as at the end of a scope. */
@@ -65,7 +65,7 @@ export const make: Effect.Effect<FiberPool, never, Scope.Scope> = Effect.gen(fun
       Effect.matchCauseEffect(job, { onFailure: this.next, onSuccess: this.next })
   }
 
-  // A fiber made for it has the tracer off: every call would open spans that nobody reads.
+  // A fiber made for it has the tracer off: every call would open spans that are never read.
   const runtime = Effect.withScheduler(Effect.runtime<never>(), poolScheduler)
   const fork = Runtime.runFork(yield* Effect.withTracerEnabled(runtime, false))
   yield* Effect.addFinalizer(() =>

@@ -1,4 +1,4 @@
-/** The letters and notifications that a tenant gets about its balance and its auto-reload. */
+/** Letters and notifications to a tenant about its balance and auto-reload. */
 import { Effect } from "effect"
 import type { BillingAccountsContract } from "../billing/BillingAccounts.ts"
 import type { TenantId } from "../../kernel/Ids.ts"
@@ -12,7 +12,7 @@ import type { TenantsContract } from "../../people/tenants/Tenants.ts"
 
 export interface Alert {
   readonly kind: Kind
-  /** Of its letters: there is one letter of a key to an address, ever. */
+  /** Key of its letters. An address gets one letter for each key. */
   readonly key: string
   readonly title: string
   readonly text: string
@@ -24,16 +24,17 @@ export const make = (tenants: TenantsContract, accounts: BillingAccountsContract
     const name = (yield* tenants.nameOf(tenant)) ?? tenant
     const emails = yield* accounts.billingEmails(tenant)
     const members = (yield* tenants.members(tenant)).filter(({ status }) => status === "active")
-    // The tenant chooses the addresses and causes the movements, so the letters count as its owner's.
+    // The tenant chooses the addresses and causes the movements, so the letters count toward its owner's limits.
     const caused_by = members.find(({ role }) => role === "owner")?.account_id
     const subject = `${title}: ${plainName(name, "your team")}`
     const letters = yield* Effect.forEach(emails, (to) =>
       outbox.letter({ key: `${key}/${to}`, to, caused_by, subject, text })
     )
-    const notices = members
-      .filter(({ role }) => manages(role))
-      .map(({ account_id }): Statement => notice({ account_id, kind, title, text, data: { tenant_id: tenant } }, now))
-    return [...letters, ...notices]
+    const managers = members.filter(({ role }) => manages(role))
+    const notifications = managers.map(({ account_id }): Statement =>
+      notice({ account_id, kind, title, text, data: { tenant_id: tenant } }, now)
+    )
+    return [...letters, ...notifications]
   })
 })
 

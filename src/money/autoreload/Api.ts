@@ -6,7 +6,7 @@ import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { TenantBillingToken } from "../../people/credentials/Security.ts"
 import { Envelope } from "../../kernel/Envelope.ts"
 import { TenantId } from "../../kernel/Ids.ts"
-import { ProcessorUnavailable } from "../payments/Problems.ts"
+import { ProcessorTooOften, ProcessorUnavailable } from "../payments/Problems.ts"
 import { InsufficientRole } from "../../people/tenants/Problems.ts"
 import {
   AutoReloadBusy,
@@ -25,7 +25,7 @@ export class AutoReloadApi extends HttpApiGroup.make("autoReload")
     HttpApiEndpoint.get("find", "/v1/tenants/:tenant_id/billing/auto-reload")
       .setPath(path)
       .addSuccess(Envelope(AutoReload))
-      .annotate(OpenApi.Summary, "The settings, and how auto-reload stands")
+      .annotate(OpenApi.Summary, "The settings and the state of auto-reload")
   )
   .add(
     HttpApiEndpoint.put("change", "/v1/tenants/:tenant_id/billing/auto-reload")
@@ -37,6 +37,7 @@ export class AutoReloadApi extends HttpApiGroup.make("autoReload")
       .addError(PaymentMethodRequired)
       .addError(PaymentMethodNotFound)
       .addError(AutoReloadUnconfigured)
+      .addError(ProcessorTooOften)
       .addError(ProcessorUnavailable)
       .annotate(Example, {
         body: {
@@ -49,7 +50,7 @@ export class AutoReloadApi extends HttpApiGroup.make("autoReload")
           alerts: { enabled: true, warn_threshold_usd: 2, rearm_threshold_usd: 4 }
         }
       })
-      .annotate(OpenApi.Summary, "Replace all settings (owner or admin); fields that are not known are refused")
+      .annotate(OpenApi.Summary, "Replace all settings (owner or admin); unknown fields are refused")
   )
   .add(
     HttpApiEndpoint.post("charge", "/v1/tenants/:tenant_id/billing/auto-reload/charge")

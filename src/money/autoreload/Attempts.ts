@@ -1,7 +1,7 @@
 /**
- * Attempts to charge. An attempt is on disk before the processor is asked; it ends in the transaction that credits it or gives it up.
- * Where the outcome is not known, the processor is asked again under the attempt's name, which it charges once. So two nodes that pursue
- * one attempt charge it once; the node that leads takes over those of others when whoever began them has long been answered or is gone.
+ * Attempts to charge a stored payment method. An attempt is committed before the request to the processor. It ends in the transaction that
+ * credits the payment or records the failure. While its outcome is unknown, the request is repeated with the attempt's id, which the
+ * processor charges once. So two nodes that pursue the same attempt charge it once. The leading node takes over old attempts of other nodes.
  */
 import { Clock, Effect, Either } from "effect"
 import type { Context } from "effect"
@@ -23,28 +23,28 @@ import type { StoredSettings } from "./AutoReload.ts"
 import type { Attempt, Storage } from "./Storage.ts"
 import type { WatchList } from "./WatchList.ts"
 
-/** How long an attempt whose outcome is not known waits to be asked again, in milliseconds; the last repeats. */
-const askAgainAfter = [5_000, 30_000, 120_000, 600_000]
+/** Pauses between the requests for an attempt whose outcome is unknown, in milliseconds. The last one repeats. */
+const retryAfter = [5_000, 30_000, 120_000, 600_000]
 
-/** How old an attempt must be that the node that leads takes over from another, in milliseconds. */
+/** The leading node takes over an attempt of another node at this age, in milliseconds. */
 const othersAfter = 120_000
 
-/** An attempt whose outcome is not known yet. */
-export interface Open {
+/** An attempt whose outcome is unknown. */
+export interface OpenAttempt {
   readonly attempt: Attempt
-  /** Whether the processor may have been asked. */
+  /** Whether a request may have reached the processor. */
   asked: boolean
   tries: number
-  /** When it is to be asked; `undefined` while it is. */
+  /** Time of the next request. `undefined` while one is in progress. */
   at: number | undefined
-  /** When the processor charged. The books may take the charge later. */
+  /** Time of the charge. The ledger may be credited later. */
   charged_at?: number
 }
 
 export type Outcome =
   | { readonly _tag: "Paid" }
   | { readonly _tag: "Declined"; readonly reason: string }
-  /** Nobody can tell yet whether the processor charged. */
+  /** The processor may have charged. */
   | { readonly _tag: "Unknown" }
 
 const paid: Outcome = { _tag: "Paid" }
@@ -60,120 +60,144 @@ export interface Parts {
   readonly processor: Context.Tag.Service<typeof Payments>
   readonly balanceOf: (tenant: TenantId) => Effect.Effect<Nano>
   readonly waker: Waker
-  /** Whether there are other nodes, and one of those leads. */
+  /** This node among several. `undefined` for a single one. */
   readonly node: NodeContract | undefined
 }
 
+interface State extends Parts {
+  /** Open attempts of this process, by id. */
+  readonly open: Map<string, OpenAttempt>
+}
+
 export const make = (parts: Parts) => {
-  const { alerts, balanceOf, node, outbox, processor, purchases, storage, waker, watchList, writer } = parts
-  const open = new Map<string, Open>()
+  const state: State = { ...parts, open: new Map() }
+  return {
+    open: state.open,
+    /**
+     * Writes a new attempt, which the caller must pursue. Returns `undefined` if auto-reload was disabled or another attempt began since
+     * `settings` were read.
+     */
+    begin: (tenant: TenantId, settings: StoredSettings, balance: Nano, now: number) =>
+      begin(state, tenant, settings, balance, now),
+    /** Charges once. If the outcome stays unknown, the job retries later. */
+    pursue: (one: OpenAttempt) => pursue(state, one),
+    /** Adopts stored attempts that this process does not pursue, and drops those that another node has ended. */
+    takeOver: takeOver(state)
+  }
+}
 
-  /**
-   * Writes an attempt, if there is none and none was lately; gives `undefined` where another was faster. It is open from then on, and
-   * to be pursued by the caller.
-   */
-  const begin = Effect.fnUntraced(function* (
-    tenant: TenantId,
-    settings: StoredSettings,
-    balance: Nano,
-    now: number
-  ): Effect.fn.Return<Open | undefined, BooksUnavailable> {
-    const id = Ids.at("pay", now)
-    const { amount, payment_method_id } = settings
-    const attempt = { id, tenant_id: tenant, created_at: now, amount, payment_method_id: payment_method_id! }
-    const entry: Open = { attempt, asked: false, tries: 0, at: undefined }
-    open.set(id, entry)
-    const begun = yield* Statements.tryWrite(writer, ...storage.begin(attempt, settings, balance)).pipe(
-      Effect.tapErrorTag("BooksUnavailable", ({ maybe_written }) => {
-        if (!maybe_written) return Effect.void
-        // Should it be on disk, a look finds it.
-        watchList.lookAt = now
+export type Attempts = ReturnType<typeof make>
+
+const begin = Effect.fnUntraced(function* (
+  { open, storage, waker, watchList, writer }: State,
+  tenant: TenantId,
+  settings: StoredSettings,
+  balance: Nano,
+  now: number
+): Effect.fn.Return<OpenAttempt | undefined, BooksUnavailable> {
+  const id = Ids.at("pay", now)
+  const { amount, payment_method_id } = settings
+  const attempt = { id, tenant_id: tenant, created_at: now, amount, payment_method_id: payment_method_id! }
+  const entry: OpenAttempt = { attempt, asked: false, tries: 0, at: undefined }
+  open.set(id, entry)
+  const begun = yield* Statements.tryWrite(writer, ...storage.begin(attempt, settings, balance)).pipe(
+    Effect.tapErrorTag("BooksUnavailable", ({ maybe_written }) => {
+      if (!maybe_written) return Effect.void
+      // If it was written, the next check of the stored attempts adopts it.
+      watchList.checkAt = now
+      return waker.wake
+    }),
+    Effect.onExit((exit) =>
+      Effect.sync(() => {
+        if (exit._tag === "Failure" || !exit.value) open.delete(id)
+      })
+    )
+  )
+  if (!begun) return undefined
+  watchList.attemptBegan(tenant)
+  return entry
+})
+
+const pursue = (state: State, one: OpenAttempt): Effect.Effect<Outcome, BooksUnavailable> => {
+  const { node, open, waker, watchList } = state
+  return charge(state, one).pipe(
+    Effect.tap((outcome) => {
+      if (outcome._tag === "Unknown") return
+      open.delete(one.attempt.id)
+      watchList.attemptEnded(one.attempt.tenant_id)
+    }),
+    Effect.ensuring(
+      Effect.flatMap(Clock.currentTimeMillis, (now) => {
+        one.asked = true
+        // The leading node retries.
+        if (node?.leads() === false) open.delete(one.attempt.id)
+        one.at = now + retryAfter[Math.min(one.tries++, retryAfter.length - 1)]!
         return waker.wake
-      }),
-      Effect.onExit((exit) =>
-        Effect.sync(() => {
-          if (exit._tag === "Failure" || !exit.value) open.delete(id)
-        })
-      )
+      })
     )
-    if (!begun) return undefined
-    watchList.attemptBegan(tenant)
-    return entry
-  })
+  )
+}
 
-  /** Asks the processor, once. What may have been asked before is looked for first. */
-  const ask = Effect.fnUntraced(function* (one: Open): Effect.fn.Return<Outcome, BooksUnavailable> {
-    const { asked, attempt } = one
-    const { amount, created_at, id, payment_method_id: method, tenant_id } = attempt
-    if (processor === undefined) return unknown
-    const customer = yield* Effect.either(purchases.customerOf(tenant_id))
-    if (Either.isLeft(customer)) return customer.left._tag === "BooksUnavailable" ? yield* customer.left : unknown
-    const order = { attempt: id, customer: customer.right, tenant_id }
-    const charging = processor.charge({ ...order, method, cents: Number(amount / cent) })
-    const charged = yield* Effect.either(
-      asked
-        ? Effect.flatMap(processor.found({ ...order, since: created_at }), (payment) =>
-            payment === undefined ? charging : Effect.succeed(payment)
-          )
-        : charging
-    )
-    if (Either.isRight(charged)) {
-      const now = yield* Clock.currentTimeMillis
-      // The processor's clock may be another than ours.
-      one.charged_at ??= asked ? Math.min(now, Math.max(created_at, charged.right.charged_at ?? now)) : now
-      yield* purchases.book(charged.right, storage.paid(attempt, one.charged_at))
-      return paid
-    }
-    const { _tag, reason } = charged.left
-    if (_tag === "ProcessorSilent") {
-      yield* Effect.annotateLogs(Effect.logWarning("the outcome of a charge is unknown"), { attempt: id, reason })
-      return unknown
-    }
-    yield* declined(attempt, reason)
-    return { _tag: "Declined", reason }
-  })
-
-  const declined = Effect.fnUntraced(function* (attempt: Attempt, reason: string) {
-    const { id, tenant_id } = attempt
+/** Requests the charge from the processor. If an earlier request may have reached it, searches for its payment first. */
+const charge = Effect.fnUntraced(function* (
+  state: State,
+  one: OpenAttempt
+): Effect.fn.Return<Outcome, BooksUnavailable> {
+  const { processor, purchases, storage } = state
+  const { asked, attempt } = one
+  const { amount, created_at, id, payment_method_id: method, tenant_id } = attempt
+  if (processor === undefined) return unknown
+  const customer = yield* Effect.either(purchases.customerOf(tenant_id))
+  if (Either.isLeft(customer)) return customer.left._tag === "BooksUnavailable" ? yield* customer.left : unknown
+  const order = { attempt: id, customer: customer.right, tenant_id }
+  const charging = processor.charge({ ...order, method, cents: Number(amount / cent) })
+  const charged = yield* Effect.either(
+    asked
+      ? Effect.flatMap(processor.found({ ...order, since: created_at }), (payment) =>
+          payment === undefined ? charging : Effect.succeed(payment)
+        )
+      : charging
+  )
+  if (Either.isRight(charged)) {
     const now = yield* Clock.currentTimeMillis
-    const failures = (yield* storage.settings(tenant_id)).failures + 1
-    const disables = failures >= failuresMax
-    const alert = {
-      kind: "auto_reload_failed",
-      key: `autoreload/${id}`,
-      title: "Auto-reload was switched off",
-      text: `Three charges in a row failed (${reason}). Choose another payment method and enable auto-reload again.`
-    } as const
-    const messages = disables ? yield* alerts.statements(tenant_id, alert, now) : []
-    const statements = [...storage.failed(attempt, { disables, failures, reason }, now), ...messages]
-    // Where it has ended, another node ended it, which said so.
-    if ((yield* Statements.tryWrite(writer, ...statements)) && disables) {
-      watchList.watch(tenant_id, yield* storage.settings(tenant_id), yield* balanceOf(tenant_id))
-      yield* outbox.wake
-    }
-  })
+    // The processor's clock may differ from ours.
+    one.charged_at ??= asked ? Math.min(now, Math.max(created_at, charged.right.charged_at ?? now)) : now
+    yield* purchases.book(charged.right, storage.paid(attempt, one.charged_at))
+    return paid
+  }
+  const { _tag, reason } = charged.left
+  if (_tag === "ProcessorSilent") {
+    yield* Effect.annotateLogs(Effect.logWarning("the outcome of a charge is unknown"), { attempt: id, reason })
+    return unknown
+  }
+  yield* decline(state, attempt, reason)
+  return { _tag: "Declined", reason }
+})
 
-  /** Asks once. Where the outcome stays unknown, it is to be asked again later. */
-  const pursue = (one: Open): Effect.Effect<Outcome, BooksUnavailable> =>
-    ask(one).pipe(
-      Effect.tap((outcome) => {
-        if (outcome._tag === "Unknown") return
-        open.delete(one.attempt.id)
-        watchList.attemptEnded(one.attempt.tenant_id)
-      }),
-      Effect.ensuring(
-        Effect.flatMap(Clock.currentTimeMillis, (now) => {
-          one.asked = true
-          // The node that leads asks again.
-          if (node?.leads() === false) open.delete(one.attempt.id)
-          one.at = now + askAgainAfter[Math.min(one.tries++, askAgainAfter.length - 1)]!
-          return waker.wake
-        })
-      )
-    )
+/** Ends a declined attempt. The third failure in a row disables auto-reload. */
+const decline = Effect.fnUntraced(function* (state: State, attempt: Attempt, reason: string) {
+  const { alerts, balanceOf, outbox, storage, watchList, writer } = state
+  const { id, tenant_id } = attempt
+  const now = yield* Clock.currentTimeMillis
+  const failures = (yield* storage.settings(tenant_id)).failures + 1
+  const disables = failures >= failuresMax
+  const alert = {
+    kind: "auto_reload_failed",
+    key: `autoreload/${id}`,
+    title: "Auto-reload was switched off",
+    text: `Three charges in a row failed (${reason}). Choose another payment method and enable auto-reload again.`
+  } as const
+  const messages = disables ? yield* alerts.statements(tenant_id, alert, now) : []
+  const statements = [...storage.failed(attempt, { disables, failures, reason }, now), ...messages]
+  // If the attempt has ended already, another node ended it and sent the messages.
+  if ((yield* Statements.tryWrite(writer, ...statements)) && disables) {
+    watchList.watch(tenant_id, yield* storage.settings(tenant_id), yield* balanceOf(tenant_id))
+    yield* outbox.wake
+  }
+})
 
-  /** Takes over the attempts on disk that nobody pursues: an earlier run began them, or no answer came to their beginning. */
-  const takeOver = Effect.gen(function* () {
+const takeOver = ({ node, open, storage }: State): Effect.Effect<void> =>
+  Effect.gen(function* () {
     const pursued = new Set(open.keys())
     const stored = yield* storage.attempts
     for (const attempt of stored) {
@@ -181,12 +205,7 @@ export const make = (parts: Parts) => {
       const at = node === undefined ? 0 : attempt.created_at + othersAfter
       open.set(attempt.id, { attempt, asked: true, tries: 0, at })
     }
-    // What another node has ended meanwhile.
+    // Attempts that another node has ended.
     for (const id of pursued)
       if (open.get(id)?.at !== undefined && !stored.some((attempt) => attempt.id === id)) open.delete(id)
   })
-
-  return { open, begin, pursue, takeOver }
-}
-
-export type Attempts = ReturnType<typeof make>

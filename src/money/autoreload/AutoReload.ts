@@ -1,4 +1,4 @@
-/** The settings of auto-reload and alerts, what may be set, and the state that follows from what happened. */
+/** The settings of auto-reload and alerts, their rules, and the state that results from past attempts. */
 import { Either, Schema } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { Moment } from "../../kernel/Moment.ts"
@@ -6,16 +6,16 @@ import { amountMax, cent, Usd, usd } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { CreditAmount, creditRule, isCreditAmount, WholeCredits } from "../payments/Payment.ts"
 
-/** Between two attempts to charge, in milliseconds. */
+/** Time between two attempts to charge, in milliseconds. */
 export const cooldown = 600_000
-/** So many failed charges in a row end it. */
+/** This many failed charges in a row disable auto-reload. */
 export const failuresMax = 3
 
 export const State = Schema.Literal("idle", "in_flight", "cooldown", "failed", "disabled")
 export type State = typeof State.Type
 
 export const AutoReload = Schema.Struct({
-  /** A processor on the deployment, and a payment method chosen. */
+  /** The deployment has a processor, and the tenant chose a payment method. */
   configured: Schema.Boolean,
   auto_reload: Schema.Struct({
     enabled: Schema.Boolean,
@@ -27,9 +27,9 @@ export const AutoReload = Schema.Struct({
     last_error: Schema.NullOr(Schema.String),
     disabled_reason: Schema.NullOr(Schema.String),
     in_flight_started_at: Schema.NullOr(Moment),
-    /** Charges that failed in a row; the third switches it off. */
+    /** Failed charges in a row. The third one disables auto-reload. */
     failures: Schema.Int,
-    /** From when on a charge may be attempted again; null: now, or when the one in flight has ended. */
+    /** The earliest time of the next charge. Null: now, or at the end of the charge in flight. */
     free_at: Schema.NullOr(Moment)
   }),
   alerts: Schema.Struct({
@@ -38,8 +38,8 @@ export const AutoReload = Schema.Struct({
     rearm_threshold_usd: Schema.NullOr(Usd)
   }),
   /**
-   * An alert was sent; the next may come once the balance has risen above `rearm_threshold_usd`. Not in `alerts`, which a client may send
-   * back as it is.
+   * An alert was sent. The balance must rise above `rearm_threshold_usd` before the next one. Not part of `alerts`, so that a client can
+   * send those back unchanged.
    */
   alerts_warned: Schema.Boolean
 }).annotations({ identifier: "AutoReload" })
@@ -53,7 +53,7 @@ const alertRule = "a number of USD from 0 to 1000000000"
 const isAlertThreshold = (amount: Nano): boolean => amount >= 0n && amount <= amountMax
 const AlertThreshold = Usd.pipe(Schema.filter(isAlertThreshold, { message: () => alertRule }))
 
-/** The body of a PUT: it replaces everything, and knows no other field. */
+/** The body of a PUT. It replaces all settings. Unknown fields are refused. */
 export const AutoReloadChange = Schema.Struct({
   auto_reload: Schema.Struct({
     enabled: Schema.Boolean,
@@ -73,8 +73,8 @@ export const AutoReloadChange = Schema.Struct({
 export interface AutoReloadChange extends Schema.Schema.Type<typeof AutoReloadChange> {}
 
 /**
- * The rules that hold for a change, whoever built it: thresholds and amount in their bounds; alerts that are enabled have a threshold,
- * and come again only above one that is not lower.
+ * Checks a change, also one that an embedder made: thresholds and amount are within their limits, enabled alerts have a threshold, and
+ * `rearm_threshold_usd` is not lower.
  */
 export const checked = (change: AutoReloadChange): Either.Either<AutoReloadChange, InvalidRequest> => {
   const wrong = (field: string, rule: string) => Either.left(InvalidRequest.of(field, rule))
@@ -92,18 +92,18 @@ export const checked = (change: AutoReloadChange): Either.Either<AutoReloadChang
   return Either.right(change)
 }
 
-/** What is stored of a tenant: its settings, and how its attempts went. */
+/** The stored row of a tenant: its settings and the results of its attempts. */
 export interface StoredSettings {
   readonly enabled: boolean
   readonly threshold: Nano
-  /** Of one reload. */
+  /** Amount of one reload. */
   readonly amount: Nano
   readonly payment_method_id: string | null
   readonly attempt: string | null
   readonly in_flight_started_at: number | null
   readonly last_attempt_at: number | null
   readonly last_charged_at: number | null
-  /** The last attempt failed, and nothing was changed since. */
+  /** The last attempt failed, and the settings have not changed since. */
   readonly last_failed: boolean
   readonly last_error: string | null
   readonly failures: number
@@ -112,14 +112,14 @@ export interface StoredSettings {
   readonly warn_threshold: Nano | null
   readonly rearm_threshold: Nano | null
   readonly warned: boolean
-  /** The balance when it was last looked at; null where nobody has. */
+  /** The balance at the last check. Null before the first one. */
   readonly looked: Nano | null
-  /** Whether it fell below the threshold while no attempt could begin. */
+  /** Whether the balance fell below the threshold while no attempt could begin. */
   readonly fell: boolean
   readonly updated_at: number
 }
 
-/** Before anything was set. */
+/** The settings of a tenant that never changed them. */
 export const unset: StoredSettings = {
   enabled: false,
   threshold: 2n * usd,
@@ -145,7 +145,7 @@ export const unset: StoredSettings = {
 export const isCooling = ({ last_attempt_at, last_charged_at }: StoredSettings, now: number): boolean =>
   now < cooledAt({ last_attempt_at, last_charged_at })
 
-/** From when on there may be another attempt. */
+/** The earliest time of another attempt. */
 export const cooledAt = ({
   last_attempt_at,
   last_charged_at

@@ -1,19 +1,18 @@
 /**
- * A tenant that funds itself, and gets an alert when its balance is low. A movement that makes the balance fall below a threshold
- * causes one payment, or one alert. The writer reports the movements of this process (`Writer.watch`); a look at all watched balances
- * at the start and every ten minutes finds the others. Of several nodes one runs the job; the others tell it when a balance that they
- * moved is low, and it looks.
+ * Auto-reload and balance alerts of tenants. A movement that makes the balance fall below a threshold causes one payment or one alert. The
+ * writer reports the movements of this process (`Writer.watch`). A check of all watched balances, at the start and every ten minutes,
+ * finds the others. The leading node runs the job. Other nodes signal it when they move a balance below a threshold.
  *
  * Where the specification is silent:
- * - Auto-reload is triggered by a balance that falls below the threshold, not by a setting that is put above the balance. A fall while no
- *   attempt may begin is remembered, and the attempt begins as soon as it may, if the balance is still low. Nothing is charged while the
- *   billing account is not active. An attempt
- *   is on disk, with the name under which the processor knows it, before the processor is asked; an attempt whose end is not known is
- *   first looked for at the processor, which forgets its keys after a day, and asked again under that name only if it is not there; after
- *   a restart too. The ten minutes count from the later of the attempt and its charge, however much later the charge could be written. One
- *   attempt at a time for a tenant. Settings that are disabled show `disabled` at once; the attempt in flight goes on.
- * - Alerts come when the balance falls, by mail and by notification, and again only after it has been above the second threshold,
- *   whichever movement lifted it.
+ * - A balance that falls below the threshold triggers auto-reload. A threshold that is set above the balance does not. A fall while no
+ *   attempt may begin is stored, and the attempt begins as soon as possible if the balance is still low. Nothing is charged while the
+ *   billing account is not active.
+ * - A tenant has one attempt at a time. It is committed, with its idempotency key, before the request to the processor. The processor
+ *   forgets keys after a day. So if the outcome is unknown, also after a restart, the service first searches for the payment, and repeats
+ *   the request with the same key only if there is none. The ten minutes between attempts count from the later of the attempt and its
+ *   charge, even if the ledger is credited later. Disabled settings show `disabled` at once. An attempt in flight goes on.
+ * - Alerts are sent by mail and by notification when the balance falls. The next one needs a balance above the second threshold in
+ *   between, whatever movement raised it.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer, Option, Runtime } from "effect"
@@ -21,6 +20,7 @@ import { BillingAccounts } from "../billing/BillingAccounts.ts"
 import type { Actor } from "../../kernel/Caller.ts"
 import type { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import type { TenantId } from "../../kernel/Ids.ts"
+import type { Nano } from "../../kernel/Money.ts"
 import * as Loop from "../../kernel/Loop.ts"
 import { Ledger } from "../../books/ledger/Ledger.ts"
 import type { BooksUnavailable } from "../../books/ledger/Problems.ts"
@@ -28,7 +28,7 @@ import * as Statements from "../../books/ledger/Statements.ts"
 import { balanceOf } from "../../books/ledger/Transaction.ts"
 import { afterCommit, Writer } from "../../books/ledger/Writer.ts"
 import { Outbox } from "../../people/mail/Outbox.ts"
-import type { ProcessorUnavailable } from "../payments/Problems.ts"
+import type { ProcessorTooOften, ProcessorUnavailable } from "../payments/Problems.ts"
 import { Purchases } from "../payments/Purchases.ts"
 import { Runs } from "../../storage/engine/Runs.ts"
 import { Signals } from "../../storage/engine/Signals.ts"
@@ -51,7 +51,7 @@ import * as Storage from "./Storage.ts"
 import * as Turns from "./Turns.ts"
 import * as WatchList from "./WatchList.ts"
 
-/** Amounts and thresholds are nano-USD, times milliseconds since 1970. Who changes or charges is an owner or admin. */
+/** Amounts and thresholds are nano-USD, times milliseconds since 1970. Only owners and admins may change or charge. */
 export interface AutoReloadsContract {
   readonly find: (tenant: TenantId) => Effect.Effect<AutoReload>
   /** Replaces all settings of the caller's tenant. */
@@ -65,12 +65,13 @@ export interface AutoReloadsContract {
     | AutoReloadUnconfigured
     | PaymentMethodRequired
     | PaymentMethodNotFound
+    | ProcessorTooOften
     | ProcessorUnavailable
     | BooksUnavailable
   >
   /**
-   * Charges the caller's tenant now, whatever its balance. Where the processor does not answer, the settings that are given show the
-   * attempt in flight, and the job asks again. The charge goes on when the caller is interrupted.
+   * Charges the caller's tenant now, whatever its balance. If the processor does not respond, the returned settings show the attempt in
+   * flight, and the job retries. Interrupting the caller does not stop the charge.
    */
   readonly charge: (request: {
     readonly caller: Actor
@@ -79,8 +80,8 @@ export interface AutoReloadsContract {
     InsufficientRole | AutoReloadUnconfigured | AutoReloadDisabled | AutoReloadBusy | PaymentDeclined | BooksUnavailable
   >
   /**
-   * Sends the alerts of low balances, begins the attempts that are due, and asks the processor about those whose outcome is not
-   * known. `layerJobs` runs it; without it nothing is charged but by `charge`.
+   * Sends alerts, begins due attempts, and retries those whose outcome is unknown. `layerJobs` runs it. Without it, only `charge`
+   * charges.
    */
   readonly job: Loop.Job
 }
@@ -92,8 +93,13 @@ export class AutoReloads extends Context.Tag("tollgate/autoreload/AutoReloads")<
   static readonly layerJobs = Loop.layer(AutoReloads, ({ job }) => [job])
 }
 
-/** Under which the other nodes are told of settings. */
+/** The signal to other nodes that settings changed. */
 const topic = "autoreload"
+
+interface Parts extends Turns.Parts {
+  readonly tenants: Tenants["Type"]
+  readonly publish: Context.Tag.Service<typeof Signals>["publish"]
+}
 
 const make = Effect.gen(function* () {
   const writer = yield* Writer
@@ -108,44 +114,48 @@ const make = Effect.gen(function* () {
   const watchList = WatchList.make()
   const { node } = yield* Runs
   const { publish, subscribe } = yield* Signals
-  const run = Runtime.runFork(yield* Effect.runtime<never>())
   const alerts = Alerts.make(tenants, yield* BillingAccounts, outbox)
+  const balanceOf = (tenant: TenantId) => balanceNow(ledger, tenant)
+  const attemptParts = { writer, storage, watchList, alerts, outbox, purchases, processor, waker, node, balanceOf }
+  const attempts = Attempts.make(attemptParts)
+  const parts: Parts = { ...attemptParts, ledger, attempts, scope, tenants, publish }
+  const takeOver = takeOverAll(parts)
 
-  const balanceNow = (tenant: TenantId) =>
-    Effect.map(ledger.accountOfTenant(tenant), (account) => (Option.isNone(account) ? 0n : balanceOf(account.value)))
-
-  const parts = { writer, storage, watchList, alerts, outbox, purchases, processor, waker, node, balanceOf: balanceNow }
-  const attempts = Attempts.make(parts)
-  const { turn } = Turns.make({ ...parts, ledger, attempts, scope })
-
-  const find = Effect.fn("AutoReloads.find")(function* (tenant: TenantId) {
-    return autoReloadOf(yield* storage.settings(tenant), yield* Clock.currentTimeMillis)
+  yield* watchAll(parts)
+  yield* attempts.takeOver
+  const run = Runtime.runFork(yield* Effect.runtime<never>())
+  yield* subscribe(topic, (tenants) =>
+    run(
+      tenants === undefined
+        ? Effect.zipRight(takeOver, waker.wake)
+        : Effect.forEach(tenants, (tenant) => watch(parts, tenant as TenantId), { discard: true })
+    )
+  )
+  yield* writer.watch((account, before, after) => {
+    const news =
+      node?.leads() === false ? watchList.concerns(account, before, after) : watchList.moved(account, before, after)
+    if (news) waker.wakeNow()
   })
 
-  const autoReloadOf = (settings: StoredSettings, now: number): AutoReload => ({
-    configured: processor !== undefined && settings.payment_method_id !== null,
-    auto_reload: {
-      enabled: settings.enabled,
-      threshold_usd: settings.threshold,
-      amount_credits: settings.amount,
-      payment_method_id: settings.payment_method_id,
-      state: stateOf(settings, now),
-      last_charged_at: settings.last_charged_at,
-      last_error: settings.last_error,
-      disabled_reason: settings.disabled_reason,
-      in_flight_started_at: settings.in_flight_started_at,
-      failures: settings.failures,
-      free_at: settings.attempt === null && isCooling(settings, now) ? cooledAt(settings) : null
-    },
-    alerts: {
-      enabled: settings.alerts_enabled,
-      warn_threshold_usd: settings.warn_threshold,
-      rearm_threshold_usd: settings.rearm_threshold
-    },
-    alerts_warned: settings.warned
+  return {
+    find: find(parts),
+    change: change(parts),
+    charge: charge(parts),
+    job: { name: Turns.jobName, turn: Turns.turn(parts), waker, takeOver }
+  } satisfies AutoReloadsContract
+})
+
+const balanceNow = (ledger: Ledger["Type"], tenant: TenantId): Effect.Effect<Nano> =>
+  Effect.map(ledger.accountOfTenant(tenant), (account) => (Option.isNone(account) ? 0n : balanceOf(account.value)))
+
+const find = ({ processor, storage }: Parts): AutoReloadsContract["find"] =>
+  Effect.fn("AutoReloads.find")(function* (tenant) {
+    return autoReloadOf(yield* storage.settings(tenant), processor !== undefined, yield* Clock.currentTimeMillis)
   })
 
-  const change: AutoReloadsContract["change"] = Effect.fn("AutoReloads.change")(function* (request) {
+const change = (parts: Parts): AutoReloadsContract["change"] =>
+  Effect.fn("AutoReloads.change")(function* (request) {
+    const { balanceOf, processor, publish, purchases, storage, tenants, writer } = parts
     const { tenant_id } = request.caller
     yield* tenants.mayManage(request.caller)
     const settings = yield* checked(request.change)
@@ -154,7 +164,7 @@ const make = Effect.gen(function* () {
     if (enabled && payment_method_id === null) return yield* new PaymentMethodRequired()
     if (payment_method_id !== null) {
       const methods = yield* Effect.catchTag(
-        purchases.methods(tenant_id),
+        purchases.methods(request),
         "PaymentsUnconfigured",
         () => new AutoReloadUnconfigured()
       )
@@ -163,13 +173,15 @@ const make = Effect.gen(function* () {
       }
     }
     const now = yield* Clock.currentTimeMillis
-    const balance = yield* balanceNow(tenant_id)
+    const balance = yield* balanceOf(tenant_id)
     const written = Statements.write(writer, storage.replace(tenant_id, settings, balance, now))
-    yield* afterCommit(written, Effect.zipRight(watch(tenant_id), publish(topic, [tenant_id])))
-    return autoReloadOf(yield* storage.settings(tenant_id), now)
+    yield* afterCommit(written, Effect.zipRight(watch(parts, tenant_id), publish(topic, [tenant_id])))
+    return autoReloadOf(yield* storage.settings(tenant_id), processor !== undefined, now)
   })
 
-  const charge: AutoReloadsContract["charge"] = Effect.fn("AutoReloads.charge")(function* ({ caller }) {
+const charge = (parts: Parts): AutoReloadsContract["charge"] =>
+  Effect.fn("AutoReloads.charge")(function* ({ caller }) {
+    const { attempts, balanceOf, processor, storage, tenants } = parts
     yield* tenants.mayManage(caller)
     const { tenant_id } = caller
     if (processor === undefined) return yield* new AutoReloadUnconfigured()
@@ -179,7 +191,7 @@ const make = Effect.gen(function* () {
     const { disabled_reason } = settings
     if (!settings.enabled) return yield* new AutoReloadDisabled({ disabled_reason })
     if (isCooling(settings, now)) return yield* new AutoReloadBusy({ free_at: cooledAt(settings) })
-    const begun = yield* attempts.begin(tenant_id, settings, yield* balanceNow(tenant_id), now)
+    const begun = yield* attempts.begin(tenant_id, settings, yield* balanceOf(tenant_id), now)
     if (begun === undefined) return yield* new AutoReloadBusy({ free_at: null })
     const outcome = yield* attempts.pursue(begun)
     if (outcome._tag === "Declined") {
@@ -187,38 +199,49 @@ const make = Effect.gen(function* () {
       const { amount, id: attempt } = begun.attempt
       return yield* new PaymentDeclined({ message: reason, attempt, amount, reason })
     }
-    return yield* find(tenant_id)
+    return yield* find(parts)(tenant_id)
   }, Effect.uninterruptible)
 
-  /** Watches by the settings as they are stored now. */
-  const watch = (tenant: TenantId) =>
-    Effect.flatMap(storage.settings(tenant), (settings) => watchBy({ tenant, settings }))
-  const watchBy = ({ settings, tenant }: { readonly tenant: TenantId; readonly settings: StoredSettings }) =>
-    Effect.map(settings.looked === null ? balanceNow(tenant) : Effect.succeed(settings.looked), (balance) =>
-      watchList.watch(tenant, settings, balance)
-    )
-  const watchAll = Effect.flatMap(storage.all, (all) => Effect.forEach(all, watchBy, { discard: true }))
+/** Watches the tenant's balance by its stored settings. */
+const watch = (parts: Parts, tenant: TenantId) =>
+  Effect.flatMap(parts.storage.settings(tenant), (settings) => watchBy(parts, tenant, settings))
 
-  /** What other nodes did: their settings, movements that they saw, attempts that they began. */
-  const takeOver = Effect.zipRight(
-    watchAll,
-    Effect.sync(() => (watchList.lookAt = 0))
+const watchBy = ({ balanceOf, watchList }: Parts, tenant: TenantId, settings: StoredSettings) =>
+  Effect.map(settings.looked === null ? balanceOf(tenant) : Effect.succeed(settings.looked), (balance) =>
+    watchList.watch(tenant, settings, balance)
   )
 
-  yield* watchAll
-  yield* attempts.takeOver
-  yield* subscribe(topic, (tenants) =>
-    run(
-      tenants === undefined
-        ? Effect.zipRight(takeOver, waker.wake)
-        : Effect.forEach(tenants, (tenant) => watch(tenant as TenantId), { discard: true })
-    )
+const watchAll = (parts: Parts) =>
+  Effect.flatMap(parts.storage.all, (all) =>
+    Effect.forEach(all, ({ settings, tenant }) => watchBy(parts, tenant, settings), { discard: true })
   )
-  yield* writer.watch((account, before, after) => {
-    const news =
-      node?.leads() === false ? watchList.concerns(account, before, after) : watchList.moved(account, before, after)
-    if (news) waker.wakeNow()
-  })
 
-  return { find, change, charge, job: { name: Turns.jobName, turn, waker, takeOver } } satisfies AutoReloadsContract
+/** Adopts the work of other nodes: their settings, and at the next check their movements and attempts. */
+const takeOverAll = (parts: Parts) =>
+  Effect.zipRight(
+    watchAll(parts),
+    Effect.sync(() => (parts.watchList.checkAt = 0))
+  )
+
+const autoReloadOf = (settings: StoredSettings, hasProcessor: boolean, now: number): AutoReload => ({
+  configured: hasProcessor && settings.payment_method_id !== null,
+  auto_reload: {
+    enabled: settings.enabled,
+    threshold_usd: settings.threshold,
+    amount_credits: settings.amount,
+    payment_method_id: settings.payment_method_id,
+    state: stateOf(settings, now),
+    last_charged_at: settings.last_charged_at,
+    last_error: settings.last_error,
+    disabled_reason: settings.disabled_reason,
+    in_flight_started_at: settings.in_flight_started_at,
+    failures: settings.failures,
+    free_at: settings.attempt === null && isCooling(settings, now) ? cooledAt(settings) : null
+  },
+  alerts: {
+    enabled: settings.alerts_enabled,
+    warn_threshold_usd: settings.warn_threshold,
+    rearm_threshold_usd: settings.rearm_threshold
+  },
+  alerts_warned: settings.warned
 })

@@ -1,4 +1,4 @@
-/** What the auto-reload routes refuse. */
+/** Refusals of the auto-reload routes. */
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
 import { Usd } from "../../kernel/Money.ts"
@@ -33,7 +33,7 @@ export class AutoReloadBusy extends Problem<AutoReloadBusy>()("AutoReloadBusy", 
   status: 409,
   error: "a charge is in flight, or was attempted less than ten minutes ago",
   code: "auto_reload_busy",
-  /** From when on a charge may be asked for again; null while one is in flight. */
+  /** The earliest time of the next charge. Null while one is in flight. */
   fields: { free_at: Schema.NullOr(Moment) },
   details: {}
 }) {}
@@ -42,7 +42,7 @@ export class AutoReloadDisabled extends Problem<AutoReloadDisabled>()("AutoReloa
   status: 409,
   error: "auto-reload is not enabled",
   code: "auto_reload_disabled",
-  /** Why it was switched off, where that was not by its settings. */
+  /** The reason, if the service switched it off. */
   fields: { disabled_reason: Schema.NullOr(Schema.String) },
   details: {}
 }) {}

@@ -1,7 +1,14 @@
-/** The rows of auto-reload: the settings of tenants and their attempts, and the statements that change them. */
+/**
+ * The rows of auto-reload, the settings of tenants and their attempts, and the statements that change them.
+ *
+ * Where the specification is silent:
+ * - An attempt that has ended is deleted 90 days after it began. Its payment stays in the ledger and in the list of payments.
+ */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
+import * as Ids from "../../kernel/Ids.ts"
 import type { TenantId } from "../../kernel/Ids.ts"
+import { day } from "../../kernel/Moment.ts"
 import { fromRow, usd } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { statement } from "../../books/ledger/Transaction.ts"
@@ -9,7 +16,7 @@ import type { Statement } from "../../books/ledger/Transaction.ts"
 import { unset } from "./AutoReload.ts"
 import type { AutoReloadChange, StoredSettings } from "./AutoReload.ts"
 
-/** A charge that the processor was asked for, or is to be. */
+/** An attempt to charge a payment method. */
 export interface Attempt {
   readonly id: string
   readonly tenant_id: TenantId
@@ -17,6 +24,9 @@ export interface Attempt {
   readonly payment_method_id: string
   readonly created_at: number
 }
+
+/** How long an attempt that has ended is kept, in milliseconds. */
+export const attemptsKept = 90 * day
 
 type Row = Omit<
   {
@@ -36,30 +46,25 @@ const columns = `enabled, CAST(threshold AS TEXT) AS threshold, amount_credits, 
   alerts_enabled, CAST(warn_threshold AS TEXT) AS warn_threshold, CAST(rearm_threshold AS TEXT) AS rearm_threshold,
   warned, CAST(looked AS TEXT) AS looked, fell, updated_at`
 
-export const make = (sql: SqlClient) => ({
+export const make = (sql: SqlClient) => ({ ...settingsRows(sql), ...attemptRows(sql) })
+
+export type Storage = ReturnType<typeof make>
+
+const settingsRows = (sql: SqlClient) => ({
   settings: (tenant: TenantId): Effect.Effect<StoredSettings> =>
     sql<Row>`SELECT ${sql.literal(columns)} FROM tollgate_autoreload_settings WHERE tenant_id = ${tenant}`.pipe(
       Effect.orDie,
       Effect.map(([row]) => (row === undefined ? unset : settingsOf(row)))
     ),
 
-  /** Those of every tenant that has some. */
+  /** The settings of all tenants. */
   all: sql<Row & { readonly tenant_id: TenantId }>`SELECT tenant_id, ${sql.literal(columns)}
       FROM tollgate_autoreload_settings`.pipe(
     Effect.orDie,
     Effect.map((rows) => rows.map(({ tenant_id, ...row }) => ({ tenant: tenant_id, settings: settingsOf(row) })))
   ),
 
-  /** Attempts whose outcome is not known. */
-  attempts: sql<Omit<Attempt, "amount"> & { amount_credits: number }>`SELECT id, tenant_id, amount_credits,
-      payment_method_id, created_at FROM tollgate_autoreload_attempts WHERE status = 'in_flight'`.pipe(
-    Effect.orDie,
-    Effect.map((rows) =>
-      rows.map(({ amount_credits, ...row }): Attempt => ({ ...row, amount: BigInt(amount_credits) * usd }))
-    )
-  ),
-
-  /** Replaces the settings of a tenant. `balance` is where they begin to be compared with it. */
+  /** Replaces the settings of a tenant. Only later movements, away from `balance`, can trigger a reload or an alert. */
   replace: (tenant_id: TenantId, { alerts, auto_reload }: AutoReloadChange, balance: Nano, now: number): Statement => {
     const columns = {
       enabled: auto_reload.enabled ? 1 : 0,
@@ -73,9 +78,9 @@ export const make = (sql: SqlClient) => ({
       alerts_enabled: alerts.enabled ? 1 : 0,
       warn_threshold: alerts.warn_threshold_usd,
       rearm_threshold: alerts.rearm_threshold_usd,
-      // Other thresholds are other alerts.
+      // New thresholds can cause a new alert.
       warned: 0,
-      // A threshold that is put above the balance triggers nothing: only a movement does.
+      // A threshold set above the balance triggers nothing. Only a movement does.
       looked: balance,
       fell: 0,
       updated_at: now
@@ -86,7 +91,37 @@ export const make = (sql: SqlClient) => ({
       )}`)
   },
 
-  /** Writes an attempt; refused unless auto-reload is enabled and no other attempt began since the settings were read. */
+  /** Stores the checked balances, as decimal text by tenant. */
+  looked: (balances: { readonly [tenant: string]: string }): Statement => {
+    const text = JSON.stringify(balances)
+    return statement(sql`UPDATE tollgate_autoreload_settings SET looked = CAST(j.value AS BIGINT) FROM json_each(${text}) j
+      WHERE tenant_id = j.key AND looked IS DISTINCT FROM CAST(j.value AS BIGINT)`)
+  },
+
+  /** Stores whether the balance fell below the threshold while no attempt could begin. */
+  fell: (tenant: TenantId, fell: boolean): Statement =>
+    statement(sql`UPDATE tollgate_autoreload_settings SET fell = ${fell ? 1 : 0} WHERE tenant_id = ${tenant}`),
+
+  /** Stores whether the last alert was sent. Fails the transaction if that is stored already or the settings were replaced. */
+  warned: (tenant: TenantId, warned: boolean, looked: Nano, updated_at: number): Statement =>
+    statement(
+      sql`UPDATE tollgate_autoreload_settings SET warned = ${warned ? 1 : 0}, looked = ${looked}
+        WHERE tenant_id = ${tenant} AND updated_at = ${updated_at} AND warned = ${warned ? 0 : 1} RETURNING tenant_id`,
+      1
+    )
+})
+
+const attemptRows = (sql: SqlClient) => ({
+  /** Attempts whose outcome is unknown. */
+  attempts: sql<Omit<Attempt, "amount"> & { amount_credits: number }>`SELECT id, tenant_id, amount_credits,
+      payment_method_id, created_at FROM tollgate_autoreload_attempts WHERE status = 'in_flight'`.pipe(
+    Effect.orDie,
+    Effect.map((rows) =>
+      rows.map(({ amount_credits, ...row }): Attempt => ({ ...row, amount: BigInt(amount_credits) * usd }))
+    )
+  ),
+
+  /** Writes an attempt. Fails the transaction if auto-reload was disabled or another attempt began since the settings were read. */
   begin: (
     { amount, created_at, id, payment_method_id, tenant_id }: Attempt,
     { last_attempt_at }: StoredSettings,
@@ -100,9 +135,13 @@ export const make = (sql: SqlClient) => ({
       1
     ),
     statement(sql`INSERT INTO tollgate_autoreload_attempts (id, tenant_id, amount_credits, payment_method_id, status, created_at)
-      VALUES (${id}, ${tenant_id}, ${Number(amount / usd)}, ${payment_method_id}, 'in_flight', ${created_at})`)
+      VALUES (${id}, ${tenant_id}, ${Number(amount / usd)}, ${payment_method_id}, 'in_flight', ${created_at})`),
+    // Ids sort by time, so this reads the oldest attempts. Only few of them are in flight.
+    statement(sql`DELETE FROM tollgate_autoreload_attempts WHERE id IN (SELECT id FROM tollgate_autoreload_attempts
+      WHERE id < ${Ids.at("pay", created_at - attemptsKept)} AND status <> 'in_flight' ORDER BY id LIMIT 20)`)
   ],
 
+  /** Ends a paid attempt. Does nothing if it has ended already. */
   paid: ({ id, tenant_id }: Attempt, now: number): ReadonlyArray<Statement> => [
     statement(sql`UPDATE tollgate_autoreload_attempts SET status = 'paid', error = NULL, ended_at = ${now}
       WHERE id = ${id} AND status = 'in_flight'`),
@@ -110,7 +149,7 @@ export const make = (sql: SqlClient) => ({
       last_failed = 0, last_error = NULL, failures = 0 WHERE tenant_id = ${tenant_id} AND attempt = ${id}`)
   ],
 
-  /** `disables`: the attempt was the last one that may fail, so auto-reload is switched off. Refused where the attempt has ended. */
+  /** Ends a failed attempt. `disables` switches auto-reload off. Fails the transaction if the attempt has ended already. */
   failed: (
     { id, tenant_id }: Attempt,
     { disables, failures, reason }: { readonly disables: boolean; readonly failures: number; readonly reason: string },
@@ -125,29 +164,8 @@ export const make = (sql: SqlClient) => ({
       last_error = ${reason}, failures = ${failures}
       ${disables ? sql`, enabled = 0, disabled_reason = 'payment_failed', fell = 0` : sql``}
       WHERE tenant_id = ${tenant_id} AND attempt = ${id}`)
-  ],
-
-  /** Notes the balances that were read, as decimal text by tenant. */
-  looked: (balances: { readonly [tenant: string]: string }): Statement => {
-    const text = JSON.stringify(balances)
-    return statement(sql`UPDATE tollgate_autoreload_settings SET looked = CAST(j.value AS BIGINT) FROM json_each(${text}) j
-      WHERE tenant_id = j.key AND looked IS DISTINCT FROM CAST(j.value AS BIGINT)`)
-  },
-
-  /** Notes whether the balance fell below the threshold while no attempt could begin. */
-  fell: (tenant: TenantId, fell: boolean): Statement =>
-    statement(sql`UPDATE tollgate_autoreload_settings SET fell = ${fell ? 1 : 0} WHERE tenant_id = ${tenant}`),
-
-  /** Notes whether the last alert was sent; refused where it is noted already, or the settings were replaced since. */
-  warned: (tenant: TenantId, warned: boolean, looked: Nano, updated_at: number): Statement =>
-    statement(
-      sql`UPDATE tollgate_autoreload_settings SET warned = ${warned ? 1 : 0}, looked = ${looked}
-        WHERE tenant_id = ${tenant} AND updated_at = ${updated_at} AND warned = ${warned ? 0 : 1} RETURNING tenant_id`,
-      1
-    )
+  ]
 })
-
-export type Storage = ReturnType<typeof make>
 
 const settingsOf = ({ amount_credits, ...row }: Row): StoredSettings => ({
   ...row,

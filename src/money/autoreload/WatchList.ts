@@ -1,4 +1,4 @@
-/** The balances that are watched, and what follows from their movements: crossings to handle, reloads that are due. In memory only. */
+/** The watched balances in memory, with the crossings to handle and the reloads that are due. */
 import { billingAccountOf } from "../../kernel/Ids.ts"
 import type { TenantId } from "../../kernel/Ids.ts"
 import type { Nano } from "../../kernel/Money.ts"
@@ -7,21 +7,21 @@ import { isNews, observe, watched } from "./Watched.ts"
 import type { Watched } from "./Watched.ts"
 
 export const make = () => {
-  /** By billing account. Of a movement of another account, nothing costs more than a look in here. */
+  /** By billing account. A movement of any other account costs one lookup here. */
   const byAccount = new Map<string, Watched>()
-  /** Those with crossings to handle. */
+  /** Balances with crossings to handle. */
   const crossed = new Set<Watched>()
-  /** For whom a reload is due, and from when on an attempt may begin. */
+  /** Balances with a due reload, each with the earliest time of its attempt. */
   const due = new Map<Watched, number>()
 
   return {
     byAccount,
     crossed,
     due,
-    /** When all watched balances are to be read next, in milliseconds since 1970. */
-    lookAt: 0,
+    /** Time of the next check of all watched balances, in milliseconds since 1970. */
+    checkAt: 0,
 
-    /** Watches the balance by these settings from now on, and no longer by earlier ones. */
+    /** Watches a balance by these settings, in place of earlier ones. */
     watch: (tenant: TenantId, settings: StoredSettings, balance: Nano): void => {
       const account = billingAccountOf(tenant)
       const before = byAccount.get(account)
@@ -35,7 +35,7 @@ export const make = () => {
       if (one.due) due.set(one, 0)
     },
 
-    /** Takes in a movement; gives whether there is something new to do. */
+    /** Observes a movement. Returns whether it caused new work. */
     moved: (account: string, before: Nano, after: Nano): boolean => {
       const one = byAccount.get(account)
       if (one === undefined || !observe(one, before, after)) return false
@@ -44,7 +44,7 @@ export const make = () => {
       return true
     },
 
-    /** The same on a node that does not lead: whether the one that does has to look. */
+    /** The same on a node that does not lead. Returns whether the leading node must check. */
     concerns: (account: string, before: Nano, after: Nano): boolean => {
       const one = byAccount.get(account)
       return one !== undefined && isNews(one, before, after)
@@ -58,7 +58,7 @@ export const make = () => {
       due.delete(one)
     },
 
-    /** Until now no other attempt of the tenant could begin. */
+    /** The tenant's attempt ended, so a due reload may begin. */
     attemptEnded: (tenant: TenantId): void => {
       const one = byAccount.get(billingAccountOf(tenant))
       if (one?.due === true) due.set(one, 0)

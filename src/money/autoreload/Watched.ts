@@ -1,11 +1,11 @@
 /**
- * A balance that is compared with a tenant's thresholds at each movement. It says when the balance is low, when an alert may come
- * again, and when a reload is due. It runs in the middle of calls, so it only compares.
+ * Compares a balance with the tenant's thresholds at each movement: detects a low balance, its recovery, and a due reload. This runs
+ * during calls, so it only compares.
  *
  * Where the specification is silent:
- * - The writer tells of every balance that a posting moved, up or down (`Writer.watch`); `money/autoreload/` compares it with the tenant's
- *   thresholds. A look at all watched balances, at the start and every ten minutes, finds movements that nobody told of: those of another
- *   process, and those before a crash.
+ * - The writer reports every balance that a posting moved, up or down (`Writer.watch`). `money/autoreload/` compares it with the tenant's
+ *   thresholds. A check of all watched balances, at the start and every ten minutes, finds movements that were not reported: those of
+ *   another process, and those before a crash.
  */
 import type { TenantId } from "../../kernel/Ids.ts"
 import type { Nano } from "../../kernel/Money.ts"
@@ -16,27 +16,27 @@ export type Crossing = { readonly _tag: "low"; readonly balance: Nano } | { read
 
 export interface Watched {
   readonly tenant: TenantId
-  /** Of the settings that it follows from. */
+  /** Identifies the version of the settings. */
   readonly updated_at: number
-  /** 0 where there is no auto-reload. */
+  /** 0 without auto-reload. */
   readonly reload_below: Nano
-  /** 0 where there are no alerts. */
+  /** 0 without alerts. */
   readonly warn_below: Nano
   readonly rearm_above: Nano
   /** Whether the next fall below the threshold causes an alert. */
   armed: boolean
-  /** Crossings that are still to be handled, in their order. */
+  /** Crossings to handle, in order. */
   readonly crossings: Array<Crossing>
-  /** Whether the balance fell below the threshold of auto-reload, and no attempt has begun since. */
+  /** Whether the balance fell below the threshold of auto-reload, without an attempt since. */
   due: boolean
-  /** The balance after the last movement, and how many movements there were. */
+  /** The balance after the last movement, and the number of movements. */
   last: Nano
   movements: number
-  /** Below how many thresholds the balance was when `isNews` last saw it. */
+  /** Number of thresholds above the balance at the last `isNews`. */
   below: number
 }
 
-/** `undefined` where nothing is to be watched. */
+/** Returns `undefined` if neither auto-reload nor alerts are enabled. */
 export const watched = (tenant: TenantId, settings: StoredSettings, balance: Nano): Watched | undefined => {
   const reload_below = settings.enabled ? settings.threshold : 0n
   const warn_below = settings.alerts_enabled ? (settings.warn_threshold ?? 0n) : 0n
@@ -56,13 +56,13 @@ export const watched = (tenant: TenantId, settings: StoredSettings, balance: Nan
   }
 }
 
-/** Takes in a movement; gives whether there is something new to do. */
+/** Observes a movement. Returns whether it caused new work. */
 export const observe = (one: Watched, before: Nano, after: Nano): boolean => {
   one.last = after
   one.movements++
   let news = false
   if (one.warn_below > 0n) {
-    // What lifted it may have been a movement that was not observed: a grant by a command in another process.
+    // An unobserved movement may have raised the balance, such as a grant by a command in another process.
     if (!one.armed && (before > one.rearm_above || after > one.rearm_above)) {
       one.armed = true
       one.crossings.push({ _tag: "rearmed" })
@@ -82,8 +82,8 @@ export const observe = (one: Watched, before: Nano, after: Nano): boolean => {
 }
 
 /**
- * Whether a movement may cause an alert, its end or a reload. For a node that does not lead: it knows of no other movements, and what it
- * says twice does no harm. A balance that stays low is news once.
+ * Whether a movement may cause an alert, its end or a reload. For a node that does not lead: it does not know movements on other nodes,
+ * and a repeated report does no harm. A balance that stays low is reported once.
  */
 export const isNews = (one: Watched, before: Nano, after: Nano): boolean => {
   const { rearm_above, reload_below, warn_below } = one

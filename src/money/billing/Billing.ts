@@ -1,4 +1,4 @@
-/** What a tenant sees of its money: the balance, the ledger, the billing account. */
+/** A tenant's balance, ledger and billing account, as clients see them. */
 import { Schema } from "effect"
 import { Email } from "../../kernel/Email.ts"
 import { Moment } from "../../kernel/Moment.ts"
@@ -8,7 +8,7 @@ import { PageQuery, Paginated } from "../../kernel/Page.ts"
 export interface Credits extends Schema.Schema.Type<typeof Credits> {}
 export const Credits = Schema.Struct({ balance: Usd }).annotations({ identifier: "Credits" })
 
-/** The sources that an entry may have. */
+/** Sources of ledger entries. */
 export const entrySources = [
   "purchase",
   "registration_bonus",
@@ -31,7 +31,7 @@ export const LedgerEntry = Schema.Struct({
   description: Schema.String,
   reference_id: Schema.String,
   created_at: Moment,
-  /** A charge has none. */
+  /** Absent for a charge. */
   source: Schema.optionalWith(Schema.Literal(...entrySources), { exact: true })
 }).annotations({ identifier: "LedgerEntry" })
 
@@ -40,7 +40,7 @@ export const LedgerQuery = Schema.Struct({
   ...PageQuery,
   source: Schema.optionalWith(
     Schema.String.annotations({
-      description: "Only entries of these sources, with commas between them; or `call`: only charges, which have none"
+      description: "Only entries of these sources, separated by commas. `call`: only charges"
     }),
     { exact: true }
   )
@@ -49,27 +49,27 @@ export const LedgerQuery = Schema.Struct({
 export interface LedgerPage extends Schema.Schema.Type<typeof LedgerPage> {}
 export const LedgerPage = Paginated(LedgerEntry).annotations({ identifier: "LedgerPage" })
 
-/** What a balance is made of, and what is not to be had of it now. */
+/** The parts of a balance, and the amounts that are not available now. */
 export interface Amounts extends Schema.Schema.Type<typeof Amounts> {}
 export const Amounts = Schema.Struct({
   balance: Usd,
-  /** The parts of the balance: what may be sent on, and what may not. */
+  /** The two parts of the balance. Only giftable credit can be sent. */
   giftable: Usd,
   granted: Usd,
-  /** In escrow of pending transfers; no part of the balance. */
+  /** In escrow of pending transfers. Not part of the balance. */
   held: Usd,
-  /** The part of the balance that calls have set aside which run now. */
+  /** The part of the balance that open calls have reserved. */
   reserved: Usd,
-  /** What is left of the balance for further calls. */
+  /** The rest of the balance, for further calls. */
   available: Usd
 }).annotations({ identifier: "Amounts" })
 
-/** What a tenant may set about its billing account, and what holds until it does. */
+/** The settings of a billing account, with their defaults. */
 export interface Settings {
   readonly billing_emails: ReadonlyArray<string>
-  /** Whether members may spend the tenant's credit: as it was set, else as follows from the plan. */
+  /** Whether plain members may spend the tenant's credit. */
   readonly member_spend_enabled: boolean
-  /** The same: what holds, and whether it was set or follows. */
+  /** The same value. `source` tells whether the tenant set it or it is the plan's default. */
   readonly member_spend_effective: boolean
   readonly member_spend_source: "explicit" | "default"
 }
@@ -78,9 +78,9 @@ export interface BillingAccount extends Schema.Schema.Type<typeof BillingAccount
 export const BillingAccount = Schema.Struct({
   status: Schema.Literal("active", "suspended", "closed"),
   credits: Usd,
-  /** The part of `credits` that may be sent on. */
+  /** The part of `credits` that can be sent. */
   giftable_credits: Usd,
-  /** In escrow of pending transfers; no part of `credits`. */
+  /** In escrow of pending transfers. Not part of `credits`. */
   held_credits: Usd,
   has_been_funded: Schema.Boolean,
   member_spend_effective: Schema.Boolean,
@@ -89,7 +89,7 @@ export const BillingAccount = Schema.Struct({
   member_spend_enabled: Schema.Boolean
 }).annotations({ identifier: "BillingAccount" })
 
-/** What an owner or admin may change; what is not given stays. */
+/** A change by an owner or admin. An absent field stays unchanged. */
 export const BillingChange = Schema.Struct({
   billing_emails: Schema.optional(
     Schema.Array(Email).pipe(Schema.maxItems(10, { message: () => "up to 10 addresses" }))

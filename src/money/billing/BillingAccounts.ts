@@ -1,5 +1,5 @@
 /**
- * The billing accounts of tenants, as their people see them.
+ * Billing accounts of tenants: balance, ledger and settings.
  *
  * Where the specification is silent:
  * - `has_been_funded` is true once credit was purchased or received in a transfer.
@@ -29,25 +29,25 @@ import { BillingAccountNotFound } from "./Problems.ts"
 export interface BillingAccountsContract {
   readonly credits: (tenant: TenantId) => Effect.Effect<Credits, BillingAccountNotFound>
   readonly amounts: (tenant: TenantId) => Effect.Effect<Amounts, BillingAccountNotFound>
-  /** Newest first; all, or those of some sources. */
+  /** Ledger entries, newest first: all, or those of some sources. */
   readonly ledger: (
     request: { readonly tenant_id: TenantId; readonly sources?: EntrySources | undefined } & PageOf
   ) => Effect.Effect<LedgerPage, BillingAccountNotFound>
   readonly find: (tenant: TenantId) => Effect.Effect<BillingAccount, BillingAccountNotFound>
-  /** Changes the account of the caller's tenant, by an owner or admin. */
+  /** Changes the account of the caller's tenant. Only owners and admins may. */
   readonly change: (request: {
     readonly caller: Actor
     readonly change: BillingChange
   }) => Effect.Effect<BillingAccount, BillingAccountNotFound | InsufficientRole | BooksUnavailable>
-  /** Who gets billing mail. */
+  /** The addresses for billing mail. */
   readonly billingEmails: (tenant: TenantId) => Effect.Effect<ReadonlyArray<string>>
-  /** What each of these tenants lets its plain members spend, in one query. */
+  /** Finds in one query whether plain members may spend the credit of each tenant. */
   readonly memberSpend: (
     tenants: ReadonlyArray<Pick<Membership, "tenant_id" | "plan">>
   ) => Effect.Effect<ReadonlyMap<TenantId, MemberSpend>>
 }
 
-/** Whether a tenant lets its plain members spend its credit, and whether that was set or follows from its plan. */
+/** Whether plain members may spend a tenant's credit. `source`: set by the tenant, or the plan's default. */
 export interface MemberSpend {
   readonly enabled: boolean
   readonly source: Settings["member_spend_source"]
@@ -60,36 +60,55 @@ export class BillingAccounts extends Context.Tag("tollgate/billing/BillingAccoun
   static readonly layer = Layer.suspend(() => Layer.effect(BillingAccounts, make))
 }
 
+interface Parts {
+  readonly sql: SqlClient
+  readonly books: Ledger["Type"]
+  readonly writer: Writer["Type"]
+  readonly tenants: Tenants["Type"]
+  readonly belonging: Belonging["Type"]
+}
+
 const make = Effect.gen(function* () {
-  const sql = yield* SqlClient
-  const books = yield* Ledger
-  const writer = yield* Writer
-  const tenants = yield* Tenants
-  const belonging = yield* Belonging
+  const parts: Parts = {
+    sql: yield* SqlClient,
+    books: yield* Ledger,
+    writer: yield* Writer,
+    tenants: yield* Tenants,
+    belonging: yield* Belonging
+  }
+  return {
+    credits: credits(parts),
+    amounts: amounts(parts),
+    ledger: ledger(parts),
+    find: find(parts),
+    change: change(parts),
+    billingEmails: (tenant) => Effect.map(settingsOf(parts, tenant), ({ billing_emails }) => billing_emails),
+    memberSpend: memberSpend(parts)
+  } satisfies BillingAccountsContract
+})
 
-  const account = (tenant: TenantId): Effect.Effect<Account, BillingAccountNotFound> =>
-    Effect.flatMap(
-      books.accountOfTenant(tenant),
-      Option.match({ onNone: () => new BillingAccountNotFound({ tenant_id: tenant }), onSome: Effect.succeed })
-    )
+const accountOf = ({ books }: Parts, tenant: TenantId): Effect.Effect<Account, BillingAccountNotFound> =>
+  Effect.flatMap(
+    books.accountOfTenant(tenant),
+    Option.match({ onNone: () => new BillingAccountNotFound({ tenant_id: tenant }), onSome: Effect.succeed })
+  )
 
-  const settings = Effect.fnUntraced(function* (tenant: TenantId): Effect.fn.Return<Settings> {
-    const [row] = yield* sql<{ billing_emails: string; member_spend_enabled: number | null }>`
-      SELECT billing_emails, member_spend_enabled FROM tollgate_billing_settings WHERE tenant_id = ${tenant}`.pipe(
-      Effect.orDie
-    )
-    const { enabled, source } = spendOf(row?.member_spend_enabled, isTeam(yield* tenants.plan(tenant)))
-    return {
-      billing_emails: row === undefined ? [] : (JSON.parse(row.billing_emails) as ReadonlyArray<string>),
-      member_spend_enabled: enabled,
-      member_spend_effective: enabled,
-      member_spend_source: source
-    }
-  })
+const settingsOf = Effect.fnUntraced(function* ({ sql, tenants }: Parts, tenant: TenantId): Effect.fn.Return<Settings> {
+  const [row] = yield* sql<{ billing_emails: string; member_spend_enabled: number | null }>`
+    SELECT billing_emails, member_spend_enabled FROM tollgate_billing_settings WHERE tenant_id = ${tenant}`.pipe(
+    Effect.orDie
+  )
+  const { enabled, source } = spendOf(row?.member_spend_enabled, isTeam(yield* tenants.plan(tenant)))
+  return {
+    billing_emails: row === undefined ? [] : (JSON.parse(row.billing_emails) as ReadonlyArray<string>),
+    member_spend_enabled: enabled,
+    member_spend_effective: enabled,
+    member_spend_source: source
+  }
+})
 
-  const billingEmails = (tenant: TenantId) => Effect.map(settings(tenant), ({ billing_emails }) => billing_emails)
-
-  const memberSpend: BillingAccountsContract["memberSpend"] = Effect.fnUntraced(function* (places) {
+const memberSpend = ({ sql }: Parts): BillingAccountsContract["memberSpend"] =>
+  Effect.fnUntraced(function* (places) {
     const rows = yield* sql<{ tenant_id: TenantId; member_spend_enabled: number | null }>`
       SELECT tenant_id, member_spend_enabled FROM tollgate_billing_settings
       WHERE tenant_id IN (SELECT value FROM json_each(${JSON.stringify(places.map(({ tenant_id }) => tenant_id))}))`
@@ -99,47 +118,49 @@ const make = Effect.gen(function* () {
     )
   }, Effect.orDie)
 
-  const credits = Effect.fn("BillingAccounts.credits")(function* (tenant: TenantId) {
-    return { balance: balanceOf(yield* account(tenant)) }
+const credits = (parts: Parts): BillingAccountsContract["credits"] =>
+  Effect.fn("BillingAccounts.credits")(function* (tenant) {
+    return { balance: balanceOf(yield* accountOf(parts, tenant)) }
   })
 
-  const amounts = Effect.fn("BillingAccounts.amounts")(function* (tenant: TenantId) {
-    const found = yield* account(tenant)
+const amounts = (parts: Parts): BillingAccountsContract["amounts"] =>
+  Effect.fn("BillingAccounts.amounts")(function* (tenant) {
+    const found = yield* accountOf(parts, tenant)
     const { giftable, granted, held, reserved } = found
     return { balance: balanceOf(found), giftable, granted, held, reserved, available: availableOf(found) }
   })
 
-  const ledger: BillingAccountsContract["ledger"] = Effect.fn("BillingAccounts.ledger")(function* (request) {
-    const { page, per_page, sources, tenant_id } = request
-    yield* account(tenant_id)
-    const found = yield* books.entries(billingAccountOf(tenant_id), { page, per_page }, sources)
+const ledger = (parts: Parts): BillingAccountsContract["ledger"] =>
+  Effect.fn("BillingAccounts.ledger")(function* ({ page, per_page, sources, tenant_id }) {
+    yield* accountOf(parts, tenant_id)
+    const found = yield* parts.books.entries(billingAccountOf(tenant_id), { page, per_page }, sources)
     return { ...found, records: found.records.map(ledgerEntryOf) }
   })
 
-  const find = Effect.fn("BillingAccounts.find")(function* (tenant: TenantId) {
-    return billingAccountFrom(yield* account(tenant), yield* settings(tenant))
+const find = (parts: Parts): BillingAccountsContract["find"] =>
+  Effect.fn("BillingAccounts.find")(function* (tenant) {
+    return billingAccountFrom(yield* accountOf(parts, tenant), yield* settingsOf(parts, tenant))
   })
 
-  const change: BillingAccountsContract["change"] = Effect.fn("BillingAccounts.change")(function* ({ caller, change }) {
+const change = (parts: Parts): BillingAccountsContract["change"] =>
+  Effect.fn("BillingAccounts.change")(function* ({ caller, change }) {
+    const { belonging, sql, tenants, writer } = parts
     const tenant = caller.tenant_id
     yield* tenants.mayManage(caller)
-    yield* account(tenant)
+    yield* accountOf(parts, tenant)
     const now = yield* Clock.currentTimeMillis
-    const unset = null
-    const emails = change.billing_emails === undefined ? unset : JSON.stringify([...new Set(change.billing_emails)])
-    const spend = change.member_spend_enabled === undefined ? unset : Number(change.member_spend_enabled)
+    // Null leaves a setting unchanged.
+    const emails = change.billing_emails === undefined ? null : JSON.stringify([...new Set(change.billing_emails)])
+    const spend = change.member_spend_enabled === undefined ? null : Number(change.member_spend_enabled)
     const set = sql`INSERT INTO tollgate_billing_settings (tenant_id, billing_emails, member_spend_enabled, updated_at)
       VALUES (${tenant}, coalesce(${emails}, '[]'), ${spend}, ${now})
       ON CONFLICT (tenant_id) DO UPDATE SET billing_emails = coalesce(${emails}, tollgate_billing_settings.billing_emails),
         member_spend_enabled = coalesce(${spend}, tollgate_billing_settings.member_spend_enabled), updated_at = excluded.updated_at`
     yield* afterCommit(Statements.write(writer, statement(set)), belonging.changed(tenant))
-    return yield* find(tenant)
+    return yield* find(parts)(tenant)
   })
 
-  return { credits, amounts, ledger, find, change, billingEmails, memberSpend } satisfies BillingAccountsContract
-})
-
-/** As it was set, else as the plan has it. */
+/** The setting of the tenant, or the default of its plan. */
 const spendOf = (set: number | null | undefined, team: boolean): MemberSpend =>
   set === null || set === undefined ? { enabled: team, source: "default" } : { enabled: set === 1, source: "explicit" }
 

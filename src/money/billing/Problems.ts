@@ -1,4 +1,4 @@
-/** What the billing routes refuse. */
+/** Refusals of the billing routes. */
 import { TenantId } from "../../kernel/Ids.ts"
 import { Problem } from "../../kernel/Problem.ts"
 

@@ -1,4 +1,4 @@
-/** The query of the ledger as values: its sources are a text on the wire. */
+/** Parses the ledger query: its sources are one text on the wire. */
 import { Either } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import type { PageOf } from "../../kernel/Page.ts"
@@ -19,7 +19,7 @@ export const ledgerOf = ({
     : Either.left(
         new InvalidRequest({
           field: "source",
-          rule: `call, or some of ${entrySources.join(", ")}, with commas between`
+          rule: `call, or some of ${entrySources.join(", ")}, separated by commas`
         })
       )
 }

@@ -1,4 +1,4 @@
-/** What happens in a tenant, as it happens: calls, the balance, and the person's notifications. */
+/** Live events of a tenant: calls, the balance, and the person's notifications. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { NoHead } from "../../http/contract/Annotations.ts"
@@ -11,14 +11,14 @@ export class EventsApi extends HttpApiGroup.make("events").add(
     .setUrlParams(
       Schema.Struct({
         cursor: Schema.optional(
-          Schema.String.annotations({ description: "The id of the last event that came: goes on behind it" })
+          Schema.String.annotations({ description: "The id of the last received event; continues after it" })
         )
       })
     )
     .setHeaders(
       Schema.Struct({
         "last-event-id": Schema.optional(
-          Schema.String.annotations({ description: "The same; it goes before the cursor" })
+          Schema.String.annotations({ description: "The same. It takes precedence over the cursor" })
         )
       })
     )
@@ -31,7 +31,7 @@ export class EventsApi extends HttpApiGroup.make("events").add(
     .annotate(
       OpenApi.Summary,
       "Server-sent events of the token's tenant: `ready`, `call` (a row of `usage`), `balance` (as `billing/credits`), `notification` " +
-        "(a row of `notifications`; of the person's own sign-in only), `reset` (more than 1,000 calls were missed: read them anew), and " +
-        "`end` with a reason, the last one. Each has an id to go on behind"
+        "(a row of `notifications`; of the person's own sign-in only), `reset` (more than 1,000 calls were missed: read them again), and " +
+        "`end` with a reason, as the last one. To continue after an event, send its id"
     )
 ) {}

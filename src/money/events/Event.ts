@@ -1,18 +1,18 @@
-/** What a listener is told as it happens, and the cursor by which it goes on after a lost connection. */
+/** Live events, and the cursor that continues a stream after a lost connection. */
 import type { AccountId, TenantId } from "../../kernel/Ids.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import type { Notification } from "../../people/notifications/Notification.ts"
 import type { UsageRecord } from "../usage/Usage.ts"
 
-/** Who listens, to the events of which tenant. */
+/** An account that listens to a tenant's events. */
 export interface Listener {
   readonly account_id: AccountId
   readonly tenant_id: TenantId
-  /** Whether it may see the person's notifications. */
+  /** Whether the listener may see the account's notifications. */
   readonly notified: boolean
 }
 
-/** How far a listener has come: the number of the last call of the tenant, and the last notification of the account (empty: none). */
+/** A listener's position: the number of the last sent call, and the id of the last sent notification (empty: none). */
 export interface Place {
   readonly tenant_id: TenantId
   readonly call: number
@@ -24,17 +24,17 @@ export type FeedEvent =
   | { readonly type: "call"; readonly record: UsageRecord }
   | { readonly type: "balance"; readonly balance: Nano }
   | { readonly type: "notification"; readonly notification: Notification }
-  /** More calls were missed than are sent: the listener reads them anew. */
+  /** Too many calls were missed. The listener must read them again. */
   | { readonly type: "reset" }
-  /** Nothing has happened for a while. */
+  /** Sent after a while without events. */
   | { readonly type: "beat" }
 
-/** Why a stream ends: its credential does not hold any more, its listener does not read, or it gave its place to another listener. */
+/** The reason for the end of a stream: its credential is invalid, its listener does not read, or another listener got its place. */
 export type FeedEnd = "credential" | "slow" | "displaced"
 
 export const cursorOf = ({ call, notification, tenant_id }: Place): string => `${tenant_id}.${call}.${notification}`
 
-/** The place that a cursor of this tenant names; `undefined`: none. */
+/** The position of a cursor. `undefined`: no cursor of this tenant. */
 export const placeIn = (cursor: string | undefined, tenant_id: TenantId): Place | undefined => {
   const [, tenant, call, notification = ""] =
     /^(ten_\w{1,40})\.(\d{1,15})\.((?:ntf_\w{1,40})?)$/.exec(cursor ?? "") ?? []

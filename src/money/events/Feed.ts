@@ -1,16 +1,16 @@
 /**
- * Live events of tenants and accounts. One loop of a node looks at the newest call, balance and notification of those that somebody listens
- * to, and wakes the listeners; each reads what it has not sent. So it works whichever node a call was made on, nothing is lost between two
- * connections, and a charge costs nothing more while nobody listens.
+ * Live events of tenants and accounts. One loop of each node reads the newest call, balance and notification of the tenants and accounts with
+ * listeners, and wakes these. Each listener then reads what it has not sent. So calls on any node are seen, no event is lost between two
+ * connections, and a charge costs nothing extra without listeners.
  *
  * Where the specification is silent:
- * - An account has up to 8 streams on a node, a node up to 2,000. A further stream of an account is refused with 429. When the node is full,
- *   the oldest stream of the account that has most gives way to an account that has fewer (`Places`), so accounts with several streams
- *   leave room for the others. Where every account has one, a tenant that ever bought or received credit takes the place of one that
- *   did not, so accounts that cost nothing to make cannot keep paying people out. A listener without a place is refused with 503. Both
- *   refusals say when to try again. A stream that gives way ends with `end` and the reason `displaced`; its cursor is good for the next.
- * - A listener that missed more than a thousand calls is told so instead.
- * - Notifications are told in the order of their ids. One that is committed after a later one, by some milliseconds, is in the list alone.
+ * - An account has up to 8 streams on a node, and a node up to 2,000. A further stream of an account is refused with 429. On a full node,
+ *   the oldest stream of the account with the most streams gives way to an account with fewer (`Places`). If every account has one, a
+ *   listener of a tenant that ever bought or received credit replaces one of a tenant that did not. So free accounts cannot lock out paying
+ *   ones. A listener without a place is refused with 503. Both refusals have Retry-After. A stream that gives way ends with `end` and the
+ *   reason `displaced`. Its cursor stays valid.
+ * - A listener that missed more than a thousand calls gets `reset` instead of them.
+ * - Notifications are sent in order of their ids. One that commits milliseconds after a later one is only in the list.
  */
 import { Context, Duration, Effect, Layer, Option } from "effect"
 import { billingAccountOf } from "../../kernel/Ids.ts"
@@ -29,22 +29,22 @@ import type { Placed } from "./Places.ts"
 import { StreamsBusy, TooManyStreams } from "./Problems.ts"
 
 export interface FeedContract {
-  /** A place among the listeners; who takes it gives it back. Not an effect that waits: it is taken or refused. */
+  /** Takes a place for a listener, or refuses at once. The caller must `close` the stream. */
   readonly open: (listener: Listener) => Effect.Effect<Stream, TooManyStreams | StreamsBusy>
   readonly job: Job
 }
 
 export interface Stream {
-  /** Sends what happens from `after` on, or from now, until it is interrupted or has to end. */
+  /** Sends the events after `after`, or from now on, until interruption or a reason to end. */
   readonly run: (options: StreamOptions) => Effect.Effect<FeedEnd>
   readonly close: () => void
 }
 
 export interface StreamOptions {
   readonly after: Place | undefined
-  /** Whether the credential still holds. */
+  /** Whether the credential is still valid. */
   readonly holds: Effect.Effect<boolean>
-  /** `false`: the listener does not read. */
+  /** Returns `false` if the listener does not read. */
   readonly send: (event: FeedEvent, place: Place) => Effect.Effect<boolean>
 }
 
@@ -54,20 +54,20 @@ export class Feed extends Context.Tag("tollgate/events/Feed")<Feed, FeedContract
   static readonly layerJobs = Layer.suspend(() => Loop.layer(Feed, ({ job }) => [job]))
 }
 
-/** Seconds after which a refused listener may try again. */
+/** `Retry-After` of a refused listener, in seconds. */
 const retryAfter = 10
 
-/** Between two looks; and between a charge of this process and the look that follows it. */
+/** Time between two polls, and between a charge of this process and the poll after it. */
 const pause = Duration.millis(500)
 const wakePause = 100
-/** From one look of so many on, all listeners are woken: their credentials may have ended. */
+/** Every n-th poll wakes all listeners, since their credentials may have ended. */
 const wakeAllEvery = 4
 
 const beat = Duration.seconds(15)
 const missedMax = 1_000
 const pageSize = 100
 
-/** The newest of a tenant or an account, as of the last look. */
+/** The newest state of a tenant or an account at the last poll. */
 interface Newest {
   listeners: number
   call: number
@@ -80,12 +80,12 @@ interface Newest {
 interface Open extends Placed {
   readonly listener: Listener
   readonly waker: Loop.Waker
-  /** Gives its place back; it ends by itself then. */
+  /** Releases the place. The stream then ends. */
   readonly close: () => void
   closed: boolean
 }
 
-/** The newest of whatever somebody listens to, by id. */
+/** The newest state of tenants or accounts with listeners, by id. */
 class Watched<Id extends string> extends Map<Id, Newest> {
   hold(id: Id): Newest {
     const newest = this.get(id) ?? { listeners: 0, call: 0, balance: undefined, funded: false, notification: "" }
@@ -110,10 +110,10 @@ const make = Effect.gen(function* () {
   const tenants = new Watched<TenantId>()
   const accounts = new Watched<AccountId>()
   const billed = new Set<string>()
-  let looks = 0
+  let polls = 0
   let timer: NodeJS.Timeout | undefined
 
-  // Called in the middle of calls.
+  // Runs during calls, so it only sets a timer.
   yield* writer.watch((account) => {
     if (streams.size === 0 || timer !== undefined || !billed.has(account)) return
     timer = setTimeout(() => {
@@ -123,8 +123,8 @@ const make = Effect.gen(function* () {
   })
   yield* Effect.addFinalizer(() => Effect.sync(() => clearTimeout(timer)))
 
-  /** Takes in the newest of these, and answers whose it is that has changed. */
-  const look = Effect.fnUntraced(function* (tenantIds: ReadonlyArray<TenantId>, accountIds: ReadonlyArray<AccountId>) {
+  /** Reads the newest state of these ids. Returns those that changed. */
+  const poll = Effect.fnUntraced(function* (tenantIds: ReadonlyArray<TenantId>, accountIds: ReadonlyArray<AccountId>) {
     const changed = new Set<string>()
     const calls = yield* records.newest(tenantIds)
     const balances = yield* ledger.accounts(tenantIds.map(billingAccountOf))
@@ -147,8 +147,8 @@ const make = Effect.gen(function* () {
 
   const turn = Effect.gen(function* () {
     if (streams.size === 0) return undefined
-    const changed = yield* look([...tenants.keys()], [...accounts.keys()])
-    const all = ++looks % wakeAllEvery === 0
+    const changed = yield* poll([...tenants.keys()], [...accounts.keys()])
+    const all = ++polls % wakeAllEvery === 0
     for (const { listener, waker } of streams) {
       if (all || changed.has(listener.tenant_id) || changed.has(listener.account_id)) waker.wakeNow()
     }
@@ -161,7 +161,7 @@ const make = Effect.gen(function* () {
   const open: FeedContract["open"] = Effect.fnUntraced(function* (listener) {
     const { account_id, tenant_id } = listener
     const waker = yield* Loop.waker
-    // Asked before the places are looked at: from then on nothing is waited for, so no other listener comes between.
+    // Read first. The rest does not wait, so no other listener can take a place in between.
     const funded = streams.size >= nodeMax && (yield* isFunded(tenant_id))
     if (streams.of(account_id) >= accountMax)
       return yield* new TooManyStreams({ limit: accountMax, retry_after: retryAfter })
@@ -188,11 +188,12 @@ const make = Effect.gen(function* () {
         waker.wakeNow()
       }
     }
-    // Else it is known from the first look on.
+    // Otherwise the first poll finds out.
     if (funded) ofTenant.funded = true
     streams.add(one)
     billed.add(billingAccountOf(tenant_id))
-    jobWaker.wakeNow()
+    // While there are other listeners, the job polls by itself. A poll for each new one would cost a full node all its time.
+    if (streams.size === 1) jobWaker.wakeNow()
     return { run: (options) => run(one, ofTenant, ofAccount, options), close: one.close }
   })
 
@@ -204,11 +205,11 @@ const make = Effect.gen(function* () {
   ): Effect.fn.Return<FeedEnd> {
     const { listener, waker } = open
     const { account_id, notified, tenant_id } = listener
-    yield* look([tenant_id], [account_id])
-    // A cursor that is ahead of the books is none of theirs.
+    yield* poll([tenant_id], [account_id])
+    // A cursor ahead of the records belongs to another database.
     const known = after !== undefined && after.call <= ofTenant.call ? after : undefined
     let place: Place = known ?? { tenant_id, call: ofTenant.call, notification: ofAccount.notification }
-    let told: Nano | undefined
+    let sent: Nano | undefined
     if (known === undefined && !(yield* send({ type: "ready" }, place))) return "slow"
 
     const calls = Effect.gen(function* () {
@@ -228,9 +229,9 @@ const make = Effect.gen(function* () {
     })
 
     const balance = Effect.suspend(() => {
-      if (ofTenant.balance === undefined || ofTenant.balance === told) return Effect.succeed(true)
-      told = ofTenant.balance
-      return send({ type: "balance", balance: told }, place)
+      if (ofTenant.balance === undefined || ofTenant.balance === sent) return Effect.succeed(true)
+      sent = ofTenant.balance
+      return send({ type: "balance", balance: sent }, place)
     })
 
     const notices = Effect.gen(function* () {

@@ -1,19 +1,19 @@
-/** The places that a node has for listeners: who has one, and whose listener gives way to another when all are taken. */
+/** The places of a node for listeners. When all are taken, one listener may give way to a new one. */
 import type { AccountId } from "../../kernel/Ids.ts"
 
-/** A listener in its place. */
+/** A listener that has a place. */
 export interface Placed {
   readonly account_id: AccountId
   /** Whether its tenant ever bought or received credit. */
   readonly paying: () => boolean
 }
 
-/** Of a node: for all listeners, and for those of one account. */
+/** Limits of a node, in total and for one account. */
 export const nodeMax = 2_000
 export const accountMax = 8
 
 export class Places<One extends Placed> implements Iterable<One> {
-  /** The oldest first, as in each account's set. */
+  /** In order of age, like each account's set. */
   private readonly all = new Set<One>()
   private readonly byAccount = new Map<AccountId, Set<One>>()
 
@@ -21,7 +21,7 @@ export class Places<One extends Placed> implements Iterable<One> {
     return this.all.size
   }
 
-  /** How many listeners the account has. */
+  /** The number of listeners of an account. */
   of(account: AccountId): number {
     return this.byAccount.get(account)?.size ?? 0
   }
@@ -41,9 +41,9 @@ export class Places<One extends Placed> implements Iterable<One> {
   }
 
   /**
-   * The listener that gives way to a new one. It is the oldest of the account that has most, if that has at least two more than the account
-   * of the new one: then two accounts never take a place from each other in turn. Otherwise a paying tenant takes the place of the
-   * oldest listener whose tenant does not pay.
+   * Chooses the listener that gives way to a new one: the oldest of the account with the most listeners, if that has at least two more than
+   * the new listener's account. The margin stops two accounts from taking one place in turn. Otherwise, a new listener of a paying tenant
+   * replaces the oldest one of a tenant that does not pay.
    */
   givesWayTo({ account_id, paying }: Placed): One | undefined {
     let most: ReadonlySet<One> | undefined

@@ -1,4 +1,4 @@
-/** What the route of live events refuses. */
+/** Refusals of the route of live events. */
 import { Schema } from "effect"
 import { Problem } from "../../kernel/Problem.ts"
 

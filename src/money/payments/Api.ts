@@ -1,4 +1,4 @@
-/** Buying credit: the processor's pages, stored payment methods, and the processor's word. */
+/** Routes to buy credit, store payment methods and list payments, and the processor's webhook. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example } from "../../http/contract/Documented.ts"
@@ -10,7 +10,7 @@ import { PageQuery } from "../../kernel/Page.ts"
 import { TenantId } from "../../kernel/Ids.ts"
 import { InsufficientRole } from "../../people/tenants/Problems.ts"
 import { Checkout, NewCheckout, PaymentMethods, PurchasePage, Setup } from "./Payment.ts"
-import { PaymentsUnconfigured, ProcessorUnavailable, WebhookSignatureInvalid } from "./Problems.ts"
+import { PaymentsUnconfigured, ProcessorTooOften, ProcessorUnavailable, WebhookSignatureInvalid } from "./Problems.ts"
 
 const path = Schema.Struct({ tenant_id: TenantId })
 
@@ -23,14 +23,16 @@ export class PaymentsApi extends HttpApiGroup.make("payments")
       .addError(InvalidRequest)
       .addError(InsufficientRole)
       .annotate(Example, { body: { amount_credits: 25 } })
-      .annotate(OpenApi.Summary, "A page on which credits are paid (owner or admin)")
+      .addError(ProcessorTooOften)
+      .annotate(OpenApi.Summary, "The address of a page to pay for credits (owner or admin)")
   )
   .add(
     HttpApiEndpoint.post("setup", "/v1/tenants/:tenant_id/billing/payment-methods/setup")
       .setPath(path)
       .addSuccess(Envelope(Setup))
       .addError(InsufficientRole)
-      .annotate(OpenApi.Summary, "A page on which a payment method is stored (owner or admin)")
+      .addError(ProcessorTooOften)
+      .annotate(OpenApi.Summary, "The address of a page to store a payment method (owner or admin)")
   )
   .add(
     HttpApiEndpoint.get("payments", "/v1/tenants/:tenant_id/billing/payments")
@@ -44,6 +46,7 @@ export class PaymentsApi extends HttpApiGroup.make("payments")
     HttpApiEndpoint.get("methods", "/v1/tenants/:tenant_id/billing/payment-methods")
       .setPath(path)
       .addSuccess(Envelope(PaymentMethods))
+      .addError(ProcessorTooOften)
       .annotate(OpenApi.Summary, "The stored payment methods")
   )
   .addError(PaymentsUnconfigured)
@@ -58,5 +61,5 @@ export class WebhooksApi extends HttpApiGroup.make("webhooks").add(
     .addError(WebhookSignatureInvalid)
     .addError(PaymentsUnconfigured)
     .annotate(BodyBytesMax, bodyBytesMax)
-    .annotate(OpenApi.Summary, "The payment processor's signed events; each does what it says once")
+    .annotate(OpenApi.Summary, "The payment processor's signed events; each takes effect once")
 ) {}

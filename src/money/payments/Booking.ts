@@ -1,4 +1,4 @@
-/** Payments in the books: credited once, and taken back as far as their refunds and disputes say. */
+/** Books payments: credits each once, and takes back what refunds and disputes require. */
 import { Clock, Effect } from "effect"
 import * as Ids from "../../kernel/Ids.ts"
 import { cent } from "../../kernel/Money.ts"
@@ -20,8 +20,20 @@ interface Parts {
   readonly facts: ReturnType<typeof Facts.make>
 }
 
-export const make = ({ facts, ledger, writer }: Parts) => {
-  const book: PurchasesContract["book"] = Effect.fn("Purchases.book")(function* (paid, beside) {
+export const make = (parts: Parts) => ({
+  book: book(parts),
+  /**
+   * Applies refunds and disputes to a payment and updates the books. Without any, it updates the books to an amount that an earlier
+   * version of the service left due.
+   */
+  applyMovements: (payment_id: string, received: ReadonlyArray<Movement>) =>
+    applyMovements(parts, payment_id, received),
+  bookOffline: bookOffline(parts)
+})
+
+const book = (parts: Parts): PurchasesContract["book"] =>
+  Effect.fn("Purchases.book")(function* (paid, beside) {
+    const { facts, writer } = parts
     const { cents, kind, payment_id, tenant_id } = paid
     const amount = BigInt(cents) * cent
     const now = yield* Clock.currentTimeMillis
@@ -30,6 +42,7 @@ export const make = ({ facts, ledger, writer }: Parts) => {
       if (beside.length === 0) return
       return yield* Statements.write(writer, ...beside)
     }
+    // Refunds and disputes can arrive before the payment.
     const due = dueOf(amount, known.movements)
     const credit = {
       _tag: "Credit",
@@ -40,7 +53,6 @@ export const make = ({ facts, ledger, writer }: Parts) => {
       description: kind === "checkout" ? "credits purchased" : "credits purchased by auto-reload"
     } as const
     const made = writer.submit({
-      // Refunds and disputes that came before the payment.
       postings:
         due > 0n
           ? [credit, takeBack(tenant_id, payment_id, due, payment_id, "purchase refunded or disputed")]
@@ -54,8 +66,8 @@ export const make = ({ facts, ledger, writer }: Parts) => {
     yield* made.pipe(
       Effect.asVoid,
       Effect.catchTags({
-        // Another event of the same payment was faster.
-        Conflict: () => book(paid, beside),
+        // A concurrent event changed the payment: decide again.
+        Conflict: () => book(parts)(paid, beside),
         AccountMissing: () =>
           Effect.annotateLogs(Effect.logError("a payment is for a tenant that does not exist"), {
             payment_id,
@@ -66,50 +78,46 @@ export const make = ({ facts, ledger, writer }: Parts) => {
     )
   })
 
-  /**
-   * Takes in refunds and disputes of a payment, and makes the books follow. With none it makes them follow what an earlier version of the
-   * service wrote.
-   */
-  const takeIn = Effect.fn("Purchases.takeIn")(function* (
-    payment_id: string,
-    received: ReadonlyArray<Movement>
-  ): Effect.fn.Return<void, BooksUnavailable> {
-    const known = yield* facts.find(payment_id)
-    const { payment } = known
-    const movements = merged(known.movements, received)
-    const news = movements.filter((one) => !known.movements.includes(one))
-    if (news.length === 0 && payment?.due === payment?.followed) return
-    const now = yield* Clock.currentTimeMillis
-    const due = payment === undefined ? 0n : dueOf(payment.amount, movements)
-    const by = due - (payment === undefined ? 0n : yield* facts.followed(payment_id))
-    const postings = payment === undefined ? [] : changeOf(payment.tenant_id, payment_id, by, news)
-    const statements = [
-      facts.unchanged(payment_id, known),
-      ...news.map((movement) => facts.putMovement(payment_id, movement, now)),
-      ...(payment === undefined ? facts.forget(now) : [facts.setDue(payment_id, due)])
-    ]
-    const done = yield* writer.submit({ postings, statements }).pipe(
-      Effect.as(true),
-      Effect.catchTags({
-        Conflict: () => Effect.succeed(false),
-        AccountMissing: Effect.die,
-        BalanceTooLarge: Effect.die
-      })
+const applyMovements = Effect.fn("Purchases.applyMovements")(function* (
+  parts: Parts,
+  payment_id: string,
+  received: ReadonlyArray<Movement>
+): Effect.fn.Return<void, BooksUnavailable> {
+  const { facts, writer } = parts
+  const known = yield* facts.find(payment_id)
+  const { payment } = known
+  const movements = merged(known.movements, received)
+  const news = movements.filter((one) => !known.movements.includes(one))
+  if (news.length === 0 && payment?.due === payment?.followed) return
+  const now = yield* Clock.currentTimeMillis
+  const due = payment === undefined ? 0n : dueOf(payment.amount, movements)
+  const by = due - (payment === undefined ? 0n : yield* facts.followed(payment_id))
+  const postings = payment === undefined ? [] : changeOf(payment.tenant_id, payment_id, by, news)
+  const statements = [
+    facts.unchanged(payment_id, known),
+    ...news.map((movement) => facts.putMovement(payment_id, movement, now)),
+    ...(payment === undefined ? facts.forget(now) : [facts.setDue(payment_id, due)])
+  ]
+  const done = yield* writer.submit({ postings, statements }).pipe(
+    Effect.as(true),
+    Effect.catchTags({
+      Conflict: () => Effect.succeed(false),
+      AccountMissing: Effect.die,
+      BalanceTooLarge: Effect.die
+    })
+  )
+  // A concurrent event changed the payment: decide again.
+  if (!done) return yield* applyMovements(parts, payment_id, received)
+  if (payment === undefined) {
+    yield* Effect.annotateLogs(
+      Effect.logWarning("a refund or dispute of an unknown payment is kept until the payment arrives"),
+      { payment_id, movement: news[0]?.id }
     )
-    // Another event of the same payment was faster.
-    if (!done) return yield* takeIn(payment_id, received)
-    if (payment === undefined) {
-      yield* Effect.annotateLogs(
-        Effect.logWarning("a refund or dispute is of a payment that is not known: it is kept until the payment comes"),
-        { payment_id, movement: news[0]?.id }
-      )
-    }
-  })
+  }
+})
 
-  const bookOffline: PurchasesContract["bookOffline"] = Effect.fn("Purchases.bookOffline")(function* (
-    payment,
-    beside = []
-  ) {
+const bookOffline = ({ facts, ledger }: Parts): PurchasesContract["bookOffline"] =>
+  Effect.fn("Purchases.bookOffline")(function* (payment, beside = []) {
     const { amount, description, reference, tenant_id } = payment
     const created_at = yield* Clock.currentTimeMillis
     const id = offlineId(reference)
@@ -128,11 +136,8 @@ export const make = ({ facts, ledger, writer }: Parts) => {
       )
   })
 
-  return { book, takeIn, bookOffline }
-}
-
 /**
- * The postings where `by` more of a payment is to be taken back from now on, or less. `news` say why, unless an earlier version of the
+ * The posting that takes back `by` more of a payment, or gives back `-by`. `news` gives the reason, unless an earlier version of the
  * service knew it already.
  */
 const changeOf = (
@@ -142,7 +147,7 @@ const changeOf = (
   news: ReadonlyArray<Movement>
 ): ReadonlyArray<Extract<Posting, { readonly _tag: "Credit" | "TakeBack" }>> => {
   if (by === 0n) return []
-  // A credit that refers to the payment is the purchase itself.
+  // A credit that refers to the payment would be the purchase itself.
   const { id, kind } = news.find((one) => one.kind !== "total") ?? news[0] ?? { id: payment, kind: undefined }
   if (by > 0n) {
     const why = kind === undefined ? "refunded or disputed" : kind === "dispute" ? "disputed" : "refunded"

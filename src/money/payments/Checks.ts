@@ -1,4 +1,4 @@
-/** What must hold between payments and the books. */
+/** Invariants between payments and the books. */
 import type { Check } from "../../books/ledger/Invariants.ts"
 import { debts, purchaseCredits } from "../../books/ledger/Relations.ts"
 import { followedOf } from "./Facts.ts"
@@ -17,13 +17,13 @@ export const checks: ReadonlyArray<Check> = [
     name: "what is due of a payment is taken back or owed",
     query: `SELECT p.id AS id, CAST(p.due AS TEXT) AS expected, ${found} AS found
       FROM ${followedOf} p WHERE p.due = p.followed AND p.due <> p.taken + p.owed`,
-    sentence: ({ expected, found, id }) => `of payment ${id} ${expected} nano-USD are due, but there are ${found}`
+    sentence: ({ expected, found, id }) => `payment ${id} has ${expected} nano-USD due, but there are ${found}`
   },
   {
     name: "a debt is of a payment",
     isShort: true,
     query: `SELECT d.payment_id AS id, 'a payment' AS expected, format('a debt of %s', d.amount) AS found FROM ${debts} d
       WHERE d.amount <= 0 OR NOT EXISTS (SELECT 1 FROM tollgate_payments_payments p WHERE p.id = d.payment_id)`,
-    sentence: ({ found, id }) => `payment ${id} has ${found} nano-USD, but is no payment of which so much can be owed`
+    sentence: ({ found, id }) => `payment ${id} has ${found} nano-USD, but does not exist or cannot owe that much`
   }
 ]

@@ -1,7 +1,15 @@
-/** Tenants as customers of the payment processor: they pay there, and store payment methods. */
+/**
+ * Tenants as customers of the payment processor: checkout pages and stored payment methods.
+ *
+ * Where the specification is silent:
+ * - An account may cause 60 requests a minute to the processor for a page or the stored payment methods; one more is 429 `rate_limited`. The
+ *   processor limits the requests of the whole deployment, so one account must not use them up.
+ */
 import type { SqlClient } from "@effect/sql/SqlClient"
-import { Effect } from "effect"
+import { Clock, Effect } from "effect"
+import type { Actor } from "../../kernel/Caller.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { MinuteLimit } from "../../kernel/MinuteLimit.ts"
 import { cent } from "../../kernel/Money.ts"
 import * as Statements from "../../books/ledger/Statements.ts"
 import { statement } from "../../books/ledger/Transaction.ts"
@@ -9,19 +17,30 @@ import type { WriterContract } from "../../books/ledger/Writer.ts"
 import type { TenantsContract } from "../../people/tenants/Tenants.ts"
 import type { PaymentsContract, ProcessorSilent } from "../../upstream/payments/Payments.ts"
 import { creditRule, isCreditAmount } from "./Payment.ts"
-import { PaymentsUnconfigured, ProcessorUnavailable } from "./Problems.ts"
+import { PaymentsUnconfigured, ProcessorTooOften, ProcessorUnavailable } from "./Problems.ts"
 import type { PurchasesContract } from "./Purchases.ts"
 
 interface Parts {
   readonly sql: SqlClient
   readonly writer: WriterContract
   readonly tenants: TenantsContract
-  /** `undefined` where there is none. */
+  /** `undefined` if none is configured. */
   readonly processor: PaymentsContract | undefined
 }
 
+/** How many requests to the processor an account may cause in a minute. */
+const requestsAMinute = 60
+
 export const make = ({ processor, sql, tenants, writer }: Parts) => {
   const port = processor === undefined ? new PaymentsUnconfigured() : Effect.succeed(processor)
+  const requests = new MinuteLimit(requestsAMinute)
+
+  /** The processor, for a request that the caller causes. */
+  const portFor = Effect.fnUntraced(function* ({ account_id }: Actor) {
+    const payments = yield* port
+    const retry_after = requests.take(account_id, yield* Clock.currentTimeMillis)
+    return retry_after === undefined ? payments : yield* new ProcessorTooOften({ retry_after })
+  })
 
   const customerOf: PurchasesContract["customerOf"] = Effect.fnUntraced(function* (tenant) {
     const payments = yield* port
@@ -45,7 +64,7 @@ export const make = ({ processor, sql, tenants, writer }: Parts) => {
   const checkout: PurchasesContract["checkout"] = Effect.fn("Purchases.checkout")(function* ({ amount, caller }) {
     yield* tenants.mayManage(caller)
     if (!isCreditAmount(amount)) return yield* InvalidRequest.of("amount_credits", creditRule)
-    const payments = yield* port
+    const payments = yield* portFor(caller)
     const { tenant_id } = caller
     const customer = yield* customerOf(tenant_id)
     return yield* Effect.catchAll(payments.checkout({ customer, tenant_id, cents: Number(amount / cent) }), unavailable)
@@ -53,14 +72,14 @@ export const make = ({ processor, sql, tenants, writer }: Parts) => {
 
   const setup: PurchasesContract["setup"] = Effect.fn("Purchases.setup")(function* ({ caller }) {
     yield* tenants.mayManage(caller)
-    const payments = yield* port
+    const payments = yield* portFor(caller)
     const customer = yield* customerOf(caller.tenant_id)
     return yield* Effect.catchAll(payments.setup(customer, caller.tenant_id), unavailable)
   })
 
-  const methods: PurchasesContract["methods"] = Effect.fn("Purchases.methods")(function* (tenant) {
-    const payments = yield* port
-    return yield* Effect.catchAll(payments.methods(yield* customerOf(tenant)), unavailable)
+  const methods: PurchasesContract["methods"] = Effect.fn("Purchases.methods")(function* ({ caller }) {
+    const payments = yield* portFor(caller)
+    return yield* Effect.catchAll(payments.methods(yield* customerOf(caller.tenant_id)), unavailable)
   })
 
   return { port, customerOf, checkout, setup, methods }

@@ -1,7 +1,4 @@
-/**
- * What is known of payments: those that were credited, and their refunds and disputes (`Movement`). The rows, and the statements that
- * change them.
- */
+/** The rows of payments and of their refunds and disputes (`Movement`), and the statements that change them. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import type { TenantId } from "../../kernel/Ids.ts"
@@ -17,20 +14,20 @@ import type { Movement } from "./Movement.ts"
 import type { Owed, Purchase, Waiting } from "./Payment.ts"
 import type { BookedPayment } from "./Purchases.ts"
 
-/** How long, and of how many refunds and disputes, the facts of payments that are not known are kept. */
+/** Refunds and disputes of unknown payments are kept this long, and up to this number. */
 const waitMax = 90 * day
 const waitingMax = 10_000
 
-/** A payment as it was credited. */
+/** A payment that was credited. */
 interface KnownPayment {
   readonly tenant_id: TenantId
   readonly amount: Nano
   readonly due: Nano
-  /** What of `due` the books follow; `null` or another amount where an earlier version of the service wrote `due`. */
+  /** The part of `due` that the books have applied. It differs from `due`, or is null, if an earlier version of the service wrote `due`. */
   readonly followed: Nano | null
 }
 
-/** What is known of a payment. `payment` is absent until it was credited. */
+/** A payment with its refunds and disputes. `payment` is absent until it is credited. */
 export interface Known {
   readonly payment: KnownPayment | undefined
   readonly movements: ReadonlyArray<Movement>
@@ -38,7 +35,7 @@ export interface Known {
 
 const offline = "offline_"
 
-/** The id of a payment that was paid another way. */
+/** The id of a payment outside the processor. */
 export const offlineId = (reference: string): string => `${offline}${reference}`
 
 export interface NewPayment {
@@ -46,7 +43,7 @@ export interface NewPayment {
   readonly tenant_id: string
   readonly kind: "checkout" | "auto_reload" | "offline"
   readonly amount: Nano
-  /** What of it is to be taken back. */
+  /** The amount to take back. */
   readonly due: Nano
   readonly created_at: number
 }
@@ -67,8 +64,8 @@ interface MovementRow {
 }
 
 /**
- * The payments, each with what was taken back for it and not given back since (`taken`), and what is owed of it (`owed`). A debit refers
- * to the payment or one of its movements, a credit that gives back to a movement.
+ * Payments, each with the amount taken back and not returned since (`taken`), and the amount that the account owes (`owed`). Debits refer
+ * to the payment or one of its movements. Credits that return an amount refer to a movement.
  */
 export const followedOf = `(SELECT p.id, p.due, p.followed,
     (SELECT CAST(COALESCE(SUM(CASE e.type WHEN 'debit' THEN e.amount ELSE -e.amount END), 0) AS bigint)
@@ -78,7 +75,7 @@ export const followedOf = `(SELECT p.id, p.due, p.followed,
     (SELECT CAST(COALESCE(SUM(d.amount), 0) AS bigint) FROM ${debts} d WHERE d.payment_id = p.id) AS owed
   FROM tollgate_payments_payments p)`
 
-/** Refunds and disputes as they are listed: of a total of refunds only what is beyond the single ones. */
+/** Refunds and disputes for display. A total of refunds shows only the part beyond the single refunds. */
 const shown = (rows: ReadonlyArray<MovementRow>): Purchase["movements"] => {
   const single = rows.reduce((sum, { amount, kind }) => (kind === "refund" ? sum + fromRow(amount) : sum), 0n)
   return rows
@@ -92,155 +89,166 @@ const shown = (rows: ReadonlyArray<MovementRow>): Purchase["movements"] => {
     .filter(({ amount }) => amount > 0n)
 }
 
-export const make = (sql: SqlClient) => {
-  const find = Effect.fnUntraced(function* (id: string): Effect.fn.Return<Known> {
-    const [payment] = yield* Effect.orDie(
-      sql<{ tenant_id: TenantId; amount: string; due: string; followed: string | null }>`
-        SELECT tenant_id, CAST(amount AS TEXT) AS amount, CAST(due AS TEXT) AS due, CAST(followed AS TEXT) AS followed
-        FROM tollgate_payments_payments WHERE id = ${id}`
-    )
-    const rows = yield* Effect.orDie(
-      sql<{ id: string; kind: Movement["kind"]; amount: string; returned: number }>`
-        SELECT id, kind, CAST(amount AS TEXT) AS amount, returned
-        FROM tollgate_payments_movements WHERE payment_id = ${id} ORDER BY id`
-    )
-    return {
-      payment: payment && {
-        tenant_id: payment.tenant_id,
-        amount: fromRow(payment.amount),
-        due: fromRow(payment.due),
-        followed: payment.followed === null ? null : fromRow(payment.followed)
-      },
-      movements: rows.map((row) => ({ ...row, amount: fromRow(row.amount), returned: row.returned === 1 }))
-    }
-  })
-
-  /**
-   * Refuses the transaction if anything more is known of the payment when it runs. What is due is compared too: `find` reads the payment
-   * before the movements, and an event may have been booked between.
-   */
-  const unchanged = (id: string, { movements, payment }: Known): Statement => {
-    const text = movements.map(({ amount, id, returned }) => `${id} ${amount} ${returned ? 1 : 0}`).join("\n")
-    return statement(
-      sql`SELECT 1 WHERE COALESCE((SELECT due || ' ' || COALESCE(CAST(followed AS TEXT), '') FROM tollgate_payments_payments WHERE id = ${id}), '')
-          = ${payment === undefined ? "" : `${payment.due} ${payment.followed ?? ""}`}
-        AND COALESCE((SELECT string_agg(id || ' ' || amount || ' ' || returned, ${"\n"} ORDER BY id)
-          FROM tollgate_payments_movements WHERE payment_id = ${id}), '') = ${text}`,
-      1
-    )
-  }
-
-  /** Refuses the transaction if the payment is known. */
-  const addPayment = ({ amount, created_at, due, id, kind, tenant_id }: NewPayment): Statement =>
+export const make = (sql: SqlClient) => ({
+  find: (id: string) => find(sql, id),
+  unchanged: (id: string, known: Known) => unchanged(sql, id, known),
+  /** Fails the transaction if the payment exists. */
+  addPayment: ({ amount, created_at, due, id, kind, tenant_id }: NewPayment): Statement =>
     statement(
       sql`INSERT INTO tollgate_payments_payments (id, tenant_id, kind, amount, due, followed, created_at)
         VALUES (${id}, ${tenant_id}, ${kind}, ${amount}, ${due}, ${due}, ${created_at}) ON CONFLICT DO NOTHING RETURNING id`,
       1
-    )
-
-  const setDue = (id: string, due: Nano): Statement =>
-    statement(sql`UPDATE tollgate_payments_payments SET due = ${due}, followed = ${due} WHERE id = ${id}`)
-
-  const putMovement = (payment_id: string, { amount, id, kind, returned }: Movement, now: number): Statement =>
+    ),
+  setDue: (id: string, due: Nano): Statement =>
+    statement(sql`UPDATE tollgate_payments_payments SET due = ${due}, followed = ${due} WHERE id = ${id}`),
+  putMovement: (payment_id: string, { amount, id, kind, returned }: Movement, now: number): Statement =>
     statement(sql`INSERT INTO tollgate_payments_movements (payment_id, id, kind, amount, returned, heard_at)
       VALUES (${payment_id}, ${id}, ${kind}, ${amount}, ${returned ? 1 : 0}, ${now})
-      ON CONFLICT (payment_id, id) DO UPDATE SET amount = excluded.amount, returned = excluded.returned`)
+      ON CONFLICT (payment_id, id) DO UPDATE SET amount = excluded.amount, returned = excluded.returned`),
+  forget: (now: number) => forget(sql, now),
+  followed: (payment: string) => followed(sql, payment),
+  unfollowed: unfollowed(sql),
+  page: (tenant: TenantId, asked: PageOf) => page(sql, tenant, asked),
+  payments: (ids: ReadonlyArray<string>) => payments(sql, ids),
+  owed: owed(sql),
+  waiting: waiting(sql)
+})
 
-  const unknown = sql.literal("payment_id NOT IN (SELECT id FROM tollgate_payments_payments)")
+const find = Effect.fnUntraced(function* (sql: SqlClient, id: string): Effect.fn.Return<Known> {
+  const [payment] = yield* Effect.orDie(
+    sql<{ tenant_id: TenantId; amount: string; due: string; followed: string | null }>`
+      SELECT tenant_id, CAST(amount AS TEXT) AS amount, CAST(due AS TEXT) AS due, CAST(followed AS TEXT) AS followed
+      FROM tollgate_payments_payments WHERE id = ${id}`
+  )
+  const rows = yield* Effect.orDie(
+    sql<{ id: string; kind: Movement["kind"]; amount: string; returned: number }>`
+      SELECT id, kind, CAST(amount AS TEXT) AS amount, returned
+      FROM tollgate_payments_movements WHERE payment_id = ${id} ORDER BY id`
+  )
+  return {
+    payment: payment && {
+      tenant_id: payment.tenant_id,
+      amount: fromRow(payment.amount),
+      due: fromRow(payment.due),
+      followed: payment.followed === null ? null : fromRow(payment.followed)
+    },
+    movements: rows.map((row) => ({ ...row, amount: fromRow(row.amount), returned: row.returned === 1 }))
+  }
+})
 
-  /** Deletes the oldest facts of payments that are not known: those may be another service's, and must not fill the disk. */
-  const forget = (now: number): ReadonlyArray<Statement> => [
-    statement(sql`DELETE FROM tollgate_payments_movements WHERE ${unknown} AND heard_at < ${now - waitMax}`),
-    statement(sql`DELETE FROM tollgate_payments_movements WHERE (payment_id, id) IN (
-      SELECT payment_id, id FROM tollgate_payments_movements WHERE ${unknown} ORDER BY heard_at DESC LIMIT 9223372036854775807 OFFSET ${waitingMax})`)
-  ]
+/**
+ * Fails the transaction if the payment has changed since `find` read it. Compares the due amount too: `find` reads the payment before its
+ * movements, and an event could be booked in between.
+ */
+const unchanged = (sql: SqlClient, id: string, { movements, payment }: Known): Statement => {
+  const text = movements.map(({ amount, id, returned }) => `${id} ${amount} ${returned ? 1 : 0}`).join("\n")
+  return statement(
+    sql`SELECT 1 WHERE COALESCE((SELECT due || ' ' || COALESCE(CAST(followed AS TEXT), '') FROM tollgate_payments_payments WHERE id = ${id}), '')
+        = ${payment === undefined ? "" : `${payment.due} ${payment.followed ?? ""}`}
+      AND COALESCE((SELECT string_agg(id || ' ' || amount || ' ' || returned, ${"\n"} ORDER BY id)
+        FROM tollgate_payments_movements WHERE payment_id = ${id}), '') = ${text}`,
+    1
+  )
+}
 
-  /** What was taken back for a payment and not given back since, and what is owed of it: read at one moment. */
-  const followed = Effect.fnUntraced(function* (payment: string): Effect.fn.Return<Nano> {
-    const [row] = yield* Effect.orDie(
-      sql<{
-        found: string
-      }>`SELECT CAST(taken + owed AS TEXT) AS found FROM ${sql.literal(followedOf)} p WHERE p.id = ${payment}`
-    )
-    return fromRow(row!.found)
-  })
+const ofUnknown = "payment_id NOT IN (SELECT id FROM tollgate_payments_payments)"
 
-  /** Payments of which an earlier version of the service wrote what is due. */
-  const unfollowed: Effect.Effect<ReadonlyArray<string>> = Effect.orDie(
+/** Deletes the oldest movements of unknown payments. They may belong to another service, and must not fill the disk. */
+const forget = (sql: SqlClient, now: number): ReadonlyArray<Statement> => [
+  statement(
+    sql`DELETE FROM tollgate_payments_movements WHERE ${sql.literal(ofUnknown)} AND heard_at < ${now - waitMax}`
+  ),
+  statement(sql`DELETE FROM tollgate_payments_movements WHERE (payment_id, id) IN (SELECT payment_id, id
+    FROM tollgate_payments_movements WHERE ${sql.literal(ofUnknown)} ORDER BY heard_at DESC LIMIT 9223372036854775807 OFFSET ${waitingMax})`)
+]
+
+/** The amount of a payment that was taken back and not returned since, plus the amount owed. Reads both in one statement. */
+const followed = Effect.fnUntraced(function* (sql: SqlClient, payment: string): Effect.fn.Return<Nano> {
+  const [row] = yield* Effect.orDie(
+    sql<{
+      found: string
+    }>`SELECT CAST(taken + owed AS TEXT) AS found FROM ${sql.literal(followedOf)} p WHERE p.id = ${payment}`
+  )
+  return fromRow(row!.found)
+})
+
+/** Payments with a due amount that an earlier version of the service wrote. */
+const unfollowed = (sql: SqlClient): Effect.Effect<ReadonlyArray<string>> =>
+  Effect.orDie(
     sql<{ id: string }>`SELECT id FROM tollgate_payments_payments WHERE due > 0 AND followed IS DISTINCT FROM due`
   ).pipe(Effect.map((rows) => rows.map(({ id }) => id)))
 
-  /** A page of a tenant's payments, newest first. */
-  const page = Effect.fnUntraced(function* (tenant: TenantId, asked: PageOf): Effect.fn.Return<Paged<Purchase>> {
-    const { page, per_page } = asked
-    const [all] = yield* Effect.orDie(
-      sql<{ n: number }>`SELECT count(*) AS n FROM tollgate_payments_payments WHERE tenant_id = ${tenant}`
+/** A page of a tenant's payments, newest first. */
+const page = Effect.fnUntraced(function* (
+  sql: SqlClient,
+  tenant: TenantId,
+  asked: PageOf
+): Effect.fn.Return<Paged<Purchase>> {
+  const { page, per_page } = asked
+  const [all] = yield* Effect.orDie(
+    sql<{ n: number }>`SELECT count(*) AS n FROM tollgate_payments_payments WHERE tenant_id = ${tenant}`
+  )
+  const payments = yield* Effect.orDie(
+    sql<PaymentRow>`SELECT p.id, p.kind, CAST(p.amount AS TEXT) AS amount, CAST(f.due AS TEXT) AS due,
+        CAST(f.taken AS TEXT) AS taken, p.created_at
+      FROM (SELECT id, kind, amount, created_at FROM tollgate_payments_payments WHERE tenant_id = ${tenant}
+        ORDER BY created_at DESC, id DESC LIMIT ${per_page} OFFSET ${(page - 1) * per_page}) p
+      CROSS JOIN ${sql.literal(followedOf)} f ON f.id = p.id ORDER BY p.created_at DESC, p.id DESC`
+  )
+  const ids = payments.map(({ id }) => id)
+  const movements = yield* Effect.orDie(
+    sql<MovementRow>`SELECT payment_id, id, kind, CAST(amount AS TEXT) AS amount, returned, heard_at
+      FROM tollgate_payments_movements WHERE payment_id IN (SELECT value FROM json_each(${JSON.stringify(ids)}))
+      ORDER BY heard_at, id`
+  )
+  const records = payments.map((payment) =>
+    purchaseOf(
+      payment,
+      movements.filter(({ payment_id }) => payment_id === payment.id)
     )
-    const payments = yield* Effect.orDie(
-      sql<PaymentRow>`SELECT p.id, p.kind, CAST(p.amount AS TEXT) AS amount, CAST(f.due AS TEXT) AS due,
-          CAST(f.taken AS TEXT) AS taken, p.created_at
-        FROM (SELECT id, kind, amount, created_at FROM tollgate_payments_payments WHERE tenant_id = ${tenant}
-          ORDER BY created_at DESC, id DESC LIMIT ${per_page} OFFSET ${(page - 1) * per_page}) p
-        CROSS JOIN ${sql.literal(followedOf)} f ON f.id = p.id ORDER BY p.created_at DESC, p.id DESC`
-    )
-    const ids = payments.map(({ id }) => id)
-    const movements = yield* Effect.orDie(
-      sql<MovementRow>`SELECT payment_id, id, kind, CAST(amount AS TEXT) AS amount, returned, heard_at
-        FROM tollgate_payments_movements WHERE payment_id IN (SELECT value FROM json_each(${JSON.stringify(ids)}))
-        ORDER BY heard_at, id`
-    )
-    const records = payments.map(({ amount, created_at, due, id, kind, taken }): Purchase => {
-      const taken_back = fromRow(taken)
-      const owed = fromRow(due) - taken_back
-      return {
-        id,
-        kind,
-        amount: fromRow(amount),
-        created_at,
-        taken_back,
-        owed: owed > 0n ? owed : 0n,
-        movements: shown(movements.filter(({ payment_id }) => payment_id === id))
-      }
-    })
-    return paginated(asked, all?.n ?? 0, records)
-  })
+  )
+  return paginated(asked, all?.n ?? 0, records)
+})
 
-  const owed: Effect.Effect<ReadonlyArray<Owed>> = Effect.orDie(
+const purchaseOf = (
+  { amount, created_at, due, id, kind, taken }: PaymentRow,
+  movements: ReadonlyArray<MovementRow>
+): Purchase => {
+  const taken_back = fromRow(taken)
+  const owed = fromRow(due) - taken_back
+  return {
+    id,
+    kind,
+    amount: fromRow(amount),
+    created_at,
+    taken_back,
+    owed: owed > 0n ? owed : 0n,
+    movements: shown(movements)
+  }
+}
+
+const owed = (sql: SqlClient): Effect.Effect<ReadonlyArray<Owed>> =>
+  Effect.orDie(
     sql<{ tenant_id: TenantId; payment_id: string; owed: string }>`
       SELECT p.tenant_id, p.id AS payment_id, CAST(f.due - f.taken AS TEXT) AS owed
       FROM tollgate_payments_payments p CROSS JOIN ${sql.literal(followedOf)} f ON f.id = p.id
       WHERE p.due > 0 AND f.due > f.taken`
   ).pipe(Effect.map((rows) => rows.map((row) => ({ ...row, owed: fromRow(row.owed) }))))
 
-  const waiting: Effect.Effect<ReadonlyArray<Waiting>> = Effect.orDie(
+const waiting = (sql: SqlClient): Effect.Effect<ReadonlyArray<Waiting>> =>
+  Effect.orDie(
     sql<Waiting>`SELECT payment_id, count(*) AS movements, min(heard_at) AS since FROM tollgate_payments_movements
-      WHERE ${unknown} GROUP BY payment_id ORDER BY since`
+      WHERE ${sql.literal(ofUnknown)} GROUP BY payment_id ORDER BY since`
   )
 
-  const payments = Effect.fnUntraced(function* (ids: ReadonlyArray<string>) {
-    const wanted = JSON.stringify(ids.flatMap((id) => [id, offlineId(id)]))
-    const rows = yield* sql<Omit<BookedPayment, "amount"> & { readonly amount: string }>`
-      SELECT id, tenant_id, kind, CAST(amount AS TEXT) AS amount, created_at FROM tollgate_payments_payments
-      WHERE id IN (SELECT value FROM json_each(${wanted})) ORDER BY created_at DESC, id`
-    return rows.map((row): BookedPayment => ({
-      ...row,
-      id: row.kind === "offline" ? row.id.slice(offline.length) : row.id,
-      amount: fromRow(row.amount)
-    }))
-  }, Effect.orDie)
-
-  return {
-    find,
-    unchanged,
-    addPayment,
-    setDue,
-    putMovement,
-    forget,
-    followed,
-    unfollowed,
-    page,
-    payments,
-    owed,
-    waiting
-  }
-}
+const payments = Effect.fnUntraced(function* (sql: SqlClient, ids: ReadonlyArray<string>) {
+  const wanted = JSON.stringify(ids.flatMap((id) => [id, offlineId(id)]))
+  const rows = yield* sql<Omit<BookedPayment, "amount"> & { readonly amount: string }>`
+    SELECT id, tenant_id, kind, CAST(amount AS TEXT) AS amount, created_at FROM tollgate_payments_payments
+    WHERE id IN (SELECT value FROM json_each(${wanted})) ORDER BY created_at DESC, id`
+  return rows.map((row): BookedPayment => ({
+    ...row,
+    id: row.kind === "offline" ? row.id.slice(offline.length) : row.id,
+    amount: fromRow(row.amount)
+  }))
+}, Effect.orDie)

@@ -23,7 +23,7 @@ export const PaymentsHttp = HttpApiBuilder.group(
       )
       .handle("payments", ({ urlParams }) => answer(({ tenant_id }) => purchases.page(tenant_id, urlParams)))
       .handle("methods", () =>
-        answer(({ tenant_id }) => Effect.map(purchases.methods(tenant_id), (payment_methods) => ({ payment_methods })))
+        answer((caller) => Effect.map(purchases.methods({ caller }), (payment_methods) => ({ payment_methods })))
       )
   })
 )

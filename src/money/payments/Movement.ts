@@ -1,29 +1,29 @@
 /**
- * What moved of a payment after it was made, as the processor reports it: refunds, disputes, and what came back of them. The same facts
- * make the same sum, in whichever order and however often they are reported.
+ * Refunds and disputes of a payment, and their reversals, as the processor reports them. The same events give the same due amount, in any
+ * order and with any repetition.
  *
  * Where the specification is silent:
- * - What is told of refunds and disputes is kept as facts (`money/payments/Movement`): a refund, a total of refunds, a dispute, and whether its
- *   money came back. What is due of a payment follows from all facts together, never more than the payment; so order and repetition do not
- *   matter, and no event needs to be remembered. Facts of a payment that is not known wait for it: 90 days, 10,000 of them, logged, and
- *   listed by `tollgate owed`.
- * - What is due is taken back with a debit of source `purchase`, giftable credit first, never below zero. The account owes what is spent,
- *   set aside or in escrow at that moment (`books/ledger/Books`): it is taken from whatever becomes free or arrives, and until then `tollgate owed`
- *   lists it. Of a dispute only the withdrawal and the reinstatement of money count.
+ * - Reported refunds, totals of refunds and disputes are stored, each with whether its money was returned (`money/payments/Movement`). The
+ *   due amount of a payment is computed from all of them, and is never more than the payment. So order and repetition do not matter, and
+ *   no event needs to be stored. Refunds and disputes of an unknown payment are kept for 90 days, up to 10,000 of them. They are logged,
+ *   and `tollgate owed` lists them.
+ * - The due amount is taken back with a debit of source `purchase`, giftable credit first, never below zero. The account owes the part that
+ *   is spent, reserved or in escrow at that moment (`books/ledger/Books`). It is taken from credit that becomes free or arrives. Until then
+ *   `tollgate owed` lists it. For a dispute, only the withdrawal and the reinstatement of money count.
  */
 import type { Nano } from "../../kernel/Money.ts"
 
 export interface Movement {
-  /** The processor's: of a refund, or a dispute; the payment's own for a total. */
+  /** The processor's id of the refund or dispute. For a total, the id of the payment. */
   readonly id: string
-  /** `total`: all refunds of the payment together, as they stood at some time. */
+  /** `total`: all refunds of the payment together, at the time of the event. */
   readonly kind: "refund" | "total" | "dispute"
   readonly amount: Nano
-  /** The refund failed, or the dispute's money was reinstated: for good. */
+  /** The refund failed, or the dispute's money was reinstated. This is final. */
   readonly returned: boolean
 }
 
-/** The known movements with those that are received now; the same objects where nothing of one is new. */
+/** Merges received movements into the known ones. Keeps the object of each movement that did not change. */
 export const merged = (known: ReadonlyArray<Movement>, received: ReadonlyArray<Movement>): ReadonlyArray<Movement> => {
   const all = new Map(known.map((one) => [one.id, one]))
   for (const one of received) {
@@ -39,8 +39,8 @@ export const merged = (known: ReadonlyArray<Movement>, received: ReadonlyArray<M
 const sumOf = (movements: ReadonlyArray<Movement>): Nano => movements.reduce((sum, { amount }) => sum + amount, 0n)
 
 /**
- * What of a payment is to be taken back, never more than it was. Refunds are reported one by one, as totals, or both ways: a total counts
- * where not all of its refunds were reported by themselves.
+ * The amount of a payment to take back, never more than the payment. Refunds are reported singly, as totals, or both ways. A total counts
+ * if it exceeds its single refunds.
  */
 export const dueOf = (payment: Nano, movements: ReadonlyArray<Movement>): Nano => {
   const of = (kind: Movement["kind"], returned: boolean) =>

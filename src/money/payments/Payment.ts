@@ -1,4 +1,4 @@
-/** What a tenant pays, and with what. */
+/** Payments and payment methods of a tenant, with the rules for amounts. */
 import { Schema } from "effect"
 import type { TenantId } from "../../kernel/Ids.ts"
 import { Moment } from "../../kernel/Moment.ts"
@@ -18,7 +18,7 @@ const wholeCredits = (
   })
 export const WholeCredits = wholeCredits(Schema.Int)
 
-/** How much credit is bought at once, in USD. */
+/** Limits of one purchase, in USD. */
 export const creditsMin = 5
 export const creditsMax = 10_000
 export const creditRule = `a whole number from ${creditsMin} to ${creditsMax}`
@@ -27,7 +27,7 @@ export const isCreditAmount = (amount: Nano): boolean =>
 
 export const CreditAmount = wholeCredits(
   Schema.Int.pipe(Schema.between(creditsMin, creditsMax, { message: () => creditRule })),
-  // As the documents show it: the number on the wire.
+  // The documents show the number on the wire.
   Schema.BigIntFromSelf.annotations({
     title: `between(${creditsMin}, ${creditsMax})`,
     description: `a number between ${creditsMin} and ${creditsMax}`
@@ -52,7 +52,7 @@ export const PaymentMethods = Schema.Struct({ payment_methods: Schema.Array(Paym
   identifier: "PaymentMethods"
 })
 
-/** What moved of a payment after it was made. */
+/** A refund or dispute of a payment. */
 const PaymentMovement = Schema.Struct({
   id: Schema.String,
   kind: Schema.Literal("refund", "dispute"),
@@ -68,9 +68,9 @@ export const Purchase = Schema.Struct({
   kind: Schema.Literal("checkout", "auto_reload", "offline"),
   amount: Usd,
   created_at: Moment,
-  /** What of it was taken back for refunds and disputes. */
+  /** Taken back for refunds and disputes. */
   taken_back: Usd,
-  /** What is still to be taken back. It is taken as soon as credit becomes free or arrives. */
+  /** Still owed. It is taken as soon as credit becomes free or arrives. */
   owed: Usd,
   /** The earliest first. */
   movements: Schema.Array(PaymentMovement)
@@ -79,17 +79,17 @@ export interface Purchase extends Schema.Schema.Type<typeof Purchase> {}
 
 export const PurchasePage = Paginated(Purchase).annotations({ identifier: "PurchasePage" })
 
-/** What of a payment was refunded or disputed and could not be taken back so far. */
+/** The part of a refunded or disputed amount that the balance could not cover yet. */
 export interface Owed {
   readonly tenant_id: TenantId
   readonly payment_id: string
   readonly owed: Nano
 }
 
-/** Refunds and disputes of a payment that is not known. `since` is when the first was received. */
+/** Refunds and disputes of an unknown payment. `since`: when the first was received. */
 export interface Waiting {
   readonly payment_id: string
-  /** How many refunds and disputes. */
+  /** The number of refunds and disputes. */
   readonly movements: number
   readonly since: number
 }

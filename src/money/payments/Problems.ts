@@ -1,4 +1,4 @@
-/** What the payment routes refuse. */
+/** Refusals of the payment routes. */
 import { Problem } from "../../kernel/Problem.ts"
 
 export class PaymentsUnconfigured extends Problem<PaymentsUnconfigured>()("PaymentsUnconfigured", {
@@ -11,6 +11,12 @@ export class ProcessorUnavailable extends Problem<ProcessorUnavailable>()("Proce
   status: 503,
   error: "the payment processor does not answer, try again shortly",
   code: "payments_unavailable"
+}) {}
+
+export class ProcessorTooOften extends Problem<ProcessorTooOften>()("ProcessorTooOften", {
+  status: 429,
+  error: "too many requests to the payment processor in a minute, try again shortly",
+  code: "rate_limited"
 }) {}
 
 export class WebhookSignatureInvalid extends Problem<WebhookSignatureInvalid>()("WebhookSignatureInvalid", {

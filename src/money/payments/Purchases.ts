@@ -1,7 +1,7 @@
 /**
- * Purchases of credit at a payment processor. Its signed events may come in any order, late, and more than once: they are kept as
- * facts, and the books are made to follow from all facts of a payment together. A payment is credited once, and what of it is due back
- * is taken once: the rows that say so stand in the transaction that moves the credit.
+ * Purchases of credit at a payment processor. Its signed events may arrive late, repeatedly and in any order. They are stored, and all
+ * events of a payment together decide what the books must show. The rows change in the transaction that moves the credit, so a payment is
+ * credited once and taken back once.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Layer } from "effect"
@@ -26,57 +26,61 @@ import * as Facts from "./Facts.ts"
 import type { Movement } from "./Movement.ts"
 import type { Owed, Purchase, Waiting } from "./Payment.ts"
 import { WebhookSignatureInvalid } from "./Problems.ts"
-import type { PaymentsUnconfigured, ProcessorUnavailable } from "./Problems.ts"
+import type { PaymentsUnconfigured, ProcessorTooOften, ProcessorUnavailable } from "./Problems.ts"
 
 type ProcessorProblem = PaymentsUnconfigured | ProcessorUnavailable | BooksUnavailable
 
-/** Amounts are nano-USD. Who pays is an owner or admin of their tenant. */
+/** Amounts are nano-USD. Payers are owners or admins of their tenant. */
 export interface PurchasesContract {
-  /** The address of a page of the processor's on which the amount is paid: whole credits, 5 to 10,000. */
+  /** The URL of the processor's page to pay the amount: whole credits, 5 to 10,000. */
   readonly checkout: (request: {
     readonly caller: Actor
     readonly amount: Nano
-  }) => Effect.Effect<string, InsufficientRole | InvalidRequest | ProcessorProblem>
-  /** The address of a page on which a payment method is stored. */
-  readonly setup: (request: { readonly caller: Actor }) => Effect.Effect<string, InsufficientRole | ProcessorProblem>
-  /** The stored payment methods of a tenant. */
-  readonly methods: (tenant: TenantId) => Effect.Effect<ReadonlyArray<PaymentMethod>, ProcessorProblem>
-  /** The processor's id of the tenant. The processor makes one at the first call. */
+  }) => Effect.Effect<string, InsufficientRole | InvalidRequest | ProcessorTooOften | ProcessorProblem>
+  /** The URL of the processor's page to store a payment method. */
+  readonly setup: (request: {
+    readonly caller: Actor
+  }) => Effect.Effect<string, InsufficientRole | ProcessorTooOften | ProcessorProblem>
+  /** The stored payment methods of the caller's tenant. */
+  readonly methods: (request: {
+    readonly caller: Actor
+  }) => Effect.Effect<ReadonlyArray<PaymentMethod>, ProcessorTooOften | ProcessorProblem>
+  /** The tenant's id at the processor, which the first call creates. */
   readonly customerOf: (tenant: TenantId) => Effect.Effect<string, ProcessorProblem>
-  /** Takes in an event of the processor: its text and its signature. Facts of a payment that is not known are kept until it comes. */
+  /** Handles a signed event of the processor. Refunds and disputes of an unknown payment are kept until it arrives. */
   readonly receive: (event: {
     readonly text: string
     readonly signature: string
   }) => Effect.Effect<void, WebhookSignatureInvalid | InvalidRequest | PaymentsUnconfigured | BooksUnavailable>
-  /** Credits a payment unless it was credited. `beside` stands in the same transaction, or is done without the credit. */
+  /** Credits a payment once. Executes `beside` in the same transaction, or alone if the payment was credited before. */
   readonly book: (paid: Paid, beside: ReadonlyArray<Statement>) => Effect.Effect<void, BooksUnavailable>
   /**
-   * Credits a payment that reached the operator another way, once for a reference. Gives `false` if the reference was credited before,
-   * or there is no such tenant. `beside` stands in the same transaction.
+   * Credits a payment outside the processor, once for each reference. Returns `false` if the reference was credited before or the tenant
+   * does not exist. Executes `beside` in the same transaction.
    */
   readonly bookOffline: (
     payment: {
       readonly tenant_id: string
       readonly amount: Nano
       readonly reference: string
-      /** What the ledger says of it; that credits were purchased, unless it is given. */
+      /** For the ledger. By default, that credits were purchased. */
       readonly description?: string | undefined
     },
     beside?: ReadonlyArray<Statement>
   ) => Effect.Effect<boolean, BooksUnavailable | BalanceTooLarge>
-  /** Payments that were credited, by their own ids or the references of offline ones. */
+  /** Finds credited payments by their ids, or offline ones by their references. */
   readonly payments: (ids: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<BookedPayment>>
-  /** A page of a tenant's payments, newest first, with what was refunded or disputed of each. */
+  /** A page of a tenant's payments with their refunds and disputes, newest first. */
   readonly page: (tenant: TenantId, page: PageOf) => Effect.Effect<Paged<Purchase>>
-  /** Payments of which the balance could not give back so far what was refunded or disputed. */
+  /** Refunded or disputed amounts that the balances could not cover yet. */
   readonly owed: Effect.Effect<ReadonlyArray<Owed>>
-  /** Payments that are not known, of which refunds or disputes are. */
+  /** Refunds and disputes of unknown payments. */
   readonly waiting: Effect.Effect<ReadonlyArray<Waiting>>
-  /** Takes back, or records as owed, what an earlier version of the service left due. `layerJobs` runs it. */
+  /** Takes back amounts that an earlier version of the service left due, or records them as owed. `layerJobs` runs it. */
   readonly job: Loop.Job
 }
 
-/** A payment that was credited. Of one that was paid another way the id is its reference. */
+/** A payment that was credited. The id of an offline payment is its reference. */
 export interface BookedPayment {
   readonly id: string
   readonly tenant_id: TenantId
@@ -90,7 +94,7 @@ export class Purchases extends Context.Tag("tollgate/payments/Purchases")<Purcha
   static readonly layerJobs = Loop.layer(Purchases, ({ job }) => [job])
 }
 
-/** How often payments are looked for that a node of an earlier version wrote. */
+/** Interval between searches for payments that a node of an earlier version wrote. */
 const jobPause = Duration.hours(1)
 
 const make = Effect.gen(function* () {
@@ -115,7 +119,7 @@ const make = Effect.gen(function* () {
       case "Paid":
         return yield* booking.book(event.paid, [])
       case "Moved":
-        return yield* booking.takeIn(event.payment_id, event.moved.map(movementOf))
+        return yield* booking.applyMovements(event.payment_id, event.moved.map(movementOf))
       case "Other":
         return
     }
@@ -124,7 +128,7 @@ const make = Effect.gen(function* () {
   const { checkout, customerOf, methods, setup } = customers
   const follow = Effect.flatMap(
     facts.unfollowed,
-    Effect.forEach((id) => booking.takeIn(id, []), { discard: true })
+    Effect.forEach((id) => booking.applyMovements(id, []), { discard: true })
   )
   const { book, bookOffline } = booking
   const { owed, page, payments, waiting } = facts

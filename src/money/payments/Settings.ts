@@ -6,36 +6,36 @@ import { Payments } from "../../upstream/payments/Payments.ts"
 
 const PaymentProcessor = Schema.Struct({
   processor: Schema.Literal("stripe"),
-  /** The environment variables that hold the secret key and the secret that webhooks are signed with. */
+  /** Environment variables with the secret key and the webhook signing secret. */
   secret_key_env: Schema.optional(NonEmpty),
   webhook_secret_env: Schema.optional(NonEmpty),
-  /** The same themselves; for a processor that needs no secret, like a local one. */
+  /** The secrets as plain values, for a local processor that needs none. */
   secret_key: Schema.optional(NonEmpty),
   webhook_secret: Schema.optional(NonEmpty),
-  /** Another address than the processor's own. */
+  /** Replaces the processor's own address. */
   base_url: Schema.optional(Address),
-  /** Where people come back to from its pages; else the console's view of credit, or `public_url` where no console is served. */
+  /** Where the processor's pages return to. By default the console's credit view, or `public_url` without a console. */
   return_url: Schema.optional(Address)
 })
 type PaymentProcessor = typeof PaymentProcessor.Type
 
 export const fields = {
-  /** Who takes the money; without it, credit is only granted or booked by the operator. */
+  /** The payment processor. Without one, only the operator grants or books credit. */
   payments: Schema.optional(PaymentProcessor)
 }
 
-/** Fails where a secret is not given. */
+/** Fails if a secret is missing. */
 export const layer = ({
   console,
   payments
 }: {
-  /** Of a deployment that serves one. */
+  /** Present if the deployment serves a console. */
   readonly console?: { readonly enabled: boolean }
   readonly payments?: PaymentProcessor | undefined
 }): Layer.Layer<Payments, ConfigProblem, ServiceInfo> =>
   payments === undefined ? Payments.layerNone : processor(payments, console?.enabled === true ? "/console/credit" : "")
 
-/** `page`: the path of the view that people come back to. */
+/** `page`: path of the view to return to. */
 const processor = (payments: PaymentProcessor, page: string) =>
   Layer.unwrapEffect(
     Effect.gen(function* () {
@@ -49,7 +49,7 @@ const processor = (payments: PaymentProcessor, page: string) =>
     })
   )
 
-/** One of the two secrets: from the variable that its entry names, or from the entry. */
+/** Reads one of the two secrets from its environment variable, or from its plain value. */
 const secret = (
   payments: PaymentProcessor,
   entry: "secret_key" | "webhook_secret"

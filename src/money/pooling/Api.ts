@@ -1,4 +1,4 @@
-/** Who pays for my calls, and which source I choose. */
+/** Billing sources of the caller: who may pay, the caller's choice, and what each source paid. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Example } from "../../http/contract/Documented.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"

@@ -1,27 +1,27 @@
 /**
- * The order of charging, as one function of what is known of a caller: the pinned source while it applies; the teams first for a
- * token of the OAuth code exchange; else one's own first. The gate then charges the first that has enough.
+ * The order of payers for a caller. A pinned source comes first. For a token from the OAuth code exchange, teams come next, otherwise the
+ * caller's own account. The gate charges the first one that has enough.
  *
  * Where the specification is silent:
- * - Where members may not spend, the own source of a plain member is *barred*: it must be active as always, but pays nothing. Owners
- *   and admins may spend their team's credit all the same, by a token of the team as by one of their home.
+ * - If plain members may not spend, the own source of a plain member is *barred*: it must still be active, but pays nothing. Owners and
+ *   admins may always spend their team's credit, with a token of the team or of their home tenant.
  */
 import { ownOf } from "../../books/gate/Payers.ts"
 import { billingAccountOf } from "../../kernel/Ids.ts"
 import type { TenantId } from "../../kernel/Ids.ts"
 import type { Source } from "../../books/ledger/Transaction.ts"
 
-/** What the order follows from. */
+/** The facts that decide the order. */
 export interface Standing {
-  /** The tenant of the credential: its billing account is the caller's own. */
+  /** The credential's tenant. Its billing account is the caller's own. */
   readonly tenant_id: TenantId
   /** Whether the credential charges teams before the caller's own. */
   readonly team_first: boolean
-  /** The other tenants whose pool the caller may draw on, in the order in which they joined them. */
+  /** The other tenants whose credit the caller may spend, in the order of joining. */
   readonly teams: ReadonlyArray<TenantId>
-  /** The billing account that they pinned; it applies while it is among the others. */
+  /** The pinned billing account. It counts only while it is one of the sources. */
   readonly pinned: string | undefined
-  /** Whether the caller may not spend the credit of the credential's tenant: a plain member where members may not. */
+  /** Whether the caller, a plain member, may not spend the credit of the credential's tenant. */
   readonly barred: boolean
 }
 
@@ -32,7 +32,7 @@ const teamOf = (tenant_id: TenantId): Source => ({
   why: "fall_through"
 })
 
-/** Never empty: one's own is always in it, since nothing is charged where it is not active. Barred, it pays nothing and stands last. */
+/** Never empty. The own source is always included, since nothing is charged unless it is active. A barred one comes last and pays nothing. */
 export const orderOf = ({ barred, pinned, team_first, teams, tenant_id }: Standing): ReadonlyArray<Source> => {
   const own = ownOf(tenant_id)
   const pool = teams.filter((team) => team !== tenant_id).map(teamOf)

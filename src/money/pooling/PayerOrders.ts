@@ -1,4 +1,4 @@
-/** The order of charging for a credential, remembered as long as nothing that it follows from changes. */
+/** Caches the payer order of a credential until one of its facts changes. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Duration, Effect } from "effect"
 import type { Clock } from "effect"
@@ -15,14 +15,14 @@ import { maySpend } from "./Places.ts"
 import type { Place, Places } from "./Places.ts"
 import type { Selection } from "./Source.ts"
 
-/** Who calls, as far as the order of charging follows from it. */
+/** The part of a caller that decides the payer order. */
 export type Asker = Pick<Caller, "account_id" | "tenant_id" | "team_first">
 
 const cachedMax = 50_000
 
-/** What is remembered of an account, by the tenant and kind of its credential. */
+/** The cached orders of an account, by tenant and kind of the credential. */
 interface Known {
-  /** Of the account, and of every tenant that it belongs to. */
+  /** Marks of the account and of all its tenants. */
   readonly marks: ReadonlyArray<Mark>
   readonly until: number
   readonly orders: Map<string, ReadonlyArray<Source>>
@@ -37,7 +37,7 @@ interface Parts {
 }
 
 export const make = ({ belonging, clock, places, sql, tenants }: Parts) => {
-  /** Not Effect's `Cache`: the gate reads it for every call, without an allocation. */
+  /** A plain `Map`, since the gate reads it for every call without an allocation. */
   const known = new Map<AccountId, Known>()
 
   const selectionOf = (account: AccountId): Effect.Effect<Selection | null> =>
@@ -51,9 +51,9 @@ export const make = ({ belonging, clock, places, sql, tenants }: Parts) => {
       })
     )
 
-  const look = Effect.fnUntraced(function* (asker: Asker, key: string, now: number) {
+  const load = Effect.fnUntraced(function* (asker: Asker, key: string, now: number) {
     const { account_id, tenant_id } = asker
-    // The marks are taken before what is remembered is read: a change in between ends them.
+    // Takes the marks before it reads, so that a change in between invalidates them.
     const account = belonging.markOf(account_id)
     const belongs = yield* tenants.memberships(account_id)
     const marks = [account, ...belongs.map((membership) => belonging.markOf(membership.tenant_id))]
@@ -61,7 +61,7 @@ export const make = ({ belonging, clock, places, sql, tenants }: Parts) => {
     const selection = yield* selectionOf(account_id)
     const there = known.get(account_id)
     const sources = earlier(there?.orders.get(key), orderAmong(asker, all, selection))
-    // What changed while it was read is not remembered, least of all with what was read after the change.
+    // Does not cache what changed during the read.
     if (!isCurrent(marks)) return sources
     if (there !== undefined && there.until > now && isCurrent(there.marks)) there.orders.set(key, sources)
     else {
@@ -79,13 +79,13 @@ export const make = ({ belonging, clock, places, sql, tenants }: Parts) => {
       const there = known.get(asker.account_id)
       const sources =
         there !== undefined && there.until > now && isCurrent(there.marks) ? there.orders.get(key) : undefined
-      return sources === undefined ? look(asker, key, now) : Effect.succeed(sources)
+      return sources === undefined ? load(asker, key, now) : Effect.succeed(sources)
     })
 
   return { payers, selectionOf }
 }
 
-/** The order of charging among these places. */
+/** The payer order among these places. */
 export const orderAmong = (
   asker: Asker,
   places: ReadonlyArray<Place>,

@@ -1,4 +1,4 @@
-/** The places whose credit a person may draw on: the tenant of their credential, and every team on an active plan. */
+/** The tenants whose credit a person may spend: the credential's tenant, and every team with an active plan. */
 import { Effect } from "effect"
 import type { BillingAccountsContract, MemberSpend } from "../billing/BillingAccounts.ts"
 import type { Caller } from "../../kernel/Caller.ts"
@@ -12,14 +12,14 @@ import { manages } from "../../people/tenants/Organisation.ts"
 import type { TenantsContract } from "../../people/tenants/Tenants.ts"
 import type { BillingSource } from "./Source.ts"
 
-/** A tenant on a team plan in which the caller is an active member, or their own. */
+/** The caller's own tenant, or a team of theirs: the plan and the membership are active. */
 export interface Place {
   readonly membership: Membership
   readonly kind: "own" | "team"
   readonly member_spend: MemberSpend
 }
 
-/** The same with its billing account. */
+/** A place with its billing account. */
 export interface FundedPlace extends Place {
   readonly account: Account | undefined
 }
@@ -33,7 +33,7 @@ interface Parts {
 export type Places = ReturnType<typeof make>
 
 export const make = ({ billing, ledger, tenants }: Parts) => {
-  /** The caller's own first, then every team on a plan that is active. */
+  /** The caller's own tenant first, then every team with an active plan. */
   const among = Effect.fnUntraced(function* (tenant: TenantId, memberships: ReadonlyArray<Membership>) {
     const active = memberships.filter(({ status }) => status === "active")
     const own = active.filter(({ tenant_id }) => tenant_id === tenant)
@@ -58,10 +58,10 @@ export const make = ({ billing, ledger, tenants }: Parts) => {
   return { among, funded }
 }
 
-/** A team whose billing account is not active pays nothing, whatever its balance; the gate passes over it too. */
+/** A team with an inactive billing account pays nothing. The gate skips it too. */
 export const isSource = ({ account, kind }: FundedPlace): boolean => kind === "own" || account?.status === "active"
 
-/** Owners and admins may always spend their tenant's credit; plain members where it lets them, by whichever credential. */
+/** Owners and admins may always spend their tenant's credit. Plain members need the tenant's permission. */
 export const maySpend = ({ member_spend, membership }: Place): boolean =>
   member_spend.enabled || manages(membership.role)
 

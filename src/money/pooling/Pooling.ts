@@ -1,4 +1,4 @@
-/** Who pays for a person's calls: the order for the gate, and what the person sees of it and may choose. */
+/** Decides which billing accounts pay for a person's calls, and lets the person see and choose them. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
 import { BillingAccounts } from "../billing/BillingAccounts.ts"
@@ -27,10 +27,10 @@ import type { BillingSources, Capacity, PayerUsage, Selection } from "./Source.t
 
 /** Money is nano-USD. */
 export interface PoolingContract {
-  /** The order of charging for a credential; remembered as long as nothing that it follows from changes. */
+  /** The payer order of a credential, cached until one of its facts changes. */
   readonly payers: (caller: Asker) => Effect.Effect<ReadonlyArray<Source>>
   readonly sources: (caller: Asker) => Effect.Effect<BillingSources>
-  /** Holds for everything that the account calls, by whichever credential. */
+  /** Applies to all calls of the account, with any credential. */
   readonly select: (request: {
     readonly caller: Asker
     readonly selection: Selection
@@ -45,7 +45,7 @@ export interface PoolingContract {
 
 export class Pooling extends Context.Tag("tollgate/pooling/Pooling")<Pooling, PoolingContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Pooling, make))
-  /** Tells the gate who may pay. */
+  /** The payers for the gate. */
   static readonly layerPayers = Layer.effect(
     Payers,
     Effect.map(Pooling, ({ payers }) => payers)
@@ -93,14 +93,14 @@ const make = Effect.gen(function* () {
   return { payers: payerOrders.payers, sources, select, usage, capacity } satisfies PoolingContract
 })
 
-/** What the person sees: the sources in the order in which they are charged, and which of them is charged now. */
+/** The sources in payer order, and the one that pays now. */
 const billingSourcesOf = (
   funded: ReadonlyArray<FundedPlace>,
   order: ReadonlyArray<Source>,
   selection: Selection | null
 ): BillingSources => {
   const sequence = order.map(({ billing_account_id }) => billing_account_id)
-  // Without an own account that is active nothing is charged at all.
+  // Without an active own account nothing is charged.
   const ownActive = funded.some(({ account, kind }) => kind === "own" && account?.status === "active")
   const canPay = (place: FundedPlace): boolean =>
     ownActive && place.account?.status === "active" && availableOf(place.account) > 0n && maySpend(place)

@@ -1,4 +1,4 @@
-/** What the billing-source routes refuse. */
+/** Refusals of the billing-source routes. */
 import { BillingAccountId } from "../../kernel/Ids.ts"
 import { Problem } from "../../kernel/Problem.ts"
 

@@ -1,4 +1,4 @@
-/** What a person sees of who pays for their calls: the sources, what they chose, what each paid, what each has. */
+/** Billing sources as a person sees them: their order, the choice, their usage and their credit. */
 import { Schema } from "effect"
 import { BillingAccountId, TenantId } from "../../kernel/Ids.ts"
 import { Moment } from "../../kernel/Moment.ts"
@@ -7,27 +7,27 @@ import { Role } from "../../people/tenants/Account.ts"
 
 const kind = Schema.Literal("own", "team")
 
-/** `own` is the billing account of the token's tenant, `team` that of another one on a team plan. */
+/** `own`: the billing account of the token's tenant. `team`: that of another tenant with a team plan. */
 export const BillingSource = Schema.Struct({
   billing_account_id: BillingAccountId,
   tenant_id: TenantId,
   tenant_name: Schema.String,
   kind,
-  /** The caller's, in that tenant. */
+  /** The caller's role in that tenant. */
   role: Role,
   is_home: Schema.Boolean,
-  /** Whether it could pay now. */
+  /** Whether it can pay now. */
   available: Schema.Boolean,
-  /** Whether it is the first that the next call would be charged to. */
+  /** Whether the next call is charged to it first. */
   selected: Schema.Boolean,
   credits: Schema.Struct({ balance: Usd }),
-  /** On team sources: whether members may draw on it, and whether that was set or follows from the plan. */
+  /** For team sources: whether members may spend its credit, and whether that was set or is the default of the plan. */
   member_spend_enabled: Schema.optionalWith(Schema.Boolean, { exact: true }),
   member_spend_source: Schema.optionalWith(Schema.Literal("explicit", "default"), { exact: true })
 }).annotations({ identifier: "BillingSource" })
 export interface BillingSource extends Schema.Schema.Type<typeof BillingSource> {}
 
-/** What the person chose. */
+/** The person's choice. */
 export const Selection = Schema.Union(
   Schema.Struct({ mode: Schema.Literal("automatic") }),
   Schema.Struct({ mode: Schema.Literal("pinned"), billing_account_id: BillingAccountId })
@@ -35,22 +35,22 @@ export const Selection = Schema.Union(
 export type Selection = typeof Selection.Type
 
 export const BillingSources = Schema.Struct({
-  /** In the order of charging. */
+  /** In payer order. */
   sources: Schema.Array(BillingSource),
-  /** Null as long as nothing was chosen, which is the same as automatic. */
+  /** Null before the first choice. It means automatic. */
   selection: Schema.NullOr(Selection),
-  /** The own source cannot pay, several teams could, and nothing is pinned. */
+  /** The own source cannot pay, several teams can, and none is pinned. */
   selection_required: Schema.Boolean
 }).annotations({ identifier: "BillingSources" })
 export interface BillingSources extends Schema.Schema.Type<typeof BillingSources> {}
 
 const totals = { total_requests: Schema.Int, total_tokens: Schema.Int, total_cost: Usd }
 
-/** What each source paid for the person's calls. */
+/** Amounts that each source paid for the person's calls. */
 export const PayerUsage = Schema.Struct({
   window: Schema.Struct({ start: Schema.NullOr(Moment), end: Schema.NullOr(Moment) }),
   totals: Schema.Struct(totals),
-  /** The dearest first. */
+  /** The most expensive first. */
   sources: Schema.Array(Schema.Struct({ billing_account_id: BillingAccountId, tenant_id: TenantId, kind, ...totals }))
 }).annotations({ identifier: "PayerUsage" })
 export interface PayerUsage extends Schema.Schema.Type<typeof PayerUsage> {}
@@ -59,8 +59,8 @@ const dateText = (description: string) =>
   Schema.optionalWith(Schema.String.annotations({ description }), { exact: true })
 
 export const PayerUsageQuery = Schema.Struct({
-  start_date: dateText("RFC 3339; the whole UTC day that it falls into is counted"),
-  end_date: dateText("RFC 3339; whole UTC days before it are counted, the one that it falls into too")
+  start_date: dateText("RFC 3339; rounded down to a whole UTC day"),
+  end_date: dateText("RFC 3339; rounded up to a whole UTC day")
 })
 export interface PayerUsageQuery extends Schema.Schema.Type<typeof PayerUsageQuery> {}
 
@@ -73,7 +73,7 @@ export const Capacity = Schema.Struct({
       tenant_id: TenantId,
       kind,
       balance: Usd,
-      /** In escrow of transfers that are pending; no part of the balance. */
+      /** In escrow of pending transfers. Not part of the balance. */
       held_credits: Usd
     })
   )

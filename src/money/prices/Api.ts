@@ -1,4 +1,4 @@
-/** What anyone may know about prices. */
+/** Public prices. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Envelope } from "../../kernel/Envelope.ts"
@@ -12,5 +12,5 @@ export const Prices = Schema.Struct({
 export class PricesApi extends HttpApiGroup.make("prices").add(
   HttpApiEndpoint.get("list", "/v1/prices")
     .addSuccess(Envelope(Prices))
-    .annotate(OpenApi.Summary, "What a new account is given")
+    .annotate(OpenApi.Summary, "Credit that a new account gets")
 ) {}

@@ -1,4 +1,4 @@
-/** Sending credit, receiving it, and the invitation's link. */
+/** Routes to send and receive credit, and to open an invitation by its link. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example } from "../../http/contract/Documented.ts"
@@ -12,6 +12,7 @@ import { TooManyLetters } from "../../people/mail/Problems.ts"
 import { EmailMismatch, InsufficientRole } from "../../people/tenants/Problems.ts"
 import {
   BillingAccountInactive,
+  TooManyTransfers,
   TransferInsufficientCredits,
   TransferInsufficientGiftable,
   TransferInvalid,
@@ -29,14 +30,14 @@ const ofSent = Schema.Struct({ tenant_id: TenantId, transfer_id: TransferId })
 const ofReceived = Schema.Struct({ transfer_id: TransferId })
 const ofToken = Schema.Struct({ token: Schema.String })
 
-/** What a create answers: 201 when it made the transfer, 200 when the same request had. */
+/** The answer to a create: 201 for a new transfer, 200 if the same request created it before. */
 export const Created = Envelope(Transfer)
 
 export class TransfersApi extends HttpApiGroup.make("transfers")
   .add(
     HttpApiEndpoint.post("create", "/v1/tenants/:tenant_id/billing/transfers")
       .setPath(ofTenant)
-      // The handler asks for the header itself: its absence has a text of its own.
+      // The handler checks the header, because a missing one has its own error text.
       .setHeaders(Schema.Struct({ "idempotency-key": Schema.optional(Schema.String) }))
       .setPayload(NewTransfer)
       .addSuccess(Created.annotations(HttpApiSchema.annotations({ status: 201, identifier: "TransferCreated" })))
@@ -52,6 +53,7 @@ export class TransfersApi extends HttpApiGroup.make("transfers")
       .addError(TransferSelf)
       .addError(TransferInsufficientCredits)
       .addError(TransferInsufficientGiftable)
+      .addError(TooManyTransfers)
       .addError(TooManyLetters)
       .annotate(Example, {
         headers: { "Idempotency-Key": "gift-to-grace-2026-01" },
@@ -94,7 +96,7 @@ export class TransfersApi extends HttpApiGroup.make("transfers")
       .addError(TransferNotPending)
       .addError(TransferResendTooSoon)
       .addError(TooManyLetters)
-      .annotate(OpenApi.Summary, "Mail a new link in place of the one before, once in 12 hours")
+      .annotate(OpenApi.Summary, "Mail a new link that replaces the last one, once in 12 hours")
   )
   .add(
     HttpApiEndpoint.get("received", "/v1/transfers")
@@ -102,7 +104,7 @@ export class TransfersApi extends HttpApiGroup.make("transfers")
       .addSuccess(Envelope(TransferPage))
       .addError(InvalidRequest)
       .middleware(TransfersToken)
-      .annotate(OpenApi.Summary, "The transfers that were sent to my verified address, newest first")
+      .annotate(OpenApi.Summary, "The transfers to my verified address, newest first")
   )
   .add(
     HttpApiEndpoint.get("transfer", "/v1/transfers/:transfer_id")
@@ -121,7 +123,7 @@ export class TransfersApi extends HttpApiGroup.make("transfers")
       .addError(TransferNotPending)
       .addError(TransferInvalid)
       .middleware(TransfersToken)
-      .annotate(OpenApi.Summary, "Accept: the credits land in my home tenant's balance")
+      .annotate(OpenApi.Summary, "Accept: the credits go to my home tenant's balance")
   )
   .add(
     HttpApiEndpoint.post("decline", "/v1/transfers/:transfer_id/decline")
@@ -150,5 +152,5 @@ export class TransferInvitesApi extends HttpApiGroup.make("transferInvites").add
     .addSuccess(Envelope(TransferPreview))
     .addError(TransferInviteNotFound)
     .addError(RateLimited)
-    .annotate(OpenApi.Summary, "What an invitation is about, for whoever holds its link")
+    .annotate(OpenApi.Summary, "A summary of the transfer, for a client that has the link")
 ) {}

@@ -1,4 +1,4 @@
-/** What must hold between transfers and the books. */
+/** Invariants between transfers and the books. */
 import { text, usd } from "../../books/ledger/Invariants.ts"
 import type { Check } from "../../books/ledger/Invariants.ts"
 import { escrows, transferEntries } from "../../books/ledger/Relations.ts"
@@ -12,7 +12,7 @@ export const checks: ReadonlyArray<Check> = [
         SELECT billing_account_id AS account, SUM(amount) AS amount FROM tollgate_transfers WHERE status = 'pending' GROUP BY 1
       ) t ON t.account = a.id WHERE a.held <> COALESCE(t.amount, 0)`,
     sentence: ({ expected, found, id }) =>
-      `${id} holds ${usd(found)} in escrow, but its pending transfers come to ${usd(expected)}`
+      `${id} holds ${usd(found)} in escrow, but its pending transfers add up to ${usd(expected)}`
   },
   {
     name: "a transfer's entries are those of its state",
@@ -30,7 +30,7 @@ export const checks: ReadonlyArray<Check> = [
     sentence: ({ expected, found, id }) => `transfer ${id} calls for ${expected}, but there is ${found}`
   },
   {
-    // Of a transfer that was made here: a sandbox's lever, or a host, gives out of transfers of its own.
+    // Only ids of this service: the sandbox and hosts release transfers of their own.
     name: "an entry of a transfer has its transfer",
     query: `SELECT e.reference_id AS id, 'a transfer' AS expected, format('none for the %s of %s in %s', e.source, e.amount, e.billing_account_id) AS found
       FROM ${transferEntries} e

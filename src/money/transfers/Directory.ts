@@ -1,4 +1,4 @@
-/** Which transfers there are, for the operator: by their ids, and by the address that they go to. */
+/** Finds transfers for the operator: by id, by recipient, and all that are pending. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { tenantOf } from "../../kernel/Ids.ts"
@@ -33,13 +33,13 @@ export const make = (sql: SqlClient) => {
   return {
     find: (id: string) =>
       Effect.map(Effect.orDie(sql<Row>`SELECT ${columns} WHERE id = ${id}`), (rows) => rows.map(lineOf)),
-    /** The newest first. */
+    /** Newest first. */
     toAddress: (email: string, limit: number) =>
       Effect.map(
         Effect.orDie(sql<Row>`SELECT ${columns} WHERE recipient_email = ${email} ORDER BY id DESC LIMIT ${limit}`),
         (rows) => rows.map(lineOf)
       ),
-    /** Those that are pending, by the day (UTC) on which they were made. */
+    /** Pending transfers, summed by the UTC day of their creation. */
     pending: Effect.map(
       Effect.orDie(
         sql<{ since: number; transfers: number; amount: string }>`SELECT created_at - created_at % 86400000 AS since,

@@ -1,6 +1,6 @@
 /**
- * The transactions of transfers. Each changes the transfer's row together with the credit that it moves, and names the state that
- * it starts from. So whatever runs at once, a transfer ends once and its escrow goes one way.
+ * The transactions of transfers. Each one changes a transfer's row and moves its credit, and fails unless the row is in the expected
+ * state. So concurrent moves end a transfer once, and its escrow is paid out once.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
@@ -18,10 +18,10 @@ import { moves } from "./States.ts"
 import type { Draft } from "./Transfer.ts"
 import type { Move, TransferId } from "./States.ts"
 
-/** The row was no longer in the state that the transaction starts from. */
+/** The row was not in the expected state any more. */
 export type Conflict = Extract<Refusal, { readonly _tag: "Conflict" }>
 
-/** A transfer before it is written. */
+/** The row of a new transfer. */
 export interface NewRow extends Draft {
   readonly id: TransferId
   readonly billing_account_id: BillingAccountId
@@ -34,72 +34,68 @@ export interface NewRow extends Draft {
   readonly expires_at: number
 }
 
+/** The account that accepts or declines. */
 export interface Recipient {
   readonly account_id: AccountId
-  /** Where the credit lands. */
+  /** The tenant that receives the credit. */
   readonly home_tenant_id: TenantId
 }
 
-export const make = (sql: SqlClient, writer: Writer["Type"], reading: Reading) => {
-  /** Writes the transfer and moves its amount into escrow. `beside` stands in the same transaction. */
-  const begin = (row: NewRow, beside: ReadonlyArray<Statement>) =>
-    writer.submit({
-      postings: [
-        {
-          _tag: "Escrow",
-          account: row.billing_account_id,
-          amount: row.amount,
-          transfer: row.id,
-          description: `${row.kind} to ${row.recipient_email}`
-        }
-      ],
+interface Parts {
+  readonly sql: SqlClient
+  readonly writer: Writer["Type"]
+  readonly reading: Reading
+}
+
+export const make = (parts: Parts) => ({
+  /** Writes a transfer and moves its amount into escrow. Adds `beside` to the transaction. */
+  begin: begin(parts),
+  /** Changes a pending transfer without moving credit. */
+  update: update(parts),
+  /** Ends a pending transfer: updates its row, pays out the escrow and notifies. Accepting and declining need a `recipient`. */
+  end: end(parts)
+})
+
+export type Escrow = ReturnType<typeof make>
+
+const begin =
+  ({ sql, writer }: Parts) =>
+  (row: NewRow, beside: ReadonlyArray<Statement>) => {
+    const { amount, billing_account_id: account, created_at, id: transfer } = row
+    const description = `${row.kind} to ${row.recipient_email}`
+    const written = {
+      ...row,
+      status: "pending",
+      letters: 1,
+      updated_at: created_at,
+      last_sent_at: created_at
+    }
+    return writer.submit({
+      postings: [{ _tag: "Escrow", account, amount, transfer, description }],
       statements: [
-        statement(
-          sql`INSERT INTO tollgate_transfers ${sql.insert({
-            ...row,
-            status: "pending",
-            letters: 1,
-            updated_at: row.created_at,
-            last_sent_at: row.created_at
-          })} ON CONFLICT DO NOTHING RETURNING id`,
-          1
-        ),
+        statement(sql`INSERT INTO tollgate_transfers ${sql.insert(written)} ON CONFLICT DO NOTHING RETURNING id`, 1),
         ...beside
       ]
     })
+  }
 
-  /** Changes a pending transfer without moving credit. */
-  const update = (
-    change: Statement,
-    beside: ReadonlyArray<Statement>
-  ): Effect.Effect<void, Conflict | BooksUnavailable> =>
+const update =
+  ({ writer }: Parts) =>
+  (change: Statement, beside: ReadonlyArray<Statement>): Effect.Effect<void, Conflict | BooksUnavailable> =>
     writer.submit({ postings: [], statements: [change, ...beside] }).pipe(Effect.asVoid, Effect.catchAll(unforeseen))
 
-  /** Ends a pending transfer by a move: row, escrow and notifications. `recipient` is who accepts or declines. */
-  const end = Effect.fnUntraced(function* (
+const end = ({ reading, sql, writer }: Parts) =>
+  Effect.fnUntraced(function* (
     row: Row,
     move: Move,
     recipient?: Recipient
   ): Effect.fn.Return<void, Conflict | BooksUnavailable | TransferInvalid> {
     const now = yield* Clock.currentTimeMillis
-    const { escrow, to: status } = moves[move]
-    const released = escrow === "recipient"
+    const status = moves[move].to
     const bound = recipient?.account_id ?? row.recipient_account_id
     const inTime = move === "expire" ? sql`expires_at <= ${now}` : sql`expires_at > ${now}`
     const ended = writer.submit({
-      postings: [
-        {
-          _tag: "EndEscrow",
-          source: released ? "transfer_release" : "transfer_return",
-          from: row.billing_account_id,
-          to: released && recipient !== undefined ? billingAccountOf(recipient.home_tenant_id) : row.billing_account_id,
-          amount: fromRow(row.amount),
-          transfer: row.id,
-          description: released
-            ? `${row.kind} from ${row.sender_name ?? "somebody"}`
-            : `${row.kind} to ${row.recipient_email}: ${status}`
-        }
-      ],
+      postings: [payout(row, move, recipient)],
       statements: [
         statement(
           sql`UPDATE tollgate_transfers SET status = ${status}, recipient_account_id = ${bound}, updated_at = ${now},
@@ -111,14 +107,19 @@ export const make = (sql: SqlClient, writer: Writer["Type"], reading: Reading) =
     })
     yield* ended.pipe(
       Effect.catchTags({
-        // The escrow goes with the state. Where the state is still `pending`, the books are wrong.
+        // A missing escrow means that another move ended the transfer. If its row is still pending, the books are wrong.
         NotHeld: (refusal) =>
           Effect.flatMap(reading.byId(row.id), (current) =>
             current?.status === "pending"
               ? Effect.die(refusal)
               : Effect.fail<Conflict>({ _tag: "Conflict", statement: 0 })
           ),
-        BalanceTooLarge: () => new TransferInvalid({ message: "amount: the recipient's balance cannot hold so much" })
+        BalanceTooLarge: () => new TransferInvalid({ message: "amount: the recipient's balance cannot hold so much" }),
+        // The recipient is not told that the sender owes.
+        InsufficientCredits: () =>
+          new TransferInvalid({
+            message: "the credit of this transfer is not available now: ask the sender, and accept it later"
+          })
       }),
       Effect.catchAll((refusal): Effect.Effect<never, Conflict | BooksUnavailable | TransferInvalid> =>
         refusal._tag === "TransferInvalid" ? refusal : unforeseen(refusal)
@@ -126,11 +127,23 @@ export const make = (sql: SqlClient, writer: Writer["Type"], reading: Reading) =
     )
   })
 
-  return { begin, update, end }
+/** Releases the escrow to the recipient, or returns it to the sender. */
+const payout = (row: Row, move: Move, recipient: Recipient | undefined) => {
+  const { escrow, to: status } = moves[move]
+  const isReleased = escrow === "recipient"
+  return {
+    _tag: "EndEscrow",
+    source: isReleased ? "transfer_release" : "transfer_return",
+    from: row.billing_account_id,
+    to: isReleased && recipient !== undefined ? billingAccountOf(recipient.home_tenant_id) : row.billing_account_id,
+    amount: fromRow(row.amount),
+    transfer: row.id,
+    description: isReleased
+      ? `${row.kind} from ${row.sender_name ?? "somebody"}`
+      : `${row.kind} to ${row.recipient_email}: ${status}`
+  } as const
 }
 
-export type Escrow = ReturnType<typeof make>
-
-/** A refusal that the transaction cannot meet is a defect. */
+/** Dies from refusals that these transactions cannot cause. */
 const unforeseen = (refusal: Refusal | BooksUnavailable): Effect.Effect<never, Conflict | BooksUnavailable> =>
   refusal._tag === "Conflict" || refusal._tag === "BooksUnavailable" ? Effect.fail(refusal) : Effect.die(refusal)

@@ -1,4 +1,4 @@
-/** The end of transfers that nobody accepted in time. */
+/** Expires transfers that were not accepted in time. */
 import type { Fragment } from "@effect/sql/Statement"
 import { Clock, Duration, Effect } from "effect"
 import * as Loop from "../../kernel/Loop.ts"
@@ -6,20 +6,19 @@ import type { BooksUnavailable } from "../../books/ledger/Problems.ts"
 import type { Escrow } from "./Escrow.ts"
 import type { Reading, Row } from "./Reading.ts"
 
-/** As logs and metrics show the job. */
+/** Name of the job in logs and metrics. */
 const name = "transfers"
 /**
- * How long the job waits at most: a timer of the process holds no thirty days. Also where no transfer is pending: one whose commit was
- * answered too late woke nobody.
+ * Longest pause of the job. A timer cannot run for 30 days, and a transfer whose commit was confirmed too late does not wake the job.
  */
 const pauseMax = Duration.days(1)
 
 export const make = (reading: Reading, escrow: Escrow, waker: Loop.Waker) => {
-  /** Another look at the same moment may have ended it: then it is over all the same. */
+  /** A conflict means that a concurrent request ended it. */
   const expire = (row: Row): Effect.Effect<void, BooksUnavailable> =>
     escrow.end(row, "expire").pipe(Effect.catchTags({ Conflict: () => Effect.void, TransferInvalid: Effect.die }))
 
-  /** Ends those that are due, each by itself. Gives how many there were, and how many of them could not be ended. */
+  /** Ends each due transfer in its own transaction. Returns the number due and the number that failed. */
   const expireDue = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     let [due, failed] = [0, 0]
@@ -38,13 +37,13 @@ export const make = (reading: Reading, escrow: Escrow, waker: Loop.Waker) => {
             ? Effect.void
             : Effect.catchAll(expire(row), (error) => Effect.sync(() => (unavailable = error)))
       )
-      // Books that cannot be written for one cannot be written for the others.
+      // If the books cannot be written for one transfer, they cannot be written for the others.
       if (unavailable !== undefined) return yield* unavailable
       before = rows.at(-1)!.id
     }
   })
 
-  /** The row as it is now: a transfer that is due is ended first. While that cannot be written it is given as it was. */
+  /** Reads a row, and expires it first if it is due. If the books cannot be written, returns it unchanged. */
   const current = Effect.fnUntraced(function* (condition: Fragment) {
     const row = yield* reading.one(condition)
     if (row === undefined || row.status !== "pending") return row

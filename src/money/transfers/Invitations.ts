@@ -1,4 +1,4 @@
-/** What people are sent about a transfer: the letter with its link, and the notifications of its beginning and end. */
+/** Messages about a transfer: the letter with its link, and the notifications when it is created and when it ends. */
 import type { AccountId } from "../../kernel/Ids.ts"
 import { toDay } from "../../kernel/Moment.ts"
 import { fromRow, toDecimal } from "../../kernel/Money.ts"
@@ -11,7 +11,7 @@ import type { Row } from "./Reading.ts"
 import { moves } from "./States.ts"
 import type { Move, TransferId } from "./States.ts"
 
-/** What a letter or notification says of a transfer. */
+/** The facts that a letter or notification mentions. */
 export interface Invited {
   readonly id: TransferId
   readonly kind: string
@@ -32,7 +32,7 @@ export const invitedOf = (row: Row): Invited => ({
   expires_at: row.expires_at
 })
 
-/** The n-th letter of a transfer, with the link that holds `token`. */
+/** The n-th letter of a transfer. Its link contains `token`. */
 export const letterOf = (
   { amount, expires_at, id, kind, message, recipient_email, sender_name }: Invited,
   { caused_by, n, token }: { readonly caused_by: AccountId; readonly n: number; readonly token: string },
@@ -71,7 +71,7 @@ export const receivedNotice = (
     now
   )
 
-/** Notifies those who did not make the move. `recipient` is the account that the transfer is bound to, if any. */
+/** Notifies the other party, or both when a transfer expires. `recipient` is the account that the transfer is bound to, if any. */
 export const endedNotices = (
   row: Row,
   move: Move,

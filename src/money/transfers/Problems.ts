@@ -1,4 +1,4 @@
-/** What the transfer routes refuse. */
+/** Refusals of the transfer routes. */
 import { Schema } from "effect"
 import { BillingAccountId } from "../../kernel/Ids.ts"
 import { Moment } from "../../kernel/Moment.ts"
@@ -6,7 +6,7 @@ import { Usd } from "../../kernel/Money.ts"
 import { Problem } from "../../kernel/Problem.ts"
 import { TransferId, TransferStatus } from "./States.ts"
 
-/** A well-typed body that breaks a rule of transfers; `details` names the field and the rule. */
+/** A well-typed body breaks a rule of transfers. `details` names the field and the rule. */
 export class TransferInvalid extends Problem<TransferInvalid>()("TransferInvalid", {
   status: 422,
   error: "the transfer is not valid",
@@ -41,7 +41,7 @@ export class TransferInsufficientGiftable extends Problem<TransferInsufficientGi
   }
 ) {}
 
-/** The key of a `create` was used for another transfer of the tenant. */
+/** The Idempotency-Key of a `create` belongs to another transfer of the tenant. */
 export class TransferKeyReused extends Problem<TransferKeyReused>()("TransferKeyReused", {
   status: 409,
   error: "this key was used for another transfer",
@@ -75,16 +75,25 @@ export class TransferNotPending extends Problem<TransferNotPending>()("TransferN
   details: {}
 }) {}
 
+/** The tenant has created as many transfers in 24 hours as it may. Nothing was booked. */
+export class TooManyTransfers extends Problem<TooManyTransfers>()("TooManyTransfers", {
+  status: 429,
+  error: "too many transfers in 24 hours, try again later",
+  code: "too_many_transfers",
+  fields: { limit: Schema.Int },
+  details: {}
+}) {}
+
 export class TransferResendTooSoon extends Problem<TransferResendTooSoon>()("TransferResendTooSoon", {
   status: 429,
   error: "the invitation was sent again less than 12 hours ago",
   code: "transfer_resend_too_soon",
-  /** `retry_after` says in how many seconds it may be sent again. */
+  /** `retry_after`: seconds until the next resend is allowed. */
   fields: { transfer_id: TransferId, resent_at: Moment },
   details: {}
 }) {}
 
-/** Unknown, or replaced by a later letter's. */
+/** The token is unknown, or a later letter replaced it. */
 export class TransferInviteNotFound extends Problem<TransferInviteNotFound>()("TransferInviteNotFound", {
   status: 404,
   error: "there is no such invitation",

@@ -1,4 +1,4 @@
-/** Reading transfers: their rows with the names of their senders, and the `Transfer` that is given out of a row. */
+/** Reads transfers: their rows with the names of the senders, and the `Transfer` that clients see. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { Effect } from "effect"
@@ -37,7 +37,7 @@ const columns = `t.id, t.billing_account_id, t.sender_account_id, t.recipient_em
   t.kind, CAST(t.amount AS TEXT) AS amount, t.reason, t.message, t.status, t.request_hash, t.letters, t.created_at,
   t.updated_at, t.expires_at, t.last_sent_at, t.resent_at, t.ended_at`
 
-/** Conditions name the table `t`. */
+/** Conditions refer to the table as `t`. */
 export const make = (sql: SqlClient, tenants: TenantsContract) => {
   /** Newest first. */
   const select = Effect.fnUntraced(function* (condition: Fragment, limit: number, offset: number) {
@@ -64,13 +64,13 @@ export const make = (sql: SqlClient, tenants: TenantsContract) => {
   return {
     one,
     byId: (id: TransferId) => one(sql`t.id = ${id}`),
-    /** One that is known to be there. */
+    /** A transfer that must exist. */
     get: (id: TransferId) => Effect.map(one(sql`t.id = ${id}`), (row) => transferOf(row!)),
     page,
-    /** Pending transfers that expired by `now`: up to a hundred, with ids below `before`. */
+    /** Up to 100 pending transfers that expired by `now`, with ids below `before`. */
     expired: (now: number, before: string) =>
       select(sql`t.status = 'pending' AND t.expires_at <= ${now} AND t.id < ${before}`, 100, 0),
-    /** When the next pending transfer expires; null where none is pending. */
+    /** Expiry of the pending transfer that expires next. Null if none is pending. */
     nextExpiry: sql<{
       at: number | null
     }>`SELECT min(expires_at) AS at FROM tollgate_transfers WHERE status = 'pending'`.pipe(

@@ -1,4 +1,4 @@
-/** What recipients do: accept, decline, and find a transfer by the link of its invitation. */
+/** Recipient operations: accept, decline, and preview or attach a transfer by the token of its invitation. */
 import { Clock, Effect } from "effect"
 import type { BooksUnavailable } from "../../books/ledger/Problems.ts"
 import { statement } from "../../books/ledger/Transaction.ts"
@@ -11,48 +11,56 @@ import { judge } from "./States.ts"
 import type { Transfer } from "./Transfer.ts"
 import type { Parts, TransferOf, TransfersContract } from "./Transfers.ts"
 
-export const make = ({ current, escrow, reading, secret, sql, tenants }: Parts) => {
-  const end = (move: "accept" | "decline") => {
-    const ended = Effect.fnUntraced(function* (
-      request: TransferOf
-    ): Effect.fn.Return<
-      Transfer,
-      TransferNotFound | EmailMismatch | TransferNotPending | TransferInvalid | BooksUnavailable
-    > {
-      const { caller, transfer_id } = request
-      const row = yield* current(sql`t.id = ${transfer_id}`)
-      if (row === undefined) return yield* new TransferNotFound({ transfer_id })
-      const email = yield* tenants.verifiedEmail(caller.account_id)
-      if (email !== row.recipient_email) return yield* new EmailMismatch()
-      const verdict = judge(row.status, move)
-      if (verdict === "refuse") return yield* new TransferNotPending({ transfer_id, state: row.status })
-      if (verdict === "again") return transferOf(row)
-      const recipient = (yield* tenants.accountOfEmail(email))!
-      return yield* escrow.end(row, move, { ...recipient, account_id: caller.account_id }).pipe(
-        Effect.zipRight(reading.get(transfer_id)),
-        // Another move was faster: what it made of the transfer decides.
-        Effect.catchTag("Conflict", () => ended(request))
-      )
-    })
-    return ended
-  }
+export const make = (parts: Parts) => ({
+  accept: accept(parts),
+  decline: decline(parts),
+  preview: preview(parts),
+  attach: attach(parts)
+})
 
-  const accept: TransfersContract["accept"] = Effect.fn("Transfers.accept")(end("accept"))
+const accept = (parts: Parts): TransfersContract["accept"] =>
+  Effect.fn("Transfers.accept")((request) => end(parts, request, "accept"))
 
-  const declined = end("decline")
-  const decline: TransfersContract["decline"] = Effect.fn("Transfers.decline")((request: TransferOf) =>
-    // The credit goes back to where it came from, which has room for it.
-    Effect.catchTag(declined(request), "TransferInvalid", Effect.die)
+const decline = (parts: Parts): TransfersContract["decline"] =>
+  Effect.fn("Transfers.decline")((request) =>
+    // Only a recipient's balance can be full. The sender's has room for what came from it.
+    Effect.catchTag(end(parts, request, "decline"), "TransferInvalid", Effect.die)
   )
 
-  /** The transfer of an invitation's link, as it is now. */
-  const byToken = (token: string) =>
-    Effect.flatMap(current(sql`t.token_hash = ${secret.hash("transfer_invite", token)}`), (row) =>
-      row === undefined ? new TransferInviteNotFound() : Effect.succeed(row)
-    )
+const end = Effect.fnUntraced(function* (
+  parts: Parts,
+  request: TransferOf,
+  move: "accept" | "decline"
+): Effect.fn.Return<
+  Transfer,
+  TransferNotFound | EmailMismatch | TransferNotPending | TransferInvalid | BooksUnavailable
+> {
+  const { current, escrow, reading, sql, tenants } = parts
+  const { caller, transfer_id } = request
+  const row = yield* current(sql`t.id = ${transfer_id}`)
+  if (row === undefined) return yield* new TransferNotFound({ transfer_id })
+  const email = yield* tenants.verifiedEmail(caller.account_id)
+  if (email !== row.recipient_email) return yield* new EmailMismatch()
+  const verdict = judge(row.status, move)
+  if (verdict === "refuse") return yield* new TransferNotPending({ transfer_id, state: row.status })
+  if (verdict === "again") return transferOf(row)
+  const recipient = (yield* tenants.accountOfEmail(email))!
+  return yield* escrow.end(row, move, { ...recipient, account_id: caller.account_id }).pipe(
+    Effect.zipRight(reading.get(transfer_id)),
+    // A concurrent move ended it first: judge again by the new state.
+    Effect.catchTag("Conflict", () => end(parts, request, move))
+  )
+})
 
-  const preview: TransfersContract["preview"] = Effect.fn("Transfers.preview")(function* ({ token }) {
-    const row = yield* byToken(token)
+/** Finds the transfer by the token of its invitation. */
+const byToken = ({ current, secret, sql }: Parts, token: string) =>
+  Effect.flatMap(current(sql`t.token_hash = ${secret.hash("transfer_invite", token)}`), (row) =>
+    row === undefined ? new TransferInviteNotFound() : Effect.succeed(row)
+  )
+
+const preview = (parts: Parts): TransfersContract["preview"] =>
+  Effect.fn("Transfers.preview")(function* ({ token }) {
+    const row = yield* byToken(parts, token)
     const { amount, expires_at, kind, message, reason, status } = transferOf(row)
     return {
       kind,
@@ -66,9 +74,11 @@ export const make = ({ current, escrow, reading, secret, sql, tenants }: Parts) 
     }
   })
 
-  const attach: TransfersContract["attach"] = Effect.fn("Transfers.attach")(function* (request) {
+const attach = (parts: Parts): TransfersContract["attach"] =>
+  Effect.fn("Transfers.attach")(function* (request) {
+    const { escrow, reading, sql, tenants } = parts
     const { account_id } = request.caller
-    const row = yield* byToken(request.token)
+    const row = yield* byToken(parts, request.token)
     if ((yield* tenants.verifiedEmail(account_id)) !== row.recipient_email) return yield* new EmailMismatch()
     if (row.status !== "pending") return yield* new TransferNotPending({ transfer_id: row.id, state: row.status })
     if (row.recipient_account_id === account_id) return transferOf(row)
@@ -80,9 +90,6 @@ export const make = ({ current, escrow, reading, secret, sql, tenants }: Parts) 
     )
     return yield* escrow.update(bound, []).pipe(
       Effect.zipRight(reading.get(row.id)),
-      Effect.catchTag("Conflict", () => attach(request))
+      Effect.catchTag("Conflict", () => attach(parts)(request))
     )
   })
-
-  return { accept, decline, preview, attach }
-}

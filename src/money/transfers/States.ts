@@ -4,11 +4,11 @@ import { Schema } from "effect"
 export const TransferId = Schema.String.pipe(Schema.brand("TransferId"))
 export type TransferId = typeof TransferId.Type
 
-/** Every state but `pending` is final. */
+/** All states except `pending` are final. */
 export const TransferStatus = Schema.Literal("pending", "accepted", "declined", "revoked", "expired")
 export type TransferStatus = typeof TransferStatus.Type
 
-/** How a pending transfer may end, in which state, and to whom its escrow goes then. Every other state is final. */
+/** The moves that end a pending transfer: the state each leads to, and the party that gets the escrow. */
 export const moves = {
   accept: { to: "accepted", escrow: "recipient" },
   decline: { to: "declined", escrow: "sender" },
@@ -18,8 +18,8 @@ export const moves = {
 export type Move = keyof typeof moves
 
 /**
- * What a move means in a state: it is made; it was made before and is answered the same again, which the recipient's moves
- * are; or it is refused.
+ * Decides about a move in a state. `make`: do it. `again`: it was done before, so answer the same (accept and decline only). `refuse`:
+ * the transfer has ended in another way.
  */
 export const judge = (status: TransferStatus, move: Move): "make" | "again" | "refuse" => {
   if (status === "pending") return "make"

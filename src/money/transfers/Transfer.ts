@@ -1,4 +1,4 @@
-/** A credit transfer: what may be sent, and what it looks like. */
+/** Credit transfers: requests, their rules, and the transfer that clients see. */
 import { Either, Schema } from "effect"
 import { Email } from "../../kernel/Email.ts"
 import { AccountId } from "../../kernel/Ids.ts"
@@ -14,8 +14,8 @@ export const TransferKind = Schema.Literal("gift", "transfer")
 export const GiftReason = Schema.Literal("thanks", "welcome", "congrats")
 
 /**
- * A decimal literal of USD as an amount in whole cents, rounded half-up. What is below a cent, and what is no amount, is 0: the
- * least amount counts before rounding, so 0.005 is not one cent.
+ * Reads a decimal literal of USD as an amount in whole cents, rounded half-up. Returns 0 for invalid literals and for amounts below one
+ * cent: the minimum applies before rounding, so 0.005 is not one cent.
  */
 export const wholeCents = (literal: string): Nano => {
   const cents = literal.length > 100 ? undefined : fromDecimal(literal, 2)
@@ -29,16 +29,16 @@ const Amount = Schema.transform(Schema.JsonNumber, Schema.BigIntFromSelf, {
   encode: (amount) => Number(toDecimal(amount))
 })
 
-/** What is to be sent. As a body a null stands for a field that is not there; the rules of the fields are `draftOf`'s. */
+/** The body of a create. Null means that the field is absent. `draftOf` checks the rules of the fields. */
 export const NewTransfer = Schema.Struct({
   /** At least 0.01 USD, rounded half-up to cents. */
   amount: Amount,
   recipient_email: Schema.String,
   /** `gift` or `transfer`. */
   kind: Schema.String,
-  /** Of a gift only: `thanks`, `welcome` or `congrats`. */
+  /** For gifts only: `thanks`, `welcome` or `congrats`. */
   reason: Schema.optional(Schema.NullOr(Schema.String)),
-  /** Of a gift only; up to 280 characters. */
+  /** For gifts only, up to 280 characters. */
   message: Schema.optional(Schema.NullOr(Schema.String))
 }).annotations({ identifier: "NewTransfer" })
 export interface NewTransfer extends Schema.Schema.Type<typeof NewTransfer> {}
@@ -52,7 +52,7 @@ export const Transfer = Schema.Struct({
   message: Schema.NullOr(Schema.String),
   sender: Schema.Struct({ account_id: AccountId, name: Schema.String, email: Schema.String }),
   recipient_email: Schema.String,
-  /** Who it is for, once that is known. */
+  /** Null until the recipient has an account. */
   recipient_account_id: Schema.NullOr(AccountId),
   created_at: Moment,
   updated_at: Moment,
@@ -73,7 +73,7 @@ export const TransferQuery = Schema.Struct({
 })
 export interface TransferQuery extends Schema.Schema.Type<typeof TransferQuery> {}
 
-/** What an invitation's link shows to whoever holds it. */
+/** The summary that the link of an invitation shows, without signing in. */
 export const TransferPreview = Schema.Struct({
   kind: TransferKind,
   amount: Usd,
@@ -88,7 +88,7 @@ export interface TransferPreview extends Schema.Schema.Type<typeof TransferPrevi
 
 // ---- the rules of a create ------------------------------------------------------------------------------------------------
 
-/** A transfer that may be made, if there is credit for it. */
+/** A request that keeps the rules. */
 export interface Draft {
   /** Whole cents. */
   readonly amount: Nano
@@ -100,7 +100,7 @@ export interface Draft {
 
 export const messageMax = 280
 
-/** The transfer that a request asks for, if it keeps the rules. */
+/** Checks a request by the rules of transfers. */
 export const draftOf = (request: NewTransfer): Either.Either<Draft, TransferInvalid> => {
   const wrong = (field: string, rule: string) =>
     Either.left(new TransferInvalid({ message: `${field}: ${rule}`, field, rule }))

@@ -1,17 +1,21 @@
 /**
- * Credit that one person sends to another. It waits in escrow until the recipient accepts or declines, the sender revokes, or thirty
- * days have passed.
+ * Transfers of credit between people. The amount is in escrow until the recipient accepts or declines, the sender revokes, or 30 days
+ * have passed.
  *
  * Where the specification is silent:
- * - In a shared tenant, owners and admins send, revoke and resend; every member may look. Accepted credit lands on the recipient's home
+ * - In a shared tenant, owners and admins send, revoke and resend. Every member may read. Accepted credit goes to the recipient's home
  *   tenant, whichever tenant their token is for.
- * - `GET /v1/transfers` lists what was sent to the caller's verified address, bound or not. To a stranger a transfer is 404 when read, and
- *   403 `email_mismatch` when they try to accept, decline or attach it.
- * - The record of an Idempotency-Key is the transfer's own row; keys are a tenant's own and are kept as long as the transfer is. The
- *   same request is the same after rounding and trimming: 1.005 and 1.01 are one.
- * - A transfer to one's own address is refused before that is verified too. One that reaches the balance that it came from (an admin of
- *   a shared tenant sends to its owner) is booked as any other: escrow, then release.
- * - A transfer ends at its time by itself, and before it is looked at. Both ends are told by a notification.
+ * - `GET /v1/transfers` lists the transfers to the caller's verified address, bound or not. A stranger who reads a transfer gets 404. One who
+ *   accepts, declines or attaches it gets 403 `email_mismatch`.
+ * - The transfer's row is also the record of its Idempotency-Key. Keys belong to a tenant and are kept as long as the transfer. Requests
+ *   are compared after rounding and trimming: 1.005 and 1.01 are the same amount.
+ * - A transfer to the sender's own address is refused even if that address is not verified yet. A transfer that returns to the balance
+ *   it came from (an admin of a shared tenant sends to its owner) is booked like any other: escrow, then release.
+ * - A tenant may create 1,000 transfers in 24 hours (`transfer_limits` of the configuration), however they end. A further one is refused
+ *   with 429 `too_many_transfers` and Retry-After. Since a pending transfer ends after 30 days, at most 31,000 of a tenant are pending.
+ * - While the sender owes a refunded or disputed payment, a pending transfer cannot be accepted (422 `transfer_invalid`). It stays pending,
+ *   and pays the debt when it returns: otherwise the recipient would keep credit that was taken back from the sender.
+ * - A job expires transfers. A due transfer that is read first is expired before it is shown. Sender and recipient are notified.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
@@ -28,11 +32,13 @@ import { Outbox } from "../../people/mail/Outbox.ts"
 import type { TooManyLetters } from "../../people/mail/Problems.ts"
 import type { EmailMismatch, InsufficientRole } from "../../people/tenants/Problems.ts"
 import { Tenants } from "../../people/tenants/Tenants.ts"
+import * as DailyLimit from "./DailyLimit.ts"
 import * as Escrow from "./Escrow.ts"
 import * as Expiry from "./Expiry.ts"
 import { TransferNotFound } from "./Problems.ts"
 import type {
   BillingAccountInactive,
+  TooManyTransfers,
   TransferInsufficientCredits,
   TransferInsufficientGiftable,
   TransferInvalid,
@@ -46,10 +52,11 @@ import * as Reading from "./Reading.ts"
 import { transferOf } from "./Reading.ts"
 import * as Receiving from "./Receiving.ts"
 import * as Sending from "./Sending.ts"
+import { TransferLimits } from "./Settings.ts"
 import type { NewTransfer, Transfer, TransferPage, TransferPreview, TransferQuery } from "./Transfer.ts"
 import type { TransferId } from "./States.ts"
 
-/** What sending and receiving are made of. */
+/** Dependencies of sending and receiving. */
 export interface Parts {
   readonly sql: SqlClient
   readonly secret: DeploymentSecret["Type"]
@@ -60,20 +67,21 @@ export interface Parts {
   readonly reading: Reading.Reading
   readonly escrow: Escrow.Escrow
   readonly current: Expiry.Expiry["current"]
+  readonly dailyLimit: DailyLimit.DailyLimit
 }
 
-/** A transfer, and who acts on it. */
+/** A transfer, and the caller who acts on it. */
 export interface TransferOf {
   readonly caller: Actor
   readonly transfer_id: TransferId
 }
 
-/** Amounts are nano-USD, times milliseconds since 1970. Whoever sends acts for their tenant as its owner or admin. */
+/** Amounts are nano-USD, times milliseconds since 1970. Senders act for their tenant as its owner or admin. */
 export interface TransfersContract {
   /**
-   * Moves the amount from the caller's tenant into escrow and mails an invitation. `key` names the request, 16 characters or more:
-   * the same one again gives the transfer as it is now (`created: false`) and moves nothing. Where the caller has caused too many
-   * letters, a recipient who has an account gets a notification alone, and a transfer to anybody else is refused.
+   * Moves the amount from the caller's tenant into escrow and mails an invitation. `key` is the Idempotency-Key: a repeated request
+   * returns the transfer in its present state (`created: false`) and moves nothing. Beyond the caller's limit of letters, a recipient with
+   * an account only gets a notification, and a transfer to any other address is refused.
    */
   readonly create: (request: {
     readonly caller: Actor
@@ -88,47 +96,48 @@ export interface TransfersContract {
     | TransferInsufficientCredits
     | TransferInsufficientGiftable
     | BillingAccountInactive
+    | TooManyTransfers
     | TooManyLetters
     | BooksUnavailable
   >
-  /** A page of those that the caller's tenant sent, newest first. */
+  /** A page of the transfers that the caller's tenant sent, newest first. */
   readonly sent: (request: { readonly caller: Actor } & TransferQuery) => Effect.Effect<TransferPage>
-  /** The credit goes back to the tenant that sent it. */
+  /** Returns the credit to the tenant that sent it. */
   readonly revoke: (
     request: TransferOf
   ) => Effect.Effect<Transfer, InsufficientRole | TransferNotFound | TransferNotPending | BooksUnavailable>
-  /** Mails a new link; the one before works no more. Once in 12 hours. */
+  /** Mails a new link, which replaces the last one. Once in 12 hours. */
   readonly resend: (
     request: TransferOf
   ) => Effect.Effect<
     Transfer,
     InsufficientRole | TransferNotFound | TransferNotPending | TransferResendTooSoon | TooManyLetters | BooksUnavailable
   >
-  /** A page of those that were sent to the caller's verified address, newest first. */
+  /** A page of the transfers to the caller's verified address, newest first. */
   readonly received: (request: { readonly caller: Actor } & TransferQuery) => Effect.Effect<TransferPage>
-  /** For the recipient, the sender, and the members of the tenant that sent it. */
+  /** Allowed for the recipient, the sender, and members of the tenant that sent it. */
   readonly find: (request: TransferOf) => Effect.Effect<Transfer, TransferNotFound>
-  /** The credit lands on the caller's home tenant. Accepting again gives the transfer again. */
+  /** Moves the credit to the caller's home tenant. Accepting again returns the transfer again. */
   readonly accept: (
     request: TransferOf
   ) => Effect.Effect<
     Transfer,
     TransferNotFound | EmailMismatch | TransferNotPending | TransferInvalid | BooksUnavailable
   >
-  /** The credit goes back. Declining again gives the transfer again. */
+  /** Returns the credit to the sender. Declining again returns the transfer again. */
   readonly decline: (
     request: TransferOf
   ) => Effect.Effect<Transfer, TransferNotFound | EmailMismatch | TransferNotPending | BooksUnavailable>
-  /** What is shown of a transfer to whoever holds the link. */
+  /** The summary for a client that has the token of the invitation. */
   readonly preview: (request: { readonly token: string }) => Effect.Effect<TransferPreview, TransferInviteNotFound>
-  /** Binds the transfer to the caller's account; no credit moves. */
+  /** Binds the transfer to the caller's account. No credit moves. */
   readonly attach: (request: {
     readonly caller: Actor
     readonly token: string
   }) => Effect.Effect<Transfer, TransferInviteNotFound | EmailMismatch | TransferNotPending | BooksUnavailable>
-  /** Ends the transfers that are past their time; gives how many. A transfer that is read is ended first, so reading needs no job. */
+  /** Expires all due transfers and returns their number. Reading a transfer expires it if it is due, so reading needs no job. */
   readonly expire: Effect.Effect<number, BooksUnavailable>
-  /** Ends each transfer when it expires. `layerJobs` runs it. */
+  /** Expires transfers in time. `layerJobs` runs it. */
   readonly job: Loop.Job
 }
 
@@ -142,7 +151,7 @@ const make = Effect.gen(function* () {
   const tenants = yield* Tenants
   const waker = yield* Loop.waker
   const reading = Reading.make(sql, tenants)
-  const escrow = Escrow.make(sql, yield* Writer, reading)
+  const escrow = Escrow.make({ sql, writer: yield* Writer, reading })
   const { current, expireDue, job } = Expiry.make(reading, escrow, waker)
   const parts: Parts = {
     sql,
@@ -151,13 +160,14 @@ const make = Effect.gen(function* () {
     reading,
     escrow,
     current,
+    dailyLimit: DailyLimit.make(sql, yield* TransferLimits),
     secret: yield* DeploymentSecret,
     outbox: yield* Outbox,
     info: yield* ServiceInfo
   }
 
   const page = Effect.fnUntraced(function* (whose: Fragment, { page, per_page, status }: TransferQuery) {
-    // While the books cannot be written, a transfer that is due is given as it was.
+    // If the books cannot be written, due transfers are shown as pending.
     yield* Effect.catchAll(expireDue, () => Effect.void)
     const wanted = status === undefined ? whose : sql`${whose} AND t.status = ${status}`
     return yield* reading.page(wanted, { page, per_page })
@@ -192,11 +202,11 @@ const make = Effect.gen(function* () {
   } satisfies TransfersContract
 })
 
-/** Under another secret a pending transfer stays as it is: only the link in its letter leads nowhere. */
+/** A new secret leaves pending transfers unchanged, but their links stop working. */
 export const transferLinksEnd: Ending = {
   count: (sql, now) =>
     sql`SELECT count(*) AS n FROM tollgate_transfers WHERE status = 'pending' AND expires_at > ${now}`,
   statements: () => [],
   notice: (n) =>
-    `${n} pending transfers stay as they are, but their links lead nowhere: recipients find them after signing in, senders can resend`
+    `the links of ${n} pending transfers stop working: recipients still find the transfers after signing in, and senders can resend`
 }

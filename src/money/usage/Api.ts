@@ -1,4 +1,4 @@
-/** What was used: one account's sums, a tenant's records, a tenant's sums by day, month or year. */
+/** Usage routes: an account's summary, a tenant's records, rollups and series, and explained charges. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example } from "../../http/contract/Documented.ts"
@@ -36,7 +36,7 @@ export class UsageApi extends HttpApiGroup.make("usage")
       .addError(InvalidRequest)
       .middleware(KeyOrToken)
       .annotate(Example, { query: { start_time: "2026-01-01T00:00:00Z" } })
-      .annotate(OpenApi.Summary, "What the caller's account used in the credential's tenant")
+      .annotate(OpenApi.Summary, "Usage of the caller's account in the credential's tenant")
   )
   .add(
     HttpApiEndpoint.get("payers", "/v1/usage/payers")
@@ -45,10 +45,7 @@ export class UsageApi extends HttpApiGroup.make("usage")
       .addError(InvalidRequest)
       .middleware(KeyOrToken)
       .annotate(Example, { query: { start_time: "2026-01-01", end_time: "2026-01-31" } })
-      .annotate(
-        OpenApi.Summary,
-        "The caller's own calls by day, a series for each tenant that paid, in whichever tenant they were made"
-      )
+      .annotate(OpenApi.Summary, "The caller's calls in all tenants by day, a series for each tenant that paid")
   )
   .add(
     HttpApiEndpoint.get("explain", "/v1/usage/:usage_id/explain")
@@ -56,7 +53,7 @@ export class UsageApi extends HttpApiGroup.make("usage")
       .addSuccess(Explanation)
       .addError(UsageNotFound)
       .middleware(KeyOrToken)
-      .annotate(OpenApi.Summary, "A charge computed again: units, price and its version, reservation, payer and why")
+      .annotate(OpenApi.Summary, "A charge explained: units, price and its version, reservation, payer and why")
   )
   .add(
     HttpApiEndpoint.get("records", "/v1/tenants/:tenant_id/usage")
@@ -66,7 +63,7 @@ export class UsageApi extends HttpApiGroup.make("usage")
       .addError(InvalidRequest)
       .middleware(TenantUsageToken)
       .annotate(Example, { query: { per_page: 20, sort: "cost", direction: "desc" } })
-      .annotate(OpenApi.Summary, "A record of each call made with the tenant's credentials, whoever paid")
+      .annotate(OpenApi.Summary, "A record of each call made with the tenant's credentials")
   )
   .add(
     HttpApiEndpoint.get("rollup", "/v1/tenants/:tenant_id/usage/rollup")
@@ -89,10 +86,7 @@ export class UsageApi extends HttpApiGroup.make("usage")
       .annotate(Example, {
         query: { start_time: "2026-01-01T00:00:00Z", end_time: "2026-01-31", grain: "hour", by: "model", top: "5" }
       })
-      .annotate(
-        OpenApi.Summary,
-        "The tenant's usage by hour or day as series, one for each model, account or whatever is asked for"
-      )
+      .annotate(OpenApi.Summary, "The tenant's usage by hour or day, a series for each model, account or other key")
   )
   .add(
     HttpApiEndpoint.get("team", "/v1/tenants/:tenant_id/usage/team")
@@ -105,5 +99,5 @@ export class UsageApi extends HttpApiGroup.make("usage")
       .addError(TeamPlanRequired)
       .middleware(CallsToken)
       .annotate(Example, { query: { rollup: "monthly" } })
-      .annotate(OpenApi.Summary, "What the team's pool paid, and for whom")
+      .annotate(OpenApi.Summary, "Usage that the team's pool paid, by member")
   ) {}

@@ -1,6 +1,6 @@
 /**
- * What upstreams served over all tenants: sums by day, provider and model, from what is kept of them (`books/ledger/ByProvider`) and the records that
- * came since. Those are few, but in the first minute of a database that has a long history and no sums.
+ * Sums over all tenants by day, provider and model: the stored ones (`books/ledger/ByProvider`) plus the records since. These are few, except
+ * in the first minute after an upgrade of a large database without such sums.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer } from "effect"
@@ -18,7 +18,7 @@ export class Daily extends Context.Tag("tollgate/usage/Daily")<Daily, DailyContr
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
-  /** One after the other: each may read many rows. */
+  /** One query at a time, since each may read many rows. */
   const alone = yield* Effect.makeSemaphore(1)
 
   const sums: DailyContract["sums"] = Effect.fn("Daily.sums")(function* (days) {

@@ -1,4 +1,4 @@
-/** A charge laid open: what was counted, at which price, what was set aside, who paid and why they did. */
+/** An explained charge: units, price, reservation, payer, and why that account paid. */
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
 import { Usd } from "../../kernel/Money.ts"
@@ -11,17 +11,17 @@ export const Explanation = Schema.Struct({
   provider: Schema.String,
   success: Schema.Boolean,
   error_type: Schema.NullOr(Schema.String),
-  /** Where the figures come from: `provider`, `counted`, `estimated`, or `none` where there were none. */
+  /** Origin of the figures: `provider`, `counted`, `estimated`, or `none`. */
   usage_source: Schema.String,
   price: Schema.NullOr(
     Schema.Struct({
-      /** The same price has the same version. */
+      /** Identical prices have the same version. */
       version: Schema.String,
       lines: Schema.Array(
         Schema.Struct({
           quantity: Schema.Number,
           unit: Schema.String,
-          /** Where the price is one for longer prompts: for those with more tokens. */
+          /** Present if the price is for prompts with more tokens than this. */
           above_prompt_tokens: Schema.optionalWith(Schema.Int, { exact: true }),
           /** Exact decimals of USD. */
           unit_price_usd: Schema.String,
@@ -30,9 +30,9 @@ export const Explanation = Schema.Struct({
       )
     })
   ),
-  /** The lines together, rounded half-up once to nano-USD. */
+  /** The sum of the lines, rounded half-up once to nano-USD. */
   computed_usd: Usd,
-  /** What had been set aside before the call reached anybody. */
+  /** The amount reserved before the request to the provider. */
   reserved_usd: Usd,
   charged_usd: Usd,
   uncollected_usd: Usd,
@@ -43,12 +43,12 @@ export const Explanation = Schema.Struct({
     why: Schema.NullOr(Schema.Literal("own", "pinned", "team_first", "fall_through")),
     because: Schema.String
   }),
-  /** The whole in a sentence or two. */
+  /** The explanation in a sentence or two. */
   summary: Schema.String
 }).annotations({ identifier: "Explanation" })
 export interface Explanation extends Schema.Schema.Type<typeof Explanation> {}
 
-/** Why the payer stood first, in words. */
+/** The reasons for the payer, as text. */
 export const because: Record<"own" | "pinned" | "team_first" | "fall_through", string> = {
   own: "the caller's own account is charged first",
   pinned: "the caller pinned this billing source",

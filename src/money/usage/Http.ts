@@ -53,7 +53,7 @@ export const UsageHttp = HttpApiBuilder.group(
       )
       .handle("team", ({ path: { tenant_id }, urlParams }) =>
         answer((caller) =>
-          // Who may not see it is told so whatever the query says.
+          // Refuses an unauthorized caller before an invalid query.
           Effect.zipRight(
             team.roster({ caller, tenant_id }),
             Effect.flatMap(teamOf(urlParams), (asked) => team.of({ caller, tenant_id, ...asked }))

@@ -1,6 +1,6 @@
 /**
- * Where a tenant's records are. They are numbered in the order of time, so a window is a range of numbers: found by a search,
- * counted by subtraction, read backwards.
+ * Record numbers. A tenant's records are numbered in order of time, so a window is a range of numbers. A binary search finds it, and a
+ * subtraction counts its records.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
@@ -13,10 +13,10 @@ import { withDimensions } from "../../books/ledger/Dimensions.ts"
 import type { Window } from "./Window.ts"
 
 export const make = (sql: SqlClient) => {
-  /** `tollgate_usage_records r`, those of the range. */
+  /** `tollgate_usage_records r` of a range. */
   const among = (tenant: string, range: Range): Fragment => recordsAmong(sql, tenant, range)
 
-  /** The same, each with its `tollgate_usage_dimensions d`. */
+  /** The same, joined with `tollgate_usage_dimensions d`. */
   const described = (tenant: string, range: Range): Fragment => recordsAmong(sql, tenant, range, withDimensions)
 
   /** The tenant's newest record. */
@@ -26,14 +26,14 @@ export const make = (sql: SqlClient) => {
     return row
   })
 
-  /** How many records each of these tenants has. */
+  /** The number of records of each tenant. */
   const heads = (tenants: ReadonlyArray<TenantId>) =>
     sql<{ readonly id: TenantId; readonly total: number }>`SELECT h.id, h.total FROM ${sql.literal(tables.r.heads)} h
       WHERE h.id IN (SELECT value FROM json_each(${JSON.stringify(tenants)}))`
 
-  /** The first number at or after an instant: a search among the offsets, then among the records between two of them. */
-  // Not a parameter, which would be a fraction's divisor.
+  // A literal: SQLite binds a JavaScript number as a float, which would turn this into a fractional division.
   const every = sql.literal(`${offsetEvery}`)
+  /** The first number at or after an instant. Searches the offsets, then the records between two of them. */
   const numberAt = Effect.fnUntraced(function* (tenant: string, at: number) {
     const [place] = yield* sql<{ readonly number: number }>`
       WITH RECURSIVE search (owner, low, high) AS (
@@ -59,7 +59,7 @@ export const make = (sql: SqlClient) => {
     return { from: Math.min(from, to), to } satisfies Range
   })
 
-  /** When the tenant's latest record was made; undefined before its first. */
+  /** Time of the tenant's latest record. `undefined` without records. */
   const latest = (tenant: string): Effect.Effect<number | undefined, SqlError> =>
     Effect.map(newest(tenant), (record) => record?.at)
 

@@ -1,4 +1,4 @@
-/** What the usage routes refuse. */
+/** Refusals of the usage routes. */
 import { Schema } from "effect"
 import { TenantId } from "../../kernel/Ids.ts"
 import { Problem } from "../../kernel/Problem.ts"
@@ -21,7 +21,7 @@ export class InvalidRollup extends Problem<InvalidRollup>()("InvalidRollup", {
   details: { field: "rollup", rule: "daily, monthly or annual" }
 }) {}
 
-/** Team usage of a tenant whose plan does not make it a team. */
+/** Team usage needs an active team plan. */
 export class TeamPlanRequired extends Problem<TeamPlanRequired>()("TeamPlanRequired", {
   status: 403,
   error: "team usage needs an active team plan",
@@ -30,7 +30,7 @@ export class TeamPlanRequired extends Problem<TeamPlanRequired>()("TeamPlanRequi
   details: {}
 }) {}
 
-/** Unknown, or neither made nor paid by the credential's tenant. */
+/** The record does not exist, or the credential's tenant neither called nor paid. */
 export class UsageNotFound extends Problem<UsageNotFound>()("UsageNotFound", {
   status: 404,
   error: "no such usage record",

@@ -1,4 +1,4 @@
-/** The queries of the usage routes as values: dates, names and lists are texts on the wire, whose refusals have texts of their own. */
+/** Parses the queries of the usage routes. Dates, names and lists are text on the wire, and their refusals have their own wording. */
 import { Either } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import type { AccountId } from "../../kernel/Ids.ts"
@@ -23,7 +23,7 @@ import type {
 import { endOf, instantOf, startOf } from "./Window.ts"
 import type { Window } from "./Window.ts"
 
-/** To the millisecond. */
+/** Exact to the millisecond. */
 export const summaryWindow = (query: SummaryQuery): Either.Either<Window, InvalidStartTime | InvalidEndTime> => {
   const start = instantOf(query.start_time)
   if (start === undefined) return Either.left(new InvalidStartTime())
@@ -71,7 +71,7 @@ export const recordsOf = (query: RecordsQuery): Either.Either<Omit<RecordsAsked,
 
 const texts = ["model", "provider", "endpoint", "account_id", "application_id", "billing_source_tenant_id"] as const
 
-/** `undefined` where nothing is filtered. */
+/** `undefined` without a filter. */
 const filterOf = (query: RecordsQuery): Either.Either<Filter | undefined, InvalidRequest> => {
   const usage_type = usageTypes.find((type) => type === query.usage_type)
   if (query.usage_type !== undefined && usage_type === undefined) return refuse("usage_type", usageTypes.join(" or "))
@@ -85,7 +85,7 @@ const filterOf = (query: RecordsQuery): Either.Either<Filter | undefined, Invali
   return Either.right(Object.keys(filter).length === 0 ? undefined : filter)
 }
 
-/** The window is widened to whole buckets. */
+/** Widens the window to whole buckets. */
 export const seriesOf = (query: SeriesQuery): Either.Either<Omit<SeriesAsked, "tenant_id">, InvalidRequest> =>
   Either.gen(function* () {
     const by = seriesBy.find((one) => one === (query.by ?? "none"))
@@ -101,7 +101,7 @@ export const seriesOf = (query: SeriesQuery): Either.Either<Omit<SeriesAsked, "t
     const start = Math.floor(first / width) * width
     const end = Math.max(start, Math.ceil(last / width) * width)
     if ((end - start) / width > bucketsMax) {
-      return yield* refuse("end_time", `at most ${bucketsMax} buckets of a ${grain} behind start_time`)
+      return yield* refuse("end_time", `at most ${bucketsMax} buckets of a ${grain} after start_time`)
     }
     return { by, grain, top, start, end }
   })
@@ -109,7 +109,7 @@ export const seriesOf = (query: SeriesQuery): Either.Either<Omit<SeriesAsked, "t
 export const payersOf = (query: PayersQuery): Either.Either<Omit<PayersAsked, "account_id">, InvalidRequest> =>
   Either.map(seriesOf(query), ({ end, start, top }) => ({ start, end, top }))
 
-/** The accounts are named with commas between them; `undefined` where none is. */
+/** Account ids are separated by commas. Without any, `members` is `undefined`. */
 export const teamOf = (query: TeamQuery): Either.Either<Omit<TeamAsked, "tenant_id">, InvalidRollup | InvalidRequest> =>
   Either.gen(function* () {
     const members = yield* membersOf(query.members)

@@ -2,9 +2,9 @@
  * The usage records of a tenant, page by page.
  *
  * Where the specification is silent:
- * - A record shows `error_type` only where there was one, `uncollected` only above 0, `usage_source` only where the figures are not
- *   the provider's own, `token_details` only where the provider reported tokens of a kind that vendors bill apart.
- * - An empty filter is matched as it is: `application_id=` means calls by user token.
+ * - A record has `error_type` only after an error, `uncollected` only above 0, `usage_source` only if the figures are not the provider's
+ *   own, and `token_details` only if the provider reported tokens that vendors bill separately.
+ * - An empty filter matches the empty text: `application_id=` means calls by user token.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -32,208 +32,243 @@ import type { Window } from "./Window.ts"
 
 export interface RecordsContract {
   /**
-   * A page of the calls made with the tenant's credentials, whoever paid. By time it costs the same at any depth. In any other order
-   * it merges the sorted runs of the window with what no run holds; pages by number end at `depthMax`. Money is nano-USD, times
+   * A page of the calls with the tenant's credentials. By time it costs the same at any depth. In any other order it merges the sorted
+   * index of the window with the records that this does not cover yet, and pages by number end at `depthMax`. Money is nano-USD, times
    * milliseconds since 1970.
    */
   readonly page: (asked: RecordsAsked) => Effect.Effect<RecordPage, InvalidRequest>
-  /** The number of the newest record of each of these tenants, which is how many it has; those without are left out. */
+  /** The number of records of each tenant, which is the number of its newest record. Tenants without records are absent. */
   readonly newest: (tenants: ReadonlyArray<TenantId>) => Effect.Effect<ReadonlyMap<TenantId, number>>
-  /** A tenant's records by their numbers (from 1, without a gap, in the order of time). */
+  /** A tenant's records by number. Numbers begin at 1, have no gap, and follow the order of time. */
   readonly range: (tenant: TenantId, numbers: Range) => Effect.Effect<ReadonlyArray<UsageRecord>>
-  /** One record by its id, of whichever tenant. */
+  /** A record of any tenant by its id. */
   readonly find: (usage_id: string) => Effect.Effect<UsageRecord | undefined>
 }
 
 export interface RecordsAsked extends PageOf {
   readonly tenant_id: TenantId
   readonly window: Window
-  /** By time, unless said otherwise. */
+  /** By default, by time. */
   readonly sort?: Sort | undefined
-  /** The latest or largest first, unless said otherwise. */
+  /** By default, the latest or largest first. */
   readonly direction?: Direction | undefined
-  /** Only these, in the order of time; all, unless said otherwise. */
+  /** Only matching records, in order of time. By default, all. */
   readonly filter?: Filter | undefined
-  /** `next_cursor` of an earlier page: goes on where that one ended, in its order and window, with its filter. */
+  /** `next_cursor` of an earlier page. Continues after it, with its order, window and filter. */
   readonly cursor?: string | undefined
 }
 
 /**
- * How deep pages by number reach in another order than that of time, where a page passes all before it. A walk by cursor has no such
- * end.
+ * The depth limit of pages by number, in an order other than time. Such a page must pass all records before it. Cursors have no limit.
  */
 export const depthMax = 20_000
 
-/** How many places all sorted pages together have in memory: two hundred thousand are some 20 MB. */
+/** The most index places that all sorted pages hold in memory together: some 20 MB. */
 const placesMax = 200_000
 
 export class Records extends Context.Tag("tollgate/usage/Records")<Records, RecordsContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Records, make))
 }
 
+interface Parts {
+  readonly sql: SqlClient
+  readonly numbers: ReturnType<typeof Numbers.make>
+  readonly filtered: ReturnType<typeof Filtered.make>
+  /** Index places that sorted pages may hold in memory. */
+  readonly places: Effect.Semaphore
+  /** Tenants with a sorted walk. */
+  readonly walks: Map<TenantId, { readonly one: Effect.Semaphore; users: number }>
+}
+
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const numbers = Numbers.make(sql)
   const filtered = Filtered.make(sql, numbers)
-  const places = yield* Effect.makeSemaphore(placesMax)
-  const walks = new Map<TenantId, { readonly one: Effect.Semaphore; users: number }>()
+  const parts: Parts = { sql, numbers, filtered, places: yield* Effect.makeSemaphore(placesMax), walks: new Map() }
+  return { page: page(parts), newest: newest(parts), range: range(parts), find: find(parts) } satisfies RecordsContract
+})
 
-  /** One sorted walk at a time of each tenant, so that none makes the others wait for more than its share. */
-  const alone = <A, E>(tenant: TenantId, walk: Effect.Effect<A, E>): Effect.Effect<A, E> =>
-    Effect.acquireUseRelease(
+/** Runs one sorted walk at a time for each tenant, so that no tenant takes more than its share. */
+const alone = <A, E>({ walks }: Parts, tenant: TenantId, walk: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  Effect.acquireUseRelease(
+    Effect.sync(() => {
+      const mine = walks.get(tenant) ?? { one: Effect.unsafeMakeSemaphore(1), users: 0 }
+      mine.users++
+      walks.set(tenant, mine)
+      return mine
+    }),
+    ({ one }) => one.withPermits(1)(walk),
+    (mine) =>
       Effect.sync(() => {
-        const mine = walks.get(tenant) ?? { one: Effect.unsafeMakeSemaphore(1), users: 0 }
-        mine.users++
-        walks.set(tenant, mine)
-        return mine
-      }),
-      ({ one }) => one.withPermits(1)(walk),
-      (mine) =>
-        Effect.sync(() => {
-          if (--mine.users === 0) walks.delete(tenant)
-        })
-    )
+        if (--mine.users === 0) walks.delete(tenant)
+      })
+  )
 
-  const page: RecordsContract["page"] = Effect.fn("Records.page")(function* (asked) {
+const page = (parts: Parts): RecordsContract["page"] =>
+  Effect.fn("Records.page")(function* (asked) {
     const walk = yield* walkOf(asked)
     const { per_page, tenant_id: tenant } = asked
-    const window = yield* Effect.orDie(numbers.range(tenant, walk))
-    if (walk.filter !== undefined) return yield* filteredPage(tenant, walk, walk.filter, window, per_page)
-    // A page beyond the end costs nothing, and is empty.
+    const window = yield* Effect.orDie(parts.numbers.range(tenant, walk))
+    if (walk.filter !== undefined) return yield* filteredPage(parts, tenant, walk, walk.filter, window, per_page)
+    // A page beyond the end is empty and costs nothing.
     const exists = (walk.page - 1) * per_page < window.to - window.from
     if (walk.sort !== "timestamp" && walk.after === null && exists && walk.page * per_page > depthMax) {
       const rule = `within the first ${depthMax} records when sorted by ${walk.sort}; beyond, go on by cursor`
       return yield* new InvalidRequest({ field: "page", rule })
     }
     const read = walk.sort === "timestamp" ? byTime : byValue
-    const found = yield* Effect.orDie(read(tenant, walk, window, per_page))
+    const found = yield* Effect.orDie(read(parts, tenant, walk, window, per_page))
     return pageOf(walk, per_page, window.to - window.from, found)
   })
 
-  const filteredPage = Effect.fnUntraced(function* (
-    tenant: TenantId,
-    walk: Walk,
-    filter: Filter,
-    window: Range,
-    per_page: number
-  ) {
-    const { after, direction, page } = walk
-    const left = after === null ? window : beyond(window, after.number, direction)
-    const skipped = after === null ? (page - 1) * per_page : 0
-    const asked = { direction, window, left, skipped, wanted: per_page + 1 }
-    const found = yield* filtered.page(tenant, filter, asked)
-    const shown = found.numbers.slice(0, per_page)
-    const list = JSON.stringify(shown)
-    const rows = yield* Effect.forEach(
-      Filtered.rangesOf(shown),
-      (range) => sql<RecordRow>`SELECT ${sql.literal(recordSelection)} FROM ${numbers.described(tenant, range)}
+const filteredPage = Effect.fnUntraced(function* (
+  { filtered, numbers, sql }: Parts,
+  tenant: TenantId,
+  walk: Walk,
+  filter: Filter,
+  window: Range,
+  per_page: number
+) {
+  const { after, direction, page } = walk
+  const left = after === null ? window : beyond(window, after.number, direction)
+  const skipped = after === null ? (page - 1) * per_page : 0
+  const asked = { direction, window, left, skipped, wanted: per_page + 1 }
+  const found = yield* filtered.page(tenant, filter, asked)
+  const shown = found.numbers.slice(0, per_page)
+  const list = JSON.stringify(shown)
+  const rows = yield* Effect.forEach(
+    Filtered.rangesOf(shown),
+    (range) => sql<RecordRow>`SELECT ${sql.literal(recordSelection)} FROM ${numbers.described(tenant, range)}
         AND r.number IN (SELECT CAST(value AS BIGINT) FROM json_each(${list}))`
-    )
-    const byNumber = new Map(rows.flat().map((row) => [row.number, row]))
-    const more = found.numbers.length > per_page
-    return pageOf(walk, per_page, found.total, { more, rows: shown.map((number) => byNumber.get(number)!) })
-  }, Effect.orDie)
+  )
+  const byNumber = new Map(rows.flat().map((row) => [row.number, row]))
+  const more = found.numbers.length > per_page
+  return pageOf(walk, per_page, found.total, { more, rows: shown.map((number) => byNumber.get(number)!) })
+}, Effect.orDie)
 
-  const newest: RecordsContract["newest"] = (tenants) =>
+const newest =
+  ({ numbers }: Parts): RecordsContract["newest"] =>
+  (tenants) =>
     Effect.map(Effect.orDie(numbers.heads(tenants)), (rows) => new Map(rows.map(({ id, total }) => [id, total])))
 
-  const range: RecordsContract["range"] = (tenant, { from, to }) =>
+const range =
+  ({ numbers, sql }: Parts): RecordsContract["range"] =>
+  (tenant, { from, to }) =>
     Effect.map(
       Effect.orDie(sql<RecordRow>`SELECT ${sql.literal(recordSelection)}
         FROM ${numbers.described(tenant, { from, to })} ORDER BY r.number`),
       (rows) => rows.map(recordOf)
     )
 
-  const byTime: Read = Effect.fnUntraced(function* (tenant, { after, direction, page }, window, per_page) {
-    const newestFirst = direction === "desc"
-    const left = after === null ? window : beyond(window, after.number, direction)
-    const skipped = after === null ? (page - 1) * per_page : 0
-    const from = newestFirst ? Math.max(left.from, left.to - skipped - per_page) : left.from + skipped
-    const to = newestFirst ? left.to - skipped : Math.min(left.to, from + per_page)
-    if (from >= to) return { rows: [], more: false }
-    const rows = yield* sql<RecordRow>`SELECT ${sql.literal(recordSelection)}
+const byTime: Read = Effect.fnUntraced(function* (
+  { numbers, sql },
+  tenant,
+  { after, direction, page },
+  window,
+  per_page
+) {
+  const newestFirst = direction === "desc"
+  const left = after === null ? window : beyond(window, after.number, direction)
+  const skipped = after === null ? (page - 1) * per_page : 0
+  const from = newestFirst ? Math.max(left.from, left.to - skipped - per_page) : left.from + skipped
+  const to = newestFirst ? left.to - skipped : Math.min(left.to, from + per_page)
+  if (from >= to) return { rows: [], more: false }
+  const rows = yield* sql<RecordRow>`SELECT ${sql.literal(recordSelection)}
       FROM ${numbers.described(tenant, { from, to })} ORDER BY r.number ${sql.literal(direction)}`
-    return { rows, more: newestFirst ? from > left.from : to < left.to }
-  })
+  return { rows, more: newestFirst ? from > left.from : to < left.to }
+})
 
-  const byValue: Read = Effect.fnUntraced(function* (tenant, walk, window, per_page) {
-    const skipped = walk.after === null ? (walk.page - 1) * per_page : 0
-    if (skipped >= window.to - window.from) return { rows: [], more: false }
-    const cover = SortedRuns.cover(window, yield* SortedRuns.written(sql, tenant))
-    const wanted = skipped + per_page + 1
-    const held = Math.min(placesMax, wanted + cover.runs.length * SortedRuns.blockSize)
-    return yield* alone(tenant, places.withPermits(held)(sorted(tenant, walk, cover, per_page, skipped)))
-  })
+const byValue: Read = Effect.fnUntraced(function* (parts, tenant, walk, window, per_page) {
+  const skipped = walk.after === null ? (walk.page - 1) * per_page : 0
+  if (skipped >= window.to - window.from) return { rows: [], more: false }
+  const cover = SortedRuns.cover(window, yield* SortedRuns.written(parts.sql, tenant))
+  const wanted = skipped + per_page + 1
+  const held = Math.min(placesMax, wanted + cover.runs.length * SortedRuns.blockSize)
+  return yield* alone(
+    parts,
+    tenant,
+    parts.places.withPermits(held)(sorted(parts, tenant, walk, cover, per_page, skipped))
+  )
+})
 
-  const sorted = Effect.fnUntraced(function* (
-    tenant: TenantId,
-    walk: Walk,
-    { rest, runs }: ReturnType<typeof SortedRuns.cover>,
-    per_page: number,
-    skipped: number
-  ) {
-    const { direction } = walk
-    const sort = walk.sort as SortedRuns.Sort
-    const after = walk.after === null ? undefined : yield* placeOf(tenant, walk.after)
-    const unsorted = yield* firstOf(tenant, { sort, direction, after }, rest, skipped + per_page + 1)
-    const shown: Array<{ readonly value: Value; readonly seq: number }> = []
-    let passed = 0
-    yield* SortedRuns.walk(sql, { tenant, sort, direction, after, runs, rest: unsorted }, (value, seq) => {
-      if (++passed > skipped) shown.push({ value, seq })
-      return shown.length <= per_page
-    })
-    const more = shown.length > per_page
-    if (more) shown.pop()
-    const rows = yield* sql<RecordRow>`SELECT ${sql.literal(recordSelection)}
+const sorted = Effect.fnUntraced(function* (
+  parts: Parts,
+  tenant: TenantId,
+  walk: Walk,
+  { rest, runs }: ReturnType<typeof SortedRuns.cover>,
+  per_page: number,
+  skipped: number
+) {
+  const { sql } = parts
+  const { direction } = walk
+  const sort = walk.sort as SortedRuns.Sort
+  const after = walk.after === null ? undefined : yield* placeOf(parts, tenant, walk.after)
+  const unsorted = yield* firstOf(parts, tenant, { sort, direction, after }, rest, skipped + per_page + 1)
+  const shown: Array<{ readonly value: Value; readonly seq: number }> = []
+  let passed = 0
+  yield* SortedRuns.walk(sql, { tenant, sort, direction, after, runs, rest: unsorted }, (value, seq) => {
+    if (++passed > skipped) shown.push({ value, seq })
+    return shown.length <= per_page
+  })
+  const more = shown.length > per_page
+  if (more) shown.pop()
+  const rows = yield* sql<RecordRow>`SELECT ${sql.literal(recordSelection)}
         FROM tollgate_usage_records r ${sql.literal(withDimensions)}
         WHERE r.seq IN (SELECT CAST(value AS BIGINT) FROM json_each(${JSON.stringify(shown.map(({ seq }) => seq))}))`
-    const bySeq = new Map(rows.map((row) => [row.seq, row]))
-    return { rows: shown.map(({ seq, value }) => ({ ...bySeq.get(seq)!, value: `${value}`.padStart(19, "0") })), more }
-  })
+  const bySeq = new Map(rows.map((row) => [row.seq, row]))
+  return { rows: shown.map(({ seq, value }) => ({ ...bySeq.get(seq)!, value: `${value}`.padStart(19, "0") })), more }
+})
 
-  /** The place that a cursor has come to. */
-  const placeOf = Effect.fnUntraced(function* (tenant: TenantId, after: NonNullable<Walk["after"]>) {
-    const { number } = after
-    const [row] = yield* sql<{ readonly seq: number }>`SELECT r.seq
+/** The place of a cursor in the sorted index. */
+const placeOf = Effect.fnUntraced(function* (
+  { numbers, sql }: Parts,
+  tenant: TenantId,
+  after: NonNullable<Walk["after"]>
+) {
+  const { number } = after
+  const [row] = yield* sql<{ readonly seq: number }>`SELECT r.seq
       FROM ${numbers.among(tenant, { from: number, to: number + 1 })}`
-    // A number that no record has lies before all of them, or behind.
-    const seq = row?.seq ?? (number < 1 ? 0 : Number.MAX_SAFE_INTEGER)
-    return { value: valueOf(BigInt(after.value)), seq } satisfies SortedRuns.After
-  })
+  // No record has this number: it is before or after all of them.
+  const seq = row?.seq ?? (number < 1 ? 0 : Number.MAX_SAFE_INTEGER)
+  return { value: valueOf(BigInt(after.value)), seq } satisfies SortedRuns.After
+})
 
-  /** The first `wanted` of the records in these ranges, which no run holds; in ascending order, whatever the direction. */
-  const firstOf = Effect.fnUntraced(function* (
-    tenant: TenantId,
-    { after, direction, sort }: Order,
-    ranges: ReadonlyArray<Range>,
-    wanted: number
-  ) {
-    const value = sql.literal(SortedRuns.values[sort])
-    const selection = sql.literal(`${SortedRuns.exact(SortedRuns.values[sort])} AS value, r.seq AS seq`)
-    const sign = sql.literal(direction === "desc" ? "<" : ">")
-    const beyond =
-      after === undefined ? sql.literal("") : sql`AND (${value}, r.seq) ${sign} (${after.value}, ${after.seq})`
-    let best: ReadonlyArray<Place> = []
-    const piece = (range: Range) => {
-      // Once there are enough, only what comes before the last of them.
-      const last = best[wanted - 1]
-      const better =
-        last === undefined
-          ? sql.literal("")
-          : sql`AND ${value} ${sql.literal(direction === "desc" ? ">=" : "<")} ${last.value}`
-      const places = sql<PlaceRow>`SELECT ${selection} FROM ${numbers.among(tenant, range)} ${beyond} ${better}
+/** The first `wanted` records of ranges that the sorted index does not cover, in ascending order for both directions. */
+const firstOf = Effect.fnUntraced(function* (
+  { numbers, sql }: Parts,
+  tenant: TenantId,
+  { after, direction, sort }: Order,
+  ranges: ReadonlyArray<Range>,
+  wanted: number
+) {
+  const value = sql.literal(SortedRuns.values[sort])
+  const selection = sql.literal(`${SortedRuns.exact(SortedRuns.values[sort])} AS value, r.seq AS seq`)
+  const sign = sql.literal(direction === "desc" ? "<" : ">")
+  const beyond =
+    after === undefined ? sql.literal("") : sql`AND (${value}, r.seq) ${sign} (${after.value}, ${after.seq})`
+  let best: ReadonlyArray<Place> = []
+  const piece = (range: Range) => {
+    // With enough records found, only those before the last one matter.
+    const last = best[wanted - 1]
+    const better =
+      last === undefined
+        ? sql.literal("")
+        : sql`AND ${value} ${sql.literal(direction === "desc" ? ">=" : "<")} ${last.value}`
+    const places = sql<PlaceRow>`SELECT ${selection} FROM ${numbers.among(tenant, range)} ${beyond} ${better}
           ORDER BY ${value} ${sql.literal(direction)}, r.seq ${sql.literal(direction)} LIMIT ${wanted}`
-      return Effect.map(places, (found) => {
-        const read = found.map((row) => ({ value: SortedRuns.valueRead(row.value), seq: row.seq }))
-        if (read.length > 0) best = merge(best, read, direction, wanted)
-      })
-    }
-    yield* Effect.forEach(ranges, (range) => inPieces(range, piece), { discard: true })
-    const ascending = direction === "desc" ? best.toReversed() : best
-    return { values: ascending.map((place) => place.value), seqs: ascending.map((place) => place.seq) }
-  })
+    return Effect.map(places, (found) => {
+      const read = found.map((row) => ({ value: SortedRuns.valueRead(row.value), seq: row.seq }))
+      if (read.length > 0) best = merge(best, read, direction, wanted)
+    })
+  }
+  yield* Effect.forEach(ranges, (range) => inPieces(range, piece), { discard: true })
+  const ascending = direction === "desc" ? best.toReversed() : best
+  return { values: ascending.map((place) => place.value), seqs: ascending.map((place) => place.seq) }
+})
 
-  const find: RecordsContract["find"] = (usage_id) =>
+const find =
+  ({ sql }: Parts): RecordsContract["find"] =>
+  (usage_id) =>
     Effect.map(
       Effect.orDie(
         sql<RecordRow>`SELECT ${sql.literal(recordSelection)}
@@ -241,9 +276,6 @@ const make = Effect.gen(function* () {
       ),
       ([row]) => row && recordOf(row)
     )
-
-  return { page, newest, range, find } satisfies RecordsContract
-})
 
 interface Found {
   readonly rows: ReadonlyArray<RecordRow>
@@ -261,7 +293,13 @@ const pageOf = (walk: Walk, per_page: number, total: number, { more, rows }: Fou
   }
 }
 
-type Read = (tenant: TenantId, walk: Walk, window: Range, per_page: number) => Effect.Effect<Found, SqlError>
+type Read = (
+  parts: Parts,
+  tenant: TenantId,
+  walk: Walk,
+  window: Range,
+  per_page: number
+) => Effect.Effect<Found, SqlError>
 
 const beyond = ({ from, to }: Range, number: number, direction: Direction): Range =>
   direction === "desc" ? { from, to: Math.max(from, Math.min(to, number)) } : { from: Math.max(from, number + 1), to }
@@ -274,7 +312,7 @@ interface Order {
   readonly after: SortedRuns.After | undefined
 }
 
-/** Where a record stands in the order of a value; of two that are equal the later one is the greater. */
+/** The place of a record in the order of a value. The later of two equal ones is greater. */
 interface Place {
   readonly value: Value
   readonly seq: number
@@ -285,7 +323,7 @@ interface PlaceRow {
   readonly seq: number
 }
 
-/** The first `wanted` of two lists, each in order. `later` holds nothing that is older than anything in `earlier`. */
+/** Merges two ordered lists up to `wanted`. Every record of `later` is newer than those of `earlier`. */
 const merge = (
   earlier: ReadonlyArray<Place>,
   later: ReadonlyArray<Place>,
@@ -334,7 +372,7 @@ interface RecordRow {
   readonly billing_source_kind: "own" | "team"
   readonly usage_source: UsageSource
   readonly token_details: string | null
-  /** What it was sorted by, where that was not its time. */
+  /** The sort value. Absent for the order of time. */
   readonly value?: string
 }
 
@@ -363,6 +401,6 @@ const recordOf = (row: RecordRow): UsageRecord => ({
   ...(row.token_details !== null && { token_details: detailsOf(row)! })
 })
 
-/** Of a record's tokens those that are billed apart; `undefined` where there are none. */
+/** The tokens of a record that are billed separately, if any. */
 export const detailsOf = ({ token_details }: Pick<RecordRow, "token_details">): TokenDetails | undefined =>
   token_details === null ? undefined : (JSON.parse(token_details) as TokenDetails)

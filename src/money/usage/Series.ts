@@ -1,9 +1,9 @@
 /**
- * A tenant's usage over time: a bucket for each hour or day of a window, and a series for each model, account, or whatever else is asked
- * for. It is summed from the tallies of the tenant's records, and from the records that no tally holds yet.
+ * A tenant's usage over time: a bucket for each hour or day of a window, and a series for each model, account or other key. The sums come
+ * from the totals of the tenant's record runs (`Tallies`), and from the records that these do not cover yet.
  *
  * Where the specification is silent:
- * - The dearest series are named; all others are one, without a key.
+ * - The most expensive series are named. All others are combined into one without a key.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer } from "effect"
@@ -21,9 +21,9 @@ import * as Numbers from "./Numbers.ts"
 import type { Grain, SeriesBy } from "./Usage.ts"
 
 export interface SeriesContract {
-  /** The calls made with the tenant's credentials, whoever paid; every bucket of the window, those without calls too. */
+  /** All calls with the tenant's credentials. Includes buckets without calls. */
   readonly of: (asked: SeriesAsked) => Effect.Effect<SeriesSet>
-  /** The calls of an account by the tenant that paid, in whichever tenant they were made. */
+  /** An account's calls in all tenants, by the tenant that paid. */
   readonly byPayer: (asked: PayersAsked) => Effect.Effect<SeriesSet>
 }
 
@@ -31,19 +31,19 @@ export interface SeriesAsked {
   readonly tenant_id: TenantId
   readonly grain: Grain
   readonly by: SeriesBy
-  /** Milliseconds since 1970, each at the beginning of a bucket. */
+  /** Milliseconds since 1970, at the start of a bucket. */
   readonly start: number
   readonly end: number
-  /** How many series are named at the most. */
+  /** The most series that are named. */
   readonly top: number
 }
 
-/** The same of an account's calls by days, which are all that is kept of payers. */
+/** The same for an account's calls by day, the only grain stored by payer. */
 export interface PayersAsked extends Omit<SeriesAsked, "tenant_id" | "grain" | "by"> {
   readonly account_id: AccountId
 }
 
-/** A bucket each: money in nano-USD. */
+/** One value for each bucket. Money is nano-USD. */
 export interface Columns {
   readonly cost: BigInt64Array
   readonly requests: Float64Array
@@ -59,14 +59,14 @@ export interface Total {
 }
 
 export interface OneSeries extends Columns {
-  /** `null`: all that are not named. */
+  /** `null`: all series that are not named. */
   readonly key: string | null
   readonly total: Total
 }
 
 export interface SeriesSet extends Buckets {
   readonly by: SeriesBy
-  /** The dearest first, what is not named last. */
+  /** The most expensive first, the combined one last. */
   readonly series: ReadonlyArray<OneSeries>
   readonly total: Total
 }
@@ -76,14 +76,14 @@ type Buckets = Pick<SeriesAsked, "grain" | "start" | "end">
 
 export const millisOf: Readonly<Record<Grain, number>> = { hour, day }
 
-/** How many buckets a window may have: a year of hours. */
+/** The most buckets of a window: a year of hours. */
 export const bucketsMax = 366 * 24
 
 export class Series extends Context.Tag("tollgate/usage/Series")<Series, SeriesContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Series, make))
 }
 
-/** The column of dimensions that tells series apart. */
+/** The column of `usage_dimensions` with the key of a series. */
 const columns: Readonly<Record<SeriesBy, string>> = {
   model: "model",
   account: "account_id",
@@ -94,7 +94,7 @@ const columns: Readonly<Record<SeriesBy, string>> = {
   payer: "billing_source_tenant_id"
 }
 
-/** What a key comes to in a bucket. */
+/** The sum of a key in a bucket. */
 interface Sum {
   readonly at: number
   readonly key: string
@@ -104,21 +104,29 @@ interface Sum {
   readonly cost: string
 }
 
+interface Parts {
+  readonly sql: SqlClient
+  readonly numbers: ReturnType<typeof Numbers.make>
+  readonly walks: Effect.Semaphore
+}
+
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
-  const numbers = Numbers.make(sql)
   // Long windows of large tenants take turns.
-  const walks = yield* Effect.makeSemaphore(4)
+  const parts: Parts = { sql, numbers: Numbers.make(sql), walks: yield* Effect.makeSemaphore(4) }
+  return { of: of(parts), byPayer: byPayer(parts) } satisfies SeriesContract
+})
 
-  /** By what each of these dimensions is told apart from others. */
-  const keysOf = Effect.fnUntraced(function* (by: SeriesBy, dimensions: Iterable<number>) {
-    const rows = yield* sql<{ readonly number: number; readonly key: string }>`
+/** The series key of each of these dimensions. */
+const keysOf = Effect.fnUntraced(function* (sql: SqlClient, by: SeriesBy, dimensions: Iterable<number>) {
+  const rows = yield* sql<{ readonly number: number; readonly key: string }>`
       SELECT number, ${sql.literal(columns[by])} AS key FROM tollgate_usage_dimensions
       WHERE number IN (SELECT CAST(value AS BIGINT) FROM json_each(${JSON.stringify([...dimensions])}))`
-    return new Map(rows.map(({ key, number }) => [number, key]))
-  })
+  return new Map(rows.map(({ key, number }) => [number, key]))
+})
 
-  const of: SeriesContract["of"] = Effect.fn("Series.of")(
+const of = ({ numbers, sql, walks }: Parts): SeriesContract["of"] =>
+  Effect.fn("Series.of")(
     function* (asked) {
       const { by, end, start, tenant_id: tenant } = asked
       const range = yield* numbers.range(tenant, { start, end })
@@ -129,7 +137,7 @@ const make = Effect.gen(function* () {
         (hour, dimensions, requests, failures, tokens, cost) => {
           if (hour >= first && hour < behind) give(hour, dimensions, requests, failures, tokens, cost)
         }
-      // Which are the dearest is known by what whole runs come to; then these alone are spread over the buckets.
+      // First ranks the keys by the totals of whole runs, then spreads only the named ones over the buckets.
       const ranking = new Ranking()
       const tail = yield* Tallies.sumsAmong(sql, tenant, rest)
       const whole = runs.filter(({ isWhole }) => isWhole)
@@ -137,7 +145,7 @@ const make = Effect.gen(function* () {
       yield* Tallies.each(sql, tenant, whole, "totals", (bytes) => Tallies.decode(bytes, ranking.add))
       yield* Tallies.each(sql, tenant, cut, "sums", (bytes) => Tallies.decode(bytes, within(ranking.add)))
       for (const bytes of tail) Tallies.decode(bytes, within(ranking.add))
-      const spread = new Spread(asked, ranking.keys(yield* keysOf(by, ranking.dimensions()), asked.top))
+      const spread = new Spread(asked, ranking.keys(yield* keysOf(sql, by, ranking.dimensions()), asked.top))
       yield* Tallies.each(sql, tenant, runs, "sums", (bytes) => Tallies.decode(bytes, within(spread.add)))
       for (const [i, bytes] of tail.entries()) {
         if (i > 0) yield* turn
@@ -149,7 +157,8 @@ const make = Effect.gen(function* () {
     Effect.orDie
   )
 
-  const byPayer: SeriesContract["byPayer"] = Effect.fn("Series.byPayer")(function* (asked) {
+const byPayer = ({ sql, walks }: Parts): SeriesContract["byPayer"] =>
+  Effect.fn("Series.byPayer")(function* (asked) {
     const { account_id, end, start } = asked
     const rows = yield* Effect.orDie(
       sql<Sum>`SELECT at, payer AS key, SUM(requests) AS requests, SUM(successes) AS successes,
@@ -176,10 +185,7 @@ const make = Effect.gen(function* () {
     return yield* setOf(spread, "payer")
   }, walks.withPermits(1))
 
-  return { of, byPayer } satisfies SeriesContract
-})
-
-/** Amounts that add up exactly: as doubles while these are exact, which takes a tenth of what bigints do. */
+/** Adds up amounts exactly. Uses doubles while these are exact, since they take a tenth of the time of bigints. */
 class Amounts {
   private readonly low: Float64Array
   private readonly high: BigInt64Array
@@ -202,7 +208,7 @@ class Amounts {
   }
 }
 
-/** What dimensions come to in the window, to say which of them are told apart. */
+/** Sums of dimensions over the window, which decide the named series. */
 class Ranking {
   private readonly sums = new Map<number, { cost: Value; requests: number }>()
 
@@ -217,7 +223,7 @@ class Ranking {
     return this.sums.keys()
   }
 
-  /** The dearest keys, and which of them each of the dimensions belongs to: `named.length` stands for all others. */
+  /** The most expensive keys, and the place of each dimension among them. Place `named.length` is all others. */
   keys(keyOf: ReadonlyMap<number, string>, top: number): Keys {
     const byKey = new Map<string, { cost: Value; requests: number }>()
     for (const [dimensions, { cost, requests }] of this.sums) {
@@ -244,11 +250,11 @@ interface Keys {
   readonly placeOf: ReadonlyMap<number, number>
 }
 
-/** The sums of each key, and of all others, spread over the buckets of a window. */
+/** The sums of each key, and of all others together, in each bucket of a window. */
 class Spread {
   readonly buckets: Buckets
   readonly keys: Keys
-  /** How many buckets there are, and the hours of each. */
+  /** The number of buckets, and the hours of each. */
   readonly length: number
   private readonly hours: number
   private readonly first: number
@@ -291,10 +297,10 @@ class Spread {
   }
 }
 
-/** How many buckets take so long that others have a turn. */
+/** With more buckets than this, other work gets a turn. */
 export const longMin = 1000
 
-/** The series of a spread; others have a turn before each that is long. */
+/** Builds the series. Other work gets a turn before each long one. */
 const setOf = Effect.fnUntraced(function* (spread: Spread, by: SeriesSet["by"]) {
   const { end, grain, start } = spread.buckets
   const { hasOthers, named } = spread.keys

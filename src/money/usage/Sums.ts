@@ -1,4 +1,4 @@
-/** Sums of usage over a window: what the rollups hold, and the tails that are not yet in them, in one statement. */
+/** Sums of usage over a window. One statement adds the rollup lag (`Tails`) to the rollups, so the sums are exact. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { Context, Effect, Layer } from "effect"
@@ -19,15 +19,15 @@ import type { Part, Window } from "./Window.ts"
 export interface SumsContract {
   /** The calls of the caller's account in the credential's tenant, to the millisecond. */
   readonly summary: (asked: { readonly caller: Actor; readonly window: Window }) => Effect.Effect<Summary>
-  /** The calls made with the tenant's credentials, whoever paid, by whole UTC days. Periods without calls are absent. */
+  /** All calls with the tenant's credentials, by whole UTC days. Periods without calls are absent. */
   readonly rollup: (asked: RollupAsked) => Effect.Effect<Rollup>
-  /** What each billing account paid for an account's calls, in whichever tenant they were made, by whole UTC days. */
+  /** Sums by payer for an account's calls in all tenants, by whole UTC days. */
   readonly byPayer: (asked: { readonly account_id: AccountId; readonly window: Window }) => Effect.Effect<PayerSums>
-  /** What the tenant's billing account paid, whoever called. */
+  /** Sums of all calls that the tenant's billing account paid. */
   readonly paid: (asked: PaidAsked) => Effect.Effect<Paid>
 }
 
-/** A filter that is left out lets every call through. */
+/** An absent filter matches every call. */
 export interface RollupAsked {
   readonly tenant_id: TenantId
   readonly rollup: RollupName
@@ -42,15 +42,15 @@ export interface PaidAsked {
   readonly tenant_id: TenantId
   readonly rollup: RollupName
   readonly window: Window
-  /** Who is told apart from all others. */
+  /** The account whose sums are separate from all others. */
   readonly viewer: AccountId
-  /** Whose periods are given by themselves; unless they are named, those for whom the most was paid, up to `most`. */
+  /** The accounts with data points of their own, or the `most` expensive ones. */
   readonly named: ReadonlyArray<AccountId> | { readonly most: number }
 }
 
-/** Periods in which nobody of them called are absent; the earliest comes first. */
+/** Data points are in order of time. Periods without calls are absent. */
 export interface Paid {
-  /** Of everybody who called. */
+  /** All accounts that called. */
   readonly callers: ReadonlyArray<{ readonly account_id: AccountId; readonly totals: Totals }>
   readonly viewer: ReadonlyArray<DataPoint>
   readonly others: ReadonlyArray<DataPoint>
@@ -60,7 +60,7 @@ export interface Paid {
 export interface PayerSums {
   readonly window: Window
   readonly totals: Totals
-  /** The dearest first. */
+  /** The most expensive first. */
   readonly sources: ReadonlyArray<
     Totals & {
       readonly billing_account_id: BillingAccountId
@@ -74,48 +74,66 @@ export class Sums extends Context.Tag("tollgate/usage/Sums")<Sums, SumsContract>
   static readonly layer = Layer.suspend(() => Layer.effect(Sums, make))
 }
 
+interface Parts {
+  readonly sql: SqlClient
+  readonly numbers: ReturnType<typeof Numbers.make>
+}
+
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
-  const numbers = Numbers.make(sql)
+  const parts: Parts = { sql, numbers: Numbers.make(sql) }
+  return {
+    summary: summary(parts),
+    rollup: rollup(parts),
+    byPayer: byPayer(parts),
+    paid: paid(parts)
+  } satisfies SumsContract
+})
 
-  const summary: SumsContract["summary"] = Effect.fn("Sums.summary")(function* ({ caller, window: { end, start } }) {
+const summary = (parts: Parts): SumsContract["summary"] =>
+  Effect.fn("Sums.summary")(function* ({ caller, window: { end, start } }) {
     return yield* Effect.orDie(
       Effect.gen(function* () {
-        // An end behind the latest record is no end: so "until now" cuts no hour in two.
-        const latest = yield* numbers.latest(caller.tenant_id)
+        // An end after the latest record is open. So "until now" splits no hour.
+        const latest = yield* parts.numbers.latest(caller.tenant_id)
         const open = end !== null && latest !== undefined && latest < end
-        const parts = partsOf({ start, end: open ? null : end })
-        return summed((yield* Effect.forEach(parts, (part) => sumsOf(caller, part))).flat())
+        const pieces = partsOf({ start, end: open ? null : end })
+        return summed((yield* Effect.forEach(pieces, (part) => sumsOf(parts, caller, part))).flat())
       })
     )
   })
 
-  /** The sums of a part: from the rollup of its grain, or from the records themselves where it is less than an hour. */
-  const sumsOf = Effect.fnUntraced(function* ({ account_id, tenant_id }: Actor, { end, grain, start }: Part) {
-    if (grain !== null) {
-      return yield* sql<SumRow>`SELECT model, endpoint, ${sql.literal(sumSelection)} FROM (
+/** Sums a part of a window, from the rollup of its grain, or from the records if it is shorter than an hour. */
+const sumsOf = Effect.fnUntraced(function* (
+  { numbers, sql }: Parts,
+  { account_id, tenant_id }: Actor,
+  { end, grain, start }: Part
+) {
+  if (grain !== null) {
+    return yield* sql<SumRow>`SELECT model, endpoint, ${sql.literal(sumSelection)} FROM (
           SELECT model, endpoint, ${sql.literal(sumColumns)} FROM tollgate_usage_by_caller
           WHERE tenant_id = ${tenant_id} AND account_id = ${account_id} AND grain = ${grain}
             AND start >= ${start} AND start < ${end}
-          UNION ALL SELECT d.model, d.endpoint, ${sql.literal(recordColumns)} FROM ${tailOf(tenant_id)}
+          UNION ALL SELECT d.model, d.endpoint, ${sql.literal(recordColumns)} FROM ${tailOf(sql, tenant_id)}
           WHERE +d.account_id = ${account_id} AND r.at >= ${start} AND r.at < ${end}
         ) sums GROUP BY model, endpoint`
-    }
-    const range = yield* numbers.range(tenant_id, { start, end })
-    // `+`: the dimensions are found by number, whatever SQLite has heard of their table.
-    const pieces = yield* inPieces(
-      range,
-      (piece) => sql<SumRow>`SELECT model, endpoint, ${sql.literal(sumSelection)} FROM (
+  }
+  const range = yield* numbers.range(tenant_id, { start, end })
+  // `+` makes SQLite find the dimensions by number, whatever its statistics say.
+  const pieces = yield* inPieces(
+    range,
+    (piece) => sql<SumRow>`SELECT model, endpoint, ${sql.literal(sumSelection)} FROM (
           SELECT d.model, d.endpoint, ${sql.literal(recordColumns)}
           FROM ${numbers.described(tenant_id, piece)} AND +d.account_id = ${account_id}
         ) sums GROUP BY model, endpoint`
-    )
-    return pieces.flat()
-  })
+  )
+  return pieces.flat()
+})
 
-  const tailOf = (tenant: string): Fragment => tailsOf(sql, sql`SELECT ${tenant} AS id`)
+const tailOf = (sql: SqlClient, tenant: string): Fragment => tailsOf(sql, sql`SELECT ${tenant} AS id`)
 
-  const rollup: SumsContract["rollup"] = Effect.fn("Sums.rollup")(function* (asked) {
+const rollup = ({ sql }: Parts): SumsContract["rollup"] =>
+  Effect.fn("Sums.rollup")(function* (asked) {
     const { application_id, provider, rollup: by, tenant_id, usage_type, window } = asked
     const { end, start } = wholeDays(window)
     const only = (column: string, value: string | undefined) =>
@@ -125,14 +143,15 @@ const make = Effect.gen(function* () {
       sql<PointRow>`SELECT ${periodOf(sql, by)} AS timestamp, ${sql.literal(sumSelection)} FROM (
           SELECT start, ${sql.literal(sumColumns)} FROM tollgate_usage_by_tenant
           WHERE tenant_id = ${tenant_id} AND start >= ${start} AND start < ${end} ${filters}
-          UNION ALL SELECT ${sql.literal(dayOfRecord)}, ${sql.literal(recordColumns)} FROM ${tailOf(tenant_id)}
+          UNION ALL SELECT ${sql.literal(dayOfRecord)}, ${sql.literal(recordColumns)} FROM ${tailOf(sql, tenant_id)}
           WHERE r.at >= ${start} AND r.at < ${end} ${filters}
         ) sums GROUP BY 1 ORDER BY 1`
     )
     return { rollup: by, start_date: window.start, end_date: window.end, data_points: rows.map(pointOf) }
   })
 
-  const byPayer: SumsContract["byPayer"] = Effect.fn("Sums.byPayer")(function* ({ account_id, window }) {
+const byPayer = ({ sql }: Parts): SumsContract["byPayer"] =>
+  Effect.fn("Sums.byPayer")(function* ({ account_id, window }) {
     const { end, start } = wholeDays(window)
     const rows = yield* Effect.orDie(
       sql<PayerRow>`SELECT billing_account_id, billing_source_kind AS kind, SUM(requests) AS requests,
@@ -155,9 +174,10 @@ const make = Effect.gen(function* () {
     return { window, totals: added(sources), sources }
   })
 
-  // One statement, so that nothing is folded from a tail into the rollups between its parts; what it gives is summed, since a year of a
-  // large team is a row for each of its members and days.
-  const paid: SumsContract["paid"] = Effect.fn("Sums.paid")(function* ({ named, rollup, tenant_id, viewer, window }) {
+// One statement, so that no record moves from the rollup lag into the rollups between two reads. The database sums, since a year of a large
+// team has a row for each member and day.
+const paid = ({ sql }: Parts): SumsContract["paid"] =>
+  Effect.fn("Sums.paid")(function* ({ named, rollup, tenant_id, viewer, window }) {
     const { end, start } = wholeDays(window)
     const payer = billingAccountOf(tenant_id)
     const period = periodOf(sql, rollup)
@@ -168,7 +188,7 @@ const make = Effect.gen(function* () {
         ? sql`SELECT account_id FROM callers ORDER BY CAST(cost AS BIGINT) DESC, ${period}, account_id LIMIT ${named.most}`
         : sql`SELECT value AS account_id FROM json_each(${JSON.stringify(named)})`
     const isFew = sql`account_id IN (SELECT account_id FROM few)`
-    // A year of 200 people is 0.1 s of one statement.
+    // This statement takes 0.1 s for a year of 200 people.
     yield* turn
     const rows = yield* Effect.orDie(
       sql<PaidRow>`WITH tail AS MATERIALIZED (
@@ -209,19 +229,16 @@ const make = Effect.gen(function* () {
     }
   })
 
-  return { summary, rollup, byPayer, paid } satisfies SumsContract
-})
-
 const sumColumns = "requests, successes, prompt_tokens, completion_tokens, units, cost, latency_ms"
 
 const sumSelection = `SUM(requests) AS requests, SUM(successes) AS successes, SUM(prompt_tokens) AS prompt_tokens,
   SUM(completion_tokens) AS completion_tokens, SUM(units) AS units, CAST(SUM(cost) AS TEXT) AS cost,
   SUM(latency_ms) AS latency_ms`
 
-/** Sums that are summed once more. */
+/** Adds up sums. */
 const sumOfSums = sumColumns.replaceAll(/\w+/g, "SUM($&) AS $&")
 
-/** What a record adds to the sums, and the day that it adds it to. */
+/** The values that a record adds to the sums, and its day. */
 const recordColumns = `1 AS requests, r.success AS successes, r.prompt_tokens, r.completion_tokens, r.units, r.cost, r.latency_ms`
 const dayOfRecord = `r.at - r.at % ${day} AS start`
 
@@ -286,7 +303,7 @@ const nothing = (name: string): Total => ({
   latency_ms: 0
 })
 
-/** One total for each name among the rows: the dearest first, then by name. */
+/** One total for each name, the most expensive first, then by name. */
 const totals = (rows: ReadonlyArray<SumRow>, nameOf: (row: SumRow) => string): ReadonlyArray<Total> => {
   const byName = new Map<string, Total>()
   for (const row of rows) {
@@ -307,7 +324,7 @@ const totals = (rows: ReadonlyArray<SumRow>, nameOf: (row: SumRow) => string): R
 
 // ---- rollup -------------------------------------------------------------------------------------------------------------
 
-/** The first instant of the period that a day belongs to. */
+/** The start of the period that contains a day. */
 const periodOf = (sql: SqlClient, rollup: RollupName): Fragment => {
   if (rollup === "daily") return sql.literal("start")
   const unit = rollup === "monthly" ? "month" : "year"
@@ -340,13 +357,13 @@ interface PointRow extends Omit<SumRow, "model" | "endpoint"> {
   readonly units: number
 }
 
-/** `part`: 0 for a caller's sum, whose `timestamp` is that of the first period; 1 for the viewer or one of the named; 2 for all but the viewer. */
+/** `part`: 0 for a caller's sum, with the `timestamp` of the first period; 1 for the viewer or a named account; 2 for all except the viewer. */
 interface PaidRow extends PointRow {
   readonly part: number
   readonly account_id: AccountId
 }
 
-/** Those who cost the most, as the statement chooses them: of two that cost the same the one who called first. */
+/** The most expensive accounts, in the order of the statement. The earlier caller wins a tie. */
 const dearest = (callers: ReadonlyArray<PaidRow>, most: number): ReadonlyArray<AccountId> =>
   callers
     .map((row) => ({ account_id: row.account_id, cost: fromRow(row.cost) }))

@@ -1,4 +1,4 @@
-/** What a team's pool paid, and for whom. */
+/** Usage that a team's pool paid, by member. */
 import { Context, Effect, Either, Layer } from "effect"
 import type { Caller } from "../../kernel/Caller.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
@@ -14,11 +14,11 @@ import type { DataPoint, RollupName, TeamUsage as Team } from "./Usage.ts"
 import type { Window } from "./Window.ts"
 
 export interface TeamUsageContract {
-  /** For any active member of a tenant that is a team. Money is nano-USD, times milliseconds since 1970. */
+  /** For every active member of a team. Money is nano-USD, times milliseconds since 1970. */
   readonly of: (
     asked: TeamAsked & { readonly caller: Pick<Caller, "account_id"> }
   ) => Effect.Effect<Team, NotAMember | TeamPlanRequired | InvalidRequest>
-  /** The tenant's members, and the caller among them; refuses as `of` does who may not see its usage. */
+  /** The tenant's members and the caller. Refuses the same callers as `of`. */
   readonly roster: (asked: {
     readonly caller: Pick<Caller, "account_id">
     readonly tenant_id: TenantId
@@ -32,7 +32,7 @@ export interface TeamAsked {
   readonly tenant_id: TenantId
   readonly rollup: RollupName
   readonly window: Window
-  /** Up to five accounts that the answer is limited to; of the whole team where it is left out. */
+  /** Limits the response to up to five accounts. By default, the whole team. */
   readonly members?: ReadonlyArray<AccountId> | undefined
 }
 
@@ -110,7 +110,7 @@ const make = Effect.gen(function* () {
   return { of, roster } satisfies TeamUsageContract
 })
 
-/** The accounts, if they are not too many. */
+/** Refuses too many accounts. */
 export const fewMembers = (
   accounts: ReadonlyArray<AccountId>
 ): Either.Either<ReadonlyArray<AccountId>, InvalidRequest> =>
@@ -118,7 +118,7 @@ export const fewMembers = (
     ? Either.right(accounts)
     : Either.left(new InvalidRequest({ field: "members", rule: `up to ${teamMembersMax} account ids` }))
 
-/** One data point for each period, the earliest first. */
+/** Adds up the data points of each period, in order of time. */
 const together = (points: ReadonlyArray<DataPoint>): ReadonlyArray<DataPoint> => {
   const periods = new Map<number, DataPoint>()
   for (const point of points) {

@@ -1,4 +1,4 @@
-/** What is shown of metered calls: the record that each left, the sums of many, and how either is asked for. */
+/** Usage records and sums as clients see them, and the queries for them. */
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
 import { Usd } from "../../kernel/Money.ts"
@@ -28,7 +28,7 @@ export const UsageRecord = Schema.Struct({
   id: Schema.String,
   timestamp: Moment,
   account_id: Schema.String,
-  /** Of the credential that called. */
+  /** The credential's tenant. */
   tenant_id: Schema.String,
   usage_type: Schema.Literal("inference", "tool"),
   model: Schema.String,
@@ -38,7 +38,7 @@ export const UsageRecord = Schema.Struct({
   total_tokens: Schema.Int,
   units: Schema.Number,
   cost: Usd,
-  /** What the balance could not pay; absent where it paid all. */
+  /** The unpaid rest of the charge. Absent if the balance paid all. */
   uncollected: Schema.optionalWith(Usd, { exact: true }),
   /** Milliseconds. */
   latency: Schema.Number,
@@ -48,9 +48,9 @@ export const UsageRecord = Schema.Struct({
   billing_account_id: Schema.String,
   billing_source_tenant_id: Schema.String,
   billing_source_kind: Schema.Literal("own", "team"),
-  /** Present where the numbers are not the provider's own. */
+  /** Present if the figures are not the provider's own. */
   usage_source: Schema.optionalWith(Schema.Literal("counted", "estimated"), { exact: true }),
-  /** Of the tokens those that vendors bill apart, by their kinds; absent where there are none. */
+  /** Tokens that vendors bill separately, by kind. Absent if there are none. */
   token_details: Schema.optionalWith(TokenDetails, { exact: true })
 }).annotations({ identifier: "UsageRecord" })
 
@@ -63,7 +63,7 @@ export type UsageType = (typeof usageTypes)[number]
 export const directions = ["asc", "desc"] as const
 export type Direction = (typeof directions)[number]
 
-/** A text that the service checks by itself, since its refusal has words of its own. */
+/** A text that `Query.ts` checks, since its refusal has its own wording. */
 const text = (description: string) => Schema.optionalWith(Schema.String.annotations({ description }), { exact: true })
 
 const oneOf = (values: ReadonlyArray<string>, description: string) =>
@@ -73,15 +73,15 @@ const oneOf = (values: ReadonlyArray<string>, description: string) =>
 
 const dates = {
   start_date: text("RFC 3339; the first instant inside"),
-  end_date: text("RFC 3339; the first instant behind the window. A bare date includes its day")
+  end_date: text("RFC 3339; the first instant after the window. A bare date includes its day")
 }
 
 export interface RecordsQuery extends Schema.Schema.Type<typeof RecordsQuery> {}
 export const RecordsQuery = Schema.Struct({
   ...PageQuery,
   ...dates,
-  sort: oneOf(sorts, "timestamp, unless said otherwise"),
-  direction: oneOf(directions, "desc, unless said otherwise"),
+  sort: oneOf(sorts, "Default: timestamp"),
+  direction: oneOf(directions, "Order by time, `desc` by default"),
   model: text("Only calls of this model. Filtered records are sorted by time"),
   provider: text("Only calls that this provider served"),
   endpoint: text("Only calls of this endpoint"),
@@ -90,7 +90,7 @@ export const RecordsQuery = Schema.Struct({
   billing_source_tenant_id: text("Only calls that this tenant paid"),
   usage_type: oneOf(usageTypes, "Only calls of this type"),
   success: oneOf(["true", "false"], "Only calls that succeeded, or that failed"),
-  cursor: text("`next_cursor` of the page before: goes on where that one ended")
+  cursor: text("`next_cursor` of the previous page; continues after it")
 })
 
 export interface RecordPage extends Schema.Schema.Type<typeof RecordPage> {}
@@ -105,7 +105,7 @@ export const RecordPage = Schema.Struct({
 export interface SummaryQuery extends Schema.Schema.Type<typeof SummaryQuery> {}
 export const SummaryQuery = Schema.Struct({
   start_time: text("RFC 3339, date and time; the first instant inside"),
-  end_time: text("RFC 3339, date and time; the first instant behind the window")
+  end_time: text("RFC 3339, date and time; the first instant after the window")
 })
 
 export interface Summary extends Schema.Schema.Type<typeof Summary> {}
@@ -117,7 +117,7 @@ export const Summary = Schema.Struct({
   prompt_tokens: Schema.Int,
   completion_tokens: Schema.Int,
   total_cost: Usd,
-  /** 0 where there were no calls. */
+  /** 0 without calls. */
   average_latency_ms: Schema.Number,
   model_breakdown: Schema.Array(
     Schema.Struct({
@@ -147,17 +147,17 @@ export type RollupName = (typeof rollups)[number]
 export interface RollupQuery extends Schema.Schema.Type<typeof RollupQuery> {}
 export const RollupQuery = Schema.Struct({
   rollup: oneOf(rollups, "Required: the width of a data point"),
-  start_date: text("RFC 3339; the whole UTC day that it falls into is counted"),
-  end_date: text("RFC 3339; whole UTC days before it are counted, the one that it falls into too"),
+  start_date: text("RFC 3339; rounded down to a whole UTC day"),
+  end_date: text("RFC 3339; rounded up to a whole UTC day"),
   application_id: text("Only calls with a key of this application"),
   usage_type: oneOf(usageTypes, "Only calls of this type"),
   provider: text("Only calls that this provider served")
 })
 
-/** A period in which there was at least one call. */
+/** A period with at least one call. */
 export interface DataPoint extends Schema.Schema.Type<typeof DataPoint> {}
 export const DataPoint = Schema.Struct({
-  /** The first instant of the period, in UTC. */
+  /** Start of the period, in UTC. */
   timestamp: Moment,
   total_requests: Schema.Int,
   total_tokens: Schema.Int,
@@ -172,7 +172,7 @@ export const DataPoint = Schema.Struct({
 export interface Rollup extends Schema.Schema.Type<typeof Rollup> {}
 export const Rollup = Schema.Struct({
   rollup: Schema.Literal(...rollups),
-  /** As asked. */
+  /** As requested. */
   start_date: Schema.NullOr(Moment),
   end_date: Schema.NullOr(Moment),
   data_points: Schema.Array(DataPoint)
@@ -186,17 +186,17 @@ export type Grain = (typeof grains)[number]
 export const seriesBy = ["none", "model", "account", "endpoint", "application", "provider", "payer"] as const
 export type SeriesBy = (typeof seriesBy)[number]
 
-/** How many series are named, unless said otherwise, and at the most. */
+/** Default and maximum number of named series. */
 export const seriesPreset = 8
 export const seriesMax = 50
 
 export interface SeriesQuery extends Schema.Schema.Type<typeof SeriesQuery> {}
 export const SeriesQuery = Schema.Struct({
-  start_time: text("Required, RFC 3339; the whole bucket that it falls into is counted"),
-  end_time: text("Required, RFC 3339; whole buckets before it are counted, the one that it falls into too"),
-  grain: oneOf(grains, "The width of a bucket in UTC; day, unless said otherwise"),
-  by: oneOf(seriesBy, "What series are told apart by; none, unless said otherwise. Payers are tenants"),
-  top: text(`How many series are named at the most, 1 to ${seriesMax}; ${seriesPreset}, unless said otherwise`)
+  start_time: text("Required, RFC 3339; rounded down to a whole bucket"),
+  end_time: text("Required, RFC 3339; rounded up to a whole bucket"),
+  grain: oneOf(grains, "The width of a bucket in UTC. Default: day"),
+  by: oneOf(seriesBy, "The key of the series. Default: none. Payers are tenants"),
+  top: text(`The most series that are named, 1 to ${seriesMax}. Default: ${seriesPreset}`)
 })
 
 export interface PayersQuery extends Schema.Schema.Type<typeof PayersQuery> {}
@@ -213,15 +213,15 @@ export interface UsageSeries extends Schema.Schema.Type<typeof UsageSeries> {}
 export const UsageSeries = Schema.Struct({
   grain: Schema.Literal(...grains),
   by: Schema.Literal(...seriesBy),
-  /** Of the buckets: the first instant of the first, and the first instant behind the last. */
+  /** Start of the first bucket, and end of the last. */
   start_time: Moment,
   end_time: Moment,
-  /** The first instant of each bucket. */
+  /** Start of each bucket. */
   timestamps: Schema.Array(Moment),
-  /** The dearest first. */
+  /** The most expensive first. */
   series: Schema.Array(
     Schema.Struct({
-      /** A model, an account's id, the id of the tenant that paid, ...; empty where there is nothing to tell apart, or no application. `null`: all others. */
+      /** A model, an account id, the id of the tenant that paid, ... Empty for `none`, or without an application. `null`: all others. */
       key: Schema.NullOr(Schema.String),
       total: SeriesTotal,
       /** A value for each bucket. */
@@ -241,16 +241,16 @@ export const PayerSeries = Schema.Struct({ ...UsageSeries.fields, by: Schema.Lit
 
 // ---- team ---------------------------------------------------------------------------------------------------------------
 
-/** How many members a series is drawn for at the most. */
+/** The most members with a series of their own. */
 export const teamMembersMax = 5
 
 export interface TeamQuery extends Schema.Schema.Type<typeof TeamQuery> {}
 export const TeamQuery = Schema.Struct({
-  start_date: text("RFC 3339; the whole UTC day that it falls into is counted"),
-  end_date: text("RFC 3339; whole UTC days before it are counted, the one that it falls into too"),
-  rollup: oneOf(rollups, "The width of a data point; daily, unless said otherwise"),
+  start_date: text("RFC 3339; rounded down to a whole UTC day"),
+  end_date: text("RFC 3339; rounded up to a whole UTC day"),
+  rollup: oneOf(rollups, "The width of a data point. Default: daily"),
   members: text(
-    `Up to ${teamMembersMax} account ids with commas between them: \`members\` and \`series.members\` hold these only`
+    `Up to ${teamMembersMax} account ids, separated by commas: \`members\` and \`series.members\` contain only these`
   )
 })
 
@@ -259,22 +259,22 @@ export const Totals = Schema.Struct({ total_requests: Schema.Int, total_tokens: 
 
 export interface TeamUsage extends Schema.Schema.Type<typeof TeamUsage> {}
 export const TeamUsage = Schema.Struct({
-  /** As asked. */
+  /** As requested. */
   window: Schema.Struct({ start: Schema.NullOr(Moment), end: Schema.NullOr(Moment) }),
   rollup: Schema.Literal(...rollups),
   tenant_id: TenantId,
   viewer: Schema.Struct({ account_id: AccountId, role: Role }),
-  /** Of the whole team, whomever `members` names. */
+  /** The whole team, independent of `members`. */
   totals: Totals,
   members: Schema.Array(
     Schema.Struct({
       account_id: AccountId,
       name: Schema.String,
       email: Schema.String,
-      /** Null for those who left. */
+      /** Null after leaving the team. */
       role: Schema.NullOr(Role),
       status: MembershipStatus,
-      /** Whether they belong to the team still; those who left and had spent are listed too. */
+      /** Whether they still belong to the team. Former members with usage are listed too. */
       in_roster: Schema.Boolean,
       is_viewer: Schema.Boolean,
       totals: Totals
@@ -284,7 +284,7 @@ export const TeamUsage = Schema.Struct({
     team: Schema.Array(DataPoint),
     viewer: Schema.Array(DataPoint),
     others: Schema.Array(DataPoint),
-    /** By account id: those asked for, else the five that cost the most. */
+    /** By account id: the requested accounts, or the five most expensive ones. */
     members: Schema.Record({ key: Schema.String, value: Schema.Array(DataPoint) })
   })
 }).annotations({ identifier: "TeamUsage" })

@@ -1,11 +1,10 @@
 /**
- * A walk through a tenant's records: which, in which order, and how far it has come. A cursor is a walk as opaque text: what
- * it names stays where it is however many records arrive, so a walk by cursor neither repeats nor skips one.
+ * A walk through a tenant's records: its filter, order and position. A cursor is a walk as opaque text. Its position does not move when
+ * records arrive, so a walk by cursor neither repeats nor skips a record.
  *
  * Where the specification is silent:
- * - A cursor carries its sort, direction, window and filter, and goes on with those. A page by cost, tokens or latency is read in pieces, one page
- *   of a tenant at a time and one piece of all pages between two looks at the sockets; pages by number of such a sort reach 20,000
- *   records deep, the cursor has no limit. A page beyond the end is empty.
+ * - A cursor contains its sort, direction, window and filter, and continues with those. Pages by cost, tokens or latency are read in pieces,
+ *   one page of a tenant at a time. By number, they reach 20,000 records deep. By cursor there is no limit. A page beyond the end is empty.
  */
 import { Either, Schema } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
@@ -21,7 +20,7 @@ export const Walk = Schema.Struct({
   end: Schema.NullOr(Schema.Int),
   page: Schema.Int,
   filter: Schema.optionalWith(Filter, { exact: true }),
-  /** The last record that was given: its number, and by what it was sorted. */
+  /** The last returned record: its number and sort value. */
   after: Schema.NullOr(
     Schema.Struct({ number: Schema.NonNegativeInt, value: Schema.String.pipe(Schema.pattern(/^\d{1,19}$/)) })
   )
@@ -33,7 +32,7 @@ export const cursorOf: (walk: Walk) => string = Schema.encodeSync(Cursor)
 
 const read = Schema.decodeUnknownEither(Cursor)
 
-/** The walk that is asked for. A cursor goes on with its own order and window; those that stand beside it are not needed. */
+/** The requested walk. A cursor replaces the order, window and filter of the query. */
 export const walkOf = (asked: RecordsAsked): Either.Either<Walk, InvalidRequest> => {
   const { cursor, direction = "desc", filter, page, sort = "timestamp", window } = asked
   if (cursor === undefined) {

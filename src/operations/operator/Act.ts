@@ -1,4 +1,4 @@
-/** What the operator may do to tenants and people: what is asked, and what it comes to. */
+/** Schemas of the operator's acts: requests and answers. */
 import { ParseResult, Schema } from "effect"
 import { Decimal } from "../../kernel/Decimal.ts"
 import { AccountId, ApplicationId, TenantId } from "../../kernel/Ids.ts"
@@ -9,7 +9,7 @@ import { PersonStatus, TenantStatus } from "./Found.ts"
 
 const amountRule = `a decimal number above 0 and up to ${toDecimal(amountMax)}, with at most 9 places`
 
-/** Credit to book: what would be rounded away, or is more than the books hold, is not meant. */
+/** Credit to book. An amount that would be rounded, or that the books cannot hold, is refused. */
 const Amount: Schema.Schema<Nano, number | Decimal> = Schema.transformOrFail(
   Schema.Union(Schema.JsonNumber, Schema.instanceOf(Decimal)).annotations({
     message: () => ({ message: amountRule, override: true })
@@ -31,7 +31,7 @@ const Amount: Schema.Schema<Nano, number | Decimal> = Schema.transformOrFail(
 
 const lineRule = "1 to 200 characters on one line"
 
-/** A text for the ledger, the audit log or people. */
+/** One line of text for the ledger, the audit log or people. */
 export const Line = StoredText.pipe(
   Schema.filter(
     (text) => text.trim() === text && text !== "" && text.length <= 200 && !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(text),
@@ -45,18 +45,18 @@ export const Line = StoredText.pipe(
 export const Reason = Schema.Struct({ reason: Schema.optional(Line) }).annotations({ identifier: "OperatorReason" })
 export interface Reason extends Schema.Schema.Type<typeof Reason> {}
 
-/** Credit for a tenant. `reference` makes it once: the same again does nothing. */
+/** Credit for a tenant. `reference` makes it idempotent: a repeated request does nothing. */
 export const NewCredit = Schema.Struct({
   amount: Amount,
   reference: Line,
-  /** What the tenant's ledger says of it. */
+  /** Shown in the tenant's ledger. */
   description: Schema.optional(Line),
-  /** For the audit log. */
+  /** Goes into the audit log. */
   reason: Schema.optional(Line)
 }).annotations({ identifier: "OperatorCredit" })
 export interface NewCredit extends Schema.Schema.Type<typeof NewCredit> {}
 
-/** `done` is false where the same reference was booked before: nothing has happened now. */
+/** `done` is false if the reference was booked before: this request changed nothing. */
 export const Credited = Schema.Struct({
   tenant_id: TenantId,
   amount: Usd,
@@ -66,7 +66,7 @@ export const Credited = Schema.Struct({
 }).annotations({ identifier: "OperatorCredited" })
 export interface Credited extends Schema.Schema.Type<typeof Credited> {}
 
-/** `changed` is false where it was so before. */
+/** `changed` is false if the tenant already had this status. */
 export const TenantChanged = Schema.Struct({
   tenant_id: TenantId,
   status: TenantStatus,

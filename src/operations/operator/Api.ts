@@ -1,4 +1,4 @@
-/** The operator's routes: their session, the audit log, what is found, and what is done. */
+/** The operator's routes: sessions, the audit log, search, acts, and monitoring. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { InvalidToken } from "../../people/credentials/Problems.ts"
@@ -17,7 +17,15 @@ import { RecordPage, RecordsQuery } from "../../money/usage/Usage.ts"
 import { Credited, KeyRevoked, Line, NewCredit, PersonChanged, Reason, SignInsEnded, TenantChanged } from "./Act.ts"
 import { AuditEntry } from "./Audit.ts"
 import { Found, PersonDetail, TenantDetail, TenantLine } from "./Found.ts"
-import { Flight, InvariantsLooked, NewVerification, Owed, ReservationLine, Verifications, Work } from "./Flight.ts"
+import {
+  InvariantChecks,
+  MoneyInFlight,
+  NewVerification,
+  Owed,
+  ReservationLine,
+  Verifications,
+  Work
+} from "./Figures.ts"
 import { after, before, Keyset, limit } from "./Keyset.ts"
 import { AlreadyRunning, BalanceBeyondBooks, ReferenceUsed, TenantClosed, TenantNotFound } from "./Problems.ts"
 import { OperatorToken } from "./Security.ts"
@@ -28,13 +36,13 @@ const ofTenant = Schema.Struct({ tenant_id: TenantId })
 const ofPerson = Schema.Struct({ account_id: AccountId })
 
 const reasonQuery = Schema.Struct({
-  reason: Schema.optional(Line.annotations({ description: "Why it is done: for the audit log" }))
+  reason: Schema.optional(Line.annotations({ description: "The reason, for the audit log" }))
 })
 
-/** The longest invoice. */
+/** The largest invoice. */
 const invoiceBytesMax = 4 * 1024 * 1024
 
-/** How a browser of the operator's comes in. By its cookie, so pages of this service alone may ask. */
+/** Browser sessions of the operator. A cookie authenticates them, so only pages of this service may call. */
 export class OperatorSessionApi extends HttpApiGroup.make("operatorSession")
   .add(
     HttpApiEndpoint.post("open", "/console/operator/session")
@@ -46,13 +54,13 @@ export class OperatorSessionApi extends HttpApiGroup.make("operatorSession")
       .annotate(Example, { body: { code: "{operator_code}" } })
       .annotate(
         OpenApi.Summary,
-        "A short access token for the operator's routes: for the code of a link (`tollgate operator`), which sets a cookie, or for that cookie; 204 with neither"
+        "Get a short access token for the operator's routes: with the code of a link (`tollgate operator`), which also sets a cookie, or with that cookie; 204 with neither"
       )
   )
   .add(
     HttpApiEndpoint.del("close", "/console/operator/session")
       .addSuccess(HttpApiSchema.NoContent)
-      .annotate(OpenApi.Summary, "End the session of the cookie, with its tokens")
+      .annotate(OpenApi.Summary, "End the session of the cookie and its tokens")
   )
   .addError(InvalidToken)
   .addError(RouteNotFound)
@@ -63,18 +71,18 @@ export class OperatorApi extends HttpApiGroup.make("operator")
   .add(
     HttpApiEndpoint.get("me", "/v1/operator/me")
       .addSuccess(Envelope(Me))
-      .annotate(OpenApi.Summary, "Who acts, by which session")
+      .annotate(OpenApi.Summary, "The current operator and session")
   )
   .add(
     HttpApiEndpoint.get("sessions", "/v1/operator/sessions")
       .addSuccess(Envelope(Sessions))
-      .annotate(OpenApi.Summary, "Links and sessions of operators that have not ended")
+      .annotate(OpenApi.Summary, "Open links and sessions of operators")
   )
   .add(
     HttpApiEndpoint.del("endSession", "/v1/operator/sessions/:session_id")
       .setPath(Schema.Struct({ session_id: Schema.String }))
       .addSuccess(Envelope(SessionEnded))
-      .annotate(OpenApi.Summary, "End a link or a session of an operator")
+      .annotate(OpenApi.Summary, "End an operator's link or session")
   )
   .add(
     HttpApiEndpoint.get("audit", "/v1/operator/audit")
@@ -82,13 +90,13 @@ export class OperatorApi extends HttpApiGroup.make("operator")
         Schema.Struct({
           limit,
           before,
-          operator: Schema.optional(Schema.String.annotations({ description: "Only what this operator did" })),
-          tenant_id: Schema.optional(Schema.String.annotations({ description: "Only what was done to this tenant" })),
-          account_id: Schema.optional(Schema.String.annotations({ description: "Only what was done to this person" }))
+          operator: Schema.optional(Schema.String.annotations({ description: "Only acts of this operator" })),
+          tenant_id: Schema.optional(Schema.String.annotations({ description: "Only acts on this tenant" })),
+          account_id: Schema.optional(Schema.String.annotations({ description: "Only acts on this person" }))
         })
       )
       .addSuccess(Envelope(Keyset(AuditEntry)))
-      .annotate(OpenApi.Summary, "What operators did, over HTTP and by commands, the newest first")
+      .annotate(OpenApi.Summary, "Acts of operators over HTTP and by commands, newest first")
   )
   .add(
     HttpApiEndpoint.get("search", "/v1/operator/search")
@@ -108,7 +116,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
     HttpApiEndpoint.get("tenants", "/v1/operator/tenants")
       .setUrlParams(Schema.Struct({ limit, before }))
       .addSuccess(Envelope(Keyset(TenantLine)))
-      .annotate(OpenApi.Summary, "All tenants, the newest first")
+      .annotate(OpenApi.Summary, "All tenants, newest first")
   )
   .add(
     HttpApiEndpoint.get("tenant", "/v1/operator/tenants/:tenant_id")
@@ -130,14 +138,14 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .setPath(ofTenant)
       .setUrlParams(RecordsQuery)
       .addSuccess(Envelope(RecordPage))
-      .annotate(OpenApi.Summary, "The calls of a tenant, the latest first unless asked otherwise")
+      .annotate(OpenApi.Summary, "A tenant's calls, latest first by default")
   )
   .add(
     HttpApiEndpoint.get("explain", "/v1/operator/usage/:usage_id/explain")
       .setPath(Schema.Struct({ usage_id: Schema.String }))
       .addSuccess(Envelope(Explanation))
       .addError(UsageNotFound)
-      .annotate(OpenApi.Summary, "A charge computed again, as the tenant that called sees it")
+      .annotate(OpenApi.Summary, "A charge computed again, as the calling tenant sees it")
   )
   .add(
     HttpApiEndpoint.get("person", "/v1/operator/people/:account_id")
@@ -155,7 +163,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .addError(ReferenceUsed)
       .addError(BalanceBeyondBooks)
       .annotate(Example, { body: { amount: 5, reference: "case 4711", reason: "for the outage of Monday" } })
-      .annotate(OpenApi.Summary, "Give a tenant credit that it can spend but not send on, once for a reference")
+      .annotate(OpenApi.Summary, "Give a tenant credit that it can spend but not send on, once per reference")
   )
   .add(
     HttpApiEndpoint.post("purchase", "/v1/operator/tenants/:tenant_id/purchases")
@@ -166,7 +174,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .addError(ReferenceUsed)
       .addError(BalanceBeyondBooks)
       .annotate(Example, { body: { amount: 100, reference: "invoice 2026-17" } })
-      .annotate(OpenApi.Summary, "Book a purchase that was paid another way, once for a reference")
+      .annotate(OpenApi.Summary, "Book a purchase that was paid outside the service, once per reference")
   )
   .add(
     HttpApiEndpoint.post("suspendTenant", "/v1/operator/tenants/:tenant_id/suspend")
@@ -197,7 +205,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .annotate(Example, { body: { reason: "an account that was taken over" } })
       .annotate(
         OpenApi.Summary,
-        "Suspend a person: their sign-ins end, and neither they nor their keys get in until they are activated"
+        "Suspend a person: their sign-ins end, and they and their keys are refused until they are activated"
       )
   )
   .add(
@@ -215,7 +223,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .setUrlParams(reasonQuery)
       .addSuccess(Envelope(KeyRevoked))
       .addError(ApplicationNotFound)
-      .annotate(OpenApi.Summary, "Revoke an API key, whosever it is")
+      .annotate(OpenApi.Summary, "Revoke any API key")
   )
   .add(
     HttpApiEndpoint.del("endSignIns", "/v1/operator/people/:account_id/sign-ins")
@@ -223,23 +231,23 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .setUrlParams(reasonQuery)
       .addSuccess(Envelope(SignInsEnded))
       .addError(AccountNotFound)
-      .annotate(OpenApi.Summary, "End all sign-ins of a person, those of applications too")
+      .annotate(OpenApi.Summary, "End all sign-ins of a person, including those of applications")
   )
   .add(
     HttpApiEndpoint.get("upstreams", "/v1/operator/upstreams")
       .addSuccess(Envelope(UpstreamList))
-      .annotate(OpenApi.Summary, "How the upstreams have answered in the last minutes, and which models they serve")
+      .annotate(OpenApi.Summary, "Health of the upstreams over the last minutes, and the models that they serve")
   )
   .add(
     HttpApiEndpoint.get("costs", "/v1/operator/costs")
       .setUrlParams(
         Schema.Struct({
-          from: Schema.optional(dayQuery("The first day (UTC); six days before the last unless it is given")),
-          to: Schema.optional(dayQuery("The last day (UTC); today unless it is given"))
+          from: Schema.optional(dayQuery("The first day (UTC); by default six days before the last")),
+          to: Schema.optional(dayQuery("The last day (UTC); by default today"))
         })
       )
       .addSuccess(Envelope(Costs))
-      .annotate(OpenApi.Summary, "What was served and charged over all tenants, by day, provider and model")
+      .annotate(OpenApi.Summary, "Usage and charges over all tenants, by day, provider and model")
   )
   .add(
     HttpApiEndpoint.post("drift", "/v1/operator/drift")
@@ -247,7 +255,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
         Schema.Struct({
           provider: Schema.optional(
             Schema.String.annotations({
-              description: "Whose invoice it is: only what this provider served is compared"
+              description: "Compare only with calls that this provider served"
             })
           )
         })
@@ -257,18 +265,18 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .addError(UnsupportedMediaType)
       .annotate(BodyBytesMax, invoiceBytesMax)
       .annotate(Example, { body: "date,model,cost\n2026-03-01,sandbox-small,0.25\n" })
-      .annotate(OpenApi.Summary, "A vendor's invoice (CSV) beside what was charged, by day and model")
+      .annotate(OpenApi.Summary, "Compare a vendor's invoice (CSV) with what was charged, by day and model")
   )
   .add(
     HttpApiEndpoint.get("flight", "/v1/operator/flight")
-      .addSuccess(Envelope(Flight))
-      .annotate(OpenApi.Summary, "What is reserved and in escrow, by age; what is unsettled and owed")
+      .addSuccess(Envelope(MoneyInFlight))
+      .annotate(OpenApi.Summary, "Reservations and escrow by age, unsettled calls, debts")
   )
   .add(
     HttpApiEndpoint.get("reservations", "/v1/operator/reservations")
       .setUrlParams(Schema.Struct({ limit, after }))
       .addSuccess(Envelope(Keyset(ReservationLine)))
-      .annotate(OpenApi.Summary, "Open reservations, the oldest first")
+      .annotate(OpenApi.Summary, "Open reservations, oldest first")
   )
   .add(
     HttpApiEndpoint.get("owed", "/v1/operator/owed")
@@ -283,7 +291,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
   .add(
     HttpApiEndpoint.get("verifications", "/v1/operator/verify")
       .addSuccess(Envelope(Verifications))
-      .annotate(OpenApi.Summary, "When the books were last found right, and how far a verification is that runs")
+      .annotate(OpenApi.Summary, "The last verifications of the books, and the progress of a running one")
   )
   .add(
     HttpApiEndpoint.post("verify", "/v1/operator/verify")
@@ -300,15 +308,15 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .annotate(NoHead, true)
       .annotate(
         OpenApi.Summary,
-        "Server-sent events: `figures` once a second (calls a second, what is reserved and in escrow, open and unsettled calls, loops), and " +
-          "`end` with a reason, the last one"
+        "Server-sent events: `figures` once a second (calls per second, credit reserved and in escrow, open and unsettled calls, loops), and " +
+          "finally `end` with a reason"
       )
   )
   .add(
     HttpApiEndpoint.post("invariants", "/v1/operator/invariants")
-      .addSuccess(Envelope(InvariantsLooked))
+      .addSuccess(Envelope(InvariantChecks))
       .addError(AlreadyRunning)
-      .annotate(OpenApi.Summary, "Look at the invariants that cost little, now")
+      .annotate(OpenApi.Summary, "Check the cheap invariants now")
   )
   .addError(InvalidRequest)
   .middleware(OperatorToken) {}

@@ -1,6 +1,6 @@
 /**
- * The audit log: who did what, when, on whom, and what came of it. An entry is a statement of the transaction that does it, so that there
- * is no act without an entry and no entry without an act; what was refused has an entry by itself. Entries are added and never changed.
+ * The audit log: operator, act, target, time and result. An entry is a statement of the act's own transaction, so there is no act without an
+ * entry and no entry without an act. A refusal is an entry alone. Entries never change.
  */
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
@@ -10,14 +10,14 @@ import { storable } from "../../storage/database/Text.ts"
 import { Via } from "./Operator.ts"
 import type { Operator } from "./Operator.ts"
 
-/** What was done, and on whom. */
+/** An act and its target. */
 export interface Act {
   readonly action: string
   readonly tenant_id?: string | undefined
   readonly account_id?: string | undefined
-  /** What else it is about: the id of a key, a session, a client; a reference. */
+  /** The id of a key, session or client, or a reference. */
   readonly subject?: string | undefined
-  /** Amounts are nano-USD here, and decimal texts of USD in the log. */
+  /** Amounts are nano-USD here, and decimal USD in the log. */
   readonly details?: Readonly<Record<string, string | number | boolean | bigint | undefined>>
 }
 
@@ -30,7 +30,7 @@ export const AuditEntry = Schema.Struct({
   via: Via,
   action: Schema.String,
   tenant_id: Schema.NullOr(Schema.String),
-  /** As the tenant is called now; null where there is none. */
+  /** The tenant's present name; null if there is no such tenant. */
   tenant_name: Schema.NullOr(Schema.String),
   account_id: Schema.NullOr(Schema.String),
   subject: Schema.NullOr(Schema.String),

@@ -1,4 +1,4 @@
-/** Reading the audit log, the newest entry first, and entries that stand by themselves: those of what was refused. */
+/** Reads the audit log, newest entry first, and writes entries that belong to no other transaction, such as refusals. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
 import type { BooksUnavailable } from "../../books/ledger/Problems.ts"
@@ -13,15 +13,15 @@ import type { Operator } from "./Operator.ts"
 
 export interface AuditLogContract {
   readonly page: (asked: AuditAsked) => Effect.Effect<KeysetOf<AuditEntry>>
-  /** Writes that something was done that changes no row of its own. */
+  /** Records an act that changes no row of its own. */
   readonly done: (by: Operator, act: Audit.Act) => Effect.Effect<void, BooksUnavailable>
-  /** Writes that an act was refused, and why. */
+  /** Records a refused act and the reason. */
   readonly refused: (by: Operator, act: Audit.Act, why: string) => Effect.Effect<void, BooksUnavailable>
 }
 
 export interface AuditAsked {
   readonly limit: number
-  /** `next` of the page before. */
+  /** `next` of the previous page. */
   readonly before?: string | undefined
   readonly operator?: string | undefined
   readonly tenant_id?: string | undefined

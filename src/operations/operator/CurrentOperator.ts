@@ -1,4 +1,4 @@
-/** The operator of the current request, as its credential says; provided by the middleware of `Security`. */
+/** The operator of the current request. The middleware of `Security` provides it. */
 import { Context } from "effect"
 import type { SignedInOperator } from "./Operator.ts"
 

@@ -1,4 +1,4 @@
-/** What the operator finds and looks at: tenants, people, keys, calls, transfers and payments. */
+/** Schemas of what the operator finds: tenants, people, keys, calls, transfers and payments. */
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
 import { Usd } from "../../kernel/Money.ts"
@@ -13,7 +13,7 @@ export const PersonStatus = Schema.Literal("active", "suspended")
 export const TenantLine = Schema.Struct({
   id: TenantId,
   name: Schema.String,
-  /** Of the owner who came first; null where none is left. */
+  /** The first owner's address; null if no owner is left. */
   owner_email: Schema.NullOr(Schema.String),
   created_at: Moment,
   balance: Usd,
@@ -48,7 +48,7 @@ const key = {
 export const KeyLine = Schema.Struct(key).annotations({ identifier: "OperatorKeyLine" })
 export interface KeyLine extends Schema.Schema.Type<typeof KeyLine> {}
 
-/** A call that has not ended. `reserved_usd` is the most that it may cost. */
+/** A call that has not ended. `reserved_usd` is the most that it can cost. */
 export const OpenCallLine = Schema.Struct({
   id: Schema.String,
   state: Schema.Literal("open"),
@@ -60,7 +60,7 @@ export const OpenCallLine = Schema.Struct({
   reserved_usd: Usd
 }).annotations({ identifier: "OperatorOpenCall" })
 
-/** A call that has ended: its usage record. */
+/** The usage record of a call that has ended. */
 export const EndedCallLine = Schema.Struct({ ...UsageRecord.fields, state: Schema.Literal("ended") }).annotations({
   identifier: "OperatorEndedCall"
 })
@@ -79,7 +79,7 @@ export const TransferLine = Schema.Struct({
 export interface TransferLine extends Schema.Schema.Type<typeof TransferLine> {}
 
 export const PaymentLine = Schema.Struct({
-  /** The processor's id; of a payment that was booked by hand, and of a grant, the reference. */
+  /** The processor's id; the reference of a grant or of a payment booked by hand. */
   id: Schema.String,
   tenant_id: TenantId,
   amount: Usd,
@@ -94,11 +94,13 @@ export const Found = Schema.Struct({
   keys: Schema.Array(KeyLine),
   calls: Schema.Array(CallLine),
   transfers: Schema.Array(TransferLine),
-  payments: Schema.Array(PaymentLine)
+  payments: Schema.Array(PaymentLine),
+  /** The names of the tenants that keys, calls, transfers and payments refer to, by id. */
+  tenant_names: Schema.Record({ key: Schema.String, value: Schema.String })
 }).annotations({ identifier: "OperatorFound" })
 export interface Found extends Schema.Schema.Type<typeof Found> {}
 
-/** What a tenant has. `available` is what calls may still take. */
+/** A tenant's credit. `available` is what calls may still reserve. */
 const TenantMoney = Schema.Struct({
   balance: Usd,
   giftable: Usd,
@@ -118,7 +120,7 @@ export const TenantDetail = Schema.Struct({
   plan: Schema.Struct({ plan: PlanName, status: PlanStatus, seats: Schema.Int }),
   money: TenantMoney,
   has_been_funded: Schema.Boolean,
-  /** Calls that have not ended and that it pays. */
+  /** Open calls that this tenant pays for. */
   open_calls: Schema.Int,
   members: Schema.Array(Member),
   /** The newest 200. */
@@ -135,7 +137,7 @@ export const PersonDetail = Schema.Struct({
   ),
   memberships: Schema.Array(Membership),
   keys: Schema.Array(KeyLine),
-  /** Those that have not ended, the newest 100. `application`: an application holds it. */
+  /** The newest 100 open sign-ins. `application`: an OAuth application holds it. */
   sign_ins: Schema.Array(
     Schema.Struct({
       id: Schema.String,

@@ -2,6 +2,7 @@ import { HttpApiBuilder, HttpServerRequest } from "@effect/platform"
 import { Effect, Layer } from "effect"
 import { contract } from "../../http/contract/Contract.ts"
 import { BillingAccounts } from "../../money/billing/BillingAccounts.ts"
+import type { BillingAccountsContract } from "../../money/billing/BillingAccounts.ts"
 import { ledgerOf } from "../../money/billing/Query.ts"
 import { storable } from "../../http/lanes/Answer.ts"
 import { UnsupportedMediaType } from "../../http/contract/Problems.ts"
@@ -19,6 +20,7 @@ import type { SignedInOperator } from "./Operator.ts"
 import { TenantNotFound } from "./Problems.ts"
 import { OperatorToken } from "./Security.ts"
 import { OperatorSessions } from "./Sessions.ts"
+import type { OperatorSessionsContract } from "./Sessions.ts"
 import { OperatorUpstreams } from "./Upstreams.ts"
 import { OperatorWatch } from "./Watch.ts"
 
@@ -35,8 +37,17 @@ const isCsv = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
 
 const answered = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.map(storable(effect), (result) => envelope(result))
 
+/** Answers with an act of the current operator. */
 const by = <A, E, R>(act: (operator: SignedInOperator) => Effect.Effect<A, E, R>) =>
   answered(Effect.flatMap(CurrentOperator, act))
+
+const sessionsOf = (sessions: OperatorSessionsContract, { session_id }: SignedInOperator) =>
+  Effect.map(sessions.list, (found) => ({
+    sessions: found.map((session) => ({ ...session, current: session.id === session_id }))
+  }))
+
+const ledgerPage = (billing: BillingAccountsContract, asked: Parameters<BillingAccountsContract["ledger"]>[0]) =>
+  Effect.mapError(billing.ledger(asked), () => new TenantNotFound({ tenant_id: asked.tenant_id }))
 
 export const OperatorHttp = HttpApiBuilder.group(
   contract.add(OperatorApi),
@@ -54,13 +65,7 @@ export const OperatorHttp = HttpApiBuilder.group(
     const live = LiveEvents.make(sessions, watch)
     return handlers
       .handle("me", () => by((me) => Effect.succeed(me)))
-      .handle("sessions", () =>
-        by(({ session_id }) =>
-          Effect.map(sessions.list, (found) => ({
-            sessions: found.map((session) => ({ ...session, current: session.id === session_id }))
-          }))
-        )
-      )
+      .handle("sessions", () => by((me) => sessionsOf(sessions, me)))
       .handle("endSession", ({ path }) =>
         by((me) => Effect.map(sessions.end(path.session_id, me), (ended) => ({ ended })))
       )
@@ -69,11 +74,7 @@ export const OperatorHttp = HttpApiBuilder.group(
       .handle("tenants", ({ urlParams }) => answered(directory.tenants(urlParams)))
       .handle("tenant", ({ path }) => answered(directory.tenant(path.tenant_id)))
       .handle("ledger", ({ path: { tenant_id }, urlParams }) =>
-        answered(
-          Effect.flatMap(ledgerOf(urlParams), (asked) =>
-            Effect.mapError(billing.ledger({ tenant_id, ...asked }), () => new TenantNotFound({ tenant_id }))
-          )
-        )
+        answered(Effect.flatMap(ledgerOf(urlParams), (asked) => ledgerPage(billing, { tenant_id, ...asked })))
       )
       .handle("usage", ({ path: { tenant_id }, urlParams }) =>
         answered(Effect.flatMap(recordsOf(urlParams), (asked) => records.page({ tenant_id, ...asked })))

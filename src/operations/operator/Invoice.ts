@@ -1,7 +1,7 @@
 /**
- * A vendor's invoice as CSV (RFC 4180): which of its columns say the day, the model and the amount, by their names, and what its lines come to
- * by day and model. Amounts are summed with all their digits and rounded once. A line whose fields cannot be read is named, and left out; one
- * with a quote that is not closed makes the rest unreadable, so all of it is refused.
+ * Reads a vendor's invoice in CSV (RFC 4180). Column names identify the day, model and amount; lines are summed by day and model. Amounts are
+ * summed with all digits and rounded once. A line with unreadable fields is reported and skipped. An unclosed quote makes the rest unreadable, so
+ * the whole invoice is refused.
  */
 import { parse } from "csv-parse"
 import { Readable } from "node:stream"
@@ -21,7 +21,7 @@ export interface InvoiceLine {
   readonly day: string
   readonly model: string
   readonly amount: Nano
-  /** In decimal; `null` where the invoice has none. */
+  /** A decimal; null if the invoice has no quantities. */
   readonly quantity: string | null
 }
 
@@ -32,27 +32,27 @@ export interface BadLine {
 
 export interface Invoice {
   readonly columns: Columns
-  /** By day and model. */
+  /** One line for each day and model. */
   readonly lines: ReadonlyArray<InvoiceLine>
   readonly bad_lines: ReadonlyArray<BadLine>
   readonly bad_lines_total: number
 }
 
-/** Why it is no invoice at all. */
+/** The text cannot be read as an invoice. */
 export class NoInvoice extends Error {}
 
 export const linesMax = 50_000
 const badLinesMax = 100
-/** The longest record and the most columns; and how many days and models an invoice may have together. */
+/** Limits of a record's length, of columns, and of pairs of day and model. */
 const recordMax = 20_000
 const columnsMax = 200
 const groupsMax = 20_000
 const modelMax = 200
-/** Digits behind the point that are summed. */
+/** Digits after the decimal point. */
 const places = 24
 const pieceSize = 64 * 1024
 
-/** The names under which vendors have them, the likeliest first; compared without case and separators. */
+/** Vendors' names of the columns, likeliest first. Case and separators are ignored. */
 const names = {
   day: ["date", "day", "usagedate", "usageday", "billingdate", "startdate", "starttime", "starttimeiso", "timestamp"],
   model: ["model", "modelname", "modelid", "modelslug", "modelpermaslug", "lineitem", "sku", "product"],
@@ -105,7 +105,7 @@ interface Sum {
   quantity: bigint | undefined
 }
 
-/** The character between two fields: the one that the header has most of. */
+/** The delimiter: the candidate that occurs most in the header. */
 const delimiterOf = (text: string): string => {
   const [header = ""] = text.slice(0, recordMax).split(/\r?\n/, 1)
   const count = (mark: string): number => header.split(mark).length
@@ -115,7 +115,7 @@ const delimiterOf = (text: string): string => {
 async function* pieces(text: string): AsyncGenerator<string> {
   for (let from = 0; from < text.length; from += pieceSize) {
     yield text.slice(from, from + pieceSize)
-    // Everybody else has a turn.
+    // Let other work of the event loop run.
     await immediate()
   }
 }
@@ -171,10 +171,11 @@ export const read = async (text: string): Promise<Invoice> => {
     if (error instanceof NoInvoice) throw error
     const { lines } = error as { readonly lines?: number }
     throw new NoInvoice(
-      `line ${lines ?? count + 1} cannot be read as CSV: a quote that is not closed, or a line that is too long`
+      `line ${lines ?? count + 1} cannot be read as CSV: an unclosed quote, or a line that is too long`
     )
   }
-  if (header === undefined || at === undefined) throw new NoInvoice("a line with the names of the columns, and lines")
+  if (header === undefined || at === undefined)
+    throw new NoInvoice("a header line with column names, and lines below it")
   return {
     columns: {
       day: header[at.day]!,
@@ -193,16 +194,16 @@ export const read = async (text: string): Promise<Invoice> => {
   }
 }
 
-/** Adds a line to its sum; answers why it cannot. */
+/** Adds a line to its sum; answers the reason if it is unreadable. */
 const take = (sums: Map<string, Sum>, record: ReadonlyArray<string>, at: Places): string | undefined => {
   const day = dayOf(record[at.day] ?? "")
-  if (day === undefined) return `${shown(record[at.day])} is no date as 2026-03-01`
+  if (day === undefined) return `${shown(record[at.day])} is not a date like 2026-03-01`
   const model = record[at.model] ?? ""
-  if (model === "" || model.length > modelMax) return "it names no model"
+  if (model === "" || model.length > modelMax) return "it has no model"
   const currency = at.currency === -1 ? "" : (record[at.currency] ?? "")
   if (!/^(?:|usd|\$)$/i.test(currency)) return `${shown(currency)} is not USD`
   const amount = numberOf(record[at.amount] ?? "")
-  if (amount === undefined) return `${shown(record[at.amount])} is no amount`
+  if (amount === undefined) return `${shown(record[at.amount])} is not an amount`
   const quantity = at.quantity === -1 ? undefined : numberOf(record[at.quantity] ?? "")
   const key = `${day} ${model}`
   const sum = sums.get(key)
@@ -222,13 +223,13 @@ const dayOf = (text: string): string | undefined => {
   if (/^\d{10}$/.test(text)) return toDay(Number(text) * 1_000)
   const compact = /^(\d{4})(\d{2})(\d{2})$/.exec(text)
   const plain = compact === null ? text : `${compact[1]}-${compact[2]}-${compact[3]}`
-  // A date with a time of day and no zone is taken as UTC.
+  // A time without a zone is taken as UTC.
   const zoned = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}(?:\.\d+)?$/.test(plain) ? `${plain}Z` : plain
   const instant = instantOf(zoned)
   return instant === undefined ? undefined : toDay(instant)
 }
 
-/** A decimal number in units of 10^-`places`, with a sign of USD and commas between thousands, if it has them. */
+/** A decimal in units of 10^-`places`. A dollar sign and thousands separators are accepted. */
 const numberOf = (text: string): bigint | undefined => {
   if (text.length > 60) return undefined
   const plain = text.replace(/^(-?)\$ ?/, "$1")
@@ -239,7 +240,7 @@ const numberOf = (text: string): bigint | undefined => {
 
 const magnitudeOf = (number: bigint): bigint => (number < 0n ? -number : number)
 
-/** 10^15, more than any invoice has. */
+/** 10^15, larger than any invoice. */
 const numberMax = 10n ** BigInt(places + 15)
 
 const rounded = (amount: bigint): Nano => {

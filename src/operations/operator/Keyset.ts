@@ -1,13 +1,13 @@
-/** Pages that go on behind the last record of the one before, whatever is added meanwhile. */
+/** Keyset pagination: each page starts after the last record of the previous one, so rows added meanwhile do not shift it. */
 import { Schema } from "effect"
 import { positive } from "../../kernel/Page.ts"
 
 const limitMax = 200
 const limitPreset = 50
 
-/** The query. A limit above the most is the most. */
+/** A limit above the maximum is lowered to it. */
 export const limit = Schema.optionalWith(
-  Schema.transform(positive(`How many records are given: ${limitPreset}, at most ${limitMax}`), Schema.Int, {
+  Schema.transform(positive(`Records per page: ${limitPreset} by default, at most ${limitMax}`), Schema.Int, {
     strict: true,
     decode: (count) => Math.min(count, limitMax),
     encode: (count) => count
@@ -16,13 +16,15 @@ export const limit = Schema.optionalWith(
 )
 
 export const before = Schema.optional(
-  Schema.String.pipe(Schema.maxLength(100)).annotations({ description: "`next` of the page before: goes on behind it" })
+  Schema.String.pipe(Schema.maxLength(100)).annotations({
+    description: "`next` of the previous page: continues after it"
+  })
 )
 
-/** The same of a list that goes on in the order of time. */
+/** The cursor of a list in order of time. */
 export const after = before
 
-/** A page. `next` is `null` at the end. */
+/** A page. `next` is null at the end. */
 export const Keyset = <A, I, R>(record: Schema.Schema<A, I, R>) =>
   Schema.Struct({ records: Schema.Array(record), next: Schema.NullOr(Schema.String) })
 
@@ -31,7 +33,7 @@ export interface KeysetOf<A> {
   readonly next: string | null
 }
 
-/** The page of what was found, one more than `limit` where there is more. */
+/** The page of `found`, which has one record more than `limit` if there is a next page. */
 export const keyset = <A>(found: ReadonlyArray<A>, limit: number, cursorOf: (record: A) => string): KeysetOf<A> => {
   const records = found.slice(0, limit)
   const last = records.at(-1)

@@ -1,19 +1,19 @@
-/** Live figures as server-sent events, once a second, for as long as the credential that asked holds. */
+/** Live figures as server-sent events, once a second, while the caller's credential is valid. */
 import type { HttpServerRequest } from "@effect/platform"
 import { Effect, Schema } from "effect"
 import { eventText, served } from "../../http/transport/EventStream.ts"
 import type { EventStream } from "../../http/transport/EventStream.ts"
 import { Busy } from "../../kernel/Busy.ts"
 import { write } from "../../kernel/Decimal.ts"
-import { LiveFigures } from "./Flight.ts"
+import { LiveFigures } from "./Figures.ts"
 import type { OperatorSessionsContract } from "./Sessions.ts"
 import type { OperatorWatchContract } from "./Watch.ts"
 
-/** How many may listen to one node. */
+/** The most listeners of one node. */
 export const listenersMax = 16
 
-/** After how many events the credential is looked at again. */
-const looks = 5
+/** The credential is checked again after this many events. */
+const checkEvery = 5
 
 const encode = Schema.encodeSync(LiveFigures)
 
@@ -24,7 +24,7 @@ export const make = ({ operatorOf }: OperatorSessionsContract, { live }: Operato
     Effect.fnUntraced(function* (stream: EventStream) {
       const holds = Effect.isSuccess(operatorOf(request.headers["authorization"]))
       for (let sent = 0; ; sent++) {
-        if (sent % looks === 0 && !(yield* holds)) return "credential"
+        if (sent % checkEvery === 0 && !(yield* holds)) return "credential"
         const figures = { ...encode(yield* live), listeners }
         if (!(yield* stream.send(eventText("figures", write(figures))))) return "slow"
         yield* Effect.sleep("1 second")
@@ -33,7 +33,7 @@ export const make = ({ operatorOf }: OperatorSessionsContract, { live }: Operato
 
   return Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
     if (listeners >= listenersMax) {
-      return yield* new Busy({ message: "too many listen already, try again later", retry_after: 10 })
+      return yield* new Busy({ message: "too many listeners, try again later", retry_after: 10 })
     }
     listeners += 1
     return yield* served(request, run(request), () => void listeners--)

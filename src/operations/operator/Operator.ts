@@ -1,7 +1,7 @@
-/** Who acts for the operator, by which way they came in, and how they are named. */
+/** The acting operator: name, and how they signed in. */
 import { Schema } from "effect"
 
-/** `console`: a session of a browser. `token`: a token for scripts. `command`: the command line, on the machine itself. */
+/** `console`: a browser session. `token`: a token for scripts. `command`: the command line on the machine. */
 export const Via = Schema.Literal("console", "token", "command")
 export type Via = typeof Via.Type
 
@@ -10,11 +10,11 @@ export interface Operator {
   readonly via: Via
 }
 
-/** An operator over HTTP: their session is open. */
+/** An operator with an open session over HTTP. */
 export interface SignedInOperator extends Operator {
   readonly session_id: string
   readonly signed_in_at: number
-  /** When the session ends by itself. */
+  /** When the session expires. */
   readonly expires_at: number
 }
 

@@ -1,4 +1,4 @@
-/** What the operator's routes refuse. */
+/** Refusals of the operator's routes. */
 import { Schema } from "effect"
 import { Problem } from "../../kernel/Problem.ts"
 
@@ -10,7 +10,7 @@ export class TenantNotFound extends Problem<TenantNotFound>()("TenantNotFound", 
   details: {}
 }) {}
 
-/** A grant or purchase of this reference was booked before, of another amount or for another tenant. */
+/** This reference was booked before with another amount or tenant. */
 export class ReferenceUsed extends Problem<ReferenceUsed>()("ReferenceUsed", {
   status: 409,
   error: "this reference was used before, for another amount or tenant",
@@ -24,16 +24,16 @@ export class BalanceBeyondBooks extends Problem<BalanceBeyondBooks>()("BalanceBe
   code: "balance_too_large"
 }) {}
 
-/** It is neither suspended nor activated. */
+/** A closed account can be neither suspended nor activated. */
 export class TenantClosed extends Problem<TenantClosed>()("TenantClosed", {
   status: 409,
   error: "the tenant's billing account is closed",
   code: "tenant_closed"
 }) {}
 
-/** One of its kind runs at a time. */
+/** Only one runs at a time. */
 export class AlreadyRunning extends Problem<AlreadyRunning>()("AlreadyRunning", {
   status: 409,
-  error: "one is running already: ask for how far it is",
+  error: "one is already running; read its progress",
   code: "already_running"
 }) {}

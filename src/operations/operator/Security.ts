@@ -1,10 +1,10 @@
-/** How the operator's routes ask for their credential. */
+/** The credential of the operator's routes. */
 import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { InvalidToken, MissingAuthorization } from "../../people/credentials/Problems.ts"
 import { CurrentOperator } from "./CurrentOperator.ts"
 
-/** A token of an operator's session, asked for before anything else of the request is read. */
+/** Checks the operator's token before anything else of the request is read. */
 export class OperatorToken extends HttpApiMiddleware.Tag<OperatorToken>()("tollgate/operator/OperatorToken", {
   provides: CurrentOperator,
   failure: Schema.Union(MissingAuthorization, InvalidToken),
@@ -13,7 +13,7 @@ export class OperatorToken extends HttpApiMiddleware.Tag<OperatorToken>()("tollg
       HttpApiSecurity.annotate(
         OpenApi.Description,
         "`Authorization: Bearer …` with a token of an operator's session (`POST /console/operator/session`, or `tollgate operator --token`). " +
-          "No user's token is one, and it is no user's."
+          "It is not a user's token, and a user's token is refused here."
       )
     )
   }

@@ -1,13 +1,13 @@
-/** Sessions of the operator: a link that works once, the session of a browser that it gives, and tokens for scripts. */
+/** Schemas of the operator's sessions: one-time links, browser sessions, and tokens for scripts. */
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
 
-/** What the page posts: the code behind the `#` of its link, or nothing where its cookie is enough. */
+/** Posted by the page: the code after the `#` of its link, or nothing if its cookie is enough. */
 export const SessionRequest = Schema.Struct({
   code: Schema.optional(Schema.String.pipe(Schema.maxLength(200)))
 }).annotations({ identifier: "OperatorSessionRequest" })
 
-/** A bearer for `/v1/operator/*`. `expires_in` is seconds; `name` is who acts. */
+/** A bearer token for `/v1/operator/*`. `expires_in` is in seconds; `name` is the operator's name. */
 export const SessionToken = Schema.Struct({
   access_token: Schema.String,
   expires_in: Schema.Int,
@@ -26,12 +26,12 @@ export interface Me extends Schema.Schema.Type<typeof Me> {}
 export const Session = Schema.Struct({
   id: Schema.String,
   name: Schema.String,
-  /** `link`: its code has not been used yet. */
+  /** `link`: the code has not been used yet. */
   kind: Schema.Literal("link", "browser", "token"),
   created_at: Moment,
   signed_in_at: Schema.NullOr(Moment),
   expires_at: Moment,
-  /** Whether it is the one that asks. */
+  /** Whether it is the caller's own session. */
   current: Schema.Boolean
 }).annotations({ identifier: "OperatorSession" })
 export interface Session extends Schema.Schema.Type<typeof Session> {}

@@ -1,4 +1,4 @@
-/** The upstreams as the operator looks at them: how they answer, what they served and what was charged for it, and a vendor's invoice beside that. */
+/** Schemas of upstreams for the operator: health, costs, and the comparison with a vendor's invoice. */
 import { Schema } from "effect"
 import { Moment, parse } from "../../kernel/Moment.ts"
 import { Usd } from "../../kernel/Money.ts"
@@ -7,10 +7,10 @@ const Day = Schema.String.annotations({ jsonSchema: { type: "string", format: "d
 
 export const UpstreamHealth = Schema.Struct({
   name: Schema.String,
-  /** The protocols in which it can be asked. */
+  /** Protocols that it speaks. */
   speaks: Schema.Array(Schema.String),
   state: Schema.Literal("ok", "failing", "unused"),
-  /** Of the last 15 minutes, by how they ended. */
+  /** Requests of the last 15 minutes by outcome. */
   requests: Schema.Struct({
     "2xx": Schema.Int,
     "4xx": Schema.Int,
@@ -21,16 +21,16 @@ export const UpstreamHealth = Schema.Struct({
   last_success_at: Schema.NullOr(Moment),
   last_failure_at: Schema.NullOr(Moment),
   last_failure: Schema.NullOr(Schema.Literal("5xx", "unreachable")),
-  /** To the head of an answer, in classes of a quarter. */
+  /** Time to the answer's head. Quantiles are exact to 25 %. */
   latency_ms: Schema.NullOr(Schema.Struct({ p50: Schema.Number, p95: Schema.Number })),
   minutes: Schema.Array(Schema.Struct({ at: Moment, requests: Schema.Int, failures: Schema.Int }))
 }).annotations({ identifier: "OperatorUpstream" })
 
 export const UpstreamList = Schema.Struct({
-  /** The node whose exchanges these are, where there may be several. */
+  /** The node whose exchanges these are. Null on SQLite. */
   node: Schema.NullOr(Schema.String),
   upstreams: Schema.Array(UpstreamHealth),
-  /** Each model with its upstreams in the order of failover. `serving`: the first of them that does not fail. */
+  /** Each model with its upstreams in failover order. `serving` is the first that is not failing. */
   models: Schema.Array(
     Schema.Struct({
       model: Schema.String,
@@ -45,7 +45,7 @@ export interface UpstreamList extends Schema.Schema.Type<typeof UpstreamList> {}
 export const dayQuery = (description: string) =>
   Schema.String.pipe(
     Schema.filter((text) => /^\d{4}-\d{2}-\d{2}$/.test(text) && parse(text) !== undefined, {
-      message: () => "a date, as 2026-03-01",
+      message: () => "a date like 2026-03-01",
       jsonSchema: { type: "string", format: "date", description }
     })
   ).annotations({ description })
@@ -65,19 +65,19 @@ export const Costs = Schema.Struct({
       completion_tokens: Schema.Number,
       units: Schema.Number,
       charged: Usd,
-      /** What balances could not pay. */
+      /** Costs that balances could not pay. */
       uncollected: Usd,
-      /** What the vendor takes for it, by the `cost` that the configuration gives the model at this provider; null where it gives none. */
+      /** The vendor's price, computed from the model's `cost` in the configuration; null if it has none. */
       vendor_cost: Schema.NullOr(Usd)
     })
   ),
-  /** Whether there are more rows than are given. */
+  /** Whether rows were left out. */
   truncated: Schema.Boolean
 }).annotations({ identifier: "OperatorCosts" })
 export interface Costs extends Schema.Schema.Type<typeof Costs> {}
 
 export const Drift = Schema.Struct({
-  /** The names of the columns that were read. */
+  /** Names of the columns that were read. */
   columns: Schema.Struct({
     day: Schema.String,
     model: Schema.String,
@@ -89,20 +89,20 @@ export const Drift = Schema.Struct({
   rows: Schema.Array(
     Schema.Struct({
       day: Day,
-      /** As the vendor calls it. */
+      /** The vendor's name of the model. */
       model: Schema.String,
       theirs: Usd,
       ours: Usd,
-      /** Theirs without ours. */
+      /** `theirs` minus `ours`. */
       difference: Usd,
-      /** How many calls of ours. */
+      /** Number of our calls. */
       requests: Schema.Int,
-      /** The sum of the invoice's quantities, where it has any. */
+      /** Sum of the invoice's quantities; null if it has none. */
       quantity: Schema.NullOr(Schema.String)
     })
   ),
   totals: Schema.Struct({ theirs: Usd, ours: Usd, difference: Usd }),
-  /** Lines that could not be read, and why; the first 100. */
+  /** The first 100 lines that could not be read, and why. */
   bad_lines: Schema.Array(Schema.Struct({ line: Schema.Int, why: Schema.String })),
   bad_lines_total: Schema.Int,
   truncated: Schema.Boolean

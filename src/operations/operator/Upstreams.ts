@@ -1,13 +1,14 @@
 /**
- * The upstreams: how they answer this node, what they served over all tenants, and how that compares to a vendor's invoice.
+ * Upstreams for the operator: their health as this node sees it, what they served over all tenants, and a comparison with a vendor's invoice.
  *
  * Where the specification is silent:
- * - A line of an invoice is compared with what was charged on its UTC day for the models that the vendor serves under the line's name, by the
- *   names of the configuration; a name that the configuration does not have is taken for ours. What we have and the invoice has not is a row of
- *   its own, with nothing of theirs.
+ * - A line of an invoice is compared with the charges of its UTC day for the models that the vendor serves under the line's name. The
+ *   configuration maps names; a name that it does not have is taken for ours. Charges without a line are a row of their own, with 0 as the
+ *   vendor's amount.
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import { Models } from "../../calls/prompts/Model.ts"
+import type { Model } from "../../calls/prompts/Model.ts"
 import { EmbeddingModels } from "../../calls/embeddings/Settings.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { day, parse, toDay } from "../../kernel/Moment.ts"
@@ -19,17 +20,19 @@ import { UpstreamHealth } from "../ops/UpstreamHealth.ts"
 import { RerankModels } from "../../calls/rerank/Settings.ts"
 import { Upstreams } from "../../upstream/models/Upstreams.ts"
 import { Daily } from "../../money/usage/Daily.ts"
+import type { DailyContract } from "../../money/usage/Daily.ts"
+import { driftOf } from "./Drift.ts"
 import * as Invoice from "./Invoice.ts"
 import type { Costs, Drift, UpstreamList } from "./Upstream.ts"
 
 export interface OperatorUpstreamsContract {
   readonly list: Effect.Effect<UpstreamList>
-  /** What was charged by day, provider and model. `from` and `to` are days, both included; the last week unless they are given. */
+  /** Charges by day, provider and model. `from` and `to` are days, both included; by default the last seven. */
   readonly costs: (days: {
     readonly from?: string | undefined
     readonly to?: string | undefined
   }) => Effect.Effect<Costs, InvalidRequest>
-  /** An invoice (CSV) beside what was charged for this provider, or for all. */
+  /** Compares an invoice (CSV) with the charges of one provider, or of all. */
   readonly drift: (invoice: {
     readonly text: string
     readonly provider?: string | undefined
@@ -43,7 +46,7 @@ export class OperatorUpstreams extends Context.Tag("tollgate/operator/Upstreams"
   static readonly layer = Layer.suspend(() => Layer.effect(OperatorUpstreams, make))
 }
 
-/** How many days one question may span, and how many rows an answer has. */
+/** The most days of one query. */
 export const daysMax = 92
 const rowsMax = 20_000
 
@@ -53,18 +56,26 @@ interface Routed {
 }
 
 const make = Effect.gen(function* () {
+  const { models: chatModels } = yield* Models
+  const models: ReadonlyArray<Routed> = [...chatModels, ...(yield* EmbeddingModels), ...(yield* RerankModels)]
+  const daily = yield* Daily
+  return {
+    list: yield* listing(models),
+    costs: costs(daily, vendorCosts(chatModels)),
+    drift: drift(daily, vendorNames(models))
+  } satisfies OperatorUpstreamsContract
+})
+
+const listing = Effect.fnUntraced(function* (models: ReadonlyArray<Routed>) {
   const health = yield* UpstreamHealth
   const upstreams = yield* Upstreams
   const readiness = yield* Readiness
-  const daily = yield* Daily
-  const { models: chatModels } = yield* Models
-  const models: ReadonlyArray<Routed> = [...chatModels, ...(yield* EmbeddingModels), ...(yield* RerankModels)]
-
-  const list: OperatorUpstreamsContract["list"] = Effect.gen(function* () {
+  // @effect-diagnostics-next-line returnEffectInGen:off -- made once, it answers every request
+  return Effect.map(readiness.node, (node): UpstreamList => {
     const figures = health.figures([...upstreams.keys()])
     const failing = new Set(figures.filter(({ state }) => state === "failing").map(({ name }) => name))
     return {
-      node: (yield* readiness.node)?.name ?? null,
+      node: node?.name ?? null,
       upstreams: figures.map((one) => ({ ...one, speaks: upstreams.get(one.name)!.speaks })),
       models: models.map(({ id, routes }) => {
         const names = routes.map(({ upstream }) => upstream)
@@ -72,22 +83,25 @@ const make = Effect.gen(function* () {
       })
     }
   })
+})
 
-  const span = (first: number, last: number): Effect.Effect<void, InvalidRequest> =>
-    last < first
-      ? InvalidRequest.of("to", "a day that is not before from")
-      : (last - first) / day >= daysMax
-        ? InvalidRequest.of("from", `at most ${daysMax} days`)
-        : Effect.void
+/** Refuses a span that ends before it begins, or is too long. */
+const within = (first: number, last: number): Effect.Effect<void, InvalidRequest> =>
+  last < first
+    ? InvalidRequest.of("to", "a day that is not before from")
+    : (last - first) / day >= daysMax
+      ? InvalidRequest.of("from", `at most ${daysMax} days`)
+      : Effect.void
 
-  const vendorCosts = new Map(
-    chatModels.flatMap(({ id, routes }) =>
+/** Computes what the vendor takes for a day's calls; `null` if the configuration gives no `cost`. */
+const vendorCosts = (models: ReadonlyArray<Model>): ((sum: DailySum) => Nano | null) => {
+  const costs = new Map(
+    models.flatMap(({ id, routes }) =>
       routes.flatMap(({ cost, upstream }) => (cost === undefined ? [] : [[`${upstream}\n${id}`, cost] as const]))
     )
   )
-
-  const vendorCostOf = (sum: DailySum): Nano | null => {
-    const cost = vendorCosts.get(`${sum.provider}\n${sum.model}`)
+  return (sum) => {
+    const cost = costs.get(`${sum.provider}\n${sum.model}`)
     if (cost === undefined) return null
     return charge([
       { units: sum.prompt_tokens, price: cost.prompt_price },
@@ -95,12 +109,25 @@ const make = Effect.gen(function* () {
       { units: sum.requests - sum.failures, price: cost.request_price }
     ])
   }
+}
 
-  const costs: OperatorUpstreamsContract["costs"] = Effect.fn("OperatorUpstreams.costs")(function* ({ from, to }) {
+/** The vendor's name of a model; ours if the configuration has none. */
+const vendorNames = (models: ReadonlyArray<Routed>): ((sum: DailySum) => string) => {
+  const names = new Map(
+    models.flatMap(({ id, routes }) => routes.map(({ model, upstream }) => [`${upstream}\n${id}`, model] as const))
+  )
+  return ({ model, provider }) => names.get(`${provider}\n${model}`) ?? model
+}
+
+const costs = (
+  daily: DailyContract,
+  vendorCostOf: (sum: DailySum) => Nano | null
+): OperatorUpstreamsContract["costs"] =>
+  Effect.fn("OperatorUpstreams.costs")(function* ({ from, to }) {
     const now = yield* Clock.currentTimeMillis
     const last = (to === undefined ? undefined : parse(to)) ?? now - (now % day)
     const first = (from === undefined ? undefined : parse(from)) ?? last - 6 * day
-    yield* span(first, last)
+    yield* within(first, last)
     const sums = yield* daily.sums({ first, last })
     return {
       from: toDay(first),
@@ -110,24 +137,9 @@ const make = Effect.gen(function* () {
     }
   })
 
-  /** What vendors call the models that they serve, by the vendor and our name. */
-  const vendorNames = new Map(
-    models.flatMap(({ id, routes }) => routes.map(({ model, upstream }) => [`${upstream}\n${id}`, model] as const))
-  )
-  const nameOf = ({ model, provider }: Pick<DailySum, "model" | "provider">): string =>
-    vendorNames.get(`${provider}\n${model}`) ?? model
-
-  const drift: OperatorUpstreamsContract["drift"] = Effect.fn("OperatorUpstreams.drift")(function* ({
-    provider,
-    text
-  }) {
-    const read = yield* Effect.promise(() =>
-      Invoice.read(text).catch((error: unknown) => {
-        if (error instanceof Invoice.NoInvoice) return error
-        throw error
-      })
-    )
-    const invoice = read instanceof Invoice.NoInvoice ? yield* InvalidRequest.of("", read.message) : read
+const drift = (daily: DailyContract, vendorNameOf: (sum: DailySum) => string): OperatorUpstreamsContract["drift"] =>
+  Effect.fn("OperatorUpstreams.drift")(function* ({ provider, text }) {
+    const invoice = yield* invoiceOf(text)
     const days = invoice.lines.map((line) => line.day).toSorted()
     const [from] = days
     const to = days.at(-1)
@@ -138,77 +150,14 @@ const make = Effect.gen(function* () {
         why === undefined ? "an invoice with lines" : `no line can be read; line ${why.line}: ${why.why}`
       )
     }
-    yield* span(parse(from)!, parse(to)!)
-    const sums = yield* daily.sums({ first: parse(from)!, last: parse(to)! })
+    const [first, last] = [parse(from)!, parse(to)!]
+    yield* within(first, last)
+    const sums = yield* daily.sums({ first, last })
     const ours = sums.filter((sum) => provider === undefined || sum.provider === provider)
-    const rows = compared(invoice.lines, ours, nameOf)
-    const theirs = rows.reduce((sum, row) => sum + row.theirs, 0n)
-    const charged = rows.reduce((sum, row) => sum + row.ours, 0n)
-    const { bad_lines, bad_lines_total, columns } = invoice
-    return {
-      columns,
-      from,
-      to,
-      rows: rows.slice(0, rowsMax),
-      totals: { theirs, ours: charged, difference: theirs - charged },
-      bad_lines,
-      bad_lines_total,
-      truncated: rows.length > rowsMax
-    }
+    return { from, to, ...driftOf(invoice, ours, vendorNameOf, rowsMax) }
   })
 
-  return { list, costs, drift } satisfies OperatorUpstreamsContract
-})
-
-interface Compared {
-  readonly day: string
-  readonly model: string
-  readonly theirs: Nano
-  readonly ours: Nano
-  readonly difference: Nano
-  readonly requests: number
-  readonly quantity: string | null
-}
-
-/** Both sides by day and model; of a day, the largest difference first. */
-const compared = (
-  lines: ReadonlyArray<Invoice.InvoiceLine>,
-  sums: ReadonlyArray<DailySum>,
-  nameOf: (sum: DailySum) => string
-): ReadonlyArray<Compared> => {
-  const keyOf = (day: string, model: string): string => `${day} ${model.toLowerCase()}`
-  const rows = new Map<string, Compared>()
-  for (const { amount, day, model, quantity } of lines) {
-    const before = rows.get(keyOf(day, model))
-    const theirs = (before?.theirs ?? 0n) + amount
-    const row = { day, model: before?.model ?? model, theirs, ours: 0n, difference: theirs, requests: 0, quantity }
-    rows.set(keyOf(day, model), row)
-  }
-  const invoiced = new Set(lines.map(({ model }) => model.toLowerCase()))
-  for (const sum of sums) {
-    const named = nameOf(sum)
-    // Some vendors bill by the name that is also ours.
-    const model = invoiced.has(named.toLowerCase()) || !invoiced.has(sum.model.toLowerCase()) ? named : sum.model
-    const day = toDay(sum.day)
-    const before = rows.get(keyOf(day, model))
-    const theirs = before?.theirs ?? 0n
-    const ours = (before?.ours ?? 0n) + sum.charged
-    rows.set(keyOf(day, model), {
-      day,
-      model: before?.model ?? model,
-      theirs,
-      ours,
-      difference: theirs - ours,
-      requests: (before?.requests ?? 0) + sum.requests,
-      quantity: before?.quantity ?? null
-    })
-  }
-  return [...rows.values()].toSorted(
-    (a, b) => (a.day < b.day ? -1 : a.day > b.day ? 1 : 0) || largerFirst(a.difference, b.difference)
+const invoiceOf = (text: string): Effect.Effect<Invoice.Invoice, InvalidRequest> =>
+  Effect.catchAll(Effect.tryPromise({ try: () => Invoice.read(text), catch: (error) => error }), (error) =>
+    error instanceof Invoice.NoInvoice ? InvalidRequest.of("", error.message) : Effect.die(error)
   )
-}
-
-const largerFirst = (a: Nano, b: Nano): number => {
-  const [one, other] = [a < 0n ? -a : a, b < 0n ? -b : b]
-  return one > other ? -1 : one < other ? 1 : 0
-}

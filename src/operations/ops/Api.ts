@@ -1,11 +1,11 @@
-/** For those who run the service: is it alive, is it ready, what is it doing. */
+/** Routes for monitoring: liveness, readiness, metrics. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { NodeFigures } from "./Node.ts"
 import { NotReady } from "./Problems.ts"
 
 const Status = Schema.Struct({ status: Schema.Literal("ok") })
-/** `node`: where several may serve one database. */
+/** `node` is present on PostgreSQL, where several nodes may serve one database. */
 const Ready = Schema.Struct({ status: Schema.Literal("ok"), node: Schema.optional(NodeFigures) })
 
 export class OpsApi extends HttpApiGroup.make("ops")
@@ -14,10 +14,10 @@ export class OpsApi extends HttpApiGroup.make("ops")
     HttpApiEndpoint.get("ready", "/readyz")
       .addSuccess(Ready)
       .addError(NotReady)
-      .annotate(OpenApi.Summary, "The service can read and durably write, and its loops turn")
+      .annotate(OpenApi.Summary, "The service can read and durably write, and its loops run")
   )
   .add(
     HttpApiEndpoint.get("metrics", "/metrics")
       .addSuccess(HttpApiSchema.Text({ contentType: "text/plain" }))
-      .annotate(OpenApi.Summary, "Figures in Prometheus' text format")
+      .annotate(OpenApi.Summary, "Metrics in Prometheus' text format")
   ) {}

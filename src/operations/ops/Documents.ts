@@ -1,6 +1,6 @@
-/** The documents themselves: `/openapi.json` for machines, `/docs` for people. Loaded when the first of them is asked for. */
+/** Builds `/openapi.json` and `/docs`. Loaded when one of them is first requested. */
 import { HttpApi, HttpApiBuilder, OpenApi } from "@effect/platform"
-// By its own path, since a bundle keeps what the package's index names with what the process always loads.
+// Imported by its own path: through the package's index the bundle would put it into the code that every process loads.
 import * as HttpApiSwagger from "@effect/platform/HttpApiSwagger"
 import { Context, Effect, Layer } from "effect"
 import { described } from "../../http/contract/Documented.ts"
@@ -8,7 +8,7 @@ import type { LeverNote, Steered } from "../../kernel/SandboxInfo.ts"
 
 type Contract = HttpApi.HttpApi.AnyWithProps
 
-/** Serves both, for a contract whose routes begin at `server`. */
+/** Serves both documents of a contract. `server` is the base path of its routes. */
 export const make = (contract: Contract, server: string, sandbox: Steered | undefined) => {
   const served = contract.annotate(OpenApi.Servers, [{ url: server }])
   const api = sandbox === undefined ? served : served.annotate(OpenApi.Transform, steered(contract, sandbox))
@@ -25,7 +25,7 @@ export const make = (contract: Contract, server: string, sandbox: Steered | unde
   )
 }
 
-/** The document of a sandbox: the levers stand in it as well, each at the sandbox's own address. */
+/** Adds a sandbox's levers to the document, each at the sandbox's own address. */
 const steered =
   (contract: Contract, { info, levers }: Steered) =>
   (written: Record<string, unknown>): Record<string, unknown> => {
@@ -42,7 +42,7 @@ const steered =
     }
     const tag = {
       name: leverTag,
-      description: `What steers this sandbox, at an address of its own. ${info.control} lists it`
+      description: `Levers that steer this sandbox, at their own address. ${info.control} lists them`
     }
     return { ...document, paths: { ...document.paths, ...paths }, tags: [tag, ...document.tags] }
   }
@@ -68,5 +68,5 @@ const parameter = (place: "path" | "query", name: string) => ({
   in: place,
   required: true,
   schema: { type: "string" },
-  description: place === "path" ? "An id that an earlier answer gave" : "Taken as in the example"
+  description: place === "path" ? "An id from an earlier answer" : "See the example"
 })

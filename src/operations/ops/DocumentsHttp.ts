@@ -1,6 +1,6 @@
 /**
- * Serves what describes the service: `/openapi.json`, `/docs` and the guides below it. Each is made when it is first requested, because writing
- * the documents takes longer than a start and the reference page alone has two megabytes.
+ * Serves `/openapi.json`, `/docs` and the guides below it. Each is built on first request: building them takes longer than a start, and the
+ * reference page alone has two megabytes.
  */
 import { HttpApiBuilder, HttpRouter, HttpServerResponse } from "@effect/platform"
 import type { HttpApi } from "@effect/platform"
@@ -18,7 +18,7 @@ export interface GuidePages {
   readonly withNavigation: (html: string, docs: string) => string
 }
 
-/** Routes of the documents of a contract, for a service whose routes begin with `prefix`. */
+/** Document routes of a contract. `prefix` is the path that the service is mounted at. */
 export const documents = (
   api: HttpApi.HttpApi.AnyWithProps,
   prefix: "" | `/${string}`,
@@ -30,7 +30,7 @@ export const documents = (
       const sandbox = yield* CurrentSandbox
       const base = pathTo(prefix, public_url)
       const docs = `${base === "/" ? "" : base}/docs`
-      // Making a document is uninterruptible: a client that leaves meanwhile must not leave a failure in the cache.
+      // Building is uninterruptible: if the client disconnects meanwhile, the interruption must not be cached.
       const once = <A>(load: () => Promise<A>) =>
         Effect.map(Effect.cached(Effect.promise(load)), (loaded) => Effect.uninterruptible(loaded))
       const pages = yield* once(loadGuides)

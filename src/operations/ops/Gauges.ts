@@ -1,17 +1,17 @@
-/** What the books hold at the moment, for the metrics. */
+/** The state of the books, read for the metrics. */
 import { Clock, Effect } from "effect"
 import { Ledger } from "../../books/ledger/Ledger.ts"
 
 export interface Gauges {
-  /** USD set aside by calls, and in escrow of transfers. */
+  /** USD reserved by open calls, and in escrow of pending transfers. */
   readonly reserved_usd: number
   readonly escrowed_usd: number
-  /** How long the oldest open call has been open. */
+  /** Age of the oldest open call. */
   readonly oldest_unsettled_seconds: number
   readonly open_calls: number
-  /** How long ago `verify` last found the books right; infinite where it never did. */
+  /** Time since a verification last held; infinite if none ever did. */
   readonly seconds_since_verified: number
-  /** What its last run found. */
+  /** Findings of the last verification. */
   readonly findings: number
 }
 

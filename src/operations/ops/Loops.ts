@@ -1,25 +1,22 @@
-/**
- * The loops of the service, as they report themselves: when each last turned, how often it failed, and which of them does not turn
- * as it should.
- */
+/** The service's background loops as they report themselves: last turn, failures, and whether a loop is stuck, late, stopped or failing. */
 import { Context, Layer } from "effect"
 import { LoopObserver } from "../../kernel/Loop.ts"
 import type { LoopListener } from "../../kernel/Loop.ts"
 
-/** What is known of a loop at the moment. */
+/** The state of one loop. */
 export interface LoopFigures {
   readonly loop: string
-  /** Since a turn last went well, or since the loop was first seen. */
+  /** Since the last successful turn, or since the loop was first seen. */
   readonly seconds_since_good: number
-  /** Turns that failed, since the start. */
+  /** Failed turns since the start. */
   readonly failures: number
-  /** Why it counts as not turning; `undefined`: it turns. */
+  /** Why the loop counts as troubled; `undefined` if it is healthy. */
   readonly trouble: string | undefined
-  /** Whether a turn is under way. */
+  /** Whether a turn is in progress. */
   readonly running: boolean
-  /** Since the last turn was over; `undefined` before its first. */
+  /** Since the end of the last turn; `undefined` before the first. */
   readonly seconds_since_turn: number | undefined
-  /** Until the next turn; `undefined`: until the loop is woken. */
+  /** Until the next turn; `undefined` if the loop waits to be woken. */
   readonly seconds_until_turn: number | undefined
 }
 
@@ -29,34 +26,34 @@ export interface LoopsContract {
 }
 
 export class Loops extends Context.Tag("tollgate/ops/Loops")<Loops, LoopsContract>() {
-  /** Listens to every loop of the layers that it is provided to. */
+  /** Observes every loop of the layers that it is provided to. */
   static readonly layer = Layer.suspend(() => {
-    // By the time of the process: a clock that is moved forward makes no loop late.
+    // Process time: moving a sandbox's clock forward makes no loop late.
     const loops = make(() => performance.now())
     return Layer.merge(Layer.succeed(Loops, loops), Layer.succeed(LoopObserver, loops.observe))
   })
 }
 
-/** How long a turn may run, and how late one may begin, in milliseconds. */
+/** The longest turn, and the longest delay of a turn, in milliseconds. */
 const turnLimit = 120_000
 const lateLimit = 60_000
-/** From how many failures in a row on a loop counts as failing. */
+/** A loop counts as failing after this many failures in a row. */
 const failuresMax = 3
 
 interface State {
-  /** When the turn began that is under way. */
+  /** When the current turn began. */
   began: number | undefined
-  /** When the next turn is to begin; `undefined`: when the loop is woken. */
+  /** When the next turn should begin; `undefined` if the loop waits to be woken. */
   due: number | undefined
   stopped: boolean
-  /** When the last turn was over. */
+  /** When the last turn ended. */
   over: number | undefined
   good: number
   failures: number
   failedInARow: number
 }
 
-/** `now` in milliseconds, counted from anywhere. */
+/** `now` is in milliseconds from any origin. */
 export const make = (now: () => number): LoopsContract => {
   const states = new Map<string, State>()
 

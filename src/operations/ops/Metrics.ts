@@ -1,4 +1,4 @@
-/** Figures for Prometheus: what is asked, how it is answered, how long it takes, and what the process uses. */
+/** Prometheus metrics: requests by route, exchanges with upstreams, the state of the books and loops, and the process. */
 import { Context, Layer } from "effect"
 import type { Gauges } from "./Gauges.ts"
 import type { LoopFigures } from "./Loops.ts"
@@ -8,11 +8,11 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom
 export interface MetricsContract {
   readonly observe: (route: string, status: number, seconds: number) => void
   readonly observeUpstream: (upstream: string, outcome: string) => void
-  /** What the books hold at the moment, which is asked when the figures are read. */
+  /** Sets the gauges of the books. `/metrics` reads them just before it answers. */
   readonly setGauges: (gauges: Gauges) => void
-  /** What is under way, which is asked then too. */
+  /** Sets the figures of work in progress, at the same time. */
   readonly setWork: (work: Work) => void
-  /** The text that Prometheus reads, and its content type. */
+  /** Metrics in Prometheus' text format, and their content type. */
   readonly text: () => Promise<string>
   readonly content_type: string
 }
@@ -20,9 +20,9 @@ export interface MetricsContract {
 export interface Work {
   readonly unsettled: number
   readonly loops: ReadonlyArray<LoopFigures>
-  /** Where there may be other nodes. */
+  /** `undefined` on SQLite: there are no other nodes. */
   readonly node: NodeFigures | undefined
-  /** Where they are built while the service serves. */
+  /** `undefined` on SQLite: migrations build the indexes. */
   readonly missing_indexes: number | undefined
 }
 
@@ -31,10 +31,10 @@ export class Metrics extends Context.Tag("tollgate/ops/Metrics")<Metrics, Metric
 }
 
 /**
- * Counts by two labels that are added to Prometheus' own counter when that is read: it makes a text of the labels for every count, which
- * took a hundredth of a call.
+ * Counts by two labels, added to Prometheus' own counter when it is read. Prometheus' counter builds a string of the labels for every count,
+ * which took one percent of a call.
  */
-class Tally<Label extends string | number> {
+class LabelCounts<Label extends string | number> {
   private readonly counts = new Map<string, Map<Label, number>>()
 
   add(name: string, label: Label): void {
@@ -51,9 +51,25 @@ class Tally<Label extends string | number> {
 
 const make = (): MetricsContract => {
   const registry = new Registry()
-  const answered = new Tally<number>()
-  const exchanged = new Tally<string>()
   collectDefaultMetrics({ register: registry })
+  const { observe, observeUpstream } = requestMetrics(registry)
+  return {
+    observe,
+    observeUpstream,
+    setGauges: booksMetrics(registry),
+    setWork: workMetrics(registry),
+    text: () => registry.metrics(),
+    content_type: registry.contentType
+  }
+}
+
+const gaugesIn = (registry: Registry) => (name: string, help: string) =>
+  new Gauge({ name, help, registers: [registry] })
+
+/** Counters of requests and upstream exchanges. Called for every request, so each count is one map entry. */
+const requestMetrics = (registry: Registry): Pick<MetricsContract, "observe" | "observeUpstream"> => {
+  const requests = new LabelCounts<number>()
+  const exchanges = new LabelCounts<string>()
   registry.registerMetric(
     new Counter({
       name: "tollgate_requests_total",
@@ -61,7 +77,7 @@ const make = (): MetricsContract => {
       labelNames: ["route", "status"] as const,
       registers: [],
       collect() {
-        answered.take((route, status, count) => this.inc({ route, status }, count))
+        requests.take((route, status, count) => this.inc({ route, status }, count))
       }
     })
   )
@@ -79,95 +95,110 @@ const make = (): MetricsContract => {
       labelNames: ["upstream", "outcome"] as const,
       registers: [],
       collect() {
-        exchanged.take((upstream, outcome, count) => this.inc({ upstream, outcome }, count))
+        exchanges.take((upstream, outcome, count) => this.inc({ upstream, outcome }, count))
       }
     })
   )
-  const gauge = (name: string, help: string) => new Gauge({ name, help, registers: [registry] })
-  const reserved = gauge("tollgate_reserved_usd", "Credit set aside by open calls")
+  return {
+    observe: (route, status, seconds) => {
+      requests.add(route, status)
+      duration.observe({ route }, seconds)
+    },
+    observeUpstream: (upstream, outcome) => exchanges.add(upstream, outcome)
+  }
+}
+
+const booksMetrics = (registry: Registry): MetricsContract["setGauges"] => {
+  const gauge = gaugesIn(registry)
+  const reserved = gauge("tollgate_reserved_usd", "Credit reserved by open calls")
   const escrowed = gauge("tollgate_escrowed_usd", "Credit in escrow of pending transfers")
   const oldest = gauge("tollgate_oldest_unsettled_seconds", "Age of the oldest open call")
   const open = gauge("tollgate_open_calls", "Calls that are admitted and not settled")
   const sinceVerified = gauge(
     "tollgate_verify_seconds_since_held",
-    "Time since verify last found the books right; +Inf where it never did"
+    "Time since a verification last held; +Inf if none ever did"
   )
-  const findings = gauge("tollgate_verify_findings", "What the last run of verify found to be off")
+  const findings = gauge("tollgate_verify_findings", "Findings of the last verification")
+  return (gauges) => {
+    reserved.set(gauges.reserved_usd)
+    escrowed.set(gauges.escrowed_usd)
+    oldest.set(gauges.oldest_unsettled_seconds)
+    open.set(gauges.open_calls)
+    sinceVerified.set(gauges.seconds_since_verified)
+    findings.set(gauges.findings)
+  }
+}
+
+const workMetrics = (registry: Registry): MetricsContract["setWork"] => {
+  const gauge = gaugesIn(registry)
+  const setLoops = loopMetrics(registry)
+  const setNode = nodeMetrics(registry)
   const unsettled = gauge(
     "tollgate_unsettled_calls",
     "Calls that have ended but whose settlement could not be written yet"
   )
+  let missing: Gauge | undefined
+  return (work) => {
+    setLoops(work.loops)
+    if (work.node !== undefined) setNode(work.node)
+    if (work.missing_indexes !== undefined) {
+      missing ??= gauge("tollgate_missing_indexes", "Indexes not built yet: pages that use them are slow")
+      missing.set(work.missing_indexes)
+    }
+    unsettled.set(work.unsettled)
+  }
+}
+
+const loopMetrics = (registry: Registry) => {
+  const common = { labelNames: ["loop"] as const, registers: [registry] }
   const sinceGood = new Gauge({
     name: "tollgate_loop_seconds_since_success",
-    help: "Time since a turn of the loop last went well",
-    labelNames: ["loop"] as const,
-    registers: [registry]
+    help: "Time since a turn of the loop last succeeded",
+    ...common
   })
   const failures = new Counter({
     name: "tollgate_loop_failures_total",
     help: "Turns of the loop that failed",
-    labelNames: ["loop"] as const,
-    registers: [registry]
+    ...common
   })
   const troubled = new Gauge({
     name: "tollgate_loop_troubled",
-    help: "1 where the loop does not turn as it should",
-    labelNames: ["loop"] as const,
-    registers: [registry]
+    help: "1 if the loop is stuck, late, stopped or failing",
+    ...common
   })
-  /** Made when there is a node to tell of: a process that serves a file has no such figures. */
-  const makeNode = () => ({
+  return (loops: ReadonlyArray<LoopFigures>): void => {
+    for (const metric of [sinceGood, failures, troubled]) metric.reset()
+    for (const figures of loops) {
+      const { loop } = figures
+      sinceGood.set({ loop }, figures.seconds_since_good)
+      failures.inc({ loop }, figures.failures)
+      troubled.set({ loop }, figures.trouble === undefined ? 0 : 1)
+    }
+  }
+}
+
+/** Registers the gauges of a node on first use, so that a process on SQLite does not show them. */
+const nodeMetrics = (registry: Registry) => {
+  const gauge = gaugesIn(registry)
+  const register = () => ({
     info: new Gauge({
       name: "tollgate_node_info",
       help: "1, with the name of this node",
       labelNames: ["node"] as const,
       registers: [registry]
     }),
-    leads: gauge("tollgate_node_leads", "1 where this node does the work that is done once for all nodes"),
-    lease: gauge("tollgate_node_lease_seconds", "How long this node's lease is good for still; negative: lapsed"),
+    leads: gauge("tollgate_node_leads", "1 if this node leads: it does the work that is done once for all nodes"),
+    lease: gauge("tollgate_node_lease_seconds", "Seconds until this node's lease lapses; negative if it has lapsed"),
     lag: gauge("tollgate_node_renewed_seconds_ago", "Time since this node's lease was renewed"),
     nodes: gauge("tollgate_nodes", "Nodes that have a lease")
   })
-  const makeMissing = () =>
-    gauge("tollgate_missing_indexes", "Indexes that are being built or could not be: some pages are slow without them")
-  let gauges: ReturnType<typeof makeNode> | undefined
-  let missing: ReturnType<typeof makeMissing> | undefined
-  const setNode = (node: NodeFigures): void => {
-    gauges ??= makeNode()
+  let gauges: ReturnType<typeof register> | undefined
+  return (node: NodeFigures): void => {
+    gauges ??= register()
     gauges.info.set({ node: node.name }, 1)
     gauges.leads.set(node.leads ? 1 : 0)
     gauges.lease.set(node.lease_seconds)
     gauges.lag.set(node.renewed_seconds_ago)
     gauges.nodes.set(node.nodes)
-  }
-
-  return {
-    setWork: (work) => {
-      if (work.node !== undefined) setNode(work.node)
-      if (work.missing_indexes !== undefined) (missing ??= makeMissing()).set(work.missing_indexes)
-      unsettled.set(work.unsettled)
-      for (const metric of [sinceGood, failures, troubled]) metric.reset()
-      for (const figures of work.loops) {
-        const { loop } = figures
-        sinceGood.set({ loop }, figures.seconds_since_good)
-        failures.inc({ loop }, figures.failures)
-        troubled.set({ loop }, figures.trouble === undefined ? 0 : 1)
-      }
-    },
-    observeUpstream: (upstream, outcome) => exchanged.add(upstream, outcome),
-    setGauges: (gauges) => {
-      reserved.set(gauges.reserved_usd)
-      escrowed.set(gauges.escrowed_usd)
-      oldest.set(gauges.oldest_unsettled_seconds)
-      open.set(gauges.open_calls)
-      sinceVerified.set(gauges.seconds_since_verified)
-      findings.set(gauges.findings)
-    },
-    observe: (route, status, seconds) => {
-      answered.add(route, status)
-      duration.observe({ route }, seconds)
-    },
-    text: () => registry.metrics(),
-    content_type: registry.contentType
   }
 }

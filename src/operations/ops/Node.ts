@@ -1,16 +1,16 @@
-/** What a node says of itself among those over one database. A process that serves a file says nothing. */
+/** Figures of this node among the nodes of one PostgreSQL database. A process on SQLite has none. */
 import { Schema } from "effect"
 import type { NodeContract } from "../../storage/engine/Runs.ts"
 
 export const NodeFigures = Schema.Struct({
   name: Schema.String,
-  /** Whether it does the work that is done once for all nodes, and which node does; `null`: none at the moment. */
+  /** Whether this node leads, and the leader's name; null if no node leads at the moment. The leader does the work that is done once for all nodes. */
   leads: Schema.Boolean,
   leader: Schema.NullOr(Schema.String),
-  /** How long its lease is good for still, and how long ago it was renewed. */
+  /** Time until its lease lapses, and since it was renewed. */
   lease_seconds: Schema.Number,
   renewed_seconds_ago: Schema.Number,
-  /** How many nodes have a lease. */
+  /** Number of nodes with a lease. */
   nodes: Schema.Number
 })
 export type NodeFigures = typeof NodeFigures.Type

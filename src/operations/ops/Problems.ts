@@ -1,4 +1,4 @@
-/** What a service that is not ready says of itself. */
+/** The answer of a service that is not ready. */
 import { Schema } from "effect"
 import { Problem } from "../../kernel/Problem.ts"
 
@@ -7,11 +7,11 @@ export class NotReady extends Problem<NotReady>()("NotReady", {
   error: "the service is not ready",
   code: "not_ready",
   fields: {
-    /** Where it cannot be read or written: why. */
+    /** Why the database cannot be read or written. */
     database: Schema.optional(Schema.String),
-    /** Of several nodes, where this one may admit no calls: why. */
+    /** Why this node may not admit calls. */
     node: Schema.optional(Schema.String),
-    /** Each loop that does not turn, and why. */
+    /** Each troubled loop, and why. */
     loops: Schema.optional(Schema.Record({ key: Schema.String, value: Schema.String }))
   }
 }) {}

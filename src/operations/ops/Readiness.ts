@@ -1,6 +1,6 @@
 /**
- * Whether the service does its work: its database can be read and durably written, every loop turns, and of several nodes it has a lease. The write changes a row of
- * its own, since on a full disk a transaction without one succeeds.
+ * Readiness: the database can be read and durably written, every loop is healthy, and the node has its lease. The probe writes a row, because on a
+ * full disk a transaction that writes nothing still succeeds.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Fiber, Layer } from "effect"
@@ -13,16 +13,16 @@ import type { NodeFigures } from "./Node.ts"
 import { NotReady } from "./Problems.ts"
 
 export interface ReadinessContract {
-  /** Anybody may ask, so the database is written once a second at most; who asks meanwhile is told what came of that. */
+  /** Anyone may call it, so it writes at most once a second. Concurrent checks share one result. */
   readonly check: Effect.Effect<void, NotReady>
-  /** What this node is among others, where there may be others. */
+  /** This node's figures; `undefined` on SQLite. */
   readonly node: Effect.Effect<NodeFigures | undefined>
 }
 
-/** How long the database may take. */
-const patience = Duration.seconds(2)
-/** How long it is believed. */
-const believedFor = Duration.seconds(1)
+/** Timeout of the probe. */
+const probeTimeout = Duration.seconds(2)
+/** How long a result is reused. */
+const resultLifetime = Duration.seconds(1)
 
 export class Readiness extends Context.Tag("tollgate/ops/Readiness")<Readiness, ReadinessContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Readiness, make).pipe(Layer.provide(Runs.layer)))
@@ -43,19 +43,19 @@ const make = Effect.gen(function* () {
       ]
     })
   )
-  // On a fiber of its own: who asked first may leave.
+  // On its own fiber: the first caller may disconnect.
   const probe = Effect.all([sql`SELECT 1`, written], { discard: true }).pipe(
-    Effect.timeoutFail({ duration: patience, onTimeout: () => "it does not answer" }),
+    Effect.timeoutFail({ duration: probeTimeout, onTimeout: () => "it does not answer" }),
     Effect.as(undefined),
     Effect.catchTag("BooksUnavailable", () => Effect.succeed("it cannot be written")),
     Effect.catchAllCause((cause) =>
-      Effect.as(Effect.logError("the database could not be asked", cause), "it does not answer")
+      Effect.as(Effect.logError("the readiness probe of the database failed", cause), "it does not answer")
     ),
     Effect.interruptible,
     Effect.forkDaemon,
     Effect.flatMap(Fiber.join)
   )
-  const database = yield* Effect.cachedWithTTL(probe, believedFor)
+  const database = yield* Effect.cachedWithTTL(probe, resultLifetime)
 
   const check = Effect.gen(function* () {
     const troubled = loops.figures().filter(({ trouble }) => trouble !== undefined)

@@ -1,5 +1,5 @@
 /**
- * Traces, where the configuration file wants them: `telemetry`.
+ * Traces over OTLP, if the configuration has `telemetry`.
  *
  * Where the specification is silent:
  * - Traces are off unless `telemetry` in the configuration names a collector.
@@ -14,18 +14,18 @@ import { Tracing } from "../../kernel/Tracing.ts"
 import { version } from "../../kernel/Version.ts"
 
 const Collector = Schema.Struct({
-  /** Up to and without `/v1/traces`. */
+  /** The address without `/v1/traces`. */
   endpoint: Address,
-  /** The environment variable that holds an Authorization header, where the collector wants one. */
+  /** The environment variable with the collector's Authorization header. */
   authorization_env: Schema.optional(NonEmpty)
 })
 
 export const fields = {
-  /** Where traces go, by the OpenTelemetry protocol over HTTP; without it, none are made. */
+  /** The collector that receives traces by OTLP over HTTP. Without it, no traces are made. */
   telemetry: Schema.optional(Collector)
 }
 
-/** Fails where the variable of the header is not set. */
+/** Fails if the header's environment variable is not set. */
 export const layer = ({ telemetry }: { readonly telemetry?: typeof Collector.Type | undefined }) =>
   telemetry === undefined
     ? Layer.empty

@@ -1,32 +1,32 @@
 /**
- * How the upstreams of this node have answered in the last minutes, as their exchanges tell: how many, how they ended, how long the head of
- * an answer took. In memory: a restart forgets, and each node has its own.
+ * Health of this node's upstreams over the last minutes, from their exchanges: count, outcome, and time to the answer's head. Kept in memory: a
+ * restart forgets it, and each node has its own.
  */
 import { Context, Effect, Layer } from "effect"
 
-/** How an exchange ended: by the class of its status, or without an answer. */
+/** Outcome of an exchange: the class of its status, or no answer. */
 export const outcomes = ["2xx", "4xx", "5xx", "unreachable"] as const
 export type OutcomeName = (typeof outcomes)[number]
 
 export interface UpstreamFigures {
   readonly name: string
-  /** `failing`: its last exchanges failed. `unused`: it had none in the window. */
+  /** `failing`: the last exchanges failed. `unused`: no exchange in the window. */
   readonly state: "ok" | "failing" | "unused"
   readonly requests: Readonly<Record<OutcomeName, number>>
   readonly failures_in_a_row: number
   readonly last_success_at: number | null
   readonly last_failure_at: number | null
   readonly last_failure: "5xx" | "unreachable" | null
-  /** To the head of an answer; `null` where there was none. */
+  /** Time to the answer's head; null without an answer. */
   readonly latency_ms: { readonly p50: number; readonly p95: number } | null
-  /** The minutes of the window, the oldest first. */
+  /** The minutes of the window, oldest first. */
   readonly minutes: ReadonlyArray<{ readonly at: number; readonly requests: number; readonly failures: number }>
 }
 
 export interface UpstreamHealthContract {
-  /** `millis`: how long the head of the answer took. It is called for every exchange, and returns at once. */
+  /** Called for every exchange. `millis` is the time to the answer's head. */
   readonly observe: (upstream: string, outcome: string, millis: number) => void
-  /** Of these upstreams, in their order. */
+  /** Figures of these upstreams, in their order. */
   readonly figures: (upstreams: ReadonlyArray<string>) => ReadonlyArray<UpstreamFigures>
 }
 
@@ -42,32 +42,32 @@ export class UpstreamHealth extends Context.Tag("tollgate/ops/UpstreamHealth")<
   )
 }
 
-/** How many minutes are looked back on. */
+/** Length of the window. */
 export const windowMinutes = 15
 const minute = 60_000
-/** From how many failures in a row on an upstream counts as failing. */
+/** An upstream counts as failing after this many failures in a row. */
 const failingFrom = 3
 
-/** Latencies are counted by classes, each a quarter longer than the one before: from a millisecond to some six minutes. */
+/** Latencies are counted in classes, each 25 % longer than the previous one: from a millisecond to about six minutes. */
 const classes = 58
 const step = Math.log(1.25)
 const classOf = (millis: number): number => Math.min(classes - 1, Math.max(0, Math.ceil(Math.log(millis) / step)))
 const longestOf = (index: number): number => Math.round(1.25 ** index)
 
 interface Minute {
-  /** Which minute since 1970 it is. */
+  /** Minutes since 1970. */
   number: number
   readonly counts: Record<OutcomeName, number>
   readonly latencies: Uint32Array
 }
 
 interface State {
-  /** By their numbers modulo the window. */
+  /** Indexed by number modulo the window. */
   readonly minutes: Array<Minute>
   failed: number
   success: number | null
   failure: number | null
-  how: "5xx" | "unreachable" | null
+  lastFailure: "5xx" | "unreachable" | null
 }
 
 const emptyMinute = (): Minute => ({
@@ -76,7 +76,7 @@ const emptyMinute = (): Minute => ({
   latencies: new Uint32Array(classes)
 })
 
-/** `now` in milliseconds since 1970. */
+/** `now` is in milliseconds since 1970. */
 export const make = (now: () => number): UpstreamHealthContract => {
   const states = new Map<string, State>()
 
@@ -95,7 +95,7 @@ export const make = (now: () => number): UpstreamHealthContract => {
     let state = states.get(upstream)
     if (state === undefined) {
       const minutes = Array.from({ length: windowMinutes }, emptyMinute)
-      states.set(upstream, (state = { minutes, failed: 0, success: null, failure: null, how: null }))
+      states.set(upstream, (state = { minutes, failed: 0, success: null, failure: null, lastFailure: null }))
     }
     const { counts, latencies } = minuteOf(state, Math.floor(at / minute))
     const name = outcomes.find((one) => one === outcome) ?? "5xx"
@@ -106,7 +106,7 @@ export const make = (now: () => number): UpstreamHealthContract => {
       state.failed = 0
     } else if (name !== "4xx") {
       state.failure = at
-      state.how = name
+      state.lastFailure = name
       state.failed += 1
     }
   }
@@ -135,7 +135,7 @@ export const make = (now: () => number): UpstreamHealthContract => {
       failures_in_a_row: failed,
       last_success_at: state?.success ?? null,
       last_failure_at: state?.failure ?? null,
-      last_failure: state?.how ?? null,
+      last_failure: state?.lastFailure ?? null,
       latency_ms: quantiles(latencies),
       minutes
     }

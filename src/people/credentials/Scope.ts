@@ -56,7 +56,7 @@ const descriptions: ReadonlyArray<{ readonly scope: Scope; readonly words: Reado
   {
     scope: "keys",
     words: [
-      "create, list, rename and delete API keys; a key that it creates keeps working after its own access has ended"
+      "create, list, change and delete API keys, their limits too; a key that it creates keeps working after its own access has ended"
     ]
   },
   {

@@ -7,7 +7,8 @@ import { statement } from "../../books/ledger/Transaction.ts"
 import type { Statement } from "../../books/ledger/Transaction.ts"
 import { afterCommit } from "../../books/ledger/Writer.ts"
 import type { WriterContract } from "../../books/ledger/Writer.ts"
-import type { Member, Role } from "./Account.ts"
+import { Role } from "./Account.ts"
+import type { Member } from "./Account.ts"
 import type { BelongingContract } from "./Belonging.ts"
 import { manages, mayTouch } from "./Organisation.ts"
 import type { OrganisationsContract } from "./Organisations.ts"
@@ -102,7 +103,8 @@ const changing = (dependencies: Dependencies): OrganisationsContract["change"] =
               AND account_id <> ${account_id} AND role = 'owner' AND status = 'active'))
           RETURNING account_id`,
         1
-      )
+      ),
+      ...withoutInvites(sql, tenant_id, after, now)
     ]
     return yield* afterCommit(writer.submit({ postings: [], statements }), belonging.changed(account_id)).pipe(
       Effect.as(after),
@@ -110,6 +112,17 @@ const changing = (dependencies: Dependencies): OrganisationsContract["change"] =
     )
   })
   return change
+}
+
+/**
+ * Revokes the open invitations of a member to roles that this member may not give any more: an invitation must not let a removed admin back
+ * in.
+ */
+const withoutInvites = (sql: SqlClient, tenant: TenantId, { account_id, role, status }: Member, now: number) => {
+  const lost = Role.literals.filter((one) => status !== "active" || !mayTouch(role, one))
+  const revoked = sql`UPDATE tollgate_tenants_invites SET status = 'revoked', ended_at = ${now}
+    WHERE tenant_id = ${tenant} AND invited_by = ${account_id} AND status = 'pending' AND ${sql.in("role", lost)}`
+  return lost.length === 0 ? [] : [statement(revoked)]
 }
 
 interface Decision {

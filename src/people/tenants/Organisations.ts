@@ -5,7 +5,8 @@
  * - A member cannot be suspended in their home tenant or removed from it (409 `home_tenant`). The last active owner of a tenant stays (409
  *   `last_owner`). Only owners change or appoint owners. Every other member may leave.
  * - A second invitation to an address replaces the open one, whose link ends. An invitation is open for 14 days. If an account has verified
- *   the address, it gets a notification too, without the token. An invitation does not end a suspension.
+ *   the address, it gets a notification too, without the token. An invitation does not end a suspension. A member who is removed, suspended or given a
+ *   lower role keeps no open invitation to a role that this member may not give any more.
  * - Active and suspended members take seats. Without a plan there is no limit. If a plan has fewer seats than members, the members stay, and
  *   no one else can join. A canceled plan has no seats; the next plan begins with 25 by default. Owners and admins set plan and billing.
  * - A membership never has the status `invited`: an invited person has an invitation instead.

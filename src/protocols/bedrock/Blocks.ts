@@ -101,7 +101,7 @@ export const readUserParts = (fields: Fields, at: string, blocks: ReadonlyArray<
     return part === undefined ? [] : [part]
   })
 
-/** What is thought in a block. */
+/** The thought of a block. */
 export const thoughtOf = (reasoning: JsonObject): Omit<ThinkingPart, "type" | "at"> => {
   const { reasoningText, redactedContent } = reasoning
   if (typeof redactedContent === "string")

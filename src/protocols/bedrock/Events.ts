@@ -85,7 +85,7 @@ class Reading {
 
   #stop(json: JsonObject): ReadonlyArray<Delta> {
     const index = this.#blocks.get(json.contentBlockIndex)
-    // A block of which nothing was said has not begun.
+    // A block without content has not begun.
     if (index === undefined) return noDeltas
     this.#blocks.delete(json.contentBlockIndex)
     return [{ type: "part_end", index }]

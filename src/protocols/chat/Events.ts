@@ -163,7 +163,7 @@ const done = "data: [DONE]\n\n"
 const broken = ({ message }: Failure): string =>
   `data: ${JSON.stringify({ error: { message, type: "upstream_error", code: "upstream_error" } })}\n\n${done}`
 
-/** What a part is to the client: where its pieces go. */
+/** The client's part: where its pieces go. */
 interface Target {
   readonly type: "text" | "refusal" | "thinking" | "function" | "custom"
   /** The number of a call, or of a thought. */

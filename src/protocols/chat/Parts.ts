@@ -109,7 +109,7 @@ const readUserPart = (fields: Fields, one: Placed): UserPart | undefined => {
   }
 }
 
-/** What a tool answered: texts, by OpenAI's words; images too, which some servers take. */
+/** A tool's result: texts, by OpenAI's protocol; images too, which some servers accept. */
 export const readResultParts = (fields: Fields, at: string, content: unknown): ToolResultPart["content"] =>
   placed(fields, at, content).flatMap((one): ToolResultPart["content"] => {
     if (one.part.type === "text") return [readText(fields, one)]
@@ -117,7 +117,7 @@ export const readResultParts = (fields: Fields, at: string, content: unknown): T
     return part === undefined ? [] : [part]
   })
 
-/** What an assistant said: texts and refusals. */
+/** An assistant's message: texts and refusals. */
 export const readSaid = (fields: Fields, at: string, content: unknown): ReadonlyArray<TextPart | RefusalPart> =>
   placed(fields, at, content).flatMap((one): ReadonlyArray<TextPart | RefusalPart> => {
     if (one.part.type === "text") return [readText(fields, one)]

@@ -2,17 +2,16 @@
  * A request of chat completions, read and written.
  *
  * Where the specification is silent:
- * - Left out for a vendor of another protocol, since it says how, not what: `store`, `metadata`, `service_tier` as it is by default,
- *   `prompt_cache_retention`, `min_p`, `top_a`, `typical_p`, `repetition_penalty`, `include_reasoning`, `usage`, and `name` of a
- *   message, which Anthropic's own chat endpoint leaves out too. `seed`, penalties, `verbosity`, `prompt_cache_key` and
- *   `safety_identifier` are carried where the vendor has them, and left out elsewhere.
+ * - Left out for a vendor of another protocol, since it says how, not what: `store`, `metadata`, `service_tier` with its default value,
+ *   `prompt_cache_retention`, `min_p`, `top_a`, `typical_p`, `repetition_penalty`, `include_reasoning`, `usage`, and `name` of a message,
+ *   which Anthropic's own chat endpoint leaves out too. `seed`, penalties, `verbosity`, `prompt_cache_key` and `safety_identifier` are
+ *   carried where the vendor has them, and left out elsewhere.
  * - Refused by name: `n` above 1, `logprobs`, `logit_bias` (its numbers name tokens of one vendor), answers that are not text, `functions`
  *   and every field that is not known here.
- * - Written for another client: instructions are `system` whoever gave them, since compatible servers know no `developer`. What a tool
- *   answered beside text is said by the user after all results. That a result is an error is in its text only. Cache marks are left
- *   out, since OpenAI refuses fields that it does not know. Who asks is named in 64 letters, digits, `_` and `-`: a longer `user_id` of
- *   Messages by one that follows from it. A conversation of Messages that ends with the assistant's words is
- *   refused: no chat goes on from there.
+ * - Written for another client: instructions are always `system`, since compatible servers know no `developer`. What a tool answered beside
+ *   text is said by the user after all results. That a result is an error is in its text only. Cache marks are left out, since OpenAI
+ *   refuses fields that it does not know. The user is named in 64 letters, digits, `_` and `-`: a longer `user_id` of Messages becomes a
+ *   name derived from it. A conversation of Messages that ends with the assistant's words is refused: no chat goes on from there.
  */
 import type {
   AssistantPart,
@@ -216,7 +215,7 @@ export const readFormat = (
   }
 }
 
-/** What OpenAI, OpenRouter (`reasoning`), DeepSeek (`thinking`) and Qwen (`enable_thinking`) say of how much is to be thought. */
+/** The reasoning settings of OpenAI, OpenRouter (`reasoning`), DeepSeek (`thinking`) and Qwen (`enable_thinking`). */
 const readReasoning = (fields: Fields, body: JsonObject): Reasoning | undefined => {
   const reasoning = fields.object("reasoning", body.reasoning) ?? {}
   const thinking = fields.object("thinking", body.thinking) ?? {}

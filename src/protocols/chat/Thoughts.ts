@@ -23,7 +23,7 @@ const signers: ReadonlyMap<unknown, Signer> = new Map(
 
 export type Thought = Extract<AnswerPart, { type: "thinking" }>
 
-/** What a message, or a piece of one, says of its thoughts without signatures. */
+/** The unsigned thoughts of a message, or of a piece of one. */
 export const plainThought = (message: JsonObject): string => {
   const { reasoning, reasoning_content } = message
   return typeof reasoning_content === "string" && reasoning_content !== "" ? reasoning_content : textOr(reasoning, "")

@@ -62,7 +62,7 @@ export const usageOf = (usage: unknown): Usage | undefined => {
 /** Infinity without infinity is none. */
 const less = (tokens: number, part: number): number => (tokens > part ? tokens - part : 0)
 
-/** What the upstream's own sum says that it counts outside of its two figures. */
+/** Tokens that the upstream's own total counts outside of its two figures. */
 const outsideOf = (usage: JsonObject, figures: number, cache: number, reasoning: number) => {
   const complete = count(usage.prompt_tokens) !== undefined && count(usage.completion_tokens) !== undefined
   const more = complete ? (count(usage.total_tokens) ?? 0) - figures : 0

@@ -1,4 +1,4 @@
-/** What a model answered, whole, in one form for all protocols; and how it follows from the steps of a stream. */
+/** A model's whole answer, in one form for all protocols; and how it is built from the steps of a stream. */
 import { Either } from "effect"
 import type { Signer } from "./Conversation.ts"
 import type { Delta, Failure, StopReason } from "./Delta.ts"

@@ -1,5 +1,5 @@
 /**
- * What a model is asked, in one form for all protocols: the words of each protocol are read into it, and written from it.
+ * A request to a model, in one form for all protocols: each protocol is read into it and written from it.
  *
  * Names of the wire that several protocols share keep that name. Each part knows where it stood in the client's body (`at`), so that a
  * refusal names the client's own field, whatever protocol cannot carry it.
@@ -60,7 +60,7 @@ export interface ThinkingPart {
   readonly type: "thinking"
   readonly at: string
   readonly text: string
-  /** What the vendor wants back with it: a signature, or the encrypted thought. */
+  /** The vendor's token to return with it: a signature, or the encrypted thought. */
   readonly signature: string | undefined
   readonly signer: Signer
   /** `signature` is the whole thought, which only the vendor can read (`redacted_thinking`). */
@@ -89,7 +89,7 @@ export interface ToolResultPart {
   readonly cache: CacheMark | undefined
 }
 
-/** What a model said instead of an answer. */
+/** A model's refusal instead of an answer. */
 export interface RefusalPart {
   readonly type: "refusal"
   readonly at: string
@@ -173,9 +173,9 @@ export interface FieldNames {
   readonly reasoning: string
 }
 
-/** What is asked of a model. `undefined` is what the client did not say. */
+/** A request to a model. `undefined` is what the client did not say. */
 export interface Conversation {
-  /** The protocol by which it was asked. */
+  /** The protocol of the request. */
   readonly protocol: Protocol
   readonly names: FieldNames
   readonly model: string

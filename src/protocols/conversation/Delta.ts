@@ -15,7 +15,7 @@ import type { Usage } from "./Usage.ts"
  */
 export type StopReason = "end" | "tool" | "length" | "sequence" | "refusal" | "pause"
 
-/** What kind of failure a vendor says that it is. */
+/** The vendor's own kind of a failure. */
 export type FailureKind = "overloaded" | "rate_limit" | "invalid_request" | "vendor"
 
 export interface Failure {

@@ -1,13 +1,14 @@
 /**
- * The gist of a JSON object that is too long to be kept: its usage, how the answer ended, and how many bytes of it were generated. The
- * bytes are read as they come, in bounded memory. One gist serves all protocols, since no two of them give a name two meanings.
+ * The gist of a JSON object that is too long to be kept, or cannot be parsed: its usage, how the answer ended, and the number of generated
+ * bytes. The bytes are read as they come, in bounded memory. One gist serves all protocols, since a name has one meaning in all of them.
  */
 import type { JsonObject } from "./Conversation.ts"
-import { isObject, parsed } from "./Json.ts"
+import { isObject, parsedOfVendor } from "./Json.ts"
 
-/** The members whose value is kept, in the object itself and in what is `entered`. */
+/** The members whose value is kept, in the object itself and in the objects that are `entered`. */
 const kept: ReadonlySet<string> = new Set([
   "type",
+  "index",
   "sequence_number",
   "status",
   "incomplete_details",
@@ -25,10 +26,10 @@ const kept: ReadonlySet<string> = new Set([
 /** The members whose objects are looked into. */
 const entered: ReadonlySet<string> = new Set(["response", "message", "delta", "choices", "candidates"])
 
-/** The names of generated strings. A name that only repeats what other events have said is not among them. */
+/** The names of generated strings. Names that only repeat earlier events are not among them. */
 export type Generated = ReadonlySet<string>
 
-/** Those of whole answers, and of most streams. */
+/** The names in whole answers and in most streams. */
 export const generated: Generated = new Set([
   "content",
   "text",
@@ -41,22 +42,29 @@ export const generated: Generated = new Set([
   "reasoning_content",
   "thinking"
 ])
-/** Those of the streams of `messages`. */
+/** The names in the streams of `messages`. */
 export const generatedInMessages: Generated = new Set(["text", "thinking", "partial_json"])
-/** Those of the streams of `responses`: every other event says the pieces again. */
+/** The names in the streams of `responses`. The other events repeat the pieces. */
 export const generatedInResponses: Generated = new Set(["delta"])
 
 /** The longest name that is known. */
 const nameMax = 24
 /** The longest value that is kept. */
 const valueMax = 16 * 1024
-/** How much is kept in all. */
+/** The most that is kept in all. */
 const totalMax = 256 * 1024
-/** How many objects are entered. */
+/** The number of objects that are entered. */
 const enteredMax = 1_000
 
 const quote = 0x22
 const backslash = 0x5c
+
+/** The gist of a whole answer that has come already. */
+export const gistOf = (bytes: Buffer): Gist => {
+  const gist = new Gist(generated)
+  gist.take(bytes)
+  return gist
+}
 
 export class Gist {
   private readonly names: Generated
@@ -69,20 +77,20 @@ export class Gist {
 
   private inString = false
   private escaped = false
-  /** Where the string began, in the bytes that are read. */
+  /** The start of the string in the current bytes. */
   private from = 0
-  /** What came of it before those bytes: its length, and its beginning. */
+  /** The length and the beginning of the string before the current bytes. */
   private before = 0
   private beginning = ""
   private counts = false
-  /** How many bytes the generated strings have that have ended. */
+  /** The number of bytes in the generated strings that have ended. */
   private counted = 0
-  /** The last string, where it is short enough for a name. */
+  /** The last string, if it is short enough for a name. */
   private text = ""
   /** The name whose value comes next. */
   private name = ""
 
-  /** The name whose value is being kept, and what came of it before the bytes that are read. */
+  /** The name whose value is being kept, and its value before the current bytes. */
   private keeping: string | undefined
   private value = ""
   private valueFrom = 0
@@ -92,7 +100,7 @@ export class Gist {
     this.names = names
   }
 
-  /** How many bytes the generated strings have, as far as they have come. */
+  /** The number of bytes in the generated strings so far. */
   get generated(): number {
     return this.counted + (this.inString && this.counts ? this.before : 0)
   }
@@ -102,7 +110,7 @@ export class Gist {
     return this.over
   }
 
-  /** What is kept of it. */
+  /** The members that are kept. */
   get object(): JsonObject {
     return this.root ?? {}
   }
@@ -172,7 +180,7 @@ export class Gist {
     if (depth !== this.entered.length || this.keeping !== undefined) return
     const outer = this.entered.at(-1)
     if (outer === undefined) {
-      // What stands before the object is not a part of it.
+      // A list before the object is not a part of it.
       if (Array.isArray(container)) this.depth--
       else this.entered.push((this.root = container))
       return
@@ -199,11 +207,11 @@ export class Gist {
     const name = this.keeping
     this.keeping = undefined
     if (name === undefined) return
-    // Lines of an event that has several begin with the name of their field.
+    // In an event with several lines, each line begins with the name of its field.
     const json = Buffer.from(this.value, "latin1")
       .toString("utf8")
       .replaceAll(/\r?\n(?:data:)?/g, " ")
-    const value = parsed(json)
+    const value = parsedOfVendor(json)
     const object = this.entered.at(-1)
     if (value !== undefined && isObject(object)) (object as Record<string, unknown>)[name] = value
   }

@@ -1,4 +1,4 @@
-/** Any JSON, looked at by hand: a guard for each kind of value, and the same with a finding where a request has another kind. */
+/** Guards for the kinds of JSON values, and readers of request fields that note a finding for a value of another kind. */
 import type { JsonObject } from "./Conversation.ts"
 import type { Findings } from "./Uncarriable.ts"
 
@@ -41,6 +41,40 @@ export const parsed = (json: string): unknown => {
   } catch {
     return undefined
   }
+}
+
+/**
+ * The value of a JSON text that a vendor wrote. Some vendors write numbers that JSON does not have (`NaN`, `Infinity`): those count as `null`.
+ * `undefined` if the text is no JSON in other ways too.
+ */
+export const parsedOfVendor = (json: string): unknown => {
+  try {
+    return JSON.parse(json)
+  } catch {
+    return noNumber.test(json) ? parsed(withoutNoNumbers(json)) : undefined
+  }
+}
+
+const noNumber = /NaN|Infinity/
+const noNumberHere = /-?(?:NaN|Infinity)/y
+
+/** The text with `null` for such numbers. Strings stay. (One expression for strings and numbers would run out of stack in a long string.) */
+const withoutNoNumbers = (json: string): string => {
+  let out = ""
+  let from = 0
+  for (let at = 0; at < json.length; at++) {
+    const character = json[at]
+    if (character === '"') {
+      for (at++; at < json.length && json[at] !== '"'; at++) if (json[at] === "\\") at++
+    } else if (character === "N" || character === "I" || character === "-") {
+      noNumberHere.lastIndex = at
+      if (!noNumberHere.test(json)) continue
+      out += `${json.slice(from, at)}null`
+      from = noNumberHere.lastIndex
+      at = from - 1
+    }
+  }
+  return out + json.slice(from)
 }
 
 /** The same object without the fields that are `undefined`. */

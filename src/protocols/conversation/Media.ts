@@ -1,7 +1,7 @@
 /** Images, files and audio: data addresses, media types, and the names that vendors have for them. */
 import type { Source } from "./Conversation.ts"
 
-/** What an address says: data of its own (`data:image/png;base64,...`), or where something is. `undefined` for data in another form. */
+/** The content of an address: data of its own (`data:image/png;base64,...`), or a location. `undefined` for data in another form. */
 export const sourceOf = (url: string): Source | undefined => {
   if (!/^data:/i.test(url)) return { type: "url", url }
   const comma = url.indexOf(",")

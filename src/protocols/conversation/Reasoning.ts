@@ -24,7 +24,7 @@ const shares: Readonly<Record<Effort, number>> = {
 export const isEffort = (value: unknown): value is Effort => typeof value === "string" && Object.hasOwn(shares, value)
 
 const budgetLeast = 1_024
-/** Where nobody says how long the answer may be. */
+/** The default if the length of the answer is not limited. */
 const limitUsual = 32_000
 
 export const budgetOf = (effort: Effort, limit: number | undefined): number =>

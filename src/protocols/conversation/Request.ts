@@ -1,4 +1,7 @@
-/** What reading and writing a request have in common in all protocols: its fields are gone through, and the first finding is the answer. */
+/**
+ * The common part of reading and writing requests in all protocols: a request's fields are checked in order, and the first finding is the
+ * answer.
+ */
 import { Either } from "effect"
 import type { Conversation, JsonObject } from "./Conversation.ts"
 import { Fields, isDeep, isObject } from "./Json.ts"

@@ -1,14 +1,14 @@
 /**
- * What the readers and writers of all protocols' streams share.
+ * The code that the readers and writers of all protocols' streams share.
  *
  * Where the specification is silent:
- * - An event that is no JSON object, or speaks of a part that never began, is a failure of the stream; one of an unknown kind is passed
- *   over. A stream whose bytes end before its answer is whole is a failure, wherever it was cut.
- * - A stop reason that is unknown is `end`, or `tool` where tools are called.
+ * - An event that is no JSON object, or belongs to a part that never began, is a failure of the stream. An event of an unknown kind is
+ *   skipped. A stream whose bytes end before its answer is whole is a failure, wherever it was cut.
+ * - An unknown stop reason is `end`, or `tool` if tools are called.
  */
 import type { JsonObject } from "./Conversation.ts"
 import type { Delta, FailureKind, StopReason } from "./Delta.ts"
-import { isObject, parsed, text } from "./Json.ts"
+import { isObject, parsed, parsedOfVendor, text } from "./Json.ts"
 import type { StreamReader } from "./Translation.ts"
 
 export const noDeltas: ReadonlyArray<Delta> = []
@@ -25,7 +25,7 @@ const isLast = (delta: Delta | undefined): boolean => delta?.type === "end" || d
 /** The start of a stream that does not say it. */
 const unnamed: Delta = { type: "start", id: undefined, model: undefined, usage: undefined }
 
-/** A reader of events that are JSON objects, of which `[DONE]` or the end of the bytes may be the last. */
+/** A reader of events that are JSON objects, ended by `[DONE]` or by the end of the bytes. */
 export const streamReader = (
   read: (json: JsonObject, event: string | undefined) => ReadonlyArray<Delta>,
   atEnd: () => ReadonlyArray<Delta>
@@ -47,7 +47,7 @@ export const streamReader = (
       const piece = pieces.find(data, event)
       if (piece !== undefined) return [piece]
       if (data.length < 10 && data.trim() === "[DONE]") return noting(atEnd())
-      const json = parsed(data)
+      const json = parsedOfVendor(data)
       if (!isObject(json)) return noting([senseless("an event that is no JSON object")])
       const deltas = read(json, event)
       pieces.learn(data, event, deltas)
@@ -69,13 +69,13 @@ const fruitlessMax = 8
  */
 class Pieces {
   private name: string | undefined
-  /** What stands before the text and behind it; empty where there is no model. */
+  /** The text before and after the model's name; empty if there is no model. */
   private before = ""
   private after = ""
   private index = 0
   private text = ""
   private proven = false
-  /** What the event that is being read comes to, if the model is right. */
+  /** The result of the current event, if the model is right. */
   private expected: string | undefined
   private fruitless = 0
 
@@ -123,8 +123,8 @@ class Pieces {
 const sliceLeast = 13
 
 /**
- * What the JSON string says that stands between these quotes, if it is one and says something. A long one is parsed even where it has no
- * escapes: a slice would keep all that it is cut from in memory.
+ * The content of the JSON string between these quotes, if it is one and is not empty. A long one is parsed even where it has no escapes: a
+ * slice would keep all that it is cut from in memory.
  */
 const stringIn = (json: string, from: number, to: number): string | undefined => {
   const text = json.slice(from, to)
@@ -133,7 +133,7 @@ const stringIn = (json: string, from: number, to: number): string | undefined =>
   return typeof value === "string" && value !== "" ? value : undefined
 }
 
-/** Whether a text stands in JSON as it is. */
+/** Whether JSON writes a text without escapes. */
 const isVerbatim = (text: string): boolean => {
   for (let at = 0; at < text.length; at++) {
     const character = text.charCodeAt(at)
@@ -142,7 +142,7 @@ const isVerbatim = (text: string): boolean => {
   return true
 }
 
-/** The name of an event: as it is called, or as it says itself. */
+/** The name of an event: from its name field, or from its own data. */
 export const nameOf = (json: JsonObject, event: string | undefined): string | undefined => text(json.type) ?? event
 
 /** A stop reason, where some vendors say only that the answer ended. */

@@ -1,16 +1,16 @@
 /**
- * Signatures of thoughts. A vendor takes a thought back only with its own signature, and a client gives back what it got, whoever answers
- * next. So a signature in the protocol of another vendor goes with the name of its signer: `google:EsYB...`.
+ * Signatures of thoughts. A vendor takes a thought back only with its own signature, and a client returns the thoughts it got, whichever
+ * vendor answers next. So a signature in the protocol of another vendor goes with the name of its signer: `google:EsYB...`.
  *
  * Where the specification is silent:
- * - A thought goes back to the family of models that signed it, and is left out for every other: none takes it. Thoughts that nobody
- *   signed go to upstreams of `chat` only, as `reasoning_content`.
+ * - A thought goes back to the family of models that signed it, and is left out for every other: none takes it. Unsigned thoughts go to
+ *   upstreams of `chat` only, as `reasoning_content`.
  * - A request with such a name in it does not pass untouched, even to an upstream that speaks its protocol: it is translated, which leaves
  *   the thought out (`isForeign`).
  */
 import type { Protocol, Signer, ThinkingPart } from "./Conversation.ts"
 
-/** Who signs what a vendor of a protocol answers. */
+/** The signer of answers from a vendor of a protocol. */
 export const home: Readonly<Record<Protocol, Signer>> = {
   messages: "anthropic",
   bedrock: "anthropic",
@@ -31,7 +31,7 @@ const named = /^(anthropic|openai|google|unknown)(!?):/
 export const signatureIn = (home: Signer, { redacted, signature, signer }: Signature): string | undefined =>
   signer === home ? signature : `${signer}${redacted ? "!" : ""}:${signature ?? ""}`
 
-/** What a signature in a protocol whose vendor is `home` says. */
+/** The content of a signature in a protocol whose vendor is `home`. */
 export const signatureOf = (home: Signer, value: unknown): Signature => {
   if (typeof value !== "string" || value === "") return { signature: undefined, signer: home, redacted: false }
   const [prefix, signer, redacted] = named.exec(value) ?? []

@@ -11,9 +11,9 @@ import type { Delta, Failure } from "./Delta.ts"
 import type { Uncarriable } from "./Uncarriable.ts"
 import type { Usage } from "./Usage.ts"
 
-/** What a vendor is asked beside the conversation. */
+/** Parameters of a vendor's request beside the conversation. */
 export interface RequestOptions {
-  /** What the vendor calls the model. Google and Bedrock want it in the path: there the body has none. */
+  /** The vendor's name of the model. Google and Bedrock want it in the path: there the body has none. */
   readonly model: string
   /** The most tokens of the answer, in place of the client's. `undefined` where the upstream takes no limit; `messages` wants one. */
   readonly limit: number | undefined
@@ -23,11 +23,11 @@ export interface RequestOptions {
   readonly stream: boolean
 }
 
-/** What a client's answer is called. */
+/** The id of a client's answer. */
 export interface AnswerOptions {
   /** Unique letters, digits, `-` or `_`, without the protocol's prefix (`msg_`, `chatcmpl-`, `resp_`), which is put before it. */
   readonly id: string
-  /** What the client calls the model. */
+  /** The client's name of the model. */
   readonly model: string
   /** Seconds since 1970. */
   readonly created: number
@@ -40,7 +40,7 @@ export interface StreamOptions extends AnswerOptions {
   readonly include_usage: boolean
 }
 
-/** An event of a vendor's stream: its name, where the protocol names events beside their data, and its data as it came. */
+/** An event of a vendor's stream: its name, if the protocol names events beside their data, and its data, unchanged. */
 export interface VendorEvent {
   readonly event: string | undefined
   readonly data: string
@@ -61,15 +61,15 @@ export interface StreamReader {
 export interface StreamWriter {
   /**
    * The text of server-sent events that a step becomes, perhaps none. What is written for the step `end` is what a client takes for the
-   * answer's completion, the `[DONE]` of `chat` included: who must not complete before a commit holds that text back. For Bedrock the
-   * text is `event: <name>` and `data: <json>` too; whoever speaks it makes frames of it.
+   * answer's completion, the `[DONE]` of `chat` included: who must not complete before a commit holds that text back. For Bedrock the text
+   * is `event: <name>` and `data: <json>` too; its adapter turns them into frames.
    */
   readonly write: (delta: Delta) => string
 }
 
 export interface Translation {
   readonly protocol: Protocol
-  /** What a client asks. `body` is any JSON. */
+  /** A client's request. `body` is any JSON. */
   readonly readRequest: (body: unknown) => Either.Either<Conversation, Uncarriable>
   /** The body for a vendor. */
   readonly writeRequest: (conversation: Conversation, options: RequestOptions) => Either.Either<JsonObject, Uncarriable>
@@ -82,7 +82,7 @@ export interface Translation {
   readonly reader: () => StreamReader
   readonly writer: (options: StreamOptions) => StreamWriter
   /**
-   * What a usage object of this protocol says: `usage` of an answer or chunk, `usageMetadata` of Google. `undefined` where it is no
+   * The figures of a usage object of this protocol: `usage` of an answer or chunk, `usageMetadata` of Google. `undefined` where it is no
    * object, or has neither of the totals.
    */
   readonly usageOf: (usage: unknown) => Usage | undefined

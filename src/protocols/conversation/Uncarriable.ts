@@ -7,7 +7,7 @@ export interface Uncarriable {
   readonly why: string
 }
 
-/** What was found wrong while a request is read or written. The first of it is what the client is told. */
+/** Findings while a request is read or written. The first of it is what the client is told. */
 export class Findings {
   first: Uncarriable | undefined = undefined
 

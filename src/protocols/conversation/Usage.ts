@@ -1,9 +1,9 @@
 /**
- * What a vendor reports that a call used, in one form for all protocols. `undefined` is what was not reported.
+ * A vendor's usage report for a call, in one form for all protocols. `undefined` is what was not reported.
  *
  * Where the specification is silent:
- * - The two totals hold all their parts, whatever the vendor's own totals leave out: Anthropic and Bedrock report input without what
- *   came from the cache or went into it, Google reports output without thoughts.
+ * - The two totals hold all their parts, whatever the vendor's own totals leave out: Anthropic and Bedrock report input without what came
+ *   from the cache or went into it, Google reports output without thoughts.
  * - A figure is a whole number from 0, or infinity (`1e999`), which the charge caps as it caps every figure that is too large.
  */
 export interface Usage {

@@ -1,5 +1,5 @@
 /**
- * Answers of Gemini, whole and streamed: a stream's events are answers of which each has the next parts, so one reader reads both.
+ * Answers of Gemini, whole and streamed: each event of a stream is an answer with the next parts, so one reader reads both.
  *
  * Where the specification is silent:
  * - A prompt that is blocked is an empty answer with the stop reason `refusal`, as is an answer that a filter stopped. A call that the

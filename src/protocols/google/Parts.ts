@@ -197,7 +197,7 @@ export const writeUserParts = (
   return [...results, ...rest]
 }
 
-/** What stands for the signature of a call that Gemini did not make. */
+/** The signature of a call that Gemini did not make. */
 const noSignature = "skip_thought_signature_validator"
 
 type ModelPart =

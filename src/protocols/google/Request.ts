@@ -2,10 +2,10 @@
  * A request of Gemini (`generateContent`, `streamGenerateContent`), read and written. The model and whether it streams stand in the path.
  *
  * Where the specification is silent:
- * - Written for another client: instructions that stand later in the conversation go to `systemInstruction`. `parallel_tool_calls`,
- *   `user`, `verbosity`, cache keys and cache marks are left out: Gemini has no such fields. Strict functions are the mode `VALIDATED`.
- *   Custom tools are refused. Schemas go as they are (`parametersJsonSchema`, `responseJsonSchema`).
- * - How much to think is a level for Gemini 3 and later, a budget for older models; a budget goes as it is.
+ * - Written for another client: instructions that stand later in the conversation go to `systemInstruction`. `parallel_tool_calls`, `user`,
+ *   `verbosity`, cache keys and cache marks are left out: Gemini has no such fields. Strict functions are the mode `VALIDATED`. Custom
+ *   tools are refused. Schemas pass unchanged (`parametersJsonSchema`, `responseJsonSchema`).
+ * - The amount of thinking is a level for Gemini 3 and later, a budget for older models; a budget passes unchanged.
  */
 import type {
   Conversation,

@@ -13,7 +13,7 @@ export const usageOf = (usage: unknown): Usage | undefined => {
   const answer = count(usage.candidatesTokenCount)
   const thoughts = count(usage.thoughtsTokenCount)
   if (prompt === undefined && answer === undefined && thoughts === undefined) return undefined
-  // An answer of which nothing was said is left out, not zero: what was thought counts all the same.
+  // An answer without text is left out, not zero: its thoughts count all the same.
   const completion = answer ?? (thoughts === undefined && usage.totalTokenCount !== prompt ? undefined : 0)
   return {
     ...noUsage,

@@ -2,8 +2,9 @@
  * The events of a stream of Messages, read and written.
  *
  * Where the specification is silent:
- * - `message_start` says what the prompt used where the vendor says it that early, else zero; `message_delta` says it in any case.
- * - One block is open at a time. Of tool calls that come by turns the second begins when the first has ended.
+ * - `message_start` has the usage of the prompt if the vendor reports it that early, else zero. `message_delta` always has it.
+ * - An answer is whole once `message_delta` says why it stopped, with or without `message_stop`, like one that passes untouched.
+ * - One block is open at a time. If pieces of two tool calls alternate, the second call begins after the first has ended.
  */
 import type { JsonObject, Signer } from "../conversation/Conversation.ts"
 import type { Delta } from "../conversation/Delta.ts"
@@ -147,6 +148,10 @@ class Reading {
     return deltas
   }
 
+  close(): ReadonlyArray<Delta> {
+    return [this.#stopped ? { type: "end" } : cutOff]
+  }
+
   read(json: JsonObject, name: string | undefined): ReadonlyArray<Delta> {
     switch (nameOf(json, name)) {
       case "content_block_delta":
@@ -165,7 +170,7 @@ class Reading {
         this.#begun = true
         const { id, model, usage } = objectOf(json.message)
         const counted = this.#counted(usage)
-        // What was counted of the answer by then is not what it comes to.
+        // The count of the answer at that time is not its total.
         this.#usage = { ...this.#usage, output_tokens: undefined }
         return [{ type: "start", id: text(id), model: text(model), usage: counted }]
       }
@@ -188,7 +193,7 @@ export const reader = (): StreamReader => {
   const reading = new Reading()
   return streamReader(
     (json, name) => reading.read(json, name),
-    () => [cutOff]
+    () => reading.close()
   )
 }
 
@@ -217,7 +222,7 @@ const blockStart = (index: number, block: JsonObject): string =>
 const blockDelta = (index: number, type: string, field: string, text: string): string =>
   `event: content_block_delta\ndata: {"type":"content_block_delta","index":${index},"delta":{"type":"${type}","${field}":${JSON.stringify(text)}}}\n\n`
 
-/** What a part is, while it is open. */
+/** A part, while it is open. */
 interface Open {
   readonly type: "text" | "thinking" | "redacted" | "tool"
   readonly signer: Signer

@@ -38,7 +38,7 @@ export const usageOf = (usage: unknown): Usage | undefined => {
   }
 }
 
-/** What a prompt used beside the cache: no figure that is below nothing, whatever a vendor reports. */
+/** The prompt's usage beside the cache: no figure is below zero, whatever a vendor reports. */
 const uncached = (usage: Usage): number =>
   Math.max(
     0,

@@ -2,10 +2,10 @@
  * A whole response, read and written; and the stop reasons and errors that a stream of it says too.
  *
  * Where the specification is silent:
- * - A refusal that is no text of the model is `incomplete` with the reason `content_filter`. An answer that came to a stop sequence or pauses
- *   is `completed`.
+ * - A refusal that is no text of the model is `incomplete` with the reason `content_filter`. An answer that came to a stop sequence or
+ *   pauses is `completed`.
  * - Items of a kind that is unknown are passed over: the vendor's own tools were refused with the request.
- * - An answer says the request's fields again, as they came; `store` is false whatever was asked.
+ * - An answer repeats the request's fields unchanged; `store` is always false.
  */
 import { Either } from "effect"
 import type { Answer, AnswerPart } from "../conversation/Answer.ts"

@@ -124,7 +124,7 @@ const readCall = (fields: Fields, at: string, item: JsonObject): ToolCallPart =>
   }
 }
 
-/** What an assistant's item says; `undefined` where the item is none of an assistant's. */
+/** The content of an assistant's item; `undefined` for any other item. */
 const readAssistantItem = (fields: Fields, at: string, item: JsonObject): ReadonlyArray<AssistantPart> | undefined => {
   switch (item.type) {
     case "function_call":

@@ -85,7 +85,7 @@ class Reading {
     else if (item.type === "function_call" || item.type === "custom_tool_call") this.#call(json, item)
   }
 
-  /** What the whole item says where its pieces did not. */
+  /** Content of the whole item that its pieces did not have. */
   #itemEnds(json: JsonObject): void {
     const item = objectOf(json.item)
     if (item.type === "reasoning") {

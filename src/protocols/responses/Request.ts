@@ -4,17 +4,16 @@
  * Where the specification is silent:
  * - Nothing is kept behind a translation. `previous_response_id`, `conversation`, `prompt`, references to items, files by id and
  *   `background` are refused; `store: true` is not carried, and the answer says `store: false`.
- * - Left out for a vendor of another protocol, since it says how, not what: `include` (but for probabilities of tokens, which are
- *   refused), `truncation`, `metadata`, `client_metadata`, `max_tool_calls`, `stream_options`, `prompt_cache_retention`, `service_tier` as
- *   it is by default.
+ * - Left out for a vendor of another protocol, since it says how, not what: `include` (but for probabilities of tokens, which are refused),
+ *   `truncation`, `metadata`, `client_metadata`, `max_tool_calls`, `stream_options`, `prompt_cache_retention`, `service_tier` with its
+ *   default value.
  * - A tool in a namespace has that in front of its name for a vendor of another protocol (`Namespaces`).
- * - Refused by name: tools of the vendor (`web_search`, `mcp`, `local_shell`, ...), items of their calls, and every field that is not
- *   known here.
- * - Written for another client: `store` is false. Thoughts that OpenAI encrypted are asked for where there is to be thought, and given
- *   back without their id. Stop sequences and audio are refused; `top_k`, `seed`, penalties and cache marks are left out; that a
- *   tool's result is an error is in its text only. `strict` of a function is false where the client did not say it: so is it everywhere else.
- *   A conversation of Messages that ends with the assistant's words is refused, and so is a limit of the answer below 16: OpenAI takes
- *   none.
+ * - Refused by name: tools of the vendor (`web_search`, `mcp`, `local_shell`, ...), items of their calls, and every field that is not known
+ *   here.
+ * - Written for another client: `store` is false. Thoughts that OpenAI encrypted are asked for where there is to be thought, and given back
+ *   without their id. Stop sequences and audio are refused; `top_k`, `seed`, penalties and cache marks are left out; that a tool's result
+ *   is an error is in its text only. `strict` of a function is false where the client did not say it: so is it everywhere else. A
+ *   conversation of Messages that ends with the assistant's words is refused, and so is a limit of the answer below 16: OpenAI takes none.
  */
 import { effortWord, isCustom, readFormat, schemaOf, userOf } from "../chat/Request.ts"
 import type {

@@ -37,7 +37,7 @@ interface Part {
   readonly output_index: number
   readonly content_index: number
   readonly message: Message | undefined
-  /** What stands in each piece's event after its number. */
+  /** The members of each piece's event after its number. */
   readonly place: string
   text: string
   signature: string | undefined

@@ -2,7 +2,7 @@
 import type { Client, Connection, Submittable } from "pg"
 import type { Row, Table } from "./Tables.ts"
 
-/** What the driver calls on the query that it works on. */
+/** The methods that the driver calls on the running query. */
 interface CopyQuery extends Submittable {
   readonly handleCopyInResponse: (connection: Connection & CopySender) => void
   readonly handleCommandComplete: () => void

@@ -25,7 +25,7 @@ const opened = (database: PostgresDatabase, begin: (client: Client) => Promise<s
         application_name: "tollgate migrate",
         types: texts
       })
-      // Who is waiting for an answer is told.
+      // Waiting callers are answered.
       client.on("error", () => {})
       return client
     }),
@@ -56,7 +56,7 @@ const atWork = async (client: Client): Promise<string | undefined> => {
   return rows.length === 0 ? undefined : servedBy(rows)
 }
 
-/** The database as it is now: until the scope is left, nobody writes to it. */
+/** A snapshot of the database: it is locked against writes until the scope closes. */
 export const source = (database: PostgresDatabase): Effect.Effect<Source, DatabaseUnusable, Scope.Scope> =>
   Effect.map(
     opened(database, async (client) => {
@@ -82,7 +82,7 @@ export const target = (database: PostgresDatabase): Effect.Effect<Target, Databa
     opened(database, async (client) => {
       const { rows } = await client.query(`SELECT pg_try_advisory_lock(${Locks.copy})::text AS free`)
       if (rows[0].free !== "true") return "is being copied to by another process"
-      // What a crash of the server takes with it is written again: the marks are as old as the rows.
+      // Rows that a crash of the server loses are written again: the checkpoints are as old as the rows.
       await client.query("SET synchronous_commit = off")
       return await atWork(client)
     }),

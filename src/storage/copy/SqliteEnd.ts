@@ -23,7 +23,7 @@ const opened = (file: SqliteFile, begin: (db: Sqlite.Database) => void) =>
     (db) => Effect.sync(() => db.close())
   )
 
-/** The file as it is now: until the scope is left, nobody writes to it. Also what is to be copied. */
+/** A snapshot of the file: it is locked against writes until the scope closes. Also what is to be copied. */
 export const source = (
   file: SqliteFile
 ): Effect.Effect<Source & { readonly tables: ReadonlyArray<Table> }, DatabaseUnusable, Scope.Scope> =>
@@ -54,7 +54,7 @@ export const target = (
   file: SqliteFile
 ): Effect.Effect<Target & { readonly tables: ReadonlyArray<Table> }, DatabaseUnusable, Scope.Scope> =>
   Effect.map(
-    // What the power takes with it is written again: the marks are as old as the rows.
+    // Rows that a power failure loses are written again: the checkpoints are as old as the rows.
     opened(file, (db) => db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL")),
     (db) => ({ ...endOf(file, db), ...writing(db), tables: tablesOf(db) })
   )

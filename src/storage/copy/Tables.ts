@@ -1,4 +1,4 @@
-/** What is copied from one engine to the other: the tables, as SQLite has them, and their rows in a form that is the same on both. */
+/** The content that is copied between engines: the tables, as SQLite has them, and their rows in a form that is the same on both. */
 
 export type Kind = "integer" | "real" | "text" | "blob"
 
@@ -10,7 +10,7 @@ export interface Column {
 export interface Table {
   readonly name: string
   readonly columns: ReadonlyArray<Column>
-  /** The places of the columns by which rows are told apart, and in whose order they are read: the same order on both engines. */
+  /** The indexes of the key columns, by which rows are read in the same order on both engines. */
   readonly key: ReadonlyArray<number>
 }
 
@@ -24,7 +24,7 @@ export const sliceOf = ({ columns }: Table): number => (columns.some(({ kind }) 
 
 export const keyOf = ({ key }: Table, row: Row): Row => key.map((place) => row[place]!)
 
-/** A row as it stands in messages. */
+/** A row as sent in messages. */
 export const nameOf = (table: Table, row: Row): string =>
   `${table.name} ${table.key.map((place) => `${table.columns[place]!.name}=${row[place]}`).join(" ")}`
 
@@ -44,12 +44,12 @@ export interface End {
 }
 
 export interface Source extends End {
-  /** How many texts of which column were read with other characters in the place of those that the target takes in none. */
+  /** The number of texts, by column, with characters that the target does not accept and that were replaced. */
   readonly replaced: Map<string, number>
 }
 
 export interface Target extends End {
-  /** What the table of the copy (`copyTable`) says; `undefined` where there is no such table. */
+  /** The content of the copy's own table (`copyTable`); `undefined` if there is none. */
   readonly marks: () => Promise<ReadonlyMap<string, string> | undefined>
   /** Empties the tables and writes these marks, all of it or nothing. */
   readonly begin: (tables: ReadonlyArray<Table>, marks: ReadonlyMap<string, string>) => Promise<void>

@@ -12,7 +12,7 @@ export interface PostgresDatabase {
   readonly engine: "postgres"
   /** `postgres://user:password@host:port/database?sslmode=…` */
   readonly url: Redacted.Redacted
-  /** What this node is called among those that serve it; the host, unless given. */
+  /** This node's name among those that serve it; the host, unless given. */
   readonly node?: string
   readonly connections?: Partial<Connections>
   /** As it stands in messages: without the password. */
@@ -65,12 +65,12 @@ const decoded = (text: string): string => {
   }
 }
 
-/** What the URL may say of TLS. `sslnegotiation` is the driver's own. */
+/** The TLS options of the URL. `sslnegotiation` is the driver's own. */
 const tlsNames = ["sslmode", "sslrootcert", "sslcert", "sslkey", "sslpassword", "sslnegotiation"]
 
 const sslModes = ["disable", "prefer", "require", "verify-ca", "verify-full"]
 
-/** What is wrong with what the URL of a PostgreSQL database says of TLS (`postgres/Target`), if anything is. */
+/** The fault in the TLS options of a PostgreSQL URL (`postgres/Target`), if any. */
 export const tlsRuleOf = (url: string): string | undefined => {
   const params = new URL(url).searchParams
   const mode = params.get("sslmode")

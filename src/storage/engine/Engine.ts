@@ -1,4 +1,4 @@
-/** What is done in another way on each engine, by where the books are. */
+/** Operations that differ between engines, by the location of the books. */
 import { Cause, Effect } from "effect"
 import type { Scope } from "effect"
 import { connectionsPreset } from "../database/Location.ts"
@@ -72,7 +72,7 @@ export const completeIndexes = (
 export const lock = (location: Location): Effect.Effect<void, AlreadyServed | DatabaseUnusable, Scope.Scope> =>
   location.engine === "sqlite" ? ServiceLock.lock(location.path) : Effect.void
 
-/** Nobody serves it, or this fails. A file is kept from everybody else until the scope is left. */
+/** No process serves it, or this fails. A file is kept from everybody else until the scope is left. */
 export const alone = (location: Location): Effect.Effect<void, AlreadyServed | DatabaseUnusable, Scope.Scope> =>
   location.engine === "sqlite" ? ServiceLock.lock(location.path) : PostgresOpening.unserved(location)
 

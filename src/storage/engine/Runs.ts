@@ -1,11 +1,11 @@
 /**
- * Runs of programs on a database. What a run has begun (a reservation, a job that is being submitted, an Idempotency-Key) has its name,
- * so that others can tell what is worked on from what nobody will finish. Time does not decide that: each run holds a lock on a file
- * beside the database, which ends with its process. Of a database in memory there are only the runs of this process.
+ * Runs of programs on a database. Work that a run has begun (a reservation, a job that is being submitted, an Idempotency-Key) has its
+ * name, so that other runs can tell work in progress from abandoned work. Time does not decide that: each run holds a lock on a file beside
+ * the database, which ends with its process. Of a database in memory there are only the runs of this process.
  *
  * Where the specification is silent:
- * - A reservation has the name of the run that made it. A run holds a lock on a file beside the database (`storage/engine/Runs`); the operating
- *   system releases it when the process ends. The gate releases the reservations of ended runs when it opens and once a minute
+ * - A reservation has the name of the run that made it. A run holds a lock on a file beside the database (`storage/engine/Runs`); the
+ *   operating system releases it when the process ends. The gate releases the reservations of ended runs when it opens and once a minute
  *   (`Gate.layerJobs`); their records say `interrupted`. Hosts that share a database do not release each other's calls.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -22,7 +22,7 @@ export interface RunsContract {
   readonly run: string
   /** Whether the run has ended. So has whatever is no name of a run: earlier versions had other names. */
   readonly hasEnded: (run: string) => Effect.Effect<boolean>
-  /** What it is among other nodes; `undefined` where there are none, since one process serves the database. */
+  /** This process as a node; `undefined` if one process serves the database. */
   readonly node?: NodeContract
 }
 

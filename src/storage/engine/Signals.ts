@@ -1,7 +1,7 @@
 /**
- * What the nodes over one database tell each other: that something changed which others remember, or that there is work for the node
- * that leads. Over PostgreSQL by `NOTIFY`, to all nodes that serve, from a command too; one process that serves a file has nobody to tell.
- * What a signal says is never the only way to know it: it is lost where the connection is.
+ * Signals between the nodes over one database: a cached value has changed, or there is work for the leader. Over PostgreSQL by `NOTIFY`, to
+ * all nodes that serve, also from a command; a process that serves a file sends none. What a signal says is never the only way to know it:
+ * it is lost where the connection is.
  */
 import { Context, Effect, Layer, Option } from "effect"
 import type { Scope } from "effect"

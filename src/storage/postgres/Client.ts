@@ -17,7 +17,7 @@ import { TargetClient, targetOf } from "./Target.ts"
 export interface PostgresSettings extends Connections {
   /** `postgres://user:password@host:port/database?sslmode=...` */
   readonly url: Redacted.Redacted
-  /** What this node is called, where other than its host; and its version. */
+  /** This node's name, if it is not its host's; and its version. */
   readonly node?: string
   readonly version?: string
   /** The newest migration that this version has; without it, it is taken to have all. */
@@ -44,7 +44,7 @@ const parsers: Readonly<Record<number, (text: string) => unknown>> = {
   [driverTypes.builtins.NUMERIC]: whole
 }
 
-/** What makes a value of a column's text, by the number of its type. */
+/** Parsers of column values, by the number of the type. */
 export const parserOf = (oid: number): ((text: string) => unknown) =>
   parsers[oid] ?? (driverTypes.getTypeParser(oid, "text") as (text: string) => unknown)
 
@@ -57,7 +57,7 @@ const names = new Map<string, string>()
 /** Each is kept by the server for every connection. */
 const namesMax = 500
 
-/** What is asked again and again is prepared by its name, once for a connection. */
+/** Frequent statements are prepared by name, once for a connection. */
 const nameOf = (text: string): string | undefined => {
   let name = names.get(text)
   if (name === undefined && names.size < namesMax) names.set(text, (name = `tollgate-${names.size}`))
@@ -70,7 +70,7 @@ interface Asked {
   readonly rowMode?: string
 }
 
-/** Takes statements as they stand in the code. */
+/** Takes statements in the code's own syntax. */
 class Connection extends TargetClient {
   // oxlint-disable-next-line typescript/no-explicit-any -- the driver's own has ten overloads
   override query(asked: any, values?: any, callback?: any): any {
@@ -133,7 +133,7 @@ const reading = ({ connectMillis, readers, statementMillis, url }: PostgresSetti
             types,
             Client: Connection
           } as PoolConfig)
-          // A connection that is lost while nobody uses it is made anew for the next who asks.
+          // A connection that is lost while idle is replaced at the next use.
           pool.on("error", () => {})
           return pool
         }),

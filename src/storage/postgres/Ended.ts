@@ -1,5 +1,8 @@
-/** What a batch asks about runs of nodes (`Leases`): a file of its own, since the writer's thread would load the driver with the other. */
+/**
+ * A batch's queries about runs of nodes (`Leases`). They have a file of their own, since the writer's thread would load the driver with the
+ * other.
+ */
 
-/** Of runs, a JSON list, whether each was ended. While the transaction lasts nobody ends one. */
+/** Of runs, a JSON list, whether each was ended. While the transaction lasts, no run can be ended. */
 export const selectEnded =
   "SELECT ended FROM tollgate_sql_nodes WHERE run IN (SELECT value FROM json_each(?)) ORDER BY run FOR KEY SHARE"

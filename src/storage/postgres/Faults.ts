@@ -1,4 +1,4 @@
-/** What errors of PostgreSQL, and of the connection to it, mean. */
+/** The meaning of errors from PostgreSQL and from the connection to it. */
 
 /**
  * The connection fails (08), it has no room (53) or shuts down (57P), its disk fails (58), it is a standby or read only (25006), a lock

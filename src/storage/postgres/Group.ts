@@ -45,7 +45,7 @@ export class Groups {
     this.#client = client
   }
 
-  /** Adds a statement, as it stands in the code, to the next group. */
+  /** Adds a statement, in the code's own syntax, to the next group. */
   add(statement: string, params: ReadonlyArray<unknown>): void {
     const text = postgres(statement)
     const known = this.#prepared.get(text)
@@ -80,7 +80,7 @@ export class Groups {
   }
 }
 
-/** What of the driver's connection its types do not say. */
+/** Members of the driver's connection that its types leave out. */
 interface Protocol {
   readonly parse: (statement: { readonly name: string; readonly text: string }) => void
   readonly bind: (config: {

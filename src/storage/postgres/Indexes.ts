@@ -4,10 +4,11 @@
  * make wrong:
  * - An index that is not there is built.
  * - An invalid one is what a build left that did not come to its end: it is dropped and built again.
- * - One process builds at a time: its connection holds an advisory lock. The server finishes a build whose process has died, and keeps
- *   the lock until then; the others look again now and then.
+ * - One process builds at a time: its connection holds an advisory lock. The server finishes a build whose process has died, and keeps the
+ *   lock until then; the others look again now and then.
  *
- * `CREATE INDEX CONCURRENTLY` waits for every transaction that is open in the database, so nobody may wait for the lock in a transaction.
+ * `CREATE INDEX CONCURRENTLY` waits for every transaction that is open in the database, so the lock must not be waited for in a
+ * transaction.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Data, Duration, Effect } from "effect"
@@ -21,7 +22,7 @@ import type { Index } from "./Schema.ts"
 
 /** The connection failed, or the server refused what was asked. */
 export class BuildFailed extends Data.TaggedError("BuildFailed")<{
-  /** What was being built, unless it failed before. */
+  /** The index that was being built, unless it failed before. */
   readonly index: string | undefined
   readonly cause: unknown
 }> {}
@@ -32,7 +33,7 @@ export interface Listener {
   readonly end: (index: Index, millis: number) => Effect.Effect<void>
 }
 
-/** What the server says of a build: the step of `CREATE INDEX` that it is at, and how much of that it has done, where it counts that. */
+/** The server's progress report of a build: the step of `CREATE INDEX`, and how much of it is done, if the server counts that. */
 export interface Progress {
   readonly index: string
   readonly phase: string
@@ -79,7 +80,7 @@ const session = Effect.gen(function* () {
         keepAlive: true,
         application_name: "tollgate indexes"
       })
-      // Who waits for an answer gets the error too.
+      // Waiting callers get the error too.
       fresh.on("error", () => {})
       return fresh
     }),
@@ -135,7 +136,7 @@ export const build = (listener: Listener): Effect.Effect<"complete" | "busy", Bu
 /** When the catalog is looked at again behind a build, be it that of another process. */
 const lookPause = Duration.seconds(5)
 
-/** Ends when every index is there, whoever builds it. `report`: called every second meanwhile. */
+/** Ends when every index is there, whichever node builds it. `report`: called every second meanwhile. */
 export const complete = Effect.fnUntraced(function* (
   listener: Listener,
   report: (progress: Progress) => Effect.Effect<void>

@@ -182,7 +182,7 @@ export const make = Effect.gen(function* () {
         : asked(endRun, name).pipe(
             Effect.zipRight(asked("SELECT 1 FROM tollgate_sql_nodes WHERE run = ? AND NOT ended", name)),
             Effect.map((rows) => rows.length === 0),
-            // Whoever cannot be asked after is taken to be at work.
+            // A run that cannot be looked up is taken to be alive.
             Effect.orElseSucceed(() => false)
           ),
     node: {
@@ -213,7 +213,7 @@ const pause = (millis: number) =>
     return Effect.sync(() => clearTimeout(timer))
   })
 
-/** What the connection of a node is called at the server, which says so of whoever holds the lock. */
+/** The name of a node's connection at the server, which reports it as the holder of the lock. */
 const applicationOf = (run: string): string => `tollgate ${run}`
 
 const until = `now() + interval '${lease} seconds'`
@@ -221,7 +221,7 @@ const until = `now() + interval '${lease} seconds'`
 const insertRun = `INSERT INTO tollgate_sql_nodes (run, name, version, knows, started_at, until)
   VALUES (?, ?, ?, ?, (extract(epoch FROM now()) * 1000)::bigint, ${until})`
 
-/** What a node has that is taken to know every migration. */
+/** The version of a node that is taken to know every migration. */
 const anyVersion = 2_147_483_647
 
 /**
@@ -238,7 +238,7 @@ export const selectOlder = `SELECT n.name FROM tollgate_sql_nodes n
 
 const renewRun = `UPDATE tollgate_sql_nodes SET until = ${until}, ended = false WHERE run = ? AND NOT replaced RETURNING run`
 
-/** For the thread, whose driver takes it as it is. A run that was ended is for the main thread to begin again. */
+/** For the thread, whose driver takes it unchanged. A run that was ended is for the main thread to begin again. */
 const keepRun = `UPDATE tollgate_sql_nodes SET until = ${until} WHERE run = $1 AND NOT ended`
 
 /** The former runs of a node. The lock waits for batches that admit calls under them. */

@@ -12,8 +12,8 @@ export const statements = 7_062_516_341
 /** Held by the node that leads, for as long as it does. */
 export const leader = 7_062_516_342
 
-/** Held by whoever builds indexes, and by a migration until it commits: a change of a table would wait for its index. */
+/** Held while indexes are built, and by a migration until it commits: a change of a table would wait for its index. */
 export const indexes = 7_062_516_343
 
-/** Held by whoever copies to a database. */
+/** Held while a database is copied to. */
 export const copy = 7_062_516_350

@@ -2,9 +2,9 @@
  * Brings a PostgreSQL database up to date, under a lock, so that of many nodes that start at once one does it.
  *
  * Nodes of two versions serve one database while an operator replaces them one by one. So tables change in two steps: a migration that
- * expands (tables, indexes, columns that may be missing from an insert) can be served over by the version before; one that contracts
- * (drops, renames, demands) comes a version later, when nobody uses what it takes away. Each migration says the oldest version that can
- * serve over it, and the database keeps that, since a version knows nothing of the migrations after it:
+ * expands (tables, indexes, columns that may be missing from an insert) can be served by the version before; one that contracts (drops,
+ * renames, demands) comes a version later, when no node uses what it removes. Each migration says the oldest version that can serve over
+ * it, and the database keeps that, since a version knows nothing of the migrations after it:
  * - A version serves a database of a newer one, unless one of the migrations there asks for a newer version than it.
  * - A migration is refused while a node is at work that is older than it asks for.
  * - A node that finds later that it is too old (it was cut off when the migration ran) gives up its lease (`Leases`).
@@ -41,7 +41,7 @@ export const migrations: ReadonlyArray<Migration> = [
   }))
 ]
 
-/** What an empty database has beside what its migrations make. */
+/** Rows of an empty database beside those that its migrations make. */
 const applyIndexes = statements(indexes.map((index) => textOf(index)))
 
 const numberOf = ({ name }: Migration): number => Number.parseInt(name, 10)
@@ -64,7 +64,7 @@ export const migrate = (shown: string) => migrateBy(migrations, shown)
 /** The same with other migrations than this version's. */
 export const migrateBy = (all: ReadonlyArray<Migration>, shown: string) =>
   Effect.flatMap(SqlClient, (sql) => sql.withTransaction(apply(sql, all, shown))).pipe(
-    // Somebody holds a table for longer than a batch takes.
+    // Another session holds a table for longer than a batch takes.
     Effect.retry({
       while: (error) => error instanceof IndexUnderWay || isHeld(error),
       schedule: Schedule.spaced("1 second"),

@@ -2,10 +2,10 @@
  * Signals over PostgreSQL: each node has a connection that listens, and tells the others over it. When it was lost and is back, listeners
  * are told that they may have missed something.
  *
- * A notification may be lost: whoever changed something could not send it, or a connection passes nothing on any more and nobody has noticed.
- * So what must not be missed (keys, memberships, suspended people) is in a table as well, where triggers put it in the transaction of the
- * change. The connection polls it more than once a second. While polls are not answered, listeners are told as often that they may have
- * missed something. So no node takes a deleted key for two seconds.
+ * A notification may be lost: its sender could not send it, or a connection passes nothing on any more and this is not noticed yet. So what
+ * must not be missed (keys, memberships, suspended people) is in a table as well, where triggers put it in the transaction of the change.
+ * The connection polls it more than once a second. While polls are not answered, listeners are told as often that they may have missed
+ * something. So no node takes a deleted key for two seconds.
  */
 import { Effect } from "effect"
 import type { Client } from "pg"

@@ -1,4 +1,4 @@
-/** What a PostgreSQL database is before it is used, and why one cannot be: in one sentence for whoever runs the command. */
+/** The state of a PostgreSQL database before it is used, and why one cannot be: in one sentence for the operator. */
 import { Cause, Effect } from "effect"
 import { DatabaseError } from "pg"
 import type { Client } from "pg"
@@ -95,7 +95,7 @@ const refusalOf = ({ shown }: PostgresDatabase, found: Settings): string | undef
   if (found.standby || found.read_only) return `${shown} is a standby, or read only: give the address of the primary`
   if (found.encoding !== "UTF8")
     return `${shown} keeps its texts as ${found.encoding}: make the database with ENCODING 'UTF8'`
-  // What is acknowledged must be on the disk. How many standbys must have it too is the operator's choice.
+  // Acknowledged writes must be on disk. How many standbys must have it too is the operator's choice.
   if (found.commit === "off")
     return `${shown} has synchronous_commit = off, which may lose what was acknowledged: set it to on`
   if (!found.may_create)

@@ -514,8 +514,8 @@ export const base: ReadonlyArray<string> = [
 ]
 
 /**
- * What came after `base`, by the names of its migrations. A database is brought up to date while nodes of the version before serve it, so an
- * index stands here only where the same migration makes its table: any other holds up who writes to that table (`indexes`).
+ * The schema changes after `base`, by the names of their migrations. A database is brought up to date while nodes of the version before
+ * serve it, so an index stands here only where the same migration makes its table: any other holds up who writes to that table (`indexes`).
  */
 export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
   "0002_token_details": [`ALTER TABLE tollgate_usage_records ADD COLUMN token_details ${text}`],
@@ -758,7 +758,7 @@ export const contracting: Readonly<Record<string, number>> = {
   "0013_kept_rows": 1
 }
 
-/** What follows from rows that were put in with their numbers: the next numbers, and when the newest row of each owner was booked. */
+/** Consequences of rows that were inserted with their numbers: the next numbers, and when the newest row of each owner was booked. */
 export const settle: ReadonlyArray<string> = [
   `SELECT setval('tollgate_ledger_accounts_seq', COALESCE(max(number), 0) + 1, false) FROM tollgate_ledger_accounts`,
   `SELECT setval('tollgate_ledger_entries_seq', COALESCE(max(seq), 0) + 1, false) FROM tollgate_ledger_entries`,

@@ -20,7 +20,7 @@ import type { ClientConfig } from "pg"
 const own = ["sslmode", "sslrootcert", "sslcert", "sslkey", "sslpassword", "options"] as const
 type Params = Readonly<Partial<Record<(typeof own)[number], string>>>
 
-/** What the driver is told of a connection. `prefersTls`: it goes on without TLS where the server offers none. */
+/** The driver's connection settings. `prefersTls`: it goes on without TLS where the server offers none. */
 export interface Target extends ClientConfig {
   readonly prefersTls?: boolean
 }
@@ -96,7 +96,7 @@ class TlsIfOffered extends (Connection as unknown as new (target: Target) => Dri
   }
 }
 
-/** What of the driver's connection its types do not say. */
+/** Members of the driver's connection that its types leave out. */
 interface DriverConnection extends Connection {
   readonly ssl: unknown
   connect(port: number | string, host?: string): void

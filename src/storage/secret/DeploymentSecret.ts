@@ -6,7 +6,7 @@ import { Context, Effect, Layer } from "effect"
 import { CompactEncrypt, compactDecrypt } from "jose"
 import { createHmac, hkdfSync } from "node:crypto"
 
-/** What a hash is for: a value hashed for one purpose matches no other. */
+/** The purpose of a hash: a value hashed for one purpose matches no other. */
 export const purposes = [
   "api_key",
   "refresh_token",

@@ -1,6 +1,6 @@
 /**
- * The files that data is kept in are for the service's own user and nobody else: no permissions for group and others, and what a
- * command of root makes belongs to the owner of the folder, who has to open it later.
+ * Data files are readable only by the service's own user: no permissions for group and others, and files made by a command of root belong
+ * to the owner of the folder, who has to open them later.
  *
  * Where the specification is silent:
  * - Permissions of group and others are taken from the data folder (unless it holds other folders too) and from the files of the service;
@@ -29,7 +29,7 @@ export interface Place {
   readonly database: string | undefined
 }
 
-/** What was done, and what could not be, a phrase for each file. */
+/** Actions done and actions that failed, a phrase for each file. */
 export interface Tightened {
   readonly done: ReadonlyArray<string>
   readonly left: ReadonlyArray<string>
@@ -78,7 +78,7 @@ const tightenFolder = (path: string, { mode }: Stats): Change => {
   }
 }
 
-/** A file, not what a link leads to: whoever may write in the folder must not have root change files elsewhere. */
+/** A file, not the target of a link: a user who may write in the folder must not have root change files elsewhere. */
 const tightenFile = (path: string, folder: Stats | undefined): Change => {
   let file: number
   try {
@@ -134,7 +134,7 @@ const foldersIn = (folder: string): ReadonlyArray<string> => {
   }
 }
 
-/** An empty file for SQLite to put a copy into, which nobody else may read from its first byte on. */
+/** An empty file for SQLite to put a copy into, which no other user may read from its first byte on. */
 export const blank = (path: string): Effect.Effect<void> =>
   Effect.sync(() => writeFileSync(path, "", { flag: "wx", mode: 0o600 }))
 

@@ -41,7 +41,7 @@ export const takeNew = (path: string): Lock => {
     const folder = statSync(dirname(path))
     if (process.getuid?.() === 0 && folder.uid !== 0) chownSync(path, folder.uid, folder.gid)
     const lock = take(path, 1_000)
-    // Another process may have removed it, as one that nobody has locked, before it was locked.
+    // Another process may have removed it as unlocked before it was locked.
     if (existsSync(path))
       return {
         release: () => {
@@ -54,14 +54,14 @@ export const takeNew = (path: string): Lock => {
   }
 }
 
-/** Whether somebody has the lock. A file that nobody has locked is removed. */
+/** Whether a process holds the lock. An unlocked file is removed. */
 export const isTaken = (path: string): boolean => {
   if (!existsSync(path)) return false
   let lock: Lock
   try {
     lock = take(path, 0)
   } catch {
-    // Locked, perhaps by somebody who is about to remove it. One that this user may not open counts as locked.
+    // Locked, perhaps by a process that is about to remove it. One that this user may not open counts as locked.
     return existsSync(path)
   }
   try {

@@ -1,9 +1,9 @@
 /**
- * What a database file is before it is opened for good, and why one cannot be used: in one sentence for whoever runs the command.
+ * The state of a database file before it is opened for good, and why one cannot be used: in one sentence for the operator.
  *
  * Where the specification is silent:
- * - A file is looked at before it is opened for good (`storage/sqlite/Opening`): an empty one, one of another program, one whose log stands alone is
- *   refused and stays as it is. Commands but `serve`, `migrate` and `restore` never make a database.
+ * - A file is checked before it is opened for good (`storage/sqlite/Opening`): an empty file, a file of another program and a log without
+ *   its database are refused and not changed. Commands but `serve`, `migrate` and `restore` never make a database.
  * - A file that another process has locked is waited for when the service starts, for a minute at most, with a line in the log at once and
  *   every ten seconds. A command waits five seconds.
  */

@@ -145,8 +145,8 @@ export const migrate = (file: string | undefined) =>
   })
 
 /**
- * A migration may put a table in the place of another. What a host has that refers to it (rows that would go with it, views that
- * would not find it) stays as it is meanwhile. Both settings count for a connection, and only outside a transaction.
+ * A migration may put a table in the place of another. A host's objects that refer to it (rows that would be deleted with it, views that
+ * would not find it) do not change meanwhile. Both settings count for a connection, and only outside a transaction.
  */
 const leavingReferences = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.flatMap(SqlClient, (sql) =>

@@ -1,6 +1,6 @@
 /**
- * Models that are known, with limits and prices. The file is read when it is asked for and let go of by whoever has taken out of it what they
- * need: a service keeps the models that its configuration names.
+ * Models that are known, with limits and prices. The file is read on demand and not kept: a service keeps the models that its configuration
+ * names.
  */
 import { read } from "./CatalogueFile.ts"
 import type { CatalogueDocument, Price, PriceFields, Stored } from "./Document.ts"
@@ -9,7 +9,7 @@ export interface KnownModel extends Stored {
   /** `vendor/model`. */
   readonly id: string
   readonly vendor: string
-  /** What the vendor calls it. */
+  /** The vendor's name of the model. */
   readonly model: string
   /** Where the vendor is asked. */
   readonly host: string | undefined

@@ -33,7 +33,7 @@ export interface Stored {
   readonly max_tool_tokens?: number | undefined
   readonly max_attachment_tokens?: number | undefined
   readonly price?: Price | undefined
-  /** What another source says instead. */
+  /** A different value in another source. */
   readonly differs?: PriceFields | undefined
 }
 

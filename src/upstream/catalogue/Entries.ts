@@ -3,20 +3,21 @@
  *
  * Where the specification is silent:
  * - What stands beside `catalogue` goes before what the catalogue has. The model's id is the one of the catalogue.
- * - A `price` that says what a token of the prompt or of the answer costs is the whole price. One that says neither adds its lines to those of
- *   the catalogue, or stands in their place: `"price": { "cache_write_1h_usd_per_million": "6" }`. So does each part of its `long_context`.
+ * - A `price` that says what a token of the prompt or of the answer costs is the whole price. One that says neither adds its lines to those
+ *   of the catalogue, or stands in their place: `"price": { "cache_write_1h_usd_per_million": "6" }`. So does each part of its
+ *   `long_context`.
  * - Without `upstreams` it is asked of the one upstream that has the vendor's name or host. An upstream that is named without a `model` is
  *   asked for it by the vendor's name.
- * - A model of which the catalogue has no price or no limit is refused, unless the entry has it.
- * - Prices are those of the catalogue that is a part of this version: they change when the service is brought up to date, or the entry. What
- *   was charged before names the version of its price.
+ * - A model without a price or a limit in the catalogue is refused, unless the entry has it.
+ * - Prices are those of the catalogue that is a part of this version: they change when the service is brought up to date, or the entry.
+ *   What was charged before names the version of its price.
  */
 import { hostOf, open, settingOf } from "./Catalogue.ts"
 import type { Catalogue, KnownModel } from "./Catalogue.ts"
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** What is wrong with an entry. */
+/** The fault of an entry. */
 export interface Issue {
   readonly path: ReadonlyArray<string | number>
   readonly message: string
@@ -97,7 +98,7 @@ const priceWith = (known: Fields, beside: unknown): unknown => {
 
 const isEmpty = (value: unknown): boolean => Array.isArray(value) && value.length === 0
 
-/** Those of longer prompts, in their order. What is no list of such prices is left as it is, for the schema to refuse. */
+/** Those of longer prompts, in their order. A value that is no list of such prices is left unchanged, for the schema to refuse. */
 const tiersWith = (known: unknown, beside: unknown): unknown => {
   if (!Array.isArray(known) || !Array.isArray(beside) || !beside.every(isFields)) return beside
   const tiers = new Map<unknown, Fields>()
@@ -118,7 +119,7 @@ const upstreamsOf = ({ host, vendor }: KnownModel, upstreams: Fields): ReadonlyA
     return name === vendor || isAtHost ? [name] : []
   })
 
-/** What the entry needs still. */
+/** The values that the entry still needs. */
 const missing = ({ id }: KnownModel, entry: Fields): ReadonlyArray<string> =>
   ["price", "context_length", "max_output_tokens"]
     .filter((field) => entry[field] === undefined)

@@ -4,8 +4,9 @@
  */
 import { Data, Effect, Redacted } from "effect"
 import type { Admission } from "../../books/gate/Gate.ts"
-import { isObject, messageOf, parse, refusalOf, retryAfterOf } from "../wire/Failures.ts"
+import { isObject, messageOf, readJson, refusalOf, retryAfterOf } from "../wire/Failures.ts"
 import type { UpstreamWords } from "../wire/Failures.ts"
+import { jsonOf } from "../../kernel/LongText.ts"
 import type { ReadsOn } from "../../kernel/ReadOn.ts"
 import { isStorable } from "../../kernel/StoredText.ts"
 import type { Upstream } from "../models/Upstreams.ts"
@@ -39,7 +40,7 @@ export type Standing =
   | { readonly how: "cancelled" }
   | { readonly how: "gone" }
 
-/** What a finished job gave: its output, or a final failure. */
+/** The result of a finished job: its output, or a final failure. */
 export type Result =
   | { readonly how: "output"; readonly output: Record<string, unknown> }
   | { readonly how: "failed"; readonly error_type: "media_rejected" | "media_failed"; readonly error: string }
@@ -59,7 +60,7 @@ const ask = (
   admission: Admission,
   method: WireRequest["method"],
   path: string,
-  { body, read_on = admission.to_its_end }: { readonly body?: string; readonly read_on?: ReadsOn } = {}
+  { body, read_on = admission.to_its_end }: { readonly body?: string | Buffer; readonly read_on?: ReadsOn } = {}
 ): Effect.Effect<Whole, VendorUnavailable> =>
   upstream
     .wire(admission)
@@ -88,9 +89,9 @@ export const submit = Effect.fnUntraced(function* (
   endpoint: string,
   input: object
 ): Effect.fn.Return<Taken, NotTaken> {
-  const answer = yield* ask(upstream, admission, "POST", `/${endpoint}`, { body: JSON.stringify(input) })
+  const answer = yield* ask(upstream, admission, "POST", `/${endpoint}`, { body: yield* jsonOf(input) })
   const { body, headers, status } = answer
-  const parsed = parse(body)
+  const parsed = readJson(body)?.value
   if (status >= 200 && status < 300 && isJobId(parsed?.request_id)) {
     return { vendor_id: parsed.request_id, queue_position: whole(parsed.queue_position) }
   }
@@ -111,7 +112,7 @@ export const standing = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Standing, VendorUnavailable> {
   const answer = yield* ask(upstream, admission, "GET", `${jobPath(endpoint, vendor_id)}/status`, looking)
   if (answer.status === 404) return { how: "gone" }
-  const parsed = answer.status < 300 ? parse(answer.body) : undefined
+  const parsed = answer.status < 300 ? readJson(answer.body)?.value : undefined
   switch (parsed?.status) {
     case "IN_QUEUE":
       return { how: "queued", queue_position: whole(parsed.queue_position) }
@@ -143,7 +144,7 @@ export const result = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Result, VendorUnavailable> {
   const answer = yield* ask(upstream, admission, "GET", jobPath(endpoint, vendor_id), looking)
   const { status } = answer
-  const parsed = parse(answer.body)
+  const parsed = readJson(answer.body)?.value
   if (status >= 200 && status < 300 && parsed !== undefined) return { how: "output", output: parsed }
   if (status === 400 || status === 422) {
     return { how: "failed", error_type: "media_rejected", error: messageOf(parsed) ?? "the request was rejected" }

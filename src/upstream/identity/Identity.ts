@@ -1,10 +1,10 @@
 /**
- * The identity providers that people sign in with: OpenID Connect issuers, their tokens verified against their published keys.
- * The two names are only names; any issuer can stand behind them.
+ * The identity providers that people sign in with: OpenID Connect issuers, their tokens verified against their published keys. The two
+ * names are only names; any issuer can stand behind them.
  *
  * Where the specification is silent:
- * - An `access_token` of a provider is accepted only if it is a signed token for one of our audiences: a provider's word that it
- *   belongs to somebody would let any other application sign that person in here.
+ * - An `access_token` of a provider is accepted only if it is a signed token for one of our audiences: with an opaque token, any other
+ *   application could sign that person in here.
  */
 import { Clock, Context, Deferred, Duration, Effect, FiberId, Layer } from "effect"
 import { createRemoteJWKSet, errors, jwtVerify } from "jose"
@@ -53,7 +53,7 @@ export interface IdentityContract {
     tokens: {
       readonly id_token?: string | undefined
       readonly access_token?: string | undefined
-      /** What the token must repeat, where it was asked for with one. */
+      /** The nonce that the token must repeat, if one was sent. */
       readonly nonce?: string | undefined
     }
   ) => Effect.Effect<VerifiedIdentity, IdentityProblem>
@@ -66,7 +66,7 @@ export interface IdentityContract {
       readonly redirect_uri: string
       readonly nonce: string
       readonly state: string
-      /** Who wants to sign in, as far as is known. */
+      /** The person who wants to sign in, as far as is known. */
       readonly login_hint?: string
     }
   ) => Effect.Effect<string, IdentityProviderUnavailable | IdentityProviderUnconfigured>
@@ -113,7 +113,7 @@ const make = Effect.gen(function* () {
           last: known?.last
         }
         documents.set(issuer, entry)
-        // Whoever was first may leave, and the others wait on.
+        // If the first caller leaves, the others wait on.
         return Effect.zipRight(Effect.forkIn(learn(issuer, entry), scope), restore(Deferred.await(entry.document)))
       })
     )
@@ -122,7 +122,7 @@ const make = Effect.gen(function* () {
     const document = yield* Effect.interruptible(fetched(issuer))
     const now = yield* Clock.currentTimeMillis
     entry.until = now + (document === undefined ? afterFailure : documentLifetime)
-    // What an issuer said an hour ago is better than nothing.
+    // An issuer's keys of an hour ago are better than none.
     entry.last = document ?? entry.last
     yield* Deferred.succeed(entry.document, entry.last)
   })
@@ -152,8 +152,8 @@ const make = Effect.gen(function* () {
   ) {
     const settings = providers[provider]
     if (settings === undefined) return yield* new IdentityProviderUnconfigured()
-    // An access token is believed only if it is a signed token for one of our audiences too: a provider's word that it belongs
-    // to somebody would let any other application that the person uses sign in here as them.
+    // An access token is accepted only if it is a signed token for one of our audiences too: with an opaque token, any other application of
+    // the person could sign in here as them.
     const token = id_token || access_token
     if (token === undefined || token === "") {
       return yield* new InvalidRequest({
@@ -212,7 +212,7 @@ const make = Effect.gen(function* () {
   return { verify, configured, signInPage } satisfies IdentityContract
 })
 
-/** What jose throws where not the token is bad but the key set: no 200, no JSON (both generic), no key set, no answer in time. */
+/** Errors that jose throws about the key set instead of the token: status not 200, no JSON (both generic), no key set, timeout. */
 const providerFaults: ReadonlySet<string> = new Set([
   errors.JOSEError.code,
   errors.JWKSInvalid.code,

@@ -96,7 +96,7 @@ const tokenIn = ({ body, status }: Wire.Whole, now: number): Token | undefined =
   if (status !== 200) return undefined
   try {
     const { access_token: text, expires_in } = JSON.parse(body.toString("utf8"))
-    // What stands in a header, and nothing else.
+    // The characters of a header value, and nothing else.
     if (typeof text !== "string" || !/^[\x21-\x7e]{1,16384}$/.test(text)) return undefined
     const lifetime = Number(expires_in) * 1_000
     if (!(lifetime > 0)) return undefined
@@ -151,7 +151,7 @@ export const make = (holder: TokenHolder): Effect.Effect<AccessTokens, never, Sc
           return known === undefined ? fail("it gave none a moment ago") : Effect.succeed(known.text)
         const start = asking === undefined
         const answer = (asking ??= Deferred.unsafeMake(FiberId.none))
-        // Whoever was first may leave, and the others wait on.
+        // If the first caller leaves, the others wait on.
         const begin = start ? Effect.forkIn(settle(answer), scope) : Effect.void
         return Effect.zipRight(
           begin,

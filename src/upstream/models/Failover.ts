@@ -1,11 +1,14 @@
-/** Several ways to the same answer: the next is tried where it might do better. */
+/** Several ways to the same answer: the next way is tried if it might do better. */
 import { Data, Effect } from "effect"
 import type { Admission, Measured } from "../../books/gate/Gate.ts"
+import type { Busy } from "../../kernel/Busy.ts"
 import type { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import type { LongMembers, Place } from "../../kernel/JsonOutline.ts"
+import type { Room } from "../../kernel/Room.ts"
 import type { BooksUnavailable } from "../../books/ledger/Problems.ts"
-import { generated } from "../../protocols/conversation/Gist.ts"
-import { failed, parse, refused } from "../wire/Failures.ts"
+import { failed, readJson, refused } from "../wire/Failures.ts"
 import type { UpstreamProblem } from "../wire/Failures.ts"
+import { reportsIn } from "../wire/Intake.ts"
 import type { UpstreamFailed } from "../wire/Problems.ts"
 import type { ProtocolName } from "./Protocol.ts"
 import type { Upstream } from "./Upstreams.ts"
@@ -30,11 +33,11 @@ export const spent = (
 export const tooLong = "its answer is too long to be handed on"
 
 /**
- * Tries the ways in order. Only what the next one might do better goes on to it; nothing does once an answer has begun. A way that cannot
- * carry the request (`InvalidRequest`) is passed over: what an earlier one failed with stays the answer. A caller that has left hears of no
- * failure: the call ends with the interruption. `isLast`: there is no next one.
+ * Tries the ways in order. The next way is tried after a failure that it might avoid, and never once an answer has begun. A way that cannot
+ * carry the request (`InvalidRequest`) is skipped: the failure of an earlier way stays the answer. If the caller has left, the call ends with
+ * the interruption instead of a failure. `isLast`: there is no next way.
  */
-export const firstOf = <Way, A, E extends UpstreamProblem | BooksUnavailable | InvalidRequest>(
+export const firstOf = <Way, A, E extends UpstreamProblem | BooksUnavailable | Busy | InvalidRequest>(
   ways: ReadonlyArray<Way>,
   attempt: (way: Way, isLast: boolean) => Effect.Effect<A, E | Spent>,
   before?: E
@@ -42,8 +45,8 @@ export const firstOf = <Way, A, E extends UpstreamProblem | BooksUnavailable | I
   const [first, ...others] = ways
   return Effect.catchAll(attempt(first!, others.length === 0), (problem): Effect.Effect<A, E | UpstreamFailed> => {
     if (problem._tag === "Spent") return Effect.interruptible(Effect.fail((problem as Spent).problem))
-    // The upstream did answer; what it cost is on its way into the books.
-    if (problem._tag === "BooksUnavailable") return Effect.fail(problem)
+    // The upstream has answered, and the gate goes on writing the charge.
+    if (problem._tag === "BooksUnavailable" || problem._tag === "Busy") return Effect.fail(problem)
     const said = problem._tag === "InvalidRequest" ? (before ?? problem) : problem
     return problem._tag === "UpstreamRejected" || others.length === 0
       ? Effect.interruptible(Effect.fail(said))
@@ -57,10 +60,15 @@ const stillThere = Effect.interruptible(Effect.void)
 /** The longest answer. */
 export const answerBytesMax = 64 * 1024 * 1024
 
-/** A whole answer that is a JSON object: its bytes, and what they say. */
+/** A whole answer that is a JSON object: its bytes and its value. */
 export interface Answered {
   readonly bytes: Buffer
+  /** Of a long one the outline. */
   readonly body: Readonly<Record<string, unknown>>
+  /** Of a long one: where what is left empty in `body` stands in the bytes. */
+  readonly emptied: ReadonlyArray<Place> | undefined
+  /** There was no room for its bytes. */
+  readonly lost: boolean
 }
 
 export interface Question {
@@ -68,33 +76,37 @@ export interface Question {
   /** Below the upstream's address. */
   readonly path: string
   readonly body: string | Buffer
-  /** What is wrong with an answer of a 2xx status, for the log; `undefined` where it is an answer. */
+  /** The fault of an answer of a 2xx status, for the log; `undefined` if it has none. */
   readonly faultIn: (body: Answered["body"]) => string | undefined
-  /** What an answer costs that is of no use; `undefined` where it reports nothing. One that is too long has its gist for a body. */
+  /** The cost of an answer with a fault; `undefined` if it reports no usage. `body` is an outline if it is too long, and a gist if it is no JSON. */
   readonly costOf: (body: Answered["body"], isTooLong: boolean) => Measured | undefined
   readonly request_id: string | undefined
+  /** Room for the answer; without it there is room for any. */
+  readonly room?: Room | undefined
+  /** The members of an answer that may be long. `faultIn` sees them empty in a long answer. */
+  readonly long?: LongMembers | undefined
 }
 
 /** Asks one upstream for a JSON object. */
 export const ask = Effect.fnUntraced(function* (
   upstream: Upstream,
   admission: Admission,
-  { body, costOf, faultIn, path, protocol, request_id }: Question
+  { body, costOf, faultIn, long, path, protocol, request_id, room }: Question
 ): Effect.fn.Return<Answered, UpstreamProblem | BooksUnavailable | Spent> {
   const request = { method: "POST", path, headers: upstream.headersFor(protocol), body } as const
   const answer = yield* Effect.catchAll(
-    upstream
-      .wire(admission)
-      .exchange(request, { limit: answerBytesMax, gist: generated, read_on: admission.to_its_end }),
+    upstream.wire(admission).exchange(request, { limit: answerBytesMax, room, long, read_on: admission.to_its_end }),
     ({ reason }) => failed(upstream.name, reason, request_id)
   )
   if (answer.status < 200 || answer.status > 299) return yield* refused(upstream.name, answer, request_id)
-  const isTooLong = answer.gist !== undefined
-  const parsed = answer.gist?.object ?? parse(answer.body)
-  if (parsed === undefined) return yield* failed(upstream.name, "its answer is not a JSON object", request_id)
-  const fault = isTooLong ? tooLong : faultIn(parsed)
-  if (fault === undefined) return { bytes: answer.body, body: parsed }
-  const cost = costOf(parsed, isTooLong)
+  const { lost, outline } = answer
+  const isTooLong = lost === "too_long"
+  const read = outline === undefined ? readJson(answer.body) : undefined
+  const parsed = outline === undefined ? read?.value : outline.value
+  const fault = isTooLong ? tooLong : parsed === undefined ? "its answer is not a JSON object" : faultIn(parsed)
+  if (fault === undefined)
+    return { bytes: read?.bytes ?? answer.body, body: parsed!, emptied: outline?.emptied, lost: lost !== undefined }
+  const cost = costOf(parsed ?? reportsIn(answer), isTooLong)
   return yield* cost === undefined
     ? failed(upstream.name, fault, request_id)
     : spent(upstream, admission, cost, fault, request_id)

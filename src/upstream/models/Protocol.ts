@@ -19,5 +19,5 @@ export type ProtocolName = (typeof protocolNames)[number]
 /** Those that clients speak. */
 export type ClientProtocol = "chat" | "text" | "messages" | "responses"
 
-/** What an upstream speaks of which the configuration does not say it. */
+/** The protocol of an upstream whose configuration does not name one. */
 export const usualProtocols: ReadonlyArray<ProtocolName> = ["chat", "text", "embeddings", "rerank"]

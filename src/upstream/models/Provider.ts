@@ -6,7 +6,7 @@ import type { UnitPrice } from "../../kernel/Price.ts"
 import { NonEmpty } from "../../kernel/Setting.ts"
 
 export interface Provider {
-  /** What callers pick it by. */
+  /** The name by which callers select it. */
   readonly id: string
   readonly name: string
   readonly description: string
@@ -14,9 +14,9 @@ export interface Provider {
   readonly upstream: string
 }
 
-/** What the configuration file says of every provider. */
+/** The common configuration of every provider. */
 export const providerFields = {
-  /** What callers pick it by. */
+  /** The name by which callers select it. */
   id: NonEmpty,
   name: Schema.optional(NonEmpty),
   description: Schema.optionalWith(Schema.String, { default: () => "" }),
@@ -24,11 +24,11 @@ export const providerFields = {
   upstream: NonEmpty
 } as const
 
-/** What the configuration file says of every model of a provider. */
+/** The common configuration of every model of a provider. */
 export const modelFields = {
-  /** What callers pick it by. */
+  /** The name by which callers select it. */
   id: NonEmpty,
-  /** What the upstream calls it, unless it is the id. */
+  /** The upstream's name of the model, unless it is the id. */
   model: Schema.optional(NonEmpty)
 } as const
 
@@ -53,7 +53,7 @@ export const ToolModelList = Schema.Struct({
   models: Schema.Array(
     Schema.Struct({
       id: Schema.String,
-      /** Who serves it: a model that several serve is listed for each. */
+      /** Its provider: a model of several providers is listed for each. */
       provider: Schema.String,
       provider_name: Schema.String,
       unit: Schema.Literal("character", "second"),

@@ -16,5 +16,5 @@ export const believed = (reported: unknown, most: number, estimate: number): Fig
   return { count: isCount ? most : Math.min(estimate, most), usage_source: "estimated" }
 }
 
-/** Where nobody counted: four bytes a token, the usual measure of English text. */
+/** Without a count: four bytes a token, the usual measure of English text. */
 export const tokensEstimated = (bytes: number): number => Math.ceil(bytes / 4)

@@ -16,6 +16,9 @@ const KeyHeader = Schema.Literal(...keyHeaders).annotations({
   message: () => ({ message: `one of ${keyHeaders.join(", ")}`, override: true })
 })
 
+/** A timer of Node holds up to 24 days. */
+const TotalSeconds = Seconds.pipe(Schema.lessThanOrEqualTo(2_000_000_000, { message: () => "at most 2000000 seconds" }))
+
 /** Names and values that go with every request; no credential. */
 const Texts = Schema.optional(Schema.Record({ key: NonEmpty, value: Schema.String }))
 
@@ -40,7 +43,7 @@ const EntraEntry = Schema.Struct({
   scope: Schema.optionalWith(NonEmpty, { default: () => "https://cognitiveservices.azure.com/.default" })
 })
 
-/** The entries of which an upstream has one at most. */
+/** Entries that an upstream has at most once. */
 const credentials = ["api_key_env", "api_key", "aws", "google_cloud", "entra"] as const
 
 const UpstreamFields = Schema.Struct({
@@ -58,8 +61,15 @@ const UpstreamFields = Schema.Struct({
   headers: Texts,
   /** Added to every address: Azure's `api-version`. */
   query: Texts,
-  /** How long it may stay silent before it counts as unreachable. */
+  /** The longest time without a byte. After that it counts as unreachable. */
   silence_ms_max: Schema.optionalWith(Seconds, { default: () => 300_000 }).pipe(Schema.fromKey("timeout_seconds")),
+  /**
+   * The longest time from a request to the last byte of its answer, an hour by default. A stream that takes longer is ended, and costs what
+   * came; a whole answer that takes longer is a failure.
+   */
+  total_ms_max: Schema.optionalWith(TotalSeconds, { default: () => 3_600_000 }).pipe(
+    Schema.fromKey("total_timeout_seconds")
+  ),
   /** The protocols in which it can be asked for models. */
   speaks: Schema.optionalWith(Schema.NonEmptyArray(SpokenProtocol), { default: () => usualProtocols as never }),
   /** Whether callers may go on from responses that it has kept. It keeps them by its key; whose they are is kept here (`calls/prompts/Kept`). */
@@ -125,7 +135,7 @@ const awsOf = (
   )
 }
 
-/** What is needed of a service account's key file. Its private key is tried, so that a damaged one stops the start. */
+/** The required members of a service account's key file. Its private key is tried, so that a damaged one stops the start. */
 const ServiceAccount = Schema.parseJson(
   Schema.Struct({
     type: Schema.Literal("service_account"),

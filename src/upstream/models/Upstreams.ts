@@ -18,14 +18,16 @@ export interface UpstreamSettings {
   readonly credential?: KeyHeader | undefined
   /** Signs every request, instead of a key. */
   readonly aws?: AwsCredential | undefined
-  /** Who gets a token for every request, instead of a key. */
+  /** The source of a token for every request, instead of a key. */
   readonly token_for?: AccessTokens.TokenHolder | undefined
   /** Go with every request. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** Added to every address. */
   readonly query?: Readonly<Record<string, string>> | undefined
-  /** How long it may stay silent before it counts as unreachable. */
+  /** The most milliseconds without a byte. After that it counts as unreachable. */
   readonly silence_ms_max: number
+  /** The most milliseconds from a request to the last byte of its answer. */
+  readonly total_ms_max?: number | undefined
   /** The protocols in which it can be asked; `chat`, `text`, `embeddings` and `rerank` unless it says so. */
   readonly speaks?: ReadonlyArray<ProtocolName> | undefined
   /** Whether callers may go on from responses that it has kept; else it is asked to keep none. */
@@ -34,13 +36,13 @@ export interface UpstreamSettings {
 
 export interface Upstream {
   readonly name: string
-  /** Its host and port, as they stand in a URL. */
+  /** Its host and port, as written in a URL. */
   readonly host: string
   readonly speaks: ReadonlyArray<ProtocolName>
   readonly keeps_responses: boolean
   /** Only who has been admitted gets at the wire. */
   readonly wire: (admission: Admission) => Wire.Wire
-  /** For what the vendor does for nothing, and is nobody's call: to count tokens. */
+  /** For requests that the vendor serves for nothing, and that are no metered call: counting tokens. */
   readonly unbilled: Wire.Wire
   /** For JSON, with the credential as the vendor of the protocol reads it. */
   readonly headersFor: (protocol: ProtocolName) => Readonly<Record<string, string>>
@@ -97,9 +99,9 @@ export class UnspokenProtocol extends Schema.TaggedError<UnspokenProtocol>()("Un
   upstream: Schema.String,
   /** The entry, by its kind and id: `embedding model small`. */
   named_by: Schema.String,
-  /** What the upstream speaks. */
+  /** The protocol of the upstream. */
   speaks: Schema.Array(Schema.String),
-  /** The protocols of which it needs one. */
+  /** The protocols of which it needs at least one. */
   needs: Schema.Array(Schema.String)
 }) {
   override get message() {
@@ -153,10 +155,10 @@ export const speakerLookup = (
 
 /** The wire, observed, with the trace of who uses it where traces are collected, and with what every request needs. */
 const wireOf = (name: string, settings: UpstreamSettings): Effect.Effect<Wire.Wire, never, Scope.Scope> => {
-  const { aws, base_url, query = {}, silence_ms_max, token_for } = settings
+  const { aws, base_url, query = {}, silence_ms_max, token_for, total_ms_max } = settings
   const added = new URLSearchParams(query).toString()
   const sign = aws === undefined ? undefined : signer(base_url, aws)
-  const wire = observed(name, { base_url, silence_ms_max })
+  const wire = observed(name, { base_url, silence_ms_max, total_ms_max })
   if (added === "" && sign === undefined && token_for === undefined) return wire
   const addressed = (request: Wire.WireRequest): Wire.WireRequest =>
     added === "" ? request : { ...request, path: `${request.path}${request.path.includes("?") ? "&" : "?"}${added}` }

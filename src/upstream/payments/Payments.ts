@@ -85,8 +85,8 @@ export interface PaymentsContract {
     readonly cents: number
   }) => Effect.Effect<Paid, ChargeDeclined | ProcessorSilent>
   /**
-   * What became of an attempt that the processor was asked for: its payment, a refusal, silence while it is under way, or `undefined`
-   * if there is no such payment. To be asked before charging again: the processor forgets an idempotency key after a day.
+   * The outcome of a payment attempt: its payment, a refusal, silence while it is under way, or `undefined` if there is no such payment. To
+   * be asked before charging again: the processor forgets an idempotency key after a day.
    */
   readonly found: (order: {
     readonly attempt: string
@@ -95,7 +95,7 @@ export interface PaymentsContract {
     /** When the attempt was begun, in milliseconds. */
     readonly since: number
   }) => Effect.Effect<Paid | undefined, ChargeDeclined | ProcessorSilent>
-  /** What a webhook says, if it is signed for us; `undefined` if it is not. `now` in milliseconds. */
+  /** The content of a webhook, if it is signed for us; `undefined` if it is not. `now` in milliseconds. */
   readonly event: (body: string, signature: string, now: number) => Effect.Effect<ProcessorEvent | undefined>
 }
 

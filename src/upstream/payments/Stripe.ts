@@ -12,7 +12,7 @@ const tolerance = 300
 export const make = (settings: PaymentSettings): PaymentsContract => {
   const address = settings.base_url === undefined ? undefined : new URL(settings.base_url)
   const stripe = new Stripe(Redacted.value(settings.secret_key), {
-    // What may be asked again, and when, is decided here and not there.
+    // Retries and their times are decided here, not by the client library.
     maxNetworkRetries: 0,
     timeout: 20_000,
     telemetry: false,
@@ -215,7 +215,7 @@ const Event = Schema.Struct({ id: StoredText, type: Schema.String, data: Schema.
 
 type Read = Either.Either<ProcessorEvent, ParseResult.ParseError>
 
-/** What an event says, by its type. Currencies other than USD are not ours. */
+/** The content of an event, by its type. Currencies other than USD are not ours. */
 const eventOf = (body: string): ProcessorEvent => {
   let json: unknown
   try {

@@ -1,4 +1,4 @@
-/** What is asked of a search vendor, and what it answers. Each vendor's file translates between this and its wire format. */
+/** A request to a search vendor, and its answer. Each vendor's file translates between this and its wire format. */
 import { isObject } from "../wire/Failures.ts"
 import type { WireRequest } from "../wire/Wire.ts"
 
@@ -27,7 +27,7 @@ export interface SearchVendor {
   readonly results: (answer: Record<string, unknown>) => ReadonlyArray<SearchResult> | undefined
 }
 
-/** Reads a vendor's list of results. An empty list is an answer; a list of which nothing is usable is none, and is not charged. */
+/** Reads a vendor's list of results. An empty list is an answer; a list without a usable entry is none, and is not charged. */
 export const resultsOf = (
   list: unknown,
   read: (one: Record<string, unknown>) => ReadonlyArray<SearchResult>

@@ -8,12 +8,9 @@ import type { Tap } from "./ByteStream.ts"
 import { mayBePublic } from "./PublicAddress.ts"
 import * as Wire from "./Wire.ts"
 
-/** How long a file may take to come, in milliseconds. */
-const timeout = 60_000
-
-/** The bytes of a file of up to `limit` bytes, from where `open` takes files too. */
-export const download = (url: string, host: string, limit: number): Effect.Effect<Buffer, Wire.Unreachable> =>
-  url.startsWith("data:") ? decoded(url) : Effect.scoped(fetched(url, host, limit))
+/** The most milliseconds without a byte of a file, and from the request to its last byte. */
+const silence_ms_max = 60_000
+const total_ms_max = 3_600_000
 
 const decoded = (url: string): Effect.Effect<Buffer, Wire.Unreachable> => {
   const comma = url.indexOf(",")
@@ -31,17 +28,8 @@ const placeOf = (url: string, host: string) => {
   const isPublic = address.host !== host
   return isPublic && !mayBePublic(address.hostname)
     ? new Wire.Unreachable({ reason: "an address that is not public" })
-    : Effect.succeed({ address, options: { base_url: address.origin, silence_ms_max: timeout, isPublic } })
+    : Effect.succeed({ address, options: { base_url: address.origin, silence_ms_max, total_ms_max, isPublic } })
 }
-
-const fetched = Effect.fnUntraced(function* (url: string, host: string, limit: number) {
-  const { address, options } = yield* placeOf(url, host)
-  const { pathname, search } = address
-  const wire = yield* Wire.make(options)
-  const request = { method: "GET", path: pathname + search, headers: {} } as const
-  const { body, status } = yield* wire.exchange(request, { limit, timeout, read_on: false })
-  return status === 200 ? body : yield* new Wire.Unreachable({ reason: `status ${status}` })
-})
 
 /** A file as it comes. */
 export interface Coming {
@@ -56,8 +44,8 @@ export interface Coming {
 const tooLong = (limit: number) => new Wire.Unreachable({ reason: `a file of more than ${limit} bytes` })
 
 /**
- * A file of up to `limit` bytes as it comes, for whoever may have any of it: only from a public address, unless it lies on `host`, where the
- * vendor itself is asked. Of a longer one the end is missing.
+ * A file of up to `limit` bytes: only from a public address, unless it is on `host`, where the vendor itself is asked. Of a longer one the
+ * end is missing.
  */
 export const open = (url: string, host: string, limit: number): Effect.Effect<Coming, Wire.Unreachable> =>
   url.startsWith("data:")

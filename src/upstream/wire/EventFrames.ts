@@ -1,10 +1,11 @@
 /**
- * The frames of AWS event streams (`application/vnd.amazon.eventstream`), as server-sent events: each frame is an event whose name is that
- * of the frame (`:event-type`, `:exception-type`), and whose data is its JSON. Frames come cut at any byte.
+ * Turns the frames of AWS event streams (`application/vnd.amazon.eventstream`) into server-sent events. The event has the name of the frame
+ * (`:event-type`, `:exception-type`), and its data is the frame's JSON. Chunks may cut frames at any byte.
  *
  * Where the specification is silent:
- * - A frame whose checksum is wrong, that is longer than an event may be, or that is cut by the end breaks the stream. What came before it is
- *   passed on.
+ * - A frame whose checksum is wrong breaks the stream. The frames before it are passed on.
+ * - A frame that is longer than an event may be, or in whose middle the bytes end, is dropped and the stream is cut short. That is no
+ *   failure of the upstream.
  */
 import { EventStreamCodec } from "@smithy/core/event-streams"
 import type { Source } from "./ByteStream.ts"
@@ -14,11 +15,11 @@ const codec = new EventStreamCodec(
   (text) => Buffer.from(text, "utf8")
 )
 
-/** The longest frame. Of an event that is longer nobody looks into the text. */
+/** The longest frame. Frames of text have a few kilobytes. */
 export const frameMax = 8 * 1024 * 1024
-/** The length, that of the headers, and two checksums. */
+/** A frame has at least its length, the length of its headers, and two checksums. */
 const frameLeast = 16
-/** Of the length of a frame. */
+/** A frame begins with its length, in this number of bytes. */
 const lengthBytes = 4
 
 type Headers = ReturnType<EventStreamCodec["decode"]>["headers"]
@@ -28,7 +29,7 @@ const textOf = (headers: Headers, name: string): string | undefined => {
   return header?.type === "string" ? header.value : undefined
 }
 
-/** A frame as an event. Fails where its checksums are wrong. */
+/** A frame as an event. Throws if a checksum is wrong. */
 const eventOf = (frame: Uint8Array): string => {
   const { body, headers } = codec.decode(frame)
   const text = (name: string) => textOf(headers, name)
@@ -44,25 +45,34 @@ const eventOf = (frame: Uint8Array): string => {
   return `event: ${name.replaceAll(/[\r\n]+/g, " ")}\ndata: ${json}\n\n`
 }
 
-/** What has come of a stream of frames. */
+/** The events of whole frames. With a `fault`, they are the events before a frame that cannot be read. */
+interface Read {
+  readonly events: string
+  readonly fault?: string
+  /** The frame may be right, but is too long. */
+  readonly too_long?: boolean
+}
+
+/** Collects chunks until they make whole frames. */
 class Frames {
   private pieces: Array<Buffer> = []
   private length = 0
-  /** How many bytes there must be before there is something to read. */
+  /** The number of bytes needed before the next frame can be read. */
   private needed = lengthBytes
 
-  /** The events that these bytes complete. Fails with those before a frame that cannot be read. */
-  take(chunk: Buffer): { readonly events: string; readonly fault: string | undefined } {
+  /** The events that these bytes complete. */
+  take(chunk: Buffer): Read {
     this.pieces.push(chunk)
     this.length += chunk.length
-    if (this.length < this.needed) return { events: "", fault: undefined }
+    if (this.length < this.needed) return { events: "" }
     const bytes = this.pieces.length === 1 ? chunk : Buffer.concat(this.pieces, this.length)
     let events = ""
     let at = 0
     this.needed = lengthBytes
     while (bytes.length - at >= lengthBytes) {
       const size = bytes.readUInt32BE(at)
-      if (size < frameLeast || size > frameMax) return { events, fault: `a frame says that it has ${size} bytes` }
+      if (size < frameLeast || size > frameMax)
+        return { events, fault: `a frame says that it has ${size} bytes`, too_long: size > frameMax }
       if (bytes.length - at < size) {
         this.needed = size
         break
@@ -76,7 +86,7 @@ class Frames {
     }
     this.pieces = at === bytes.length ? [] : [bytes.subarray(at)]
     this.length = bytes.length - at
-    return { events, fault: undefined }
+    return { events }
   }
 
   get isEmpty(): boolean {
@@ -89,22 +99,22 @@ export const eventsOf = (answer: Source): Source => ({
   flow: (sink) => {
     const frames = new Frames()
     let over = false
-    const cut = (reason: string) => {
+    const cut = (reason: string, short?: boolean) => {
       if (over) return
       over = true
-      sink.cut(reason)
+      sink.cut(reason, short)
     }
     answer.flow({
       data: (chunk) => {
         if (over) return
-        const { events, fault } = frames.take(chunk)
+        const { events, fault, too_long } = frames.take(chunk)
         if (events !== "") sink.data(Buffer.from(events, "utf8"))
         if (fault === undefined) return
-        cut(fault)
+        cut(fault, too_long)
         answer.abort()
       },
       end: () => {
-        if (!frames.isEmpty) return cut("its last frame is cut")
+        if (!frames.isEmpty) return cut("its last frame is cut", true)
         if (!over) sink.end()
       },
       cut

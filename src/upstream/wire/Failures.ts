@@ -1,11 +1,13 @@
 /**
- * What an upstream's failure becomes for the caller, and what the operator reads of it.
+ * The caller's problem for an upstream's failure, and the operator's log line.
  *
  * Where the specification is silent:
- * - A provider's answer that makes no sense is a failure, and costs nothing unless it reports its usage. Audio that breaks off costs nothing
- *   and is cut off, so that no client takes it for whole. Audio whose client has left is read on to its end, and costs what it costs others.
+ * - A provider's answer that makes no sense is a failure, and costs nothing unless it reports its usage. Audio that breaks off costs
+ *   nothing and is cut off, so that no client takes it for whole. It costs its price if its client has held it up for ten seconds in all
+ *   before that. Audio whose client has left is read on to its end, and costs what it costs others.
  */
 import { Clock, Effect } from "effect"
+import { parsedOfVendor, written } from "../../protocols/conversation/Json.ts"
 import { UpstreamBusy, UpstreamFailed, UpstreamRejected } from "./Problems.ts"
 import * as Wire from "./Wire.ts"
 
@@ -72,6 +74,22 @@ export const parse = (text: string | Buffer): Record<string, unknown> | undefine
   } catch {
     return undefined
   }
+}
+
+/** A vendor's answer that is a JSON object. */
+export interface VendorJson {
+  readonly value: Record<string, unknown>
+  /** The vendor's bytes. They are written anew if they have numbers that JSON does not have. */
+  readonly bytes: Buffer
+}
+
+/** Reads an answer; `undefined` if it is no JSON object. */
+export const readJson = (bytes: Buffer): VendorJson | undefined => {
+  const strict = parse(bytes)
+  if (strict !== undefined) return { value: strict, bytes }
+  const value = parsedOfVendor(bytes.toString("utf8"))
+  const json = isObject(value) ? written(value) : undefined
+  return json === undefined ? undefined : { value: value as Record<string, unknown>, bytes: Buffer.from(json) }
 }
 
 export const isObject = (value: unknown): value is Record<string, unknown> =>

@@ -1,20 +1,20 @@
-/** Bytes of an upstream's answer that pass through as they come; the end waits for the books. */
+/** Passes the bytes of an upstream's answer through as they come. The end waits for the books. */
 import type { Effect } from "effect"
 import type { Readable } from "node:stream"
 import type { ToItsEnd } from "../../kernel/ReadOn.ts"
-import { ByteStream } from "./ByteStream.ts"
+import { ByteStream, usually } from "./ByteStream.ts"
 import type { How, Source, Tap } from "./ByteStream.ts"
 
 export interface Passage {
-  /** Whether anything comes at all: answered with the first bytes, or with an end that none came before. */
+  /** Waits for the first bytes: `false` if the answer ends without any. */
   readonly begun: Effect.Effect<boolean>
-  /** What the client reads. */
+  /** The client's side. */
   readonly body: Readable
-  /** Ends once, whatever the client does. `broken` where nothing came, too. An answer whose client has left is read on to its end. */
+  /** Waits for the end of the answer, also after its client has left. An answer without bytes is `broken`. */
   readonly ended: Effect.Effect<How>
-  /** Lets the client have the end; one that is broken is cut off, so that nobody takes it for whole. */
+  /** Gives the client the end. An answer that lacks bytes is cut off, so that the client does not take it for a whole one. */
   readonly finish: (how: How) => void
-  /** Cuts the client off: the books could not have the end in time. */
+  /** Cuts the client off, because the books could not be written in time. */
   readonly cut: () => void
 }
 
@@ -24,7 +24,7 @@ export const make = (upstream: Source, to_its_end: ToItsEnd): Passage => {
     begun: stream.begun(to_its_end),
     body: stream.body,
     ended: stream.ended,
-    finish: (how) => (how === "broken" ? stream.cut("the upstream broke off") : stream.finish()),
+    finish: (how) => (how === "complete" ? stream.finish() : stream.cut("the upstream broke off")),
     cut: () => stream.cut("the end of the call is not in the books yet")
   }
 }
@@ -36,6 +36,6 @@ const counted = (): Tap => {
       bytes += chunk.length
       stream.pass(chunk)
     },
-    end: () => (bytes === 0 ? "broken" : "complete")
+    end: (_, stop) => (stop === "ended" && bytes === 0 ? "broken" : usually(stop))
   }
 }

@@ -1,4 +1,4 @@
-/** What callers see of an upstream's failures: never its address, its credentials or its stack. */
+/** Problems that callers see for an upstream's failures: never its address, its credentials or its stack. */
 import { Schema } from "effect"
 import { BrokenRule } from "../../kernel/InvalidRequest.ts"
 import { Problem } from "../../kernel/Problem.ts"

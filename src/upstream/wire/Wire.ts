@@ -1,23 +1,23 @@
 /**
- * HTTP to an upstream: one keep-alive pool for each address, a whole answer or one that streams. It says what happened on the
- * wire and judges nothing.
+ * HTTP to an upstream: one keep-alive pool for each address, with whole answers and streams. This module reports what happened on the wire
+ * and judges nothing.
  *
  * Interruption: a call that has not been sent when its fiber is interrupted is not sent. A call that has been sent may be charged, so it is
- * read on (`kernel/ReadOn`): to its end, within the limits of the upstream, where the caller names an admission's `to_its_end`, else for up
- * to ten seconds. The answer that comes is the call's answer as always, for a caller in an uninterruptible region (the gate makes one of every
- * metered call) to put into the books. A call that fails or is aborted meanwhile fails with the interruption. The interrupting fiber
- * waits for all that; `Effect.disconnect` spares it the wait.
+ * read on (`kernel/ReadOn`): to its end, within the limits of the upstream, if the caller passes an admission's `to_its_end`, else for up
+ * to ten seconds. The answer is returned as usual to a caller in an uninterruptible region (the gate runs every metered call in one), which
+ * puts it into the books. A call that fails or is aborted meanwhile fails with the interruption. The interrupting fiber waits for all of
+ * this; `Effect.disconnect` spares it the wait.
  */
 import { Data, Effect } from "effect"
 import type { Scope } from "effect"
 import type { Readable } from "node:stream"
 import { Pool } from "undici"
 import type { Dispatcher } from "undici"
-import { Gist } from "../../protocols/conversation/Gist.ts"
-import type { Generated } from "../../protocols/conversation/Gist.ts"
 import type { Sink, Source } from "./ByteStream.ts"
 import { Work } from "../../kernel/ReadOn.ts"
 import type { ReadsOn } from "../../kernel/ReadOn.ts"
+import { Intake } from "./Intake.ts"
+import type { Taken, Taking } from "./Intake.ts"
 import { lookupPublic } from "./PublicAddress.ts"
 
 export type WireHeaders = Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
@@ -27,19 +27,16 @@ export interface WireRequest {
   /** Below the base address, with a leading slash. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  /** A stream is read once, and only as fast as the upstream takes it. */
+  /** A stream is read once, at the speed of the upstream. */
   readonly body?: string | Buffer | Readable
 }
 
-/** No answer: not connected, cut off, or too slow. The reason is for the log, never for a caller. */
+/** There is no answer: no connection, a connection that broke, or a time limit. The reason is for the log, never for a caller. */
 export class Unreachable extends Data.TaggedError("Unreachable")<{ readonly reason: string }> {}
 
-export interface Whole {
+export interface Whole extends Taken {
   readonly status: number
   readonly headers: WireHeaders
-  readonly body: Buffer
-  /** The gist of an answer that is longer than its limit: the body is then empty. */
-  readonly gist?: Gist | undefined
 }
 
 /** An answer whose head is here and whose body is still coming. */
@@ -48,49 +45,178 @@ export interface Streaming extends Source {
   readonly headers: WireHeaders
 }
 
-export interface Limits {
-  /** The longest answer, in bytes. */
-  readonly limit: number
-  /** The names of generated strings: the gist of a longer answer is then read. Without them a longer answer is a failure. */
-  readonly gist?: Generated
-  /** How long it may take from the request to the answer's last byte, in milliseconds; without it only silence is limited. */
+export interface Limits extends Taking {
+  /** The most milliseconds from the request to the answer's last byte. Without it the limits of the upstream hold alone. */
   readonly timeout?: number
-  /** What becomes of the call when it is interrupted. `false` aborts it at once: it costs nothing. Without it the call has ten seconds. */
-  readonly read_on?: ReadsOn
+  /** How long the call is read on when it is interrupted. `false` aborts it at once: it costs nothing. The default is ten seconds. */
+  readonly read_on?: ReadsOn | undefined
 }
 
 export interface Wire {
   /** The whole answer. */
   readonly exchange: (request: WireRequest, limits: Limits) => Effect.Effect<Whole, Unreachable>
-  /** The answer's head; its body flows when asked. `read_on` says how long the head is waited for once the caller has left. */
+  /** The answer's head. Its body flows on `flow`. `read_on` says how long the call waits for the head once its caller has left. */
   readonly open: (request: WireRequest, read_on?: ReadsOn) => Effect.Effect<Streaming, Unreachable>
 }
 
 export interface WireOptions {
   readonly base_url: string
   /**
-   * How long an upstream may stay silent: before its head, and between two pieces of its body. Informational heads (1xx) are no answer: the
-   * final head must come within this time of the first of them.
+   * The most milliseconds without a byte: before the head, and between two chunks of the body. Informational heads (1xx) do not count: the
+   * final head must come within this time of the first one.
    */
   readonly silence_ms_max: number
+  /**
+   * The most milliseconds from the request to the answer's last byte. A whole answer that takes longer is a failure. A stream that takes
+   * longer is cut short. Without it there is no such limit.
+   */
+  readonly total_ms_max?: number | undefined
   /** Connects to public addresses alone. */
   readonly isPublic?: boolean
-  /** Told how each call ended (`2xx`, `4xx`, `5xx`, `unreachable`), and how long the head of its answer took. */
+  /** Is told how each call ended (`2xx`, `4xx`, `5xx`, `unreachable`), and how long the head of its answer took. */
   readonly observe?: (outcome: string, millis: number) => void
 }
 
-/** An answer that goes on beyond this is a failure in any case. */
-const gistBytesMax = 1024 * 1024 * 1024
-
 const cutShort = new Error("aborted by the caller")
 
-export const make = ({
-  base_url,
-  isPublic = false,
-  observe,
-  silence_ms_max
-}: WireOptions): Effect.Effect<Wire, never, Scope.Scope> =>
+type Handler = Dispatcher.DispatchHandler
+
+/** Keeps the time of one request, and tells the observer how it ended. */
+class Clocked {
+  private readonly options: WireOptions
+  private readonly began = performance.now()
+  private readonly giveUp: (reason: string) => void
+  private readonly total: NodeJS.Timeout | undefined
+  private informed: NodeJS.Timeout | undefined
+  private millis = 0
+
+  constructor(options: WireOptions, giveUp: (reason: string) => void) {
+    this.options = options
+    this.giveUp = giveUp
+    const { total_ms_max } = options
+    if (total_ms_max === undefined) return
+    this.total = setTimeout(() => giveUp(`it did not end within ${total_ms_max} ms`), total_ms_max)
+  }
+
+  /** Whether this is the final head. The pool starts its own timer again at each informational head. */
+  head(status: number): boolean {
+    if (status >= 200) {
+      clearTimeout(this.informed)
+      this.millis = performance.now() - this.began
+      return true
+    }
+    const { silence_ms_max } = this.options
+    this.informed ??= setTimeout(
+      () => this.giveUp(`no final head within ${silence_ms_max} ms of an informational one`),
+      silence_ms_max
+    )
+    return false
+  }
+
+  answered(status: number): void {
+    this.options.observe?.(`${Math.floor(status / 100)}xx`, this.millis)
+  }
+
+  unreachable(): void {
+    this.options.observe?.("unreachable", performance.now() - this.began)
+  }
+
+  over(): void {
+    clearTimeout(this.informed)
+    clearTimeout(this.total)
+  }
+}
+
+const exchanging = (call: Work<Whole, Unreachable>, options: WireOptions, limits: Limits): Handler => {
+  const { limit, timeout } = limits
+  const intake = new Intake(limits)
+  const declared = () => Number(header(head, "content-length") ?? 0)
+  let status = 0
+  let head: WireHeaders = {}
+  const giveUp = (reason: string) => {
+    call.end(unreachable(reason))
+    call.abort()
+  }
+  const clocked = new Clocked(options, giveUp)
+  if (timeout !== undefined) call.within(timeout, unreachable(`no answer within ${timeout} ms`))
+  return {
+    onRequestStart: (controller) => call.started(() => controller.abort(cutShort)),
+    onResponseStart: (_, code, headers) => {
+      if (!clocked.head(code)) return
+      status = code
+      head = headers
+    },
+    onResponseData: (controller, chunk) => {
+      if (!intake.data(chunk, controller, declared))
+        controller.abort(new Error(`the answer is longer than ${limit} bytes`))
+    },
+    onResponseEnd: () => {
+      clocked.over()
+      clocked.answered(status)
+      call.end(Effect.succeed({ status, headers: head, ...intake.end() }))
+    },
+    onResponseError: (_, error) => {
+      clocked.over()
+      intake.cut()
+      clocked.unreachable()
+      call.end(unreachable(reasonOf(error)))
+    }
+  }
+}
+
+const opening = (call: Work<Streaming, Unreachable>, options: WireOptions): Handler => {
+  let started = false
+  let isOver = false
+  let sink: Sink | undefined
+  let ending: ((sink: Sink) => void) | undefined
+  const early: Array<Buffer> = []
+  const over = (how: (sink: Sink) => void) => {
+    if (isOver) return
+    isOver = true
+    if (sink !== undefined) how(sink)
+    else ending = how
+  }
+  const flow = (to: Sink) => {
+    sink = to
+    for (const chunk of early.splice(0)) to.data(chunk)
+    ending?.(to)
+  }
+  const clocked = new Clocked(options, (reason) => {
+    if (started) over((sink) => sink.cut(reason, true))
+    else call.end(unreachable(reason))
+    call.abort()
+  })
+  return {
+    onRequestStart: (controller) => call.started(() => controller.abort(cutShort)),
+    onResponseStart: (controller, status, headers) => {
+      if (!clocked.head(status)) return
+      started = true
+      clocked.answered(status)
+      const pause = () => controller.pause()
+      const resume = () => controller.resume()
+      const abort = () => controller.abort(cutShort)
+      call.end(Effect.succeed({ status, headers, flow, pause, resume, abort }))
+    },
+    onResponseData: (_, chunk) => {
+      if (sink !== undefined) sink.data(chunk)
+      else early.push(chunk)
+    },
+    onResponseEnd: () => {
+      clocked.over()
+      over((sink) => sink.end())
+    },
+    onResponseError: (_, error) => {
+      clocked.over()
+      if (started) return over((sink) => sink.cut(reasonOf(error)))
+      clocked.unreachable()
+      call.end(unreachable(reasonOf(error)))
+    }
+  }
+}
+
+export const make = (options: WireOptions): Effect.Effect<Wire, never, Scope.Scope> =>
   Effect.gen(function* () {
+    const { base_url, isPublic = false, silence_ms_max } = options
     const base = new URL(base_url)
     const prefix = base.pathname.replace(/\/+$/, "")
     const pool = yield* Effect.acquireRelease(
@@ -106,122 +232,24 @@ export const make = ({
       (pool) => Effect.promise(() => pool.destroy())
     )
 
-    const options = ({ body, headers, method, path }: WireRequest): Dispatcher.DispatchOptions => ({
+    const sent = ({ body, headers, method, path }: WireRequest): Dispatcher.DispatchOptions => ({
       method,
       path: prefix + path,
       headers,
       body: body ?? null
     })
 
-    const answered = (status: number, millis: number) => observe?.(`${Math.floor(status / 100)}xx`, millis)
-
-    /** Ends the call unless the timer is cleared in time. The pool's own timer starts again at each informational head. */
-    const awaitFinalHead = (call: Pick<Work<never, Unreachable>, "abort" | "end">): NodeJS.Timeout =>
-      setTimeout(() => {
-        call.end(unreachable(`no final head within ${silence_ms_max} ms of an informational one`))
-        call.abort()
-      }, silence_ms_max)
-
-    const exchange: Wire["exchange"] = (request, { gist: names, limit, read_on, timeout }) =>
+    const exchange: Wire["exchange"] = (request, limits) =>
       Effect.suspend(() =>
-        new Work<Whole, Unreachable>(read_on).done((call) => {
-          const chunks: Array<Buffer> = []
-          const longest = names === undefined ? limit : gistBytesMax
-          let size = 0
-          let gist: Gist | undefined
-          let status = 0
-          let head: WireHeaders = {}
-          const began = performance.now()
-          let millis = 0
-          let informed: NodeJS.Timeout | undefined
-          if (timeout !== undefined) call.within(timeout, unreachable(`no answer within ${timeout} ms`))
-          pool.dispatch(options(request), {
-            onRequestStart: (controller) => call.started(() => controller.abort(cutShort)),
-            onResponseStart: (_, code, headers) => {
-              if (code < 200) {
-                informed ??= awaitFinalHead(call)
-                return
-              }
-              clearTimeout(informed)
-              status = code
-              head = headers
-              millis = performance.now() - began
-            },
-            onResponseData: (controller, chunk) => {
-              size += chunk.length
-              if (size > longest) controller.abort(new Error(`the answer is longer than ${longest} bytes`))
-              else if (names === undefined || size <= limit) chunks.push(chunk)
-              else {
-                gist ??= new Gist(names)
-                for (const kept of chunks.splice(0)) gist.take(kept)
-                gist.take(chunk)
-              }
-            },
-            onResponseEnd: () => {
-              const body = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
-              answered(status, millis)
-              call.end(Effect.succeed({ status, headers: head, body, gist }))
-            },
-            onResponseError: (_, error) => {
-              clearTimeout(informed)
-              observe?.("unreachable", performance.now() - began)
-              call.end(unreachable(reasonOf(error)))
-            }
-          })
+        new Work<Whole, Unreachable>(limits.read_on).done((call) => {
+          pool.dispatch(sent(request), exchanging(call, options, limits))
         })
       )
 
     const open: Wire["open"] = (request, read_on) =>
       Effect.suspend(() =>
         new Work<Streaming, Unreachable>(read_on).done((call) => {
-          let started = false
-          const began = performance.now()
-          let sink: Sink | undefined
-          let ending: ((sink: Sink) => void) | undefined
-          const early: Array<Buffer> = []
-          let informed: NodeJS.Timeout | undefined
-          const over = (how: (sink: Sink) => void) => {
-            if (sink !== undefined) how(sink)
-            else ending = how
-          }
-          const flow = (to: Sink) => {
-            sink = to
-            for (const chunk of early.splice(0)) to.data(chunk)
-            ending?.(to)
-          }
-          pool.dispatch(options(request), {
-            onRequestStart: (controller) => call.started(() => controller.abort(cutShort)),
-            onResponseStart: (controller, status, headers) => {
-              if (status < 200) {
-                informed ??= awaitFinalHead(call)
-                return
-              }
-              clearTimeout(informed)
-              started = true
-              answered(status, performance.now() - began)
-              call.end(
-                Effect.succeed({
-                  status,
-                  headers,
-                  flow,
-                  pause: () => controller.pause(),
-                  resume: () => controller.resume(),
-                  abort: () => controller.abort(cutShort)
-                })
-              )
-            },
-            onResponseData: (_, chunk) => {
-              if (sink !== undefined) sink.data(chunk)
-              else early.push(chunk)
-            },
-            onResponseEnd: () => over((sink) => sink.end()),
-            onResponseError: (_, error) => {
-              if (started) return over((sink) => sink.cut(reasonOf(error)))
-              clearTimeout(informed)
-              observe?.("unreachable", performance.now() - began)
-              call.end(unreachable(reasonOf(error)))
-            }
-          })
+          pool.dispatch(sent(request), opening(call, options))
         })
       )
 
@@ -232,24 +260,23 @@ const unreachable = (reason: string): Effect.Effect<never, Unreachable> => new U
 
 const reasonOf = (error: Error & { readonly code?: string }): string => error.code ?? error.message
 
-/** Reads the rest of a streaming answer whole: the body of a refusal. */
-export const collect = (streaming: Streaming, limit: number): Effect.Effect<Whole, Unreachable> =>
+/** Reads the rest of a streaming answer as a whole one. */
+export const collect = (
+  streaming: Streaming,
+  { read_on, ...taking }: Omit<Limits, "timeout">
+): Effect.Effect<Whole, Unreachable> =>
   Effect.suspend(() => {
-    const call = new Work<Whole, Unreachable>()
+    const call = new Work<Whole, Unreachable>(read_on)
     call.started(() => streaming.abort())
     return call.done(() => {
-      const chunks: Array<Buffer> = []
-      let size = 0
+      const intake = new Intake(taking)
+      const { headers, status } = streaming
+      const declared = () => Number(header(headers, "content-length") ?? 0)
       streaming.flow({
         data: (chunk) => {
-          size += chunk.length
-          if (size > limit) streaming.abort()
-          else chunks.push(chunk)
+          if (!intake.data(chunk, streaming, declared)) streaming.abort()
         },
-        end: () => {
-          const { headers, status } = streaming
-          call.end(Effect.succeed({ status, headers, body: Buffer.concat(chunks, size) }))
-        },
+        end: () => call.end(Effect.succeed({ status, headers, ...intake.end() })),
         cut: (reason) => call.end(unreachable(reason))
       })
     })

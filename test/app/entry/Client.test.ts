@@ -1,4 +1,4 @@
-/** The typed client against a running service: a refusal is the problem that the contract declares, in whatever shape it was sent. */
+/** The typed client against a running service: a refusal becomes the contract's problem, whatever shape it was sent in. */
 import { FetchHttpClient } from "@effect/platform"
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -32,7 +32,7 @@ const refused = (key: string | undefined, call: (client: Client) => Effect.Effec
 
 const messages = [{ role: "user" as const, content: "hello" }]
 
-/** A call on each path whose refusals have a protocol's shape, of this model. */
+/** A call on each path whose refusals have a protocol's own shape. */
 const calls: ReadonlyArray<
   readonly [name: string, model: string, (client: Client, model: string) => Effect.Effect<unknown, unknown>]
 > = [
@@ -52,12 +52,12 @@ const calls: ReadonlyArray<
     "sandbox-image",
     (client, model) => client.images.createImage({ payload: { model, prompt: "a lighthouse" } })
   ],
-  // Chat has the specification's own.
+  // Chat has the shape of the specification.
   ["chat", "sandbox-small", (client, model) => client.chat.chat({ payload: { model, messages } })]
 ]
 
 describe.each(calls)("the typed client of %s", (_, model, call) => {
-  it("fails with what the caller lacks", async () => {
+  it("fails with insufficient credits", async () => {
     expect(await refused(poor, (client) => call(client, model))).toMatchObject({
       _tag: "InsufficientCredits",
       available: 0n,
@@ -65,12 +65,12 @@ describe.each(calls)("the typed client of %s", (_, model, call) => {
     })
   })
 
-  it("fails with the field that is wrong", async () => {
+  it("fails with the name of a wrong field", async () => {
     const problem = await refused(rich, (client) => call(client, "nobody"))
     expect(problem).toMatchObject({ field: "model", status: 400, code: "invalid_request" })
   })
 
-  it("fails with the credential that is none", async () => {
+  it("fails with an invalid credential", async () => {
     const key = `${rich.slice(0, -4)}0000`
     expect(await refused(key, (client) => call(client, model))).toMatchObject({ _tag: "InvalidKey" })
     expect(await refused(undefined, (client) => call(client, model))).toMatchObject({ _tag: "MissingAuthorization" })

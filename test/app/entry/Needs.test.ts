@@ -1,6 +1,6 @@
 /**
- * What each layer of the package needs, exactly: nothing that moves money, or decides who pays or who is let in, has a default. Held by
- * the compiler; a host that leaves one out does not compile.
+ * The exact needs of each layer of the package. Services that move money, or decide who pays or who signs in, have no default. The compiler checks
+ * this: a host that leaves one out does not compile.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect, Layer } from "effect"
@@ -36,7 +36,7 @@ type Called = Metered | Upstreams
 type Needs<L extends Layer.Layer.Any> = Layer.Layer.Context<L>
 
 describe("the needs of a layer", () => {
-  it("name who pays, for what is charged", () => {
+  it("include Payers for every metered capability", () => {
     expectTypeOf<Needs<typeof Gate.layer>>().toEqualTypeOf<Metered>()
     expectTypeOf<Needs<typeof Chat.layer>>().toEqualTypeOf<Called | Chat.Models>()
     expectTypeOf<Needs<typeof Decisions.layer>>().toEqualTypeOf<Called | Decisions.ConfiguredDecisionModel>()
@@ -52,7 +52,7 @@ describe("the needs of a layer", () => {
     >()
   })
 
-  it("name where money comes from, and who is let in", () => {
+  it("include the payment processor and the identity providers", () => {
     expectTypeOf<Needs<typeof Ledger.layer>>().toEqualTypeOf<Books>()
     expectTypeOf<Needs<typeof Notifications.layer>>().toEqualTypeOf<Books>()
     expectTypeOf<Needs<typeof Usage.layer>>().toEqualTypeOf<Books | Usage.PriceList>()
@@ -77,14 +77,14 @@ describe("the needs of a layer", () => {
     >()
   })
 
-  it("are said aloud where one is left out", () => {
+  it("must be met explicitly", () => {
     const program = Effect.asVoid(Gate.Gate)
-    /** Takes what a runtime takes: an effect whose needs are all met. */
+    /** Takes an effect without needs, like a runtime. */
     const run = (effect: Effect.Effect<void, unknown>) => expect(Effect.isEffect(effect)).toBe(true)
     const books = Database.layerMemory
     run(Effect.provide(program, Gate.layer.pipe(Layer.provide(Gate.Payers.layerOwnOnly), Layer.provide(books))))
-    // @effect-diagnostics-next-line missingEffectContext:off -- what is shown
-    // @ts-expect-error -- nobody is said to pay
+    // @effect-diagnostics-next-line missingEffectContext:off -- shown on purpose
+    // @ts-expect-error -- Payers is missing
     run(Effect.provide(program, Gate.layer.pipe(Layer.provide(books))))
     const purchases = Effect.asVoid(Payments.Purchases)
     const nothing = Payments.PriceList.layerNone
@@ -94,8 +94,8 @@ describe("the needs of a layer", () => {
         Payments.layer.pipe(Layer.provide([Payments.Payments.layerNone, nothing]), Layer.provide(books))
       )
     )
-    // @effect-diagnostics-next-line missingEffectContext:off -- what is shown
-    // @ts-expect-error -- no processor, and not said so
+    // @effect-diagnostics-next-line missingEffectContext:off -- shown on purpose
+    // @ts-expect-error -- Payments is missing
     run(Effect.provide(purchases, Payments.layer.pipe(Layer.provide(nothing), Layer.provide(books))))
   })
 })

@@ -1,6 +1,6 @@
 /** Events that are too long to be kept: their bytes pass as they come, and what they report is read all the same. */
 import { Effect } from "effect"
-import { describe, expect, it } from "vitest"
+import { describe, expect, it, vi } from "vitest"
 import * as Relay from "../../../src/calls/dialects/chat/Relay.ts"
 import * as EventRelay from "../../../src/calls/prompts/EventRelay.ts"
 import type { Reader } from "../../../src/calls/prompts/EventRelay.ts"
@@ -11,7 +11,7 @@ import * as ResponsesRelay from "../../../src/calls/dialects/responses/Relay.ts"
 import type { Sink } from "../../../src/upstream/wire/ByteStream.ts"
 
 /** Sends the bytes through in packets; answers what the client had before the books had it, what it has in the end, and the report. */
-const relayed = async (reader: Reader, events: ReadonlyArray<string>, cut = false) => {
+const relayed = async (reader: Reader, events: ReadonlyArray<string>, cut = false, packet = 65_521) => {
   let sink: Sink | undefined
   let aborted = false
   const upstream = {
@@ -28,7 +28,7 @@ const relayed = async (reader: Reader, events: ReadonlyArray<string>, cut = fals
   const had: Array<Buffer> = []
   const over = new Promise((resolve) => relay.body.on("data", (bytes: Buffer) => had.push(bytes)).on("end", resolve))
   const bytes = Buffer.from(events.join(""))
-  for (let at = 0; at < bytes.length; at += 65_521) sink!.data(bytes.subarray(at, at + 65_521))
+  for (let at = 0; at < bytes.length; at += packet) sink!.data(bytes.subarray(at, at + packet))
   if (cut) sink!.cut("gone")
   else sink!.end()
   const how = await Effect.runPromise(relay.ended)
@@ -53,7 +53,7 @@ const long = 8 * 1024 * 1024
 const event = (body: { readonly type?: string }, name = body.type) =>
   `${name === undefined ? "" : `event: ${name}\n`}data: ${JSON.stringify(body)}\n\n`
 
-const responses = (usage: unknown) => [
+const responses = (usage: unknown, all = logprobs) => [
   event({ type: "response.created", response: { id: "resp_1", usage: null } } as never),
   event({ type: "response.output_item.added", output_index: 0, item: { type: "message", content: [] } } as never),
   event({ type: "response.output_text.delta", output_index: 0, content_index: 0, delta: "Hello wörld" } as never),
@@ -62,7 +62,7 @@ const responses = (usage: unknown) => [
     output_index: 0,
     content_index: 0,
     text: "Hello wörld",
-    logprobs
+    logprobs: all
   } as never),
   event({
     type: "response.completed",
@@ -70,7 +70,7 @@ const responses = (usage: unknown) => [
     response: {
       id: "resp_1",
       status: "completed",
-      output: [{ type: "message", content: [{ type: "output_text", text: "Hello wörld", logprobs }] }],
+      output: [{ type: "message", content: [{ type: "output_text", text: "Hello wörld", logprobs: all }] }],
       usage,
       metadata: { a: "b" }
     }
@@ -164,6 +164,49 @@ describe("an event that is too long to be kept", () => {
     expect(seen).toMatchObject({ how: "complete", usage: { prompt_tokens: 11, completion_tokens: 7 } })
     expect(seen.tokens_counted).toBe(Math.round(text.length / 4))
     expect(seen.after === events.join("")).toBe(true)
+  })
+})
+
+describe("an event that comes in many packets", () => {
+  const text = (length: number) => event({ type: "response.output_text.delta", delta: "x".repeat(length) } as never)
+  const completed = event({ type: "response.completed", response: { status: "completed", usage: used } } as never)
+
+  it("is copied and searched once, whatever its length", async () => {
+    for (const length of [900_000, 3_000_000]) {
+      const events = [text(length), completed]
+      const concat = vi.spyOn(Buffer, "concat")
+      const search = vi.spyOn(Buffer.prototype, "lastIndexOf")
+      const seen = await relayed(ResponsesRelay.reader(false), events, false, 1_000)
+      const copied = concat.mock.results.reduce((sum, { value }) => sum + (value as Buffer).length, 0)
+      const contexts = search.mock.contexts as ReadonlyArray<Buffer>
+      const searched = contexts.reduce((sum, bytes) => sum + bytes.length, 0)
+      concat.mockRestore()
+      search.mockRestore()
+      expect(seen).toMatchObject({ how: "complete", usage: report })
+      expect(seen.after === events.join("")).toBe(true)
+      // All that came is copied once more at the end of this test.
+      expect(copied / length).toBeLessThan(5)
+      expect(searched / length).toBeLessThan(5)
+    }
+  })
+
+  it("is not parsed if it is longer than a megabyte and passes unchanged", async () => {
+    const parse = vi.spyOn(JSON, "parse")
+    const seen = await relayed(ResponsesRelay.reader(false), responses(used, logprobs.slice(0, 10_000)))
+    const longest = Math.max(...parse.mock.calls.map(([json]) => json.length))
+    parse.mockRestore()
+    expect(seen.usage).toMatchObject(report)
+    expect(longest).toBeLessThan(100_000)
+  })
+
+  it("is the same wherever it is cut, with either line end", async () => {
+    for (const end of ["\n", "\r\n"]) {
+      const events = [text(20), text(1), completed].map((one) => one.replaceAll("\n", end))
+      for (let packet = 1; packet < 40; packet++) {
+        const seen = await relayed(ResponsesRelay.reader(false), events, false, packet)
+        expect([packet, seen.how, seen.after, seen.tokens_counted]).toEqual([packet, "complete", events.join(""), 6])
+      }
+    }
   })
 })
 

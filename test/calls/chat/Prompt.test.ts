@@ -258,6 +258,28 @@ describe("what is attached", () => {
   })
 })
 
+describe("a tool of the vendor", () => {
+  const names = (tool: object) =>
+    Either.getOrThrow(readResponses({ model: "m", input: "hello", tools: [tool] })).names_kept
+
+  it.each([
+    [{ type: "file_search", vector_store_ids: ["vs_1"] }],
+    [{ type: "code_interpreter", container: "cntr_1" }],
+    [{ type: "code_interpreter", container: { type: "auto", file_ids: ["file-1"] } }],
+    [{ type: "shell", environment: { type: "container_reference", container_id: "cntr_1" } }]
+  ])("names what the vendor keeps for all callers: %j", (tool) => {
+    expect(names(tool)).toBe("tools")
+  })
+
+  it.each([
+    [{ type: "code_interpreter", container: { type: "auto", file_ids: [] } }],
+    [{ type: "shell", environment: { type: "container_auto" } }],
+    [{ type: "function", name: "f", parameters: { properties: { container_id: { type: "string" } } } }]
+  ])("names nothing of it: %j", (tool) => {
+    expect(names(tool)).toBeUndefined()
+  })
+})
+
 describe("a charge", () => {
   it("is more than was set aside only where the provider counts more of the prompt, up to its context", () => {
     let beyond = 0

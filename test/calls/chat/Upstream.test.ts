@@ -119,12 +119,14 @@ describe("a 200 that is no answer", () => {
 })
 
 describe("a stream", () => {
-  it("that ends without saying that it has finished is broken", async () => {
+  it("that ends without saying that it has finished is not whole, and costs what came of it", async () => {
     const { key, who } = await person()
     await streamOf(piece("a"), piece("b"))
     expect((await chat(key, { stream: true })).body).toBe(shown("a") + shown("b") + broken)
-    expect((await service.usage(who))[0]).toMatchObject(failure)
-    expect(await service.balance(who)).toBe(6)
+    const record = (await service.usage(who))[0]
+    // The prompt is counted too: 0.15 and 0.60 USD a million.
+    const cost = Number((record.prompt_tokens * 0.15e-6 + 2 * 0.6e-6).toFixed(9))
+    expect(record).toMatchObject({ ...failure, completion_tokens: 2, usage_source: "estimated", cost })
   })
 
   it("has finished with a reason, or with its last event", async () => {

@@ -109,6 +109,13 @@ beforeAll(async () => {
 
         upstreams: [{ upstream: "main" }, { upstream: "others" }]
       }),
+      ...[false, true].map((vendor_files) =>
+        model(vendor_files ? "contained-files" : "contained", {
+          vendor_files,
+          extras: [{ field: "container", usd_per_request: "0.01" }],
+          upstreams: [{ upstream: "others" }]
+        })
+      ),
       model("older", { limit_field: "max_tokens" }),
       model("boundless", { limit_field: "none" }),
       model("dear", { price: { prompt_usd_per_million: "1000", completion_usd_per_million: "1000" } }),
@@ -189,12 +196,7 @@ beforeEach(() => {
 let people = 0
 const person = async (): Promise<{ readonly who: Person; readonly key: string }> => {
   const { issuer } = await world.sandbox()
-  const email = `vendors${people++}@example.com`
-  const { id_token } = (await service.call(`${issuer}/token`, { json: { email } })).body
-  const signedIn = await service.call("/v1/auth/google", { json: { id_token, client_id: "console" } })
-  const { access_token: token, refresh_token } = signedIn.body.result.token_response
-  const { account } = (await service.call("/v1/me", { token })).body.result
-  const who = { token, refresh_token, account_id: account.id, tenant_id: account.tenant_id, email }
+  const who = await service.signIn(`vendors${people++}@example.com`, {}, { client_id: "console", issuer })
   return { who, key: await service.key(who) }
 }
 
@@ -969,7 +971,7 @@ describe("what is attached to a prompt", () => {
       expect(await bound(part)).toBe(100_000)
     }
     const earlier = [...messages, { role: "assistant", audio: { id: "audio_1" } }, ...messages]
-    expect((await chat(key, { max_tokens: 1, messages: earlier })).status).toBe(200)
+    expect((await chat(key, { model: "files", max_tokens: 1, messages: earlier })).status).toBe(200)
     expect((await explained(who)).reserved_usd).toBe(0.100002)
   })
 })
@@ -1025,6 +1027,37 @@ describe("a file that the vendor keeps", () => {
     expect((await service.call("/v1/chat/completions", { token: key, json: { ...file, model: "files" } })).status).toBe(
       200
     )
+  })
+})
+
+describe("a spoken answer or a container that the vendor keeps", () => {
+  it("is named by its id only if the model's configuration allows it, since it may be another account's", async () => {
+    const { key } = await person()
+    const spoken = [...messages, { role: "assistant", audio: { id: "audio_1" } }, ...messages]
+    const asked: ReadonlyArray<readonly [path: string, body: object, field: string]> = [
+      ["chat/completions", { messages: spoken }, "audio"],
+      ["messages", { max_tokens: 9, messages, container: "container_1" }, "container"],
+      ["messages", { max_tokens: 9, messages, container: { id: "container_1" } }, "container"],
+      ["messages", { max_tokens: 9, messages, container: { Id: "container_1", skills: [] } }, "container"]
+    ]
+    const ask = (path: string, body: object, model: string) =>
+      service.call(`/v1/${path}`, { token: key, json: { ...body, model } })
+    for (const [path, body, field] of asked) {
+      const { body: answer, status } = await ask(path, body, path === "messages" ? "contained" : "acme/newer")
+      expect([path, body, status, JSON.stringify(answer).includes(`"${field}"`)]).toEqual([path, body, 400, true])
+    }
+    expect(main.received).toEqual([])
+    expect((await ask("chat/completions", { messages: spoken }, "files")).status).toBe(200)
+    main.answer = (response) =>
+      json(response, {
+        type: "message",
+        content: [],
+        stop_reason: "end_turn",
+        usage: { input_tokens: 3, output_tokens: 2 }
+      })
+    const fresh = { max_tokens: 9, messages, container: { skills: [] } }
+    expect((await ask("messages", fresh, "contained")).status).toBe(200)
+    expect((await ask("messages", { ...fresh, container: "container_1" }, "contained-files")).status).toBe(200)
   })
 })
 
@@ -1373,30 +1406,35 @@ describe("a client that has left", () => {
     expect([again.status, again.headers.get("idempotency-replayed")]).toEqual([200, null])
   })
 
-  it("of a stream is waited for ten seconds, then its upstream is let go; any other call is read on; and no other upstream is asked", async () => {
+  it("is read on for ten seconds once its stream has begun, and otherwise to the end; it pays for its prompt, and no other upstream is asked", async () => {
     const people = await Promise.all([person(), person(), person()])
     let aborted = 0
-    let answer: (() => void) | undefined
+    const answers: Array<() => void> = []
     for (const [i, { key }] of people.entries()) {
       main.received.length = 0
       main.answer = (response) => {
-        response.once("close", () => aborted++)
+        response.once("close", () => response.writableFinished || aborted++)
         // The last of them has the head of a stream, and nothing of it.
-        if (i === 1) answer = () => plainly(response, {}, undefined as never)
         if (i === 2) response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders()
+        else
+          answers.push(() =>
+            i === 0 ? sse(response, ["data: [DONE]\n\n"]) : plainly(response, {}, undefined as never)
+          )
       }
       await leaves(key, { stream: i !== 1 })
     }
-    for (const { who } of [people[0]!, people[2]!]) {
-      expect(await eventually(() => last(who))).toMatchObject({
-        success: false,
-        cost: 0,
-        error_type: "client_disconnected"
-      })
-    }
-    await eventually(() => (aborted === 2 ? true : undefined))
-    expect(await last(people[1]!.who)).toBeUndefined()
-    answer!()
+    const left = { success: true, usage_source: "estimated", error_type: "client_disconnected", completion_tokens: 0 }
+    const begun = await eventually(() => last(people[2]!.who))
+    expect(begun).toMatchObject(left)
+    expect(begun.prompt_tokens).toBeGreaterThan(0)
+    expect(begun.cost).toBeGreaterThan(0)
+    expect([aborted, await last(people[0]!.who), await last(people[1]!.who)]).toEqual([1, undefined, undefined])
+    for (const answer of answers) answer()
+    expect(await eventually(() => last(people[0]!.who))).toMatchObject({
+      success: true,
+      prompt_tokens: begun.prompt_tokens,
+      usage_source: "estimated"
+    })
     expect(await eventually(() => last(people[1]!.who))).toMatchObject({
       success: true,
       prompt_tokens: 3,

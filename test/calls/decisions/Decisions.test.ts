@@ -100,6 +100,32 @@ layer(rooms(model), { excludeTestServices: true })("a decision", (it) => {
     })
   )
 
+  it.effect("costs what an answer reports that is no JSON", () =>
+    Effect.gen(function* () {
+      const caller = yield* person(usd)
+      const { decide } = yield* Decisions
+      for (const body of ['{"answers":{"a":1,},"usage":{"input_tokens":3}}', '{"answers":{"a":1,}}']) {
+        yield* fault("decisions", { status: 200, body })
+        expect((yield* Effect.flip(decide({ caller, request })))._tag).toBe("DecisionUpstreamFailed")
+      }
+      const calls = [
+        { success: false, cost: 126n, units: 3 },
+        { success: false, cost: 0n }
+      ]
+      expect(yield* booksOf(caller)).toMatchObject({ calls, reserved: 0n, findings: [] })
+    })
+  )
+
+  it.effect("has null for numbers that JSON does not have", () =>
+    Effect.gen(function* () {
+      const caller = yield* person(usd)
+      const { decide } = yield* Decisions
+      yield* fault("decisions", { status: 200, body: '{"answers":{"a":NaN},"usage":{"input_tokens":3}}' })
+      const { answers, receipt } = yield* decide({ caller, request })
+      expect([answers, receipt.charged]).toEqual([{ a: null }, 126n])
+    })
+  )
+
   it.effect("of which the model answers with another status, or not at all, fails and costs nothing", () =>
     Effect.gen(function* () {
       const caller = yield* person(usd)

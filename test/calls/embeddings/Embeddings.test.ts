@@ -74,6 +74,42 @@ layer(over(room, "embeddings-a/v1"), { excludeTestServices: true })("embeddings"
     })
   )
 
+  it.effect("cost what an answer reports that is no JSON", () =>
+    Effect.gen(function* () {
+      const caller = yield* person(usd)
+      const { embed } = yield* Embeddings
+      const body = '{"data":[{"index":0,"embedding":[1,]}],"usage":{"prompt_tokens":2,"total_tokens":2}}'
+      yield* fault("embeddings", { status: 200, body })
+      const request = { model: "small", input: "one two" }
+      expect((yield* Effect.flip(embed({ caller, request })))._tag).toBe("UpstreamFailed")
+      const calls = [{ success: false, error_type: "upstream_error", cost: 2n * token }]
+      expect(yield* booksOf(caller)).toMatchObject({ calls, reserved: 0n, findings: [] })
+    })
+  )
+
+  it.effect("have null for numbers that JSON does not have, and NaN as base64", () =>
+    Effect.gen(function* () {
+      const caller = yield* person(usd)
+      const { embed } = yield* Embeddings
+      const nan = Buffer.alloc(4)
+      nan.writeFloatLE(Number.NaN)
+      for (const [encoding_format, embedding] of [
+        ["float", [null]],
+        ["base64", nan.toString("base64")]
+      ] as const) {
+        const body = '{"data":[{"index":0,"embedding":[NaN]}],"usage":{"prompt_tokens":2,"total_tokens":2}}'
+        yield* fault("embeddings", { status: 200, body })
+        const { answer, bytes, receipt } = yield* embed({
+          caller,
+          request: { model: "small", input: "one two", encoding_format }
+        })
+        expect(answer.data).toEqual([{ index: 0, embedding }])
+        expect(JSON.parse(bytes.toString())).toEqual(answer)
+        expect(receipt.charged).toBe(2n * token)
+      }
+    })
+  )
+
   it("cost no more than is set aside, whatever they are", () => {
     const input = fc.oneof(
       fc.string({ unit: "binary", minLength: 1 }),

@@ -55,12 +55,7 @@ afterAll(async () => {
 
 const person = async (name: string): Promise<{ readonly who: Person; readonly key: string }> => {
   const { issuer } = await world.sandbox()
-  const email = `${name}@example.com`
-  const { id_token } = (await service.call(`${issuer}/token`, { json: { email } })).body
-  const signedIn = await service.call("/v1/auth/google", { json: { id_token, client_id: "console" } })
-  const { access_token: token, refresh_token } = signedIn.body.result.token_response
-  const { account } = (await service.call("/v1/me", { token })).body.result
-  const who = { token, refresh_token, account_id: account.id, tenant_id: account.tenant_id, email }
+  const who = await service.signIn(`${name}@example.com`, {}, { client_id: "console", issuer })
   return { who, key: await service.key(who) }
 }
 

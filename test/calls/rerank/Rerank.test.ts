@@ -78,6 +78,17 @@ layer(over(room, "ranking/v1"), { excludeTestServices: true })("reranking", (it)
     })
   )
 
+  it.effect("is handed on, and charged, though the vendor writes numbers that JSON does not have", () =>
+    Effect.gen(function* () {
+      const caller = yield* person(usd)
+      const { rerank } = yield* Rerank
+      yield* fault("rerank", { status: 200, body: '{"results":[{"index":0,"relevance_score":1,"odd":-Infinity}]}' })
+      const { bytes, receipt } = yield* rerank({ caller, request: { model: "both", query: "tide", documents: ["x"] } })
+      expect(JSON.parse(bytes.toString())).toEqual({ results: [{ index: 0, relevance_score: 1, odd: null }] })
+      expect(receipt.charged).toBeGreaterThan(0n)
+    })
+  )
+
   it.effect("is no order where a document stands in it twice, and then costs nothing", () =>
     Effect.gen(function* () {
       const caller = yield* person(usd)

@@ -51,6 +51,32 @@ layer(over(room, "search-tavily"), { excludeTestServices: true })("a search", (i
     })
   )
 
+  it.effect("with an answer that is too long to be parsed fails, and costs what any search costs", () =>
+    Effect.gen(function* () {
+      const caller = yield* person(usd)
+      const { search } = yield* Search
+      yield* fault("search", { body: { results: [], padding: "x".repeat(9 * 1024 * 1024) } })
+      const refused = yield* Effect.flip(search({ caller, query }))
+      expect(refused._tag).toBe("UpstreamFailed")
+      expect(yield* booksOf(caller)).toMatchObject({
+        balance: usd - cost,
+        reserved: 0n,
+        calls: [{ cost, success: false }],
+        findings: []
+      })
+    })
+  )
+
+  it.effect("has its results, and costs its price, though the vendor writes numbers that JSON does not have", () =>
+    Effect.gen(function* () {
+      const caller = yield* person(usd)
+      const { search } = yield* Search
+      yield* fault("search", { status: 200, body: '{"results":[{"url":"https://a.example","score":NaN}]}' })
+      const { receipt, results } = yield* search({ caller, query })
+      expect([results, receipt.charged]).toEqual([[{ url: "https://a.example", title: "", content: "" }], cost])
+    })
+  )
+
   it.effect("that cannot be paid is refused with amounts, and reaches no vendor", () =>
     Effect.gen(function* () {
       const caller = yield* person(cost - 1n)

@@ -40,6 +40,14 @@ describe("a form", () => {
     }
   )
 
+  it("has a boundary of a length that a body can be searched for", async () => {
+    const statusWith = async (boundary: string) => {
+      const raw = form('filename="a.wav"').replaceAll("--x", `--${boundary}`)
+      return (await send(raw, `multipart/form-data; boundary=${boundary}`)).status
+    }
+    expect([await statusWith("b".repeat(70)), await statusWith("b".repeat(1_000))]).toEqual([200, 400])
+  })
+
   it.each([
     ['filename="日本.wav"', "日本.wav"],
     ['filename="😀.wav"', "😀.wav"],

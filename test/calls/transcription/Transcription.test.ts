@@ -6,6 +6,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Readable } from "node:stream"
 import { billingAccountOf } from "../../../src/kernel/Ids.ts"
+import type { Caller } from "../../../src/kernel/Caller.ts"
 import { usd } from "../../../src/kernel/Money.ts"
 import type { UnitPrice } from "../../../src/kernel/Price.ts"
 import type { Audio } from "../../../src/calls/transcription/Audio.ts"
@@ -13,7 +14,7 @@ import { TranscriptionProviders } from "../../../src/calls/transcription/Setting
 import type { TranscriptionProvider } from "../../../src/calls/transcription/Settings.ts"
 import { Transcription } from "../../../src/calls/transcription/Transcription.ts"
 import { UnknownModel, UnknownProvider } from "../../../src/upstream/models/Provider.ts"
-import { flac, opus, wave } from "../../support/Sounds.ts"
+import { flac, mp3s, opus, wave } from "../../support/Sounds.ts"
 import { booksOf, fault, interruptedAtWork, over, person, received } from "../../support/Called.ts"
 
 /** 0.0001 USD a second. */
@@ -26,44 +27,91 @@ const provider: TranscriptionProvider = {
   description: "",
   upstream: "vendor",
   models: [
-    { id: "whisper-1", upstream_model: "whisper-1", wire_format: "verbose_json", translates: false, price },
+    {
+      id: "whisper-1",
+      upstream_model: "whisper-1",
+      wire_format: "verbose_json",
+      translates: false,
+      max_seconds: 60,
+      price
+    },
     {
       id: "dear",
       upstream_model: "whisper-1",
       wire_format: "json",
       translates: false,
+      max_seconds: 7_200,
       price: (2n * price) as UnitPrice
     }
   ]
 }
 
 const file = { name: "a.wav", content_type: "audio/wav" }
-/** It lasts three seconds there, and can last 48. */
+/** It lasts three seconds there. Its format is unknown, so it reserves the 60 seconds of its model. */
 const bytes = Buffer.alloc(48_000, "a")
 const audio: Audio = { ...file, bytes }
 
 const room = Transcription.layer.pipe(Layer.provide(Layer.succeed(TranscriptionProviders, [provider])))
 
 layer(over(room, "audio-text/v1"), { excludeTestServices: true })("a transcription", (it) => {
-  it.effect("is refused where its audio lasts longer than a second for each 1,000 bytes, before anybody is asked", () =>
+  it.effect("reserves what its audio can last, and charges what the vendor reports", () =>
     Effect.gen(function* () {
-      const caller = yield* person(usd)
       const { transcribe } = yield* Transcription
-      const before = (yield* received("transcription")).length
-      for (const bytes of [
-        flac({ frames: 5_000 }),
-        opus(Array.from({ length: 500 }, () => Buffer.from([(1 << 3) | 3, 6]))),
-        wave({ rate: 10, bytes: 5_000 })
-      ])
-        expect(yield* Effect.flip(transcribe({ caller, audio: { ...file, bytes } }))).toMatchObject({
-          _tag: "InvalidRequest",
-          field: "file"
+      const m4a = Buffer.concat([Buffer.from("\0\0\0\x20ftypM4A "), Buffer.alloc(5_000, 7)])
+      const stream = () => ({ stream: Readable.from([mp3s(100)]), length: 41_700 })
+      for (const [sound, seconds] of [
+        // An M4A of an hour in five kilobytes, and the same of a stream.
+        [() => ({ bytes: m4a }), 7_200],
+        [stream, 7_200],
+        // The frames of silence count; so does a junk byte between frames of MP3.
+        [() => ({ bytes: flac({ frames: 50_000 }) }), 4_645],
+        [() => ({ bytes: opus(Array.from({ length: 500 }, () => Buffer.from([(1 << 3) | 3, 6]))) }), 61],
+        [() => ({ bytes: wave({ rate: 10, bytes: 5_000 }) }), 501],
+        [() => ({ bytes: Buffer.concat([mp3s(100), Buffer.from("j"), mp3s(1)]) }), 7_200],
+        [() => ({ bytes: mp3s(100) }), 42]
+      ] as const) {
+        const most = BigInt(seconds) * 2n * second
+        const call = (caller: Caller) => transcribe({ caller, model: "dear", audio: { ...file, ...sound() } })
+        const poor = yield* person(most - 1n)
+        expect(yield* Effect.flip(call(poor))).toMatchObject({ _tag: "InsufficientCredits", required: most })
+        const payer = yield* person(most)
+        yield* fault("transcription", {
+          status: 200,
+          body: { text: "x", usage: { seconds: Math.min(3_600, seconds) } }
         })
-      expect((yield* received("transcription")).length).toBe(before)
-      expect(yield* booksOf(caller)).toMatchObject({ balance: usd, reserved: 0n, calls: [], findings: [] })
-      const loud = flac({ frames: 20, bytes: 1_000 })
-      expect((yield* transcribe({ caller, audio: { ...file, bytes: loud } })).receipt.charged).toBeGreaterThan(0n)
+        const { receipt } = yield* call(payer)
+        expect(receipt.charged).toBe(BigInt(Math.min(3_600, seconds)) * 2n * second)
+        expect(yield* booksOf(payer)).toMatchObject({ reserved: 0n, findings: [] })
+      }
     })
+  )
+
+  it.effect(
+    "charges the counted length, or else an estimate within the reservation, if the vendor reports no duration",
+    () =>
+      Effect.gen(function* () {
+        const { transcribe } = yield* Transcription
+        const m4a = (bytes: number) => Buffer.concat([Buffer.from("\0\0\0\x20ftypM4A "), Buffer.alloc(bytes - 12, 7)])
+        for (const [sound, text, seconds] of [
+          [mp3s(1_000), "x", 27],
+          [flac({ frames: 5_000 }), "x", 465],
+          [wave({ rate: 8_000, bytes: 800_000 }), "x", 100],
+          [m4a(500), "", 30],
+          [m4a(400_000), "x", 100],
+          [m4a(500), "x".repeat(1_500), 60],
+          [m4a(500), "x".repeat(750), 50]
+        ] as const) {
+          const caller = yield* person(usd)
+          yield* fault("transcription", { status: 200, body: { text } })
+          expect((yield* transcribe({ caller, audio: { ...file, bytes: sound } })).receipt.charged).toBe(
+            BigInt(seconds) * second
+          )
+          expect(yield* booksOf(caller)).toMatchObject({
+            calls: [{ units: seconds, usage_source: "estimated" }],
+            findings: []
+          })
+        }
+      })
   )
 
   it.scoped("is a value with its receipt, whether its audio is bytes, a file or a stream", () =>
@@ -97,8 +145,8 @@ layer(over(room, "audio-text/v1"), { excludeTestServices: true })("a transcripti
     Effect.gen(function* () {
       const { least, quote } = yield* Transcription
       expect(least).toBe(second)
-      expect(yield* quote({}, bytes.length)).toEqual({ provider: "vendor", model: "whisper-1", most: 48n * second })
-      expect(yield* quote({ model: "dear" }, 1)).toEqual({ provider: "vendor", model: "dear", most: 2n * second })
+      expect(yield* quote({}, bytes.length)).toEqual({ provider: "vendor", model: "whisper-1", most: 60n * second })
+      expect(yield* quote({ model: "dear" }, 1)).toEqual({ provider: "vendor", model: "dear", most: 14_400n * second })
       const model = yield* Effect.flip(quote({ model: "x" }, 1))
       expect(model).toBeInstanceOf(UnknownModel)
       expect(model).toMatchObject({ model: "x", models: ["whisper-1", "dear"] })
@@ -110,14 +158,14 @@ layer(over(room, "audio-text/v1"), { excludeTestServices: true })("a transcripti
 
   it.effect("that cannot be paid is refused with amounts, reaches no vendor, and lets go of its stream", () =>
     Effect.gen(function* () {
-      const caller = yield* person(48n * second - 1n)
+      const caller = yield* person(60n * second - 1n)
       const { transcribe } = yield* Transcription
       const before = (yield* received("transcription")).length
       const stream = Readable.from([bytes])
       const call = transcribe({ caller, audio: { ...file, stream, length: bytes.length } })
       const refused = yield* Effect.catchTag(call, "InsufficientCredits", Effect.succeed)
       const payer = billingAccountOf(caller.tenant_id)
-      expect(refused).toMatchObject({ available: 48n * second - 1n, required: 48n * second, payer, reason: "balance" })
+      expect(refused).toMatchObject({ available: 60n * second - 1n, required: 60n * second, payer, reason: "balance" })
       expect(stream.destroyed).toBe(true)
       expect(yield* received("transcription")).toHaveLength(before)
       expect(yield* booksOf(caller)).toMatchObject({ calls: [], findings: [] })
@@ -152,6 +200,38 @@ layer(over(room, "audio-text/v1"), { excludeTestServices: true })("a transcripti
       const { balance, calls, findings, reserved } = yield* booksOf(caller)
       expect([balance, reserved, findings]).toEqual([usd, 0n, []])
       expect(calls).toHaveLength(3)
+    })
+  )
+
+  it.effect("costs what an answer reports that is no JSON", () =>
+    Effect.gen(function* () {
+      const caller = yield* person(usd)
+      const { transcribe } = yield* Transcription
+      yield* fault("transcription", {
+        status: 200,
+        body: '{"duration":2,"text":"hi","segments":[{"avg_logprob":1},]}'
+      })
+      expect((yield* Effect.flip(transcribe({ caller, audio })))._tag).toBe("UpstreamFailed")
+      yield* fault("transcription", { status: 200, body: '{"text":"hi","segments":[{"avg_logprob":1},]}' })
+      expect((yield* Effect.flip(transcribe({ caller, audio })))._tag).toBe("UpstreamFailed")
+      const { calls, findings } = yield* booksOf(caller)
+      expect(findings).toEqual([])
+      expect(calls.map(({ cost, success }) => [cost > 0n, success])).toEqual([
+        [true, false],
+        [false, false]
+      ])
+    })
+  )
+
+  it.effect("has null for numbers that JSON does not have", () =>
+    Effect.gen(function* () {
+      const caller = yield* person(usd)
+      const { transcribe } = yield* Transcription
+      yield* fault("transcription", { status: 200, body: '{"text":"hi","segments":[{"avg_logprob":-Infinity}]}' })
+      const { receipt, text, upstream } = yield* transcribe({ caller, audio })
+      expect(text).toBe("hi")
+      expect(JSON.parse(upstream.bytes.toString())).toEqual({ text: "hi", segments: [{ avg_logprob: null }] })
+      expect(receipt.charged).toBeGreaterThan(0n)
     })
   )
 

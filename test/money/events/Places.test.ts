@@ -31,6 +31,23 @@ const times = (count: number, name: (i: number) => string) => Array.from({ lengt
 const endOf = ({ run }: Effect.Effect.Success<ReturnType<typeof openAll>>[number]) =>
   run({ after: undefined, holds: Effect.succeed(true), send: () => Effect.succeed(true) })
 
+layer(world)("a listener beside others", (it) => {
+  it.effect("does not start a poll for all of them: the first one does", () =>
+    Effect.gen(function* () {
+      const { job } = yield* Feed
+      const woken = Effect.raceFirst(Effect.as(job.waker!.woken, true), Effect.as(Effect.yieldNow(), false))
+      const [first] = yield* openAll(["ada"])
+      expect(yield* woken).toBe(true)
+      const others = yield* openAll(["bob", "eve", "ada"])
+      expect(yield* woken).toBe(false)
+      for (const { close } of [first!, ...others]) close()
+      const [next] = yield* openAll(["kim"])
+      expect(yield* woken).toBe(true)
+      next!.close()
+    })
+  )
+})
+
 layer(world)("a node whose places are all taken", (it) => {
   it.effect("lets accounts without a stream in, for the oldest streams of those that have most", () =>
     Effect.gen(function* () {

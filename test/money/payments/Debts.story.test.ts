@@ -192,6 +192,30 @@ describe("credit that was elsewhere when its payment was refunded", () => {
     expect(seen).toEqual([{ balance: 0, owed: 4_000 }, "InsufficientCredits", { balance: 0, owed: 0 }])
   })
 
+  it("does not reach a recipient before the debt is paid", async () => {
+    const seen = await run(
+      Effect.gen(function* () {
+        const [sender, recipient] = [yield* person, yield* person]
+        const [pi, transfer] = [fresh("pi"), fresh("trf")]
+        yield* pay(sender, pi, 5_000)
+        yield* send(sender, transfer, 4_000)
+        yield* refund(pi, fresh("re"), 5_000)
+        const refused = yield* Effect.flip(end(sender, recipient, transfer, 4_000))
+        const between = [yield* standing(sender), yield* standing(recipient)]
+        yield* grant(sender, 4_000)
+        yield* end(sender, recipient, transfer, 4_000)
+        return [refused._tag, ...between, yield* standing(sender), yield* standing(recipient)]
+      })
+    )
+    expect(seen).toEqual([
+      "InsufficientCredits",
+      { balance: 0, owed: 4_000 },
+      { balance: 0, owed: 0 },
+      { balance: 0, owed: 0 },
+      { balance: 4_000, owed: 0 }
+    ])
+  })
+
   it.each([
     ["a purchase", (tenant: TenantId) => pay(tenant, fresh("pi"), 700)],
     ["a grant", (tenant: TenantId) => grant(tenant, 700)],
@@ -324,11 +348,15 @@ const played = (steps: ReadonlyArray<Step>) =>
     const endTransfer = (id: string, returned: boolean) =>
       Effect.gen(function* () {
         const { cents, who } = transfers.get(id)!
-        transfers.delete(id)
         const to = returned ? who : who === 0 ? 1 : 0
+        const { owed } = yield* standing(people[who])
+        const ended = yield* Effect.either(end(people[who], people[to], id, cents))
+        // Only a sender who owes nothing passes credit on.
+        expect(Either.isRight(ended)).toBe(returned || owed === 0)
+        if (Either.isLeft(ended)) return
+        transfers.delete(id)
         net[who] -= cents
         net[to] += cents
-        yield* end(people[who], people[to], id, cents)
       })
     for (const { cents, n, returned, what, who } of steps) {
       const paid = nth(payments, n)

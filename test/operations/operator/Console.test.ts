@@ -1,4 +1,4 @@
-/** The operator over HTTP: how they come in, what they find and do, and what is written of it. */
+/** The operator over HTTP: sign-in, search, acts, and the audit log. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { commandHere } from "../../support/CommandLine.ts"
 import { command, start } from "../../support/Service.ts"
@@ -43,7 +43,7 @@ const audit = async (query = ""): Promise<ReadonlyArray<Record<string, unknown>>
   (await operator(`/audit?limit=200${query}`)).body.result.records
 
 describe("a session of the operator", () => {
-  it("begins with a link that works once, lives by its cookie, and ends", async () => {
+  it("begins with a one-time link, continues with a cookie, and ends", async () => {
     const code = await link("--name", "ada from the desk")
     const entered = await open({ code })
     expect([entered.status, entered.body]).toEqual([
@@ -79,7 +79,7 @@ describe("a session of the operator", () => {
     expect((await open({}, { cookie })).status).toBe(401)
   })
 
-  it("is for pages of the service alone", async () => {
+  it("accepts only pages of this service", async () => {
     const code = await link()
     const foreign: ReadonlyArray<Record<string, string>> = [
       { origin: "https://evil.example" },
@@ -101,11 +101,11 @@ describe("a session of the operator", () => {
       const answer = await open({ code }, { "content-type": type })
       expect([type, answer.status]).toEqual([type, 415])
     }
-    // None of it has spent the code.
+    // The code is still unused.
     expect((await open({ code })).status).toBe(200)
   })
 
-  it("refuses what is made up, too long or of another kind", async () => {
+  it("refuses credentials that are invented, too long or of another kind", async () => {
     const entered = await open({ code: await link() })
     const cookie = cookieOf(entered)
     const tampered = `${cookie.slice(0, -1)}${cookie.endsWith("0") ? "1" : "0"}`
@@ -131,7 +131,7 @@ describe("a session of the operator", () => {
     expect((await operator("/me", { token: good })).status).toBe(200)
   })
 
-  it("is nobody's account: each token is refused where the other belongs", async () => {
+  it("is not a user account: each token is refused in place of the other", async () => {
     const key = await service.key(ada)
     for (const wrong of [ada.token, key, ada.refresh_token]) {
       const answer = await operator("/me", { token: wrong })
@@ -143,13 +143,13 @@ describe("a session of the operator", () => {
     expect([asUser.status, asUser.body]).toEqual([401, { error: "invalid or expired token" }])
     const call = await service.call("/v1/models", { token })
     expect([call.status, call.body.error.message ?? call.body.error]).toEqual([401, "invalid API key format"])
-    // Nor is its cookie a person's.
+    // Its cookie is not a user's either.
     const cookie = cookieOf(await open({ code: await link() }))
     const console = await service.call("/console/session", { method: "POST", raw: "{}", headers: { ...own(), cookie } })
     expect([console.status, console.headers.get("set-cookie")]).toEqual([204, null])
   })
 
-  it("is listed and ended by the command line, and is short where it is for scripts", async () => {
+  it("is listed and ended by the command line; a session for scripts is short", async () => {
     const made = await commandHere(["operator", "--token", "--name", "cron", "--json"], env())
     const cron = JSON.parse(made.stdout) as { access_token: string; expires_in: number; name: string }
     expect([cron.expires_in, cron.name]).toEqual([3_600, "cron"])
@@ -177,8 +177,8 @@ describe("a session of the operator", () => {
   })
 })
 
-describe("what an operator finds", () => {
-  it("by an id, the beginning of an address, a name or a key, or a reference", async () => {
+describe("search", () => {
+  it("finds by id, by reference, or by the beginning of an address, a name or a key", async () => {
     const key = await service.key(ada)
     await service.control("/credit", { tenant_id: ada.tenant_id, amount: 10, source: "purchase" })
     await service.call("/v1/chat/completions", {
@@ -219,14 +219,21 @@ describe("what an operator finds", () => {
     ])
     for (const nobody of ["ten_0000000000000000000000", "%", "_", "zzz", "call_x", "' OR 1=1 --", "\u{1f600}"]) {
       const nothing = await find(nobody)
-      expect([nobody, Object.values(nothing).flat()]).toEqual([nobody, []])
+      const { tenant_names, ...lines } = nothing
+      expect([nobody, Object.values(lines).flat(), tenant_names]).toEqual([nobody, [], {}])
     }
+    // Each line that names a tenant by its id comes with the tenant's name.
+    const named = async (q: string) => (await find(q)).tenant_names
+    const names = await Promise.all([key, call.id, transfer, "INV-found"].map(named))
+    const nameOf = async ({ tenant_id }: Person) => (await operator(`/tenants/${tenant_id}`)).body.result.name
+    const [hers, his] = [{ [ada.tenant_id]: await nameOf(ada) }, { [bob.tenant_id]: await nameOf(bob) }]
+    expect(names).toEqual([hers, hers, hers, his])
     expect((await operator("/search?q=")).status).toBe(400)
     expect((await operator(`/search?q=${"x".repeat(201)}`)).status).toBe(400)
     expect((await operator("/search?q=a&limit=0")).status).toBe(400)
   })
 
-  it("shows a tenant and a person whole", async () => {
+  it("shows a tenant and a person in full", async () => {
     const tenant = (await operator(`/tenants/${ada.tenant_id}`)).body.result
     expect(tenant).toMatchObject({
       id: ada.tenant_id,
@@ -255,7 +262,7 @@ describe("what an operator finds", () => {
     expect((await operator("/people/acc_none")).body.code).toBe("account_not_found")
   })
 
-  it("lists tenants page by page, whatever comes meanwhile", async () => {
+  it("lists tenants page by page while others are added", async () => {
     for (let i = 0; i < 4; i++) await service.signIn(`paged${i}@example.com`)
     const first = (await operator("/tenants?limit=2")).body.result
     await service.signIn("meanwhile@example.com")
@@ -274,8 +281,8 @@ describe("what an operator finds", () => {
   })
 })
 
-describe("what an operator does", () => {
-  it("grants and books purchases once for a reference, exactly, also when asked at once", async () => {
+describe("an operator", () => {
+  it("grants credit and books purchases once per reference, exactly, also concurrently", async () => {
     const who = await service.signIn("granted@example.com")
     const before = await service.balance(who)
     const grant = (json: object) => operator(`/tenants/${who.tenant_id}/grants`, { json })
@@ -294,7 +301,7 @@ describe("what an operator does", () => {
     const bought = await Promise.all([buy({ amount: 12.5, reference: "R" }), buy({ amount: 12.5, reference: "R" })])
     expect(bought.map((one) => one.body.result.done).toSorted()).toEqual([false, true])
     expect((await buy({ amount: 1, reference: "R" })).body.code).toBe("reference_used")
-    // The command line books beside it, by the same references.
+    // The command line uses the same references.
     const again = await command(["purchase", "--tenant", who.tenant_id, "--amount", "12.5", "--reference", "R"], env())
     expect(again.code).toBe(1)
     expect((await operator(`/tenants/${who.tenant_id}`)).body.result.money).toMatchObject({ giftable: 12.5 })
@@ -326,7 +333,7 @@ describe("what an operator does", () => {
     expect(log.at(-1)!.details).toEqual({ amount_usd: "0.000000001", description: "sorry", reason: "an outage" })
   })
 
-  it("suspends a tenant, which pays for nothing until it is activated", async () => {
+  it("suspends a tenant: it pays for nothing until it is activated", async () => {
     const who = await service.signIn("suspended-tenant@example.com")
     const key = await service.key(who)
     const call = async () => (await service.call("/v1/search?query=tides", { token: key })).status
@@ -363,7 +370,7 @@ describe("what an operator does", () => {
     expect((await service.call("/v1/models", { token: key })).status).toBe(200)
     const back = await service.signIn("suspended@example.com")
     expect(back.account_id).toBe(who.account_id)
-    // What ended stays ended.
+    // Ended sign-ins stay ended.
     expect((await service.call("/v1/me", { token: who.token })).status).toBe(401)
     expect((await operator("/people/acc_none/suspend", { json: {} })).status).toBe(404)
   })
@@ -387,7 +394,7 @@ describe("what an operator does", () => {
 })
 
 describe("the audit log", () => {
-  it("has what commands change as well, by whoever ran them", async () => {
+  it("also has the acts of commands, with the user who ran them", async () => {
     const who = await service.signIn("commanded@example.com")
     await service.key(who)
     const { id } = (await operator(`/people/${who.account_id}`)).body.result.keys[0]
@@ -408,7 +415,7 @@ describe("the audit log", () => {
     await run("rotate-keys")
     const newest = (await audit()).slice(0, 2).map(({ action }) => action)
     expect(newest).toEqual(["rotate_keys", "client.create"])
-    // What is refused changes nothing, and is not said to have happened.
+    // A refusal changes nothing and has no entry as done.
     expect((await commandHere(["grant", "--tenant", "ten_none", "--amount", "1"], env())).code).toBe(1)
     expect((await audit()).slice(0, 1).map(({ action }) => action)).toEqual(["rotate_keys"])
   })
@@ -429,7 +436,7 @@ describe("the audit log", () => {
       expect([id, name]).toEqual([id, shown?.name ?? null])
     }
     expect((await operator("/audit?operator=nobody")).body.result).toEqual({ records: [], next: null })
-    // There is no way to change it.
+    // No route changes it.
     for (const method of ["POST", "PUT", "PATCH", "DELETE"]) {
       expect([method, (await operator("/audit", { method })).status]).toEqual([method, 405])
     }

@@ -1,4 +1,4 @@
-/** Invoices of vendors: which columns are read, what lines come to, and what cannot be read. */
+/** Vendors' invoices: recognized columns, sums, and unreadable lines. */
 import { describe, expect, it } from "vitest"
 import { linesMax, read } from "../../../src/operations/operator/Invoice.ts"
 
@@ -27,7 +27,7 @@ describe("an invoice", () => {
     expect(invoice.bad_lines).toEqual([])
     expect(invoice.lines).toEqual([
       { day: "2026-03-01", model: "gpt-5", amount: 300_000_000n, quantity: "3000" },
-      // Twice 0.4 of a nano-USD are 0.8: rounded once.
+      // Twice 0.4 nano-USD is 0.8, rounded once.
       { day: "2026-03-01", model: "gpt-5-mini", amount: 1n, quantity: "7" },
       { day: "2026-03-03", model: "gpt-5", amount: 1_234_567_890_123n, quantity: "1.5" },
       { day: "2026-03-04", model: "gpt-5", amount: -2_500_000_000n, quantity: null },
@@ -48,7 +48,7 @@ describe("an invoice", () => {
     expect(lines).toEqual([expect.objectContaining({ day: "2026-03-01", model: "m", amount: 1_000_000_000n })])
   })
 
-  it("names the lines that cannot be read, and reads the others", async () => {
+  it("reports unreadable lines and reads the others", async () => {
     const invoice = await read(
       [
         "date,model,cost,currency",
@@ -70,7 +70,7 @@ describe("an invoice", () => {
     )
     expect(invoice.bad_lines.map(({ line }) => line)).toEqual([3, 4, 5, 6, 8, 9, 10, 11, 14])
     expect(invoice.bad_lines_total).toBe(9)
-    expect(invoice.bad_lines[0]!.why).toBe('"yesterday" is no date as 2026-03-01')
+    expect(invoice.bad_lines[0]!.why).toBe('"yesterday" is not a date like 2026-03-01')
     expect(invoice.lines.map(({ amount, model }) => [model, amount])).toEqual([
       ["m", 3_000_000_000n],
       ["m, the second", 1_000_000_000n],
@@ -78,9 +78,9 @@ describe("an invoice", () => {
     ])
   })
 
-  it("is refused where it is none", async () => {
-    expect(await refusal("")).toContain("names of the columns")
-    expect(await refusal("\n\n")).toContain("names of the columns")
+  it("is refused if it is not an invoice", async () => {
+    expect(await refusal("")).toContain("column names")
+    expect(await refusal("\n\n")).toContain("column names")
     expect(await refusal("date,cost\n2026-03-01,1")).toContain("no column for the model")
     expect(await refusal("model,cost\nm,1")).toContain("no column for the day")
     expect(await refusal("date,model\n2026-03-01,m")).toContain("no column for the amount")
@@ -90,7 +90,7 @@ describe("an invoice", () => {
     expect(await refusal(`date,model,cost\n2026-03-01,"${"x".repeat(100_000)}",1`)).toContain("cannot be read as CSV")
   })
 
-  it("has an end", async () => {
+  it("has limits", async () => {
     const line = "2026-03-01,m,1\n"
     expect(await refusal(`date,model,cost\n${line.repeat(linesMax + 1)}`)).toContain(`at most ${linesMax} lines`)
     const models = Array.from({ length: 20_001 }, (_, i) => `2026-03-01,m${i},1`).join("\n")

@@ -1,4 +1,4 @@
-/** What the operator watches: upstreams, costs and invoices, money in flight, loops, and whether the books hold. */
+/** The operator's views of upstreams, costs, invoices, money in flight, loops and verifications. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { gzipSync } from "node:zlib"
 import { command, start } from "../../support/Service.ts"
@@ -39,7 +39,7 @@ const csv = (text: string | Uint8Array, query = "", headers: Record<string, stri
   operator(`/drift${query}`, { method: "POST", raw: text, headers: { "content-type": "text/csv", ...headers } })
 
 describe("upstreams", () => {
-  it("show how they answer, and which serves a model", async () => {
+  it("show their health, and which of them serves a model", async () => {
     await chat()
     await chat()
     const { models, upstreams } = await result("/upstreams")
@@ -67,7 +67,7 @@ describe("upstreams", () => {
     expect(again).toMatchObject({ state: "ok", failures_in_a_row: 0 })
   })
 
-  it("have what was charged by day, provider and model, to the last digit", async () => {
+  it("show charges by day, provider and model, to the last digit", async () => {
     await service.call("/v1/search?query=tides", { token: key })
     const records = await service.usage(ada)
     const { rows } = await result("/costs")
@@ -107,7 +107,7 @@ describe("upstreams", () => {
     expect(bad_lines).toEqual([{ line: 4, why: expect.any(String) }])
   })
 
-  it("cost what the configuration says that the vendor takes, where it says so", async () => {
+  it("show the vendor's cost if the configuration has one", async () => {
     await chat({ model: "sandbox-large" })
     const { rows } = await result("/costs")
     const large = rows.find(({ model }: { model: string }) => model === "sandbox-large")
@@ -116,7 +116,7 @@ describe("upstreams", () => {
     expect(rows.find(({ model }: { model: string }) => model === "sandbox-small").vendor_cost).toBeNull()
   })
 
-  it("are not compared with what is no invoice, too long or a bomb", async () => {
+  it("refuse a file that is not an invoice, too long or a decompression bomb", async () => {
     expect((await csv("date,model\n")).body.code).toBe("invalid_request")
     expect((await csv("")).status).toBe(400)
     expect((await csv("date,model,cost\nx,y,z\n")).body.error).toContain("line 2")
@@ -129,7 +129,7 @@ describe("upstreams", () => {
 })
 
 describe("money in flight", () => {
-  it("is shown by age, with its reservations, and what is owed", async () => {
+  it("is shown by age, with reservations and debts", async () => {
     const job = await service.call("/v1/tools/media/generate", {
       token: key,
       json: { model: "sandbox-video", prompt: "waves" }
@@ -177,7 +177,7 @@ describe("money in flight", () => {
     await expect.poll(async () => (await result("/flight")).open_calls).toBe(0)
   })
 
-  it("shows what a refund could not take back", async () => {
+  it("shows the part of a refund that the balance could not give back", async () => {
     const events = async () =>
       (await service.control("/webhooks")) as ReadonlyArray<{
         event: { data: { object: { payment_intent?: string } } }
@@ -198,7 +198,7 @@ describe("money in flight", () => {
       headers: { "idempotency-key": "poorer-0123456789-abcdef" },
       json: { amount: 5, recipient_email: "rich@example.com", kind: "gift" }
     })
-    // What is left is set aside by jobs, so a refund finds too little.
+    // The rest is reserved by jobs, so the refund finds too little.
     const other = await service.key(poor)
     for (let i = 0; i < 30; i++)
       await service.call("/v1/tools/media/generate", {
@@ -217,7 +217,7 @@ describe("money in flight", () => {
 })
 
 describe("live figures", () => {
-  /** The events of a stream, until there are `count` of them or it ends. */
+  /** Reads up to `count` events of a stream. */
   const listen = async (
     bearer: string,
     count: number
@@ -264,7 +264,7 @@ describe("live figures", () => {
     expect((await operator("/events", { token: ada.token })).status).toBe(401)
   })
 
-  it("have so many listeners and no more, and room again when they leave", async () => {
+  it("have a maximum of listeners, and accept new ones when others leave", async () => {
     const leaving = new AbortController()
     const open = () =>
       fetch(`${service.url}/v1/operator/events`, {
@@ -280,7 +280,7 @@ describe("live figures", () => {
 })
 
 describe("the books", () => {
-  it("are looked at on request, one look at a time", async () => {
+  it("have their invariants checked on request, one check at a time", async () => {
     const looks = await Promise.all(Array.from({ length: 5 }, () => operator("/invariants", { method: "POST" })))
     const done = looks.filter(({ status }) => status === 200)
     expect(done.length).toBeGreaterThan(0)
@@ -295,7 +295,7 @@ describe("the books", () => {
     ).toBe(true)
   })
 
-  it("are verified on request, and say when they last held and how far", async () => {
+  it("are verified on request, with progress and the last verification that held", async () => {
     const before = await result("/verify")
     const started = await operator("/verify", { json: { whole: true } })
     expect([started.status, started.body.result.running === null || started.body.result.running.whole]).toEqual([

@@ -1,4 +1,4 @@
-/** What `/metrics` says of the books, and what that costs. */
+/** The gauges of the books in `/metrics`, and the cost of reading them. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -12,7 +12,7 @@ import { acme, other } from "../../money/usage/Scene.ts"
 import { isPostgres } from "../../support/database.ts"
 
 describe("the gauges", () => {
-  it.effect("sum up what is reserved and in escrow", () =>
+  it.effect("sum reservations and escrow", () =>
     Effect.gen(function* () {
       yield* Scene.now("2026-03-01T10:00:00Z")
       yield* Scene.tenant(acme)
@@ -56,7 +56,7 @@ describe("the gauges", () => {
     }).pipe(Effect.provide(Scene.layer))
   )
 
-  // The plan is SQLite's: PostgreSQL makes one by how many rows there are.
+  // SQLite's plan is stable; PostgreSQL chooses one by the number of rows.
   it.effect.skipIf(isPostgres)("do not look at all accounts", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient

@@ -1,4 +1,4 @@
-/** Which loops count as not turning, by what they report. */
+/** Which loops count as troubled. */
 import { describe, expect, it } from "vitest"
 import * as Loops from "../../../src/operations/ops/Loops.ts"
 
@@ -18,7 +18,7 @@ const world = () => {
 }
 
 describe("a loop", () => {
-  it("that waits to be woken is in order, however long", () => {
+  it("is healthy while it waits to be woken, however long", () => {
     const { began, pass, trouble, turned } = world()
     began()
     turned()
@@ -26,7 +26,7 @@ describe("a loop", () => {
     expect(trouble()).toBeUndefined()
   })
 
-  it("that is not begun in time is not", () => {
+  it("is troubled if its turn begins late", () => {
     const { began, pass, trouble, turned } = world()
     began()
     turned(30_000)
@@ -38,7 +38,7 @@ describe("a loop", () => {
     expect(trouble()).toBeUndefined()
   })
 
-  it("whose turn has no end is not", () => {
+  it("is troubled if its turn does not end", () => {
     const { began, figures, pass, trouble } = world()
     began()
     pass(119)
@@ -48,7 +48,7 @@ describe("a loop", () => {
     expect(figures()).toMatchObject([{ loop: "outbox", seconds_since_good: 121, failures: 0 }])
   })
 
-  it("that fails three times in a row is not, until it succeeds", () => {
+  it("is troubled after three failures in a row, until it succeeds", () => {
     const { began, failed, figures, pass, trouble, turned } = world()
     for (let turn = 1; turn <= 3; turn++) {
       expect(trouble()).toBeUndefined()
@@ -63,7 +63,7 @@ describe("a loop", () => {
     expect(figures()).toMatchObject([{ seconds_since_good: 0, failures: 3 }])
   })
 
-  it("that stopped is not; one whose scope was closed is none any more", () => {
+  it("is troubled if it stopped; it is forgotten if its scope was closed", () => {
     const { began, ended, figures, stopped, trouble, turned } = world()
     began()
     turned()

@@ -1,4 +1,4 @@
-/** Traces: off and free unless configured; then a caller's trace goes on to the upstream, and to the collector. */
+/** Traces are off unless configured. Then a caller's trace continues to the upstream and is sent to the collector. */
 import { Effect, Layer, Redacted } from "effect"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -42,7 +42,7 @@ const info = ServiceInfo.layer({ service_name: "Traced", key_prefix: "svc", publ
 
 const trace = "0af7651916cd43dd8448eb211c80319c"
 
-/** A call to the upstream, as a request that came with a trace makes it. */
+/** Calls the upstream within a caller's trace. */
 const call = (telemetry: object | undefined) =>
   Effect.gen(function* () {
     const upstream = (yield* Upstreams).get("outside")!
@@ -78,15 +78,15 @@ describe("traces", () => {
     expect(exported.join("")).toContain("Traced")
   })
 
-  it("are not made unless somebody collects them", async () => {
+  it("are not made without a collector", async () => {
     received.length = 0
     await call(undefined)
     expect(received).toMatchObject([{ path: "/chat", traceparent: undefined }])
   })
 })
 
-describe("figures", () => {
-  it("are told by route, upstream and outcome, and of what is set aside, in escrow and unsettled", async () => {
+describe("metrics", () => {
+  it("count requests by route, exchanges by upstream and outcome, and show credit reserved, in escrow and unsettled", async () => {
     const service = await start()
     try {
       const who = await service.signIn("figures@example.com")

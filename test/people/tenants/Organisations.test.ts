@@ -104,6 +104,39 @@ describe("an organisation", () => {
     }).pipe(Effect.provide(rooms))
   )
 
+  it.effect("takes back the invitations of a member who may not give their role any more", () =>
+    Effect.gen(function* () {
+      const organisations = yield* Organisations
+      const [ada, bob] = [yield* person("ada"), yield* person("bob")]
+      const letters = yield* Letters
+      const { id: tenant_id } = yield* organisations.create({ caller: ada, name: "Engines" })
+      const invite = (caller: typeof ada, name: string, role: "owner" | "admin" | "member") =>
+        organisations.invite({ caller, tenant_id, invite: { email: `${name}@example.com`, role } })
+      const change = (change: { role?: "admin" | "member"; status?: "active" | "suspended" | "removed" }) =>
+        organisations.change({ caller: ada, tenant_id, account_id: bob.account_id, change })
+      const pending = Effect.map(organisations.invites({ caller: ada, tenant_id }), (all) =>
+        all
+          .filter(({ status }) => status === "pending")
+          .map(({ email }) => email)
+          .toSorted()
+      )
+
+      yield* invite(ada, "bob", "owner")
+      yield* organisations.accept({ caller: bob, token: tokenOf(letters[0]!) })
+      yield* invite(ada, "carol", "admin")
+      yield* invite(bob, "one", "owner")
+      yield* invite(bob, "two", "admin")
+      yield* change({ role: "admin" })
+      expect(yield* pending).toEqual(["carol@example.com", "two@example.com"])
+      yield* change({ status: "suspended" })
+      expect(yield* pending).toEqual(["carol@example.com"])
+      yield* change({ status: "active" })
+      yield* invite(bob, "three", "member")
+      yield* change({ status: "removed" })
+      expect(yield* pending).toEqual(["carol@example.com"])
+    }).pipe(Effect.provide(rooms))
+  )
+
   it.effect("keeps its 500 newest invitations, and the open ones", () =>
     Effect.gen(function* () {
       const organisations = yield* Organisations

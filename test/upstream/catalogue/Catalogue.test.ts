@@ -197,7 +197,7 @@ describe("tollgate models", () => {
 
   it("lists what is known, and finds it by a part of id or name", async () => {
     const all = await models()
-    expect(all).toContain(`The catalogue is of ${catalogue.day}`)
+    expect(all).toContain(`The catalogue is from ${catalogue.day}`)
     expect(all.split("\n").length).toBeGreaterThan(catalogue.models.length)
     const found = await models("--search", whole.id.toUpperCase())
     expect(found).toMatch(new RegExp(`^${whole.id.replaceAll(".", "\\.")} +${whole.context_length} `, "m"))
@@ -210,15 +210,15 @@ describe("tollgate models", () => {
 
   it("says where the prices of a configuration are others", async () => {
     const text = await models("--config", file)
-    expect(text).toContain(`same: as ${whole.id} (prompt ${price!.prompt}, `)
+    expect(text).toContain(`same: same as ${whole.id} (prompt ${price!.prompt}, `)
     expect(text).toContain(`outdated: differs from ${whole.id} (prompt 999, `)
     expect(text).toContain(`  prompt: 999 here, ${price!.prompt} in the catalogue`)
     expect(text).toContain(
-      `  cached prompt: no line here, so charged as what it is a part of, ${price!.cached_prompt} in`
+      `  cached prompt: no line here, so charged at the price of the whole, ${price!.cached_prompt} in`
     )
     expect(text).toContain("own: not in the catalogue (prompt 1, completion 2, request 0.5)")
     expect(text).not.toContain("context")
-    expect(text).not.toContain("an hour")
+    expect(text).not.toContain("one-hour")
     expect(await models("--config", file, "--search", whole.id)).toContain("context")
   })
 
@@ -247,11 +247,11 @@ describe("tollgate models", () => {
       writeFileSync(file, JSON.stringify({ upstreams: { spare: upstream }, models: [entry] }))
       return models("--config", file)
     }
-    const refused = "no price for a cache of an hour: a request that asks for one is refused. Its price needs "
+    const refused = "no price for one-hour cache writes: requests with them are refused. To allow them, add "
     const tier = `"long_context": [{ "above_prompt_tokens": ${above}, ${line("…")} }]`
     expect(await of()).toContain(`${refused}${line("…")}, ${tier}\n`)
     expect(await of(JSON.parse(`{ ${line("7")} }`))).toContain(`${refused}${tier}\n`)
-    expect(await of(JSON.parse(`{ ${line("7")}, ${tier.replace("…", "8")} }`))).not.toContain("an hour")
+    expect(await of(JSON.parse(`{ ${line("7")}, ${tier.replace("…", "8")} }`))).not.toContain("one-hour")
   })
 
   it("refuses a configuration that does not fit", async () => {

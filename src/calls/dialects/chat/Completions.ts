@@ -1,5 +1,6 @@
 /** OpenAI's chat and text completions, as the engine knows a protocol. */
 import { usageOf } from "../../../protocols/chat/Usage.ts"
+import { isObject, listOf } from "../../../protocols/conversation/Json.ts"
 import { noUsage } from "../../../protocols/conversation/Usage.ts"
 import { messageOf } from "../../../upstream/wire/Failures.ts"
 import { billed } from "../../prompts/Extras.ts"
@@ -7,25 +8,45 @@ import { outgoing } from "../../prompts/Outgoing.ts"
 import { readChat, readCompletion } from "../../prompts/Prompt.ts"
 import { serverSentEvents } from "../../prompts/Protocol.ts"
 import type { Protocol } from "../../prompts/Protocol.ts"
-import { broken, isFailure, reader } from "./Relay.ts"
+import { blankLine } from "../../prompts/EventRelay.ts"
+import { broken, done, isFailure, reader } from "./Relay.ts"
 import { tokensIn } from "../../prompts/Tokens.ts"
 
 const answers: Omit<Protocol, "name" | "endpoint" | "pathFor" | "read" | "bodyFor" | "refusal"> = {
   billed,
   headers: {},
+  long: { names: new Set(["choices"]), depth: 1 },
   stream: serverSentEvents,
-  // Some upstreams say 200 where they failed.
+  // Some upstreams fail with status 200.
   faultIn: (answer) =>
     isFailure(answer) || !Array.isArray(answer.choices)
       ? `its answer has an error, or no choices: ${messageOf(answer) ?? "it does not say why"}`
       : undefined,
   usageIn: ({ usage }) => usageOf(usage) ?? noUsage,
   countIn: ({ choices }) => tokensIn(latin1(choices)),
+  asEvents: ({ choices, usage, ...answer }, show_usage) => {
+    const chunk = {
+      ...answer,
+      ...(answer.object === "chat.completion" && { object: "chat.completion.chunk" }),
+      choices: listOf(choices).map(pieceOf),
+      ...(show_usage && { usage })
+    }
+    return `data: ${JSON.stringify(chunk)}${blankLine}${done}`
+  },
   broken,
   reader
 }
 
-/** As JSON, a character for each byte. */
+/** A choice of a whole answer as a choice of a chunk. A choice of text completions looks the same in both. */
+const pieceOf = (choice: unknown): unknown => {
+  if (!isObject(choice) || !isObject(choice.message)) return choice
+  const { message, ...others } = choice
+  const calls = message.tool_calls
+  const tool_calls = listOf(calls).map((call, index) => (isObject(call) ? { index, ...call } : call))
+  return { ...others, delta: Array.isArray(calls) ? { ...message, tool_calls } : message }
+}
+
+/** The JSON of a value as Latin-1, a character for each byte. */
 const latin1 = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("latin1")
 
 export const chat: Protocol = {

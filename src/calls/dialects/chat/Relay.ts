@@ -1,42 +1,51 @@
 /**
- * The streams of chat and text completions. Only the usage, an error and the end are looked for. The last event, `[DONE]`, waits until
+ * The streams of chat and text completions. The reader looks for the usage, an error and the end. The last event, `[DONE]`, waits until
  * the charge is in the books.
  *
  * Where the specification is silent:
- * - A stream's last event, `[DONE]`, waits for the commit of its charge. So who has seen the end can read the charge.
+ * - A stream's last event, `[DONE]`, waits for the commit of its charge. A client that has seen the end can read the charge.
  * - A broken stream ends with a chunk `{ "error": … }` and then `[DONE]`.
- * - From a stream whose client did not ask for usage, the member `usage` is cut out of each chunk; every other byte stays as it came.
+ * - If the client did not ask for usage, the member `usage` is cut out of each chunk. Every other byte stays.
  */
 import { usageOf } from "../../../protocols/chat/Usage.ts"
 import { generated } from "../../../protocols/conversation/Gist.ts"
 import { noUsage as nothingReported } from "../../../protocols/conversation/Usage.ts"
 import type { How } from "../../../upstream/wire/ByteStream.ts"
-import { blankLine, dataOf, eachEvent, endOfEvent, endOfString, parse } from "../../prompts/EventRelay.ts"
+import {
+  blankLine,
+  dataOf,
+  eachEvent,
+  endOfEvent,
+  endOfString,
+  parse,
+  passedEventMax
+} from "../../prompts/EventRelay.ts"
 import type { Looking, Reader, Run } from "../../prompts/EventRelay.ts"
 import { tokensIn, tokensOfString } from "../../prompts/Tokens.ts"
 
-/** How an event ends that has no usage yet, the way most upstreams write it: that is cut off, and the event not parsed. */
+/** The usual end of an event without usage. It is cut off without parsing the event. */
 const noUsage = `,"usage":null}${blankLine}`
 /** The same event without it. */
 const withoutNoUsage = `}${blankLine}`
-/** An event that ends an answer; those before it say null, or an empty string. */
+/** Matches an event that ends an answer. Earlier events have null or an empty string. */
 const finishes = /"finish_reason"\s*:\s*"[^"]/
 const isDone = /^data: ?\[DONE\]\s*$/
 
-const done = "data: [DONE]\n\n"
-/** How a stream ends that broke. */
+/** The last event of a stream. */
+export const done = "data: [DONE]\n\n"
+/** The end of a broken stream. */
 const brokenOff = `data: ${JSON.stringify({
   error: { message: "the model broke off", type: "upstream_error", code: "upstream_error" }
 })}\n\n${done}`
 export const broken = (): string => brokenOff
 
-/** What reads the events of one stream. */
+/** A reader of the events of one stream. */
 export const reader = (options: { readonly show_usage: boolean }): Reader => {
   let usage: unknown
   let tokens_counted = 0
   let finished = false
 
-  /** Looks at an event, and answers what the client is to have of it: the event itself, another, or nothing. */
+  /** Looks at an event and returns the client's version: the event itself, another, or an empty text. */
   const look = (text: string): string | undefined => {
     if (text.includes("[DONE]") && isDone.test(text)) {
       finished = true
@@ -86,34 +95,35 @@ export const reader = (options: { readonly show_usage: boolean }): Reader => {
       return true
     },
     generated,
+    event_bytes_max: passedEventMax,
     isWhole: (text) => isDone.test(text) || parse(text) !== undefined,
     isFinished: () => finished,
     report: () => ({ usage: usageOf(usage) ?? nothingReported, tokens_counted }),
-    last: (how: How) => (how === "broken" ? brokenOff : done)
+    last: (how: How) => (how === "complete" ? done : brokenOff)
   }
 }
 
-/** Whether an answer, or an event of one, says that it failed. Some say `"error":null` where nothing did. */
+/** Whether an answer, or an event of one, reports an error. Some vendors write `"error":null` without an error. */
 export const isFailure = ({ error }: Readonly<Record<string, unknown>>): boolean =>
   error !== undefined && error !== null
 
-/** Events in a row that have nothing in them but pieces of an answer. */
+/** Events in a row that have only pieces of an answer in them. */
 interface PlainRun extends Run {
   /** Whether one of them ends the answer. */
   readonly finishes: boolean
 }
 
-/** Generated strings by their names; `finish_reason`, where it says something; `usage`, as `noUsage` has it; and what is not plain. */
+/** Matches the names of generated strings, a `finish_reason`, a `usage` like that of `noUsage`, and every mark of an event that is not plain. */
 const marks =
   /"(?:(content|text|refusal|arguments|input|name|transcript|reasoning|reasoning_content|thinking)"\s*:\s*"|(finish_reason)"\s*:\s*"[^"]|usage"(:null\}\n\n)?|error"|reasoning_details")|\[DONE\]/g
 
 /**
- * The run that begins at `from`, looked at at once, which takes about half the time of looking at each event. It ends before an event that
- * has more in it than pieces of an answer, or is written in an unusual way. `returns`: the text has carriage returns.
+ * The run that begins at `from`. It takes about half the time of a look at each event. It ends before an event that has more in it than pieces
+ * of an answer, or is written in an unusual way. `returns`: the text has carriage returns.
  */
 const runOf = (text: string, from: number, blank: string, returns: boolean): PlainRun => {
   let tokens = 0
-  /** Those of the event from `start` to `end`, which count only if it belongs to the run. */
+  /** The tokens of the event from `start` to `end`. They count only if the event belongs to the run. */
   let ofEvent = 0
   let start = from
   let end = from
@@ -129,7 +139,7 @@ const runOf = (text: string, from: number, blank: string, returns: boolean): Pla
     }
     const name = mark[1]
     if (name !== undefined) {
-      // The same thoughts may stand under several names, and are counted once for each event.
+      // An event may have the same thoughts under several names. They count once.
       if (isThought(name) && (thought ??= name) !== name) return { end: start, tokens, finishes }
       const piece = marks.lastIndex
       const pieceEnd = endOfString(text, piece)
@@ -144,7 +154,7 @@ const runOf = (text: string, from: number, blank: string, returns: boolean): Pla
 
 const isThought = (name: string): boolean => name.startsWith("reasoning") || name === "thinking"
 
-/** An event as it would be had nobody asked for its usage. Every other byte stays, but for line ends amid its JSON. */
+/** The event without its usage. Every other byte stays, except line ends in the middle of its JSON. */
 const withoutUsage = (event: string): string => {
   const lines = event.split(/(?<=\n)/)
   const data = lines.filter((line) => line.startsWith("data:"))
@@ -153,10 +163,10 @@ const withoutUsage = (event: string): string => {
   return `${others}data: ${withoutMember(dataOf(event).replaceAll("\n", " ").trim())}${blankLine}`
 }
 
-/** The text of an object without its member `usage`. It is known to be JSON, whatever stands before its first brace. */
+/** The text of an object without its member `usage`. The text is JSON from its first brace on. */
 const withoutMember = (json: string): string => {
   let depth = 0
-  /** Where the member begins that is being read: at its comma, or behind the brace. */
+  /** The start of the member that is being read: its comma, or the byte behind the brace. */
   let member = 0
   let found: number | undefined
   for (let at = 0; at < json.length; at++) {

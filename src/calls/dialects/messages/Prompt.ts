@@ -1,6 +1,6 @@
 /**
- * What a message is asked for, in Anthropic's protocol: validated where its clients rely on it, otherwise passed on as it came. And what
- * its cost depends on.
+ * A request for a message, in Anthropic's protocol: validated where its clients rely on it, otherwise passed on unchanged. And what its
+ * cost depends on.
  *
  * Where the specification is silent:
  * - The bound counts as that of chat does (`calls/prompts/Prompt`): a token is at least a byte of the request; an image counts
@@ -11,6 +11,7 @@ import { Schema } from "effect"
 import type { Either, ParseResult } from "effect"
 import { addData, addImage, addImageData, noteFiles, nothingAttached } from "../../prompts/Attachments.ts"
 import type { Attached } from "../../prompts/Attachments.ts"
+import { inAnyCase } from "../../prompts/Extras.ts"
 import { between, byHand, fits, Flag, ModelName, optional, whole } from "../../prompts/Fields.ts"
 import { isAny, read } from "../../prompts/Prompt.ts"
 import type { Read } from "../../prompts/Prompt.ts"
@@ -49,7 +50,7 @@ const areObjects = (value: unknown): boolean =>
 const Typed = Schema.Struct({ type: Schema.String })
 
 const options = {
-  /** What the model is told before the messages. */
+  /** The instructions before the messages. */
   system: optional(Content.annotations({ [byHand]: isContent })),
   thinking: optional(Typed),
   tool_choice: optional(Typed),
@@ -88,7 +89,7 @@ export const CountTokensRequest = Schema.extend(
 ).annotations({ identifier: "CountTokensRequest" })
 export type CountTokensRequest = typeof CountTokensRequest.Type
 
-/** What a message is asked for; fields that are not named here reach the model as they are. */
+/** A request for a message; fields that are not named here reach the model unchanged. */
 export interface MessagesPrompt extends Omit<MessagesRequest, "messages" | "system" | "tools"> {
   readonly messages: ReadonlyArray<MessageParam>
   readonly system?: string | ReadonlyArray<Block> | null | undefined
@@ -108,7 +109,7 @@ export interface Block {
   readonly [field: string]: unknown
 }
 
-/** What tokens are counted of. */
+/** A request to count tokens. */
 export type CountTokensPrompt = Omit<MessagesPrompt, "max_tokens">
 
 // ---- what the cost depends on ---------------------------------------------------------------------------------------------------
@@ -146,8 +147,20 @@ const attach = (type: string, source: Source, attached: Attached): void => {
   else addImage(attached, source.url ?? "")
 }
 
-const attachmentsOf = ({ messages, system }: CountTokensRequest): Attached => {
+/** Whether a container is named by its id, which may be all that is said of it. */
+const isNamed = (container: unknown): boolean =>
+  typeof container === "string" ||
+  (typeof container === "object" &&
+    container !== null &&
+    Object.entries(container).some(([name, id]) => inAnyCase(name) === "id" && id !== null))
+
+const attachmentsOf = ({
+  container,
+  messages,
+  system
+}: CountTokensRequest & { readonly container?: unknown }): Attached => {
   const attached = nothingAttached()
+  if (isNamed(container)) attached.by_id = "container"
   look(system, attached)
   for (const { content } of messages) look(content, attached)
   return attached
@@ -166,7 +179,7 @@ const reads = (
         attachments: attached.count,
         attached_elsewhere: attached.elsewhere,
         with_tools: isAny(request.tools),
-        names_files: attached.by_id,
+        names_kept: attached.by_id,
         prompts: 1,
         answers: 1,
         // Of a request whose tokens are counted there is no answer.

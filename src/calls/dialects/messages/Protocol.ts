@@ -21,6 +21,7 @@ export const messages: Protocol = {
   pathFor: () => "/messages",
   headers: { "anthropic-version": version },
   stream: serverSentEvents,
+  long: { names: new Set(["content"]), depth: 1 },
   // The limit cannot be left out, whatever the upstream makes of it.
   bodyFor: ({ body, json }, { route: { model } }, streams, limit = body.max_tokens as number) =>
     written({ ...body, model, max_tokens: limit, stream: streams ? true : undefined }, "messages", json),
@@ -35,7 +36,7 @@ export const messages: Protocol = {
   reader
 }
 
-/** What was generated of a block: its text, its thoughts, or what a tool is called with. */
+/** The generated parts of a block: its text, its thoughts, or the arguments of a tool call. */
 const tokensOf = (block: unknown): number => {
   const { input, text, thinking } = (block ?? {}) as Readonly<Record<string, unknown>>
   const generated = text ?? thinking ?? JSON.stringify(input)

@@ -1,14 +1,14 @@
 /**
- * The streams of messages. Most events are pieces of an answer, which pass as they come; what is looked into is what says the usage
+ * The streams of messages. Most events are pieces of an answer, which pass as they come. The reader looks into the events with the usage
  * (`message_start`, `message_delta`), an error, and the last event, `message_stop`, which waits until the charge is in the books.
  *
  * Where the specification is silent:
- * - The tokens of an answer are those of `message_delta`: what `message_start` says of them is only their first. A stream that broke before
- *   is charged what the prompt used, if it was said.
+ * - The tokens of an answer are those of `message_delta`; `message_start` has only the first of them. A stream that broke before
+ *   `message_delta` costs the tokens of its prompt, if they were reported.
  * - A broken stream ends with an event `error` in place of `message_stop`.
  */
 import type { How } from "../../../upstream/wire/ByteStream.ts"
-import { blankLine, eachEvent, parse, runOf } from "../../prompts/EventRelay.ts"
+import { blankLine, eachEvent, parse, passedEventMax, runOf } from "../../prompts/EventRelay.ts"
 import type { Looking, Reader } from "../../prompts/EventRelay.ts"
 import { generatedInMessages } from "../../../protocols/conversation/Gist.ts"
 import { usageOf } from "../../../protocols/messages/Usage.ts"
@@ -19,24 +19,36 @@ const brokenOff = `event: error\ndata: ${JSON.stringify({
   type: "error",
   error: { type: "api_error", message: "the model broke off", code: "upstream_error" }
 })}${blankLine}`
-/** How a stream ends that broke. */
+/** The end of a broken stream. */
 export const broken = (): string => brokenOff
 
-/** Generated strings by their names, and the events that are looked into. */
+/** Matches the names of generated strings, and the events that are looked into. */
 const marks =
   /"(?:(text|thinking|partial_json)"\s*:\s*"|type"\s*:\s*"(message_start|message_delta|message_stop|error)")/g
 
 type Json = Readonly<Record<string, unknown>>
 
-/** What reads the events of one stream. */
+/** Copies what `message_start` reports, without the count of the answer's first tokens. */
+const noteStart = (usage: Record<string, unknown>, { message }: Json): void => {
+  const said = ((message as Json | undefined)?.usage ?? {}) as Json
+  for (const name in said) if (name !== "output_tokens") usage[name] = said[name]
+}
+
+/** Copies what `message_delta` reports. Its figures replace earlier ones. */
+const noteDelta = (usage: Record<string, unknown>, delta: Json): void => {
+  const said = (delta.usage ?? {}) as Json
+  for (const name in said) if (said[name] !== null) usage[name] = said[name]
+}
+
+/** A reader of the events of one stream. */
 export const reader = (): Reader => {
-  /** Without a prototype, since a vendor may call a field anything. */
+  /** Without a prototype, since a vendor may give a field any name. */
   const usage = Object.create(null) as Record<string, unknown>
   let tokens_counted = 0
   let finished = false
   let last: string | undefined
 
-  /** Looks into an event; answers what the client is to have of it now. */
+  /** Looks into an event and returns what passes to the client now. */
   const look = (event: string): string | undefined => {
     if (last !== undefined) {
       last += event
@@ -49,18 +61,13 @@ export const reader = (): Reader => {
     }
     const data = parse(event)
     switch (data?.type) {
-      case "message_start": {
-        const said = ((data.message as Json | undefined)?.usage ?? {}) as Json
-        for (const name in said) if (name !== "output_tokens") usage[name] = said[name]
+      case "message_start":
+        noteStart(usage, data)
         return event
-      }
-      case "message_delta": {
-        // Figures that are said again count as they were said last.
-        const said = (data.usage ?? {}) as Json
-        for (const name in said) if (said[name] !== null) usage[name] = said[name]
+      case "message_delta":
+        noteDelta(usage, data)
         finished ||= typeof (data.delta as Json | undefined)?.stop_reason === "string"
         return event
-      }
       case "message_stop":
         finished = true
         last = event
@@ -89,15 +96,16 @@ export const reader = (): Reader => {
       if (last !== undefined) return true
       tokens_counted += tokens
       if (look(text) === undefined) return false
-      // Where it is the last event, the client takes it for one once its blank line has come.
+      // The client takes it for an event once its blank line has come. The blank line of the last event waits.
       if (last === undefined) stream.pass(blank)
       else last = blank.toString("latin1")
       return true
     },
     generated: generatedInMessages,
+    event_bytes_max: passedEventMax,
     isWhole: (text) => parse(text) !== undefined,
     isFinished: () => finished,
     report: () => ({ usage: usageOf(usage) ?? noUsage, tokens_counted }),
-    last: (how: How) => (how === "broken" ? brokenOff : last === undefined ? stop : Buffer.from(last, "latin1"))
+    last: (how: How) => (how !== "complete" ? brokenOff : last === undefined ? stop : Buffer.from(last, "latin1"))
   }
 }

@@ -1,6 +1,6 @@
 /**
- * What a response is asked for, in OpenAI's protocol: validated where its clients rely on it, otherwise passed on as it came. And what its
- * cost depends on.
+ * A request for a response, in OpenAI's protocol: validated where its clients rely on it, otherwise passed on unchanged. And what its cost
+ * depends on.
  *
  * Where the specification is silent:
  * - The bound counts as that of chat does (`calls/prompts/Prompt`): a token is at least a byte of the request; an image counts
@@ -60,7 +60,7 @@ export interface Item {
   readonly [field: string]: unknown
 }
 
-/** What a response is asked for; fields that are not named here reach the model as they are. */
+/** A request for a response; fields that are not named here reach the model unchanged. */
 export interface ResponsesPrompt extends Omit<ResponsesRequest, "input"> {
   readonly input: string | ReadonlyArray<Item>
   readonly [field: string]: unknown
@@ -92,14 +92,15 @@ const attach = (part: Item, attached: Attached): void => {
   else addData(attached, file_id || file_url ? undefined : file_data)
 }
 
-const kept = /"(?:file_ids?|vector_store_ids?)":(?!\[\]|null)|"container":"/i
+const kept = /"(?:file_ids?|vector_store_ids?|container_ids?)":(?!\[\]|null)|"container":"/i
 
 /** Tools of the vendor name files, stores of files and containers that it keeps. */
 const noteStores = (attached: Attached, tools: unknown): void => {
   if (!Array.isArray(tools)) return
-  attached.by_id ||= (tools as ReadonlyArray<Item | null>).some(
+  const names = (tools as ReadonlyArray<Item | null>).some(
     (tool) => tool?.type !== "function" && tool?.type !== "custom" && kept.test(JSON.stringify(tool))
   )
+  if (names) attached.by_id ??= "tools"
 }
 
 const attachmentsOf = ({ input, previous_response_id, ...others }: ResponsesPrompt): Attached => {
@@ -129,7 +130,7 @@ export const readResponses: Read = (prompt, json) =>
       attachments: attached.count,
       attached_elsewhere: attached.elsewhere,
       with_tools: isAny(request.tools),
-      names_files: attached.by_id,
+      names_kept: attached.by_id,
       prompts: 1,
       answers: 1,
       answer_tokens_max: request.max_output_tokens ?? undefined

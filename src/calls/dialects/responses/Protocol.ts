@@ -41,6 +41,7 @@ export const responses: Protocol = {
   headers: {},
   stream: serverSentEvents,
   handedOutIn,
+  long: { names: new Set(["output", "input", "instructions", "tools"]), depth: 1 },
   refusal,
   bodyFor: ({ body, json }, { route: { model }, upstream }, streams, limit) =>
     written(
@@ -67,7 +68,7 @@ export const responses: Protocol = {
 /** How an answer stands that is whole. Some vendors do not say. */
 const ends: ReadonlySet<unknown> = new Set(["completed", "incomplete", undefined])
 
-/** What was generated of an item: its texts, its thoughts, or what a tool is called with. */
+/** The generated parts of an item: its texts, its thoughts, or the arguments of a tool call. */
 const tokensOf = (item: unknown): number => {
   const { arguments: called, content, input, summary } = (item ?? {}) as Readonly<Record<string, unknown>>
   const texts = [content, summary].flatMap((parts) =>

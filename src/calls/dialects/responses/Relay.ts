@@ -1,11 +1,11 @@
 /**
- * The streams of responses. Most events are pieces of an answer, which pass as they come; the last one, `response.completed` or
+ * The streams of responses. Most events are pieces of an answer, which pass as they come. The last event, `response.completed` or
  * `response.incomplete`, has the usage in it and waits until the charge is in the books.
  *
  * Where the specification is silent:
- * - A broken stream ends with an event `error`; so does one of which the vendor says `response.failed`, whose words are not for the client.
+ * - A broken stream ends with an event `error`. So does a stream with `response.failed`, whose words are not for the client.
  */
-import { blankLine, eachEvent, parse, runOf } from "../../prompts/EventRelay.ts"
+import { blankLine, eachEvent, parse, passedEventMax, runOf } from "../../prompts/EventRelay.ts"
 import type { Looking, Reader } from "../../prompts/EventRelay.ts"
 import { generatedInResponses } from "../../../protocols/conversation/Gist.ts"
 import { usageOf } from "../../../protocols/responses/Usage.ts"
@@ -14,14 +14,14 @@ import type { Usage } from "../../../protocols/conversation/Usage.ts"
 import { handedOutBy } from "./Named.ts"
 import type { How } from "../../../upstream/wire/ByteStream.ts"
 
-/** How a stream ends that broke, behind these events. */
+/** The end of a broken stream, behind these events. */
 export const broken = (events: string): string => {
   const error = { type: "upstream_error", code: "upstream_error", message: "the model broke off", param: null }
   const sequence_number = lastNumber(events) + 1
   return `event: error\ndata: ${JSON.stringify({ ...error, type: "error", sequence_number, error })}${blankLine}`
 }
 
-/** Pieces of an answer, and the events that are looked into. */
+/** Matches pieces of an answer, and the events that are looked into. */
 const marks =
   /"(?:(delta)"\s*:\s*"|type"\s*:\s*"(?:response\.(?:completed|incomplete|failed)|error)")|^data: ?\[DONE\]/gm
 
@@ -34,7 +34,7 @@ const numbered = /"sequence_number"\s*:\s*(\d+)/g
 /** The number of the last event in a text. */
 const lastNumber = (text: string): number => [...text.matchAll(numbered)].reduce((_, [, number]) => Number(number), -1)
 
-/** What reads the events of one stream. */
+/** A reader of the events of one stream. */
 export const reader = (notes: boolean): Reader => {
   const handed_out = notes ? new Set<string>() : undefined
   let usage: Usage = noUsage
@@ -42,9 +42,9 @@ export const reader = (notes: boolean): Reader => {
   let latest = ""
   let last: string | undefined
 
-  /** Looks into an event; answers what the client is to have of it now. */
+  /** Looks into an event and returns what passes to the client now. */
   const look = (event: string): string | undefined => {
-    // Nothing follows it but what some vendors borrow from chat.
+    // Some vendors send the `[DONE]` of chat after the last event.
     if (last !== undefined) return ""
     const data = parse(event)
     if (handed_out !== undefined && data !== undefined) for (const id of handedOutBy(data)) handed_out.add(id)
@@ -85,16 +85,17 @@ export const reader = (notes: boolean): Reader => {
       tokens_counted += tokens
       latest = text
       if (look(text) === undefined) return false
-      // Where it is the last event, the client takes it for one once its blank line has come.
+      // The client takes it for an event once its blank line has come. The blank line of the last event waits.
       if (last === undefined) stream.pass(blank)
       else last = blank.toString("latin1")
       return true
     },
     generated: generatedInResponses,
+    event_bytes_max: passedEventMax,
     isWhole: (text) => parse(text) !== undefined,
     isFinished: () => last !== undefined,
     report: () => ({ usage, tokens_counted, ...(handed_out !== undefined && { handed_out: [...handed_out] }) }),
-    last: (how: How) => (how === "broken" || last === undefined ? broken(latest) : Buffer.from(last, "latin1"))
+    last: (how: How) => (how !== "complete" || last === undefined ? broken(latest) : Buffer.from(last, "latin1"))
   }
 }
 

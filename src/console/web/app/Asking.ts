@@ -1,4 +1,7 @@
-/** What several views ask, as hooks. A key begins with what its answer is about (see `PersonLive`), then the tenant, then the question. */
+/**
+ * Hooks for queries that several views share. A key begins with what its answer is about (see `PersonLive`), then the tenant, then the
+ * question.
+ */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { nano } from "../money.ts"
 import { api, resultOf, tenantId } from "./Client.ts"
@@ -28,7 +31,7 @@ export const useBillingAccount = () => {
   })
 }
 
-/** What the balance is made of, and what open calls have reserved: no event says when one opens, so that it is looked at. */
+/** The parts of the balance, and the reservations of open calls. No event says when a call opens, so the figure is polled. */
 export const useAmounts = () => {
   const tenant_id = tenantId()
   return useQuery({

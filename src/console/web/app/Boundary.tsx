@@ -1,4 +1,4 @@
-/** What is seen instead of a view that threw. Whatever else is on the page goes on. */
+/** Shown instead of a view that threw. Whatever else is on the page goes on. */
 import type { ErrorComponentProps } from "@tanstack/react-router"
 import { RotateCw } from "lucide-react"
 import { Component } from "react"

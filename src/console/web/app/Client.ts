@@ -59,7 +59,7 @@ export const clientWith = <G extends Grant, To>(session: Session<G, To>): Client
 /** As the person who is signed in. */
 export const api = clientWith(personSession)
 
-/** As nobody: for routes without a credential. */
+/** Without a credential, for public routes. */
 export const openApi = clientBy(reached)
 
 interface Answered<A> {
@@ -68,7 +68,7 @@ interface Answered<A> {
   readonly response: Response
 }
 
-/** What a call answered; fails with `Refusal`. */
+/** The answer of a call; fails with `Refusal`. */
 export const asked = async <A>(answer: Promise<Answered<A>>): Promise<A> => {
   const { data, error, response } = await answer
   if (response.ok) return data as A
@@ -83,7 +83,7 @@ export const asked = async <A>(answer: Promise<Answered<A>>): Promise<A> => {
 export const resultOf = async <A>(answer: Promise<Answered<{ readonly result: A }>>): Promise<A> =>
   (await asked(answer)).result
 
-/** The tenant of this tab. Called by what is shown to somebody who is signed in. */
+/** The tenant of this tab. Called by components that only a signed-in person sees. */
 export const tenantId = (): string => {
   const { state } = personSession
   if (state.kind !== "open") throw new SignedOut()

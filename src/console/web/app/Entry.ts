@@ -1,4 +1,4 @@
-/** What an entry of the ledger is called: a purchase that was taken back is a refund, and what has no source is a call. */
+/** The name of a ledger entry: a purchase that was taken back is a refund, and an entry without a source is a call. */
 import { texts } from "../texts.ts"
 import type { Schemas } from "./Client.ts"
 

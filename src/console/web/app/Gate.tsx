@@ -1,4 +1,4 @@
-/** Lets somebody in who has a session; leads everybody else to sign in, and back to where they were going. */
+/** Admits a person with a session. Leads everyone else to sign in, and back to their page. */
 import { useNavigate, useRouter } from "@tanstack/react-router"
 import { useEffect } from "react"
 import type { ReactNode } from "react"

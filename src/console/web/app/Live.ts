@@ -1,6 +1,6 @@
 /**
- * What happens while one looks: server-sent events, read with `fetch`, since an `EventSource` cannot send a token but in its address.
- * A stream that breaks is taken up where it ended (`Last-Event-ID`), with a growing pause.
+ * Live events: server-sent events, read with `fetch`, since an `EventSource` can send a token only in its address. A stream that breaks is
+ * taken up where it ended (`Last-Event-ID`), with a growing pause.
  */
 import { useEffect, useSyncExternalStore } from "react"
 import { apiRoot } from "./Base.ts"

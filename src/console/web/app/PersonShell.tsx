@@ -1,4 +1,4 @@
-/** The frame of a person's views: their tenant, where to go, their account. It is there only for somebody who is signed in. */
+/** The frame of a person's views: their tenant, where to go, their account. It is rendered only for a signed-in person. */
 import { useQuery, useQueryClient } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
 import {
@@ -193,7 +193,7 @@ export const PersonShell = () => {
     ]
   ]
   return (
-    // What is shown belongs to one tenant: another one begins anew.
+    // A page belongs to one tenant: switching the tenant starts afresh.
     <Shell
       key={tenantId()}
       name={providers?.service_name ?? texts.app.console}

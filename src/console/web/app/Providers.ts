@@ -1,4 +1,4 @@
-/** The service's name, and by whom one signs in. */
+/** The service's name, and its sign-in providers. */
 import { useQuery } from "@tanstack/react-query"
 import { addressOf } from "./Base.ts"
 import { reached, refusalOf } from "./Refusal.ts"

@@ -1,4 +1,4 @@
-/** What an answer that is not a success says: the fields of the service's problems, and the id to ask about it. */
+/** The content of an answer that is not a success: the fields of the service's problems, and the id to ask about it. */
 
 interface Problem {
   readonly error?: string

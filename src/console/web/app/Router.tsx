@@ -78,7 +78,7 @@ const home = createRoute({
   component: lazyRouteComponent(() => import("../views/home/Home.tsx"), "Home")
 })
 
-/** What is looked at, in the address: so that it can be sent to somebody, and Back leads to it. */
+/** The current view, in the address: it can be sent to another person, and Back leads to it. */
 export interface UsageSearch {
   readonly window?: "day" | "week" | "month" | "quarter" | "year" | "custom"
   readonly from?: string
@@ -180,7 +180,7 @@ const notifications = createRoute({
   component: lazyRouteComponent(() => import("../views/notifications/Notifications.tsx"), "Notifications")
 })
 
-/** What the links of letters lead to, also for somebody who is not signed in. Their token leaves the address before anything is shown. */
+/** The targets of links in letters, also for people who are not signed in. Their token leaves the address before anything is shown. */
 const invitation = createRoute({
   getParentRoute: () => rootRoute,
   path: "/invitation",

@@ -1,11 +1,11 @@
 /**
- * A session of this tab. The access token is in memory alone; what outlives a reload is an HttpOnly cookie that the page cannot read, by
- * which `renew` gets the next token. Tabs share the cookie: they renew one after another (a lock), and tell each other of an end.
+ * A session of this tab. The access token is only in memory. A reload keeps an HttpOnly cookie that the page cannot read, which `renew`
+ * exchanges for the next token. Tabs share the cookie: they renew one after another (a lock), and tell each other of an end.
  */
 import { useSyncExternalStore } from "react"
 import { SignedOut } from "./Refusal.ts"
 
-/** What a renewal answers. */
+/** The answer of a renewal. */
 export interface Grant {
   readonly access_token: string
   /** Seconds. */
@@ -67,7 +67,7 @@ export class Session<G extends Grant, To = never> {
     throw new SignedOut()
   }
 
-  /** Asks for the next token; whoever asks meanwhile waits for the same answer. `to` is said once, with a change of it. */
+  /** Requests the next token; concurrent requests share the answer. `to` is said once, with a change of it. */
   renew(to?: To): Promise<void> {
     if (this.#renewal !== undefined && to === undefined) return this.#renewal
     const before = this.#renewal ?? Promise.resolve()
@@ -80,7 +80,7 @@ export class Session<G extends Grant, To = never> {
     return renewal
   }
 
-  /** The service refused this token: the next one is asked for, if nobody has yet. */
+  /** The service refused this token: request the next one, unless that is under way. */
   async refused(token: string): Promise<void> {
     if (this.#state.kind === "open" && this.#state.grant.access_token !== token) return
     await this.renew()

@@ -1,6 +1,6 @@
 /**
- * What an operator does, each asked for in a dialog that says what will happen, takes a reason for the audit log, and says afterwards what
- * was done.
+ * The operator's actions. Each has a dialog that says what will happen, takes a reason for the audit log, and says afterwards what was
+ * done.
  */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { Check } from "lucide-react"
@@ -34,7 +34,7 @@ interface Draft {
   readonly reason: string
 }
 
-/** A reference that nobody used: of this form, however often it is sent. */
+/** A fresh reference for this form, the same however often it is sent. */
 const freshReference = (): string =>
   `console-${[...crypto.getRandomValues(new Uint8Array(6))].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`
 

@@ -1,4 +1,4 @@
-/** What several of the operator's views ask. A key begins with `operator`. */
+/** Queries that several of the operator's views share. A key begins with `operator`. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { useState } from "react"
 import { resultOf } from "../app/Client.ts"

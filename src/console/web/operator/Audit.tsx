@@ -1,4 +1,4 @@
-/** What operators did, the newest first. The filter stands in the address. */
+/** The operators' actions, the newest first. The filter stands in the address. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { getRouteApi } from "@tanstack/react-router"
 import { History } from "lucide-react"

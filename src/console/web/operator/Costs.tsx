@@ -1,4 +1,4 @@
-/** What was charged over all tenants, beside what vendors said that it cost, by day, provider and model. */
+/** Charges over all tenants beside the vendors' reported costs, by day, provider and model. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { getRouteApi } from "@tanstack/react-router"
 import { ChartColumn } from "lucide-react"

@@ -21,19 +21,28 @@ import { operatorTexts as texts } from "../texts/operator.ts"
 const route = getRouteApi("/operator/find")
 const f = texts.field
 
-/** So many characters of a key find it; the rest is nobody's to send, and does not come into an address. */
+/** This many characters of a key find it. The rest must not be sent, and does not become part of an address. */
 const keyLength = 20
 const withoutKey = (text: string): string =>
   /^\w+-\w+-[0-9a-f]{12,}$/i.test(text.trim()) ? text.trim().slice(0, keyLength) : text
 
-const Transfers = ({ rows }: { readonly rows: ReadonlyArray<Schemas["OperatorTransferLine"]> }) => (
+interface TableOf<Line> {
+  readonly rows: ReadonlyArray<Line>
+  readonly names: ReadonlyMap<string, string>
+}
+
+const Transfers = ({ names, rows }: TableOf<Schemas["OperatorTransferLine"]>) => (
   <Table
     caption={texts.find.transfers}
     rows={rows}
     rowKey={({ id }) => id}
     columns={[
       { id: "to", title: texts.find.recipient, card: "title", cell: ({ recipient_email }) => recipient_email },
-      { id: "from", title: texts.find.sender, cell: ({ sender_tenant_id }) => <TenantLink id={sender_tenant_id} /> },
+      {
+        id: "from",
+        title: texts.find.sender,
+        cell: ({ sender_tenant_id: id }) => <TenantLink id={id} name={names.get(id)} />
+      },
       { id: "id", title: f.id, needs: "wide", cell: ({ id }) => <code className="quiet">{id}</code> },
       { id: "at", title: f.at, card: "plain", cell: ({ created_at }) => <When at={created_at} /> },
       { id: "status", title: f.status, card: "plain", cell: ({ status }) => <Badge>{status}</Badge> },
@@ -48,14 +57,14 @@ const Transfers = ({ rows }: { readonly rows: ReadonlyArray<Schemas["OperatorTra
   />
 )
 
-const Payments = ({ rows }: { readonly rows: ReadonlyArray<Schemas["OperatorPaymentLine"]> }) => (
+const Payments = ({ names, rows }: TableOf<Schemas["OperatorPaymentLine"]>) => (
   <Table
     caption={texts.find.payments}
     rows={rows}
     rowKey={({ at, id, tenant_id }) => `${id} ${tenant_id} ${at}`}
     columns={[
       { id: "id", title: f.id, card: "title", cell: ({ id }) => <code>{id}</code> },
-      { id: "tenant", title: f.tenant, cell: ({ tenant_id }) => <TenantLink id={tenant_id} /> },
+      { id: "tenant", title: f.tenant, cell: ({ tenant_id: id }) => <TenantLink id={id} name={names.get(id)} /> },
       { id: "source", title: texts.find.source, card: "plain", cell: ({ source }) => texts.find.sources[source] },
       { id: "at", title: f.at, card: "plain", cell: ({ at }) => <When at={at} /> },
       {
@@ -72,17 +81,18 @@ const Payments = ({ rows }: { readonly rows: ReadonlyArray<Schemas["OperatorPaym
 const Found = ({ of }: { readonly of: Schemas["OperatorFound"] }) => {
   const [act, dialog] = useAct()
   const { calls, keys, payments, people, tenants, transfers } = of
+  const names = new Map(Object.entries(of.tenant_names))
   const parts = [
     [texts.find.people, people.length, <PersonTable key="people" rows={people} />],
     [texts.find.tenants, tenants.length, <TenantTable key="tenants" rows={tenants} />],
     [
       texts.find.keys,
       keys.length,
-      <KeyTable key="keys" rows={keys} onRevoke={(key) => act({ kind: "revokeKey", of: key })} />
+      <KeyTable key="keys" rows={keys} names={names} onRevoke={(key) => act({ kind: "revokeKey", of: key })} />
     ],
-    [texts.find.calls, calls.length, <CallLines key="calls" rows={calls} />],
-    [texts.find.transfers, transfers.length, <Transfers key="transfers" rows={transfers} />],
-    [texts.find.payments, payments.length, <Payments key="payments" rows={payments} />]
+    [texts.find.calls, calls.length, <CallLines key="calls" rows={calls} names={names} />],
+    [texts.find.transfers, transfers.length, <Transfers key="transfers" rows={transfers} names={names} />],
+    [texts.find.payments, payments.length, <Payments key="payments" rows={payments} names={names} />]
   ] as const
   const found = parts.filter(([, length]) => length > 0)
   return (
@@ -148,7 +158,7 @@ export const Find = () => {
     if (question === q.trim()) return
     const { pathname } = router.latestLocation
     const timer = setTimeout(() => {
-      // Whoever has followed a link meanwhile is not called back while its view loads.
+      // A user who has followed a link meanwhile is not called back while its view loads.
       if (router.latestLocation.pathname !== pathname) return
       void navigate({ search: question === "" ? {} : { q: question }, replace: true, resetScroll: false })
     }, pause)

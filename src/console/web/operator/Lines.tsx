@@ -18,7 +18,7 @@ import { operatorTexts as texts } from "../texts/operator.ts"
 
 const f = texts.field
 
-/** What is as it should be is quiet. */
+/** A healthy line is quiet. */
 export const Status = ({ of }: { readonly of: string }) =>
   of === "active" ? (
     <span className="quiet">{texts.states[of]}</span>
@@ -197,6 +197,8 @@ interface CallLinesProps {
   readonly isStale?: boolean
   /** Where the calls are of one tenant, that is not said of each. */
   readonly isOfOne?: boolean
+  /** Of tenants, by id. */
+  readonly names?: ReadonlyMap<string, string>
 }
 
 const explain = (usage_id: string) =>
@@ -216,6 +218,7 @@ export const CallLines = (props: CallLinesProps) => {
 const CallRows = ({
   isOfOne = false,
   isStale = false,
+  names = noNames,
   onOpen,
   rows
 }: CallLinesProps & { readonly onOpen: (call: CallLine) => void }) => (
@@ -235,7 +238,13 @@ const CallRows = ({
       { id: "at", title: f.at, card: "plain", cell: ({ timestamp }) => <When at={timestamp} as="moment" /> },
       ...(isOfOne
         ? []
-        : [{ id: "tenant", title: f.tenant, cell: ({ tenant_id }: CallLine) => <TenantLink id={tenant_id} /> }]),
+        : [
+            {
+              id: "tenant",
+              title: f.tenant,
+              cell: ({ tenant_id }: CallLine) => <TenantLink id={tenant_id} name={names.get(tenant_id)} />
+            }
+          ]),
       ...(isOfOne
         ? [
             {

@@ -4,7 +4,7 @@ import { Live, useLiveState } from "../app/Live.ts"
 import type { Usd } from "../money.ts"
 import { operatorSession } from "./OperatorSession.ts"
 
-/** What an event `figures` says. Its shape is `LiveFigures` of the service; the contract knows the stream as text alone. */
+/** The content of a `figures` event. Its shape is `LiveFigures` of the service; the contract knows the stream as text alone. */
 export interface Figures {
   readonly at: string
   readonly calls_per_second: number
@@ -35,7 +35,7 @@ const subscribe = (listener: () => void): (() => void) => {
 /** The figures of the last minute, the newest at the end; empty before the first. */
 export const useFigures = (): ReadonlyArray<Figures> => useSyncExternalStore(subscribe, () => recent)
 
-/** What is now, which nobody knows while the stream is broken: its last event says what was. */
+/** The present figures, which are unknown while the stream is broken: its last event gives the former ones. */
 export const useNewest = (): Figures | undefined => {
   const figures = useFigures()
   return useLiveState(operatorLive) === "open" ? figures.at(-1) : undefined

@@ -65,7 +65,7 @@ const Frame = ({ name }: { readonly name: string }) => {
     operatorLive.start()
     return () => {
       operatorLive.stop()
-      // What one operator saw is not the next one's to see.
+      // One operator's data is not shown to the next one.
       queries.removeQueries({ queryKey: ["operator"] })
     }
   }, [])

@@ -1,4 +1,4 @@
-/** What the operator looks at first: what happens now, what is in flight, whether the books hold and the loops turn. Trouble alone has colour. */
+/** The operator's first page: present activity, money in flight, and whether the books hold and the loops run. Trouble alone has colour. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
 import type { LinkProps } from "@tanstack/react-router"
@@ -126,7 +126,7 @@ interface Trouble {
   readonly to?: NonNullable<LinkProps["to"]>
 }
 
-/** What is not as it should be, each in a sentence: first what people notice now. */
+/** The faults, each in a sentence: first those that people notice now. */
 const useTroubles = (): ReadonlyArray<Trouble> | undefined => {
   const figures = useFigures()
   const newest = useNewest()

@@ -1,4 +1,4 @@
-/** What refunds and disputes could not take back, and those whose payment is not known. */
+/** Debts from refunds and disputes, and those whose payment is unknown. */
 import { useQuery } from "@tanstack/react-query"
 import { Undo2 } from "lucide-react"
 import { resultOf } from "../app/Client.ts"

@@ -1,8 +1,8 @@
-/** The operator's part of the console: a session and a navigation of its own, loaded by nobody else. */
+/** The operator's part of the console: a session and a navigation of its own, loaded only for operators. */
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router"
 import type { AnyRoute } from "@tanstack/react-router"
 
-/** What of the address a view reads: texts, and no others. */
+/** The part of the address that a view reads: texts only. */
 const only =
   <K extends string>(...names: ReadonlyArray<K>) =>
   (search: Record<string, unknown>): { readonly [N in K]?: string | undefined } =>

@@ -69,7 +69,7 @@ const servedBy = (name: string, models: Models): string => {
   return served.length <= namedMax ? named : `${named} ${t.more(count(served.length - namedMax))}`
 }
 
-/** What it speaks says something of those alone that serve models: searches and media have vendors' own protocols. */
+/** The protocol is shown only for upstreams that serve models: searches and media have vendors' own protocols. */
 const Serves = ({ models, of: { name, speaks } }: { readonly of: Upstream; readonly models: Models }) => {
   const served = servedBy(name, models)
   return served === "" ? (
@@ -117,7 +117,7 @@ const Health = ({ models, of }: { readonly of: Upstream; readonly models: Models
 const isAsked = ({ minutes, state }: Upstream): boolean =>
   state === "failing" || minutes.some(({ requests }) => requests > 0)
 
-/** What fails comes first; else they stand as the configuration has them. */
+/** Failing upstreams come first; the rest are in the order of the configuration. */
 const byTrouble = (a: Upstream, b: Upstream): number => Number(b.state === "failing") - Number(a.state === "failing")
 
 const Unasked = ({ models, rows }: { readonly rows: ReadonlyArray<Upstream>; readonly models: Models }) =>

@@ -85,7 +85,7 @@ interface SelectFieldProps extends Omit<FieldProps, "placeholder" | "maxLength">
   readonly options: ReadonlyArray<readonly [value: string, label: string]>
 }
 
-/** What was refused of a form: at which field, and why. */
+/** The refusal of a form: the field, and the reason. */
 const Problem = createContext<{ readonly field: string; readonly text: string } | undefined>(undefined)
 
 /** The system's own select: the best one on every phone. */
@@ -176,7 +176,7 @@ const shows = (form: HTMLFormElement | null, field: string): boolean => {
 export const FormOf = ({ actions, children, error, onSubmit }: FormOfProps) => {
   const form = useRef<HTMLFormElement>(null)
   const [isPlaced, setPlaced] = useState(false)
-  // What was refused holds until something is changed: a form that is thought invalid cannot be sent again.
+  // A refusal stays until something is changed: a form that is considered invalid cannot be sent again.
   const [mended, setMended] = useState<unknown>()
   const isMended = error === mended
   const field = error instanceof Refusal && !isMended ? error.field : undefined

@@ -1,4 +1,4 @@
-/** What a form can do without: folded behind its name where there is little room, always there where there is enough. */
+/** The optional part of a form: folded under its name on a narrow page, always visible on a wide one. */
 import { useSyncExternalStore } from "react"
 import type { ReactNode } from "react"
 

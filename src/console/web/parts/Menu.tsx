@@ -8,7 +8,7 @@ const MenuList = lazy(() => import("./MenuList.tsx"))
 export interface MenuEntry {
   readonly id: string
   readonly text: ReactNode
-  /** What a screen reader and type-ahead take it for. */
+  /** Its name for screen readers and type-ahead. */
   readonly name: string
   readonly icon?: LucideIcon
   readonly isChosen?: boolean

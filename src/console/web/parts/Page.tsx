@@ -1,4 +1,4 @@
-/** What every view is made of: a header with its one action, and sections under hairlines. */
+/** The parts of every view: a header with its one action, and sections under hairlines. */
 import { useEffect } from "react"
 import type { ReactNode } from "react"
 import { texts } from "../texts.ts"
@@ -6,7 +6,7 @@ import { texts } from "../texts.ts"
 interface PageProps {
   readonly title: string
   readonly lead?: ReactNode
-  /** What one comes here to do. */
+  /** The purpose of the view. */
   readonly actions?: ReactNode
   readonly children: ReactNode
 }

@@ -20,7 +20,7 @@ export interface PlotSeries {
 }
 
 export interface PlotProps {
-  /** What it shows, for a screen reader. */
+  /** Its description, for a screen reader. */
   readonly title: string
   /** Where each bucket begins, in seconds, ascending. */
   readonly times: ReadonlyArray<number>

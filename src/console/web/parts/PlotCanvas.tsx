@@ -19,7 +19,7 @@ interface PlotCanvasProps {
   readonly onPress?: (index: number) => void
 }
 
-/** What CSS makes of a colour: a canvas knows no custom properties. */
+/** The computed colour: a canvas knows no custom properties. */
 const resolved = (element: HTMLElement, color: string): string => {
   const probe = document.createElement("span")
   probe.style.color = color

@@ -1,4 +1,4 @@
-/** What a view shows instead of its content: that it loads, that there is nothing yet, that it failed and what to do then. */
+/** Shown instead of a view's content: it loads, it is empty, or it failed and how to recover. */
 import type { LucideIcon } from "lucide-react"
 import { RotateCw } from "lucide-react"
 import type { UseQueryResult } from "@tanstack/react-query"
@@ -35,7 +35,7 @@ export const Empty = ({ action, children, icon: Icon, title }: EmptyProps) => (
   </div>
 )
 
-/** What to do about a failure, in words. */
+/** Advice about a failure, in words. */
 export const advice = (error: unknown): string => {
   if (error instanceof Unreachable) return texts.failed.unreachable
   if (error instanceof SignedOut) return texts.signIn.ended
@@ -95,8 +95,8 @@ interface AnswerProps<A> {
 }
 
 /**
- * A query as it stands: its answer, or one of the states above. An answer that could not be renewed stays, and so does a failure while it is
- * asked again: a view that asks every few seconds would else change between the two.
+ * The state of a query: its answer, or one of the states above. An answer that could not be renewed stays, and so does a failure while it
+ * is asked again: a view that asks every few seconds would else change between the two.
  */
 export const Answer = <A,>({ children, lines, of }: AnswerProps<A>) => {
   const [last, setLast] = useState(of.error)

@@ -1,4 +1,4 @@
-/** What happened, in its order: a line down the side, an instant and a sentence for each step. What is still to come is set apart. */
+/** A sequence of events: a line down the side, an instant and a sentence for each step. What is still to come is set apart. */
 import type { ReactNode } from "react"
 import { When } from "./When.tsx"
 

@@ -33,7 +33,7 @@ export interface Sorting<Sort extends string> {
 }
 
 interface TableProps<Row, Sort extends string> {
-  /** What it is, for a screen reader. */
+  /** Its description, for a screen reader. */
   readonly caption: string
   readonly columns: ReadonlyArray<Column<Row, Sort>>
   readonly rows: ReadonlyArray<Row>

@@ -1,4 +1,4 @@
-/** Panels of which one is seen. */
+/** Tab panels; one is visible. */
 import { Tab, TabList, TabPanel, Tabs } from "react-aria-components/Tabs"
 import type { ReactNode } from "react"
 

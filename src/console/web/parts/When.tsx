@@ -6,7 +6,7 @@ const listeners = new Set<() => void>()
 let now = Date.now()
 let timer: ReturnType<typeof setInterval> | undefined
 
-/** One clock for all, which turns only while somebody looks at it. */
+/** One clock for all, which ticks only while the page is visible. */
 const subscribe = (listener: () => void): (() => void) => {
   listeners.add(listener)
   timer ??= setInterval(() => {
@@ -34,7 +34,7 @@ const written = { day, moment: dayAndTime, time, exact: exactly }
 
 export const When = ({ as = "ago", at }: WhenProps) => {
   const now = useNow()
-  // What has just happened may be ahead of a clock that turns every fifteen seconds.
+  // A recent event may be ahead of a clock that ticks every fifteen seconds.
   const text = as === "ago" ? relative(at, Math.max(now, Math.min(Date.now(), Date.parse(at)))) : written[as](at)
   return (
     <time dateTime={at} data-tip={exactly(at)} className="when">

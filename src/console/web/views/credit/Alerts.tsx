@@ -72,7 +72,7 @@ const amountOf = (text: string): number | null => (text.trim() === "" ? null : N
 const textOf = (amount: Usd | null | undefined): string =>
   amount === null || amount === undefined ? "" : usd(nano(amount))
 
-/** Auto-reload and alerts are one document, of which this changes the second part. */
+/** Auto-reload and alerts are one document; this changes the second part. */
 const useSave = (of: Reload, onDone: () => void) => {
   const tenant_id = tenantId()
   const queries = useQueryClient()

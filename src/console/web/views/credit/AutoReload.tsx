@@ -31,7 +31,7 @@ const tones: Readonly<Record<Reload["auto_reload"]["state"], Tone>> = {
 /** It switched itself off. */
 const isPaused = ({ disabled_reason, enabled }: Reload["auto_reload"]): boolean => !enabled && disabled_reason !== null
 
-/** What happens next, in a sentence or two; nothing where it is simply off. */
+/** The next step, in a sentence or two; nothing if it is simply off. */
 const nextOf = (settings: Reload["auto_reload"], available: bigint | undefined): string | undefined => {
   const { failures, free_at, state, threshold_usd } = settings
   if (isPaused(settings)) return creditTexts.reloadNextPaused

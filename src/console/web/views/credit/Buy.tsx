@@ -13,7 +13,7 @@ import { toast } from "../../parts/Toasts.tsx"
 import { texts } from "../../texts.ts"
 import { creditTexts } from "../../texts/credit.ts"
 
-/** What this tab has gone to pay; it is no secret. */
+/** The payment that this tab has opened; it is no secret. */
 const storageName = "console.checkout"
 /** A payment that was not confirmed for so long is no longer waited for here, in milliseconds. */
 const patience = 3_600_000
@@ -92,7 +92,7 @@ export const Buy = ({ onClose }: { readonly onClose: () => void }) => {
   )
 }
 
-/** Somebody is back from the processor's page: its word may take a moment. */
+/** The user is back from the processor's page: its event may take a moment. */
 export const Arrival = () => {
   const { data: account } = useBillingAccount()
   const [begun, setBegun] = useState(checkout)

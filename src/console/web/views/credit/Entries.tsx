@@ -28,7 +28,7 @@ const filters = {
 } as const
 type Filter = keyof typeof filters
 
-/** What the entry was for, which leads to the call's record or the transfer; else the reference of whoever booked it. */
+/** The purpose of the entry, with a link to the call's record or the transfer; otherwise the reference. */
 const What = ({ of: entry }: { readonly of: Entry }) => {
   const { description, reference_id, source } = entry
   const name = nameOfEntry(entry)

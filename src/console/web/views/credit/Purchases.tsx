@@ -1,4 +1,4 @@
-/** What was bought, and what of it was refunded or disputed. */
+/** Purchases, with their refunds and disputes. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { useState } from "react"
 import { api, resultOf, tenantId } from "../../app/Client.ts"
@@ -18,7 +18,7 @@ type Purchase = Schemas["Purchase"]
 
 const perPage = 10
 
-/** What became of it: refunds and disputes with what each took, and what the balance could not give back. */
+/** The outcome: refunds and disputes with the amount of each, and the amount that the balance could not give back. */
 const After = ({ of: { movements, owed } }: { readonly of: Purchase }) => (
   <span className="credit-movements">
     {movements.map(({ amount, at, id, kind, returned }) => (

@@ -1,4 +1,4 @@
-/** What the view of credit asks, and who may change it. */
+/** The queries of the credit view, and who may change it. */
 import { useQuery } from "@tanstack/react-query"
 import { useMembership } from "../../app/Asking.ts"
 import { api, resultOf, tenantId } from "../../app/Client.ts"
@@ -8,7 +8,7 @@ import { Refusal } from "../../app/Refusal.ts"
 export type Reload = Schemas["AutoReload"]
 export type Method = Schemas["PaymentMethod"]
 
-/** Owners and admins; undefined as long as it is not known. */
+/** Owners and admins; undefined until it is known. */
 export const useManages = (): boolean | undefined => {
   const membership = useMembership()
   return membership === undefined ? undefined : membership.role !== "member"

@@ -1,4 +1,4 @@
-/** What somebody should look at: said in a sentence each, with the way to it. Nothing is shown where nothing is the matter. */
+/** Matters that need attention: a sentence for each, with a link. Nothing is shown where nothing is the matter. */
 import { useQuery } from "@tanstack/react-query"
 import type { LinkProps } from "@tanstack/react-router"
 import { TriangleAlert } from "lucide-react"

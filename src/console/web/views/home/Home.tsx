@@ -1,4 +1,4 @@
-/** What one looks at first: what is left, what changed it, what is spent on what, and what happens now. */
+/** The first view: the balance, its changes, spending by purpose, and present activity. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { useNavigate } from "@tanstack/react-router"
 import { KeyRound, Radio } from "lucide-react"

@@ -1,4 +1,4 @@
-/** What the link of a letter opens: credit from somebody, or a place in a team; also for somebody who has no account yet. */
+/** The page behind a letter's link: credit from another person, or a place in a team; also for people without an account. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useNavigate } from "@tanstack/react-router"
 import { useEffect } from "react"
@@ -26,7 +26,7 @@ import { forget, opened } from "./token.ts"
 
 const isMismatch = (error: unknown): boolean => error instanceof Refusal && error.code === "email_mismatch"
 
-/** Who is signed in, and the way out of it. */
+/** The signed-in person, and a way to sign out. */
 const SignedInAs = () => {
   const { data: me } = useMe()
   const queries = useQueryClient()
@@ -50,7 +50,7 @@ const SignedInAs = () => {
   )
 }
 
-/** Shows `children` to somebody who is signed in, and how to sign in to everybody else. */
+/** Shows `children` to a signed-in person, and how to sign in to everyone else. */
 const Signed = ({ children }: { readonly children: ReactNode }) => {
   const state = useSession(personSession)
   useEffect(() => {

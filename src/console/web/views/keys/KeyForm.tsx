@@ -16,7 +16,7 @@ import { texts } from "../../texts.ts"
 type Key = Schemas["Application"]
 type Period = NonNullable<Key["spending_limit_period"]>
 
-/** What the form holds: texts, as they are typed. */
+/** The values of the form: texts, as typed. */
 interface Draft {
   readonly name: string
   readonly description: string

@@ -24,7 +24,7 @@ export type Key = Schemas["Application"]
 
 const route = getRouteApi("/person/keys")
 
-/** What it spent of what it may, as a line that fills. */
+/** Spent share of the limit, as a line that fills. */
 const Spent = ({ of }: { readonly of: Key }) => {
   const { spending_limit_period: period, spending_limit_usd: limit, spent_usd: spent } = of
   if (limit === undefined || spent === undefined) return <span className="quiet">{texts.keys.noLimit}</span>

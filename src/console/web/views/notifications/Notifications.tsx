@@ -30,7 +30,7 @@ const icons: Readonly<Record<Notification["kind"], LucideIcon>> = {
   auto_reload_failed: TriangleAlert
 }
 
-/** What it is about: a view, in the tenant that it concerns. */
+/** Its link: a view, in the tenant that it concerns. */
 const aboutOf = ({
   data,
   kind

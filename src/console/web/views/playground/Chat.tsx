@@ -20,7 +20,7 @@ import type { ChatModel } from "./models.ts"
 import { Program } from "./Program.tsx"
 import { chatCode } from "./programs.ts"
 
-/** What is set, as it is typed. */
+/** The settings, as typed. */
 interface Settings {
   readonly model: string
   readonly system: string
@@ -96,7 +96,7 @@ const SettingsForm = ({ models, of, onChange }: SettingsProps) => {
   )
 }
 
-/** What all answers came to; a screen reader hears each answer when it is whole. */
+/** The total of all answers; a screen reader hears each answer when it is complete. */
 const Sum = ({ of }: { readonly of: ReadonlyArray<Exchange> }) => {
   const charged = of.flatMap(({ charged }) => (charged === undefined || charged === "late" ? [] : [nano(charged)]))
   const last = of.at(-1)

@@ -65,7 +65,7 @@ const Way = ({ of }: { readonly of: Made }) =>
     </a>
   ) : null
 
-/** A picture is shown as soon as it is there, a film when it is asked for: it may be long. */
+/** A picture is shown as soon as it is there, a film on request: it may be long. */
 const Result = ({ index, job, name, of }: ResultProps) => {
   const [isWanted, setWanted] = useState(of.kind === "image")
   const [isUnshowable, setUnshowable] = useState(false)
@@ -77,7 +77,7 @@ const Result = ({ index, job, name, of }: ResultProps) => {
         {of.kind === "image" ? (
           <img src={url} alt={name} onError={unshowable} />
         ) : (
-          // What was made has no words of its own to be captioned with.
+          // The result has no text of its own for a caption.
           <video src={url} controls preload="metadata" aria-label={name} onError={unshowable} />
         )}
         <Save file={url} name={`${name} ${index + 1}`} />

@@ -21,7 +21,7 @@ import { Program } from "./Program.tsx"
 import { mediaCode } from "./programs.ts"
 import { Refused } from "./Refused.tsx"
 
-/** What the form holds, as it is typed. */
+/** The values of the form, as typed. */
 interface Draft {
   readonly model: string
   readonly prompt: string
@@ -165,7 +165,7 @@ const Quote = ({ draft, model }: Pick<FieldsProps, "draft" | "model">) => {
   )
 }
 
-/** What is wrong with a field is said at the field. */
+/** A field's fault is shown at the field. */
 const isOfField = (error: unknown): boolean => error instanceof Refusal && (error.field ?? "") !== ""
 
 const Form = ({ models }: { readonly models: ReadonlyArray<MediaModel> }) => {

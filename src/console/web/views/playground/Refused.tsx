@@ -23,7 +23,7 @@ const creditText = (reason: unknown, of: Of): string => {
   return { chat: words.credit, media: words.creditMedia, tool: words.creditTool }[of]
 }
 
-/** What a refusal means, by its code. */
+/** The meaning of a refusal, by its code. */
 const meaningOf = (error: unknown, of: Of): readonly [title: string, text: string] => {
   if (error instanceof SignedOut) return [titles.unreachable, texts.signIn.ended]
   if (error instanceof Unreachable) return [titles.unreachable, texts.failed.unreachable]
@@ -43,7 +43,7 @@ const meaningOf = (error: unknown, of: Of): readonly [title: string, text: strin
 const amountOf = (value: unknown): Usd | undefined =>
   typeof value === "number" || typeof value === "string" ? value : undefined
 
-/** What there is of what is needed. */
+/** The available part of the required credit. */
 const Missing = ({ of }: { readonly of: Refusal }) => {
   const available = amountOf(of.details["available_usd"])
   const required = amountOf(of.details["required_usd"])

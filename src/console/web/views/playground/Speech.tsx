@@ -32,7 +32,7 @@ const bodyOf = ({ format, input, instructions, model, voice }: Draft): SpeechBod
   ...filledIn({ instructions })
 })
 
-/** Characters as they are charged. */
+/** The charged characters. */
 const charactersOf = (text: string): number => [...text].length
 
 const Player = ({ audio, format }: { readonly audio: Audio; readonly format: string }) => {
@@ -42,7 +42,7 @@ const Player = ({ audio, format }: { readonly audio: Audio; readonly format: str
       {isUnplayable ? (
         <p className="quiet">{words.unplayable}</p>
       ) : (
-        // What is said is the text above it.
+        // The spoken text is the text above it.
         <audio
           src={audio.url}
           controls

@@ -18,10 +18,10 @@ import { useRuns } from "./runs.ts"
 import type { Run, Runs } from "./runs.ts"
 
 interface OfRun<Input, Output> {
-  /** What was asked for, in a line. */
+  /** The request, in a line. */
   readonly asked: (input: Input) => ReactNode
   readonly shown: (output: Output, input: Input) => ReactNode
-  /** What is known of an answer beside its charge and its time. */
+  /** Facts of an answer beside its charge and its time. */
   readonly facts?: (output: Output, input: Input) => ReactNode
   readonly onExplain: (usageId: string) => void
 }
@@ -66,7 +66,7 @@ const RunOf = <Input, Output>({ again, asked, facts, of, onExplain, shown }: Run
   )
 }
 
-/** What is wrong with a field is said at the field. */
+/** A field's fault is shown at the field. */
 const fieldProblem = (error: unknown): unknown =>
   error instanceof Refusal && (error.field ?? "") !== "" && error.status === 400 ? error : null
 
@@ -77,7 +77,7 @@ interface ToolProps<Input, Output> extends OfRun<Input, Output> {
   readonly emptyTitle: string
   readonly emptyText: string
   readonly action: string
-  /** What is to be sent; `undefined` as long as something is missing. */
+  /** The request to send; `undefined` while something is missing. */
   readonly input: Input | undefined
   /** The fields; the first is what it is about. */
   readonly fields: ReactNode

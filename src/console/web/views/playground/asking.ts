@@ -64,7 +64,7 @@ const pauseAfter = (looks: number): number => Math.min(15_000, 700 * 1.35 ** loo
 
 const isOpen = ({ settled, status }: Pick<Job, "settled" | "status">): boolean => !settled && status !== "CANCELLED"
 
-/** A job as it stands now: looked at until it is settled. */
+/** The current state of a job: polled until it is settled. */
 export const useStatus = (job: Job) => {
   const queries = useQueryClient()
   const tenant = tenantId()
@@ -86,7 +86,7 @@ export const useStatus = (job: Job) => {
   return status.data ?? job
 }
 
-/** What was made. The vendor's address of it is temporary. To fetch it is what makes a charge final. */
+/** The result. The vendor's address of it is temporary. To fetch it is what makes a charge final. */
 export const useResult = ({ request_id }: Job, isDone: boolean) =>
   useQuery({
     queryKey: ["media-result", request_id],
@@ -95,7 +95,7 @@ export const useResult = ({ request_id }: Job, isDone: boolean) =>
     queryFn: () => asked(api.GET("/v1/tools/media/result", { params: { query: { request_id } } }))
   })
 
-/** The service gives no more than four files to somebody at once. */
+/** The service gives one person at most four files at once. */
 const abreast = 3
 let running = 0
 const waiting: Array<() => void> = []

@@ -10,7 +10,7 @@ export interface Message {
   readonly content: string
 }
 
-/** The fields of a call, as they are sent. */
+/** The fields of a call, as sent. */
 export interface ChatBody {
   readonly model: string
   readonly messages: ReadonlyArray<Message>

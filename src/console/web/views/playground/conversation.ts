@@ -18,13 +18,13 @@ export interface Exchange {
   /** Milliseconds since it was sent. */
   readonly firstToken?: number
   readonly took?: number
-  /** What the books say, once the call is in them; `"late"` where it is not yet. */
+  /** The usage record of the call, once there is one; `"late"` until then. */
   readonly charged?: Usd | "late"
 }
 
 export const isRunning = ({ state }: Exchange): boolean => state === "waiting" || state === "streaming"
 
-/** What was said before, for the next call: answers that came, if only in part. */
+/** The conversation so far, for the next call: answers that arrived, if only in part. */
 export const messagesOf = (exchanges: ReadonlyArray<Exchange>): ReadonlyArray<Message> =>
   exchanges.flatMap(({ answer, body }) =>
     answer === "" ? [] : [body.messages.at(-1)!, { role: "assistant" as const, content: answer }]
@@ -114,7 +114,7 @@ export class Conversation {
 
 let current: { readonly of: string; readonly conversation: Conversation } | undefined
 
-/** The conversation of somebody in a tenant; anybody else's is forgotten. */
+/** The conversation of one person in a tenant; those of others are forgotten. */
 export const conversationOf = (of: string): Conversation => {
   if (current?.of !== of) {
     current?.conversation.clear()

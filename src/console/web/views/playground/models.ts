@@ -45,7 +45,7 @@ export const contextText = ({ context_length }: ChatModel): string => playground
 const charactersOfToken = 4
 const tokensIn = (text: string): bigint => BigInt(Math.ceil(text.length / charactersOfToken))
 
-/** What a call comes to by the length of its texts, in nano-USD; `undefined` where the price is not known before. Never a charge. */
+/** The price of a call by the length of its texts, in nano-USD; `undefined` if it is not known in advance. Never a charge. */
 export const estimateOf = (model: ChatModel, prompt: string, answer: string): bigint | undefined => {
   if (!hasPrice(model)) return undefined
   const { pricing } = model
@@ -54,6 +54,6 @@ export const estimateOf = (model: ChatModel, prompt: string, answer: string): bi
   return ofTokens / 1_000_000n + nano(pricing.request)
 }
 
-/** What units cost at the model's own defaults. */
+/** The price of units at the model's own defaults. */
 export const quoteOf = ({ unit_price_usd }: MediaModel, units: number): string =>
   usd(nano(unit_price_usd) * BigInt(units))

@@ -1,4 +1,4 @@
-/** What a media job made, out of its result. */
+/** The outputs of a media job, read from its result. */
 
 export interface Made {
   readonly kind: "image" | "video"

@@ -6,7 +6,7 @@ import { fetchWith } from "../../app/Client.ts"
 import { personSession } from "../../app/PersonSession.ts"
 import { refusalOf } from "../../app/Refusal.ts"
 
-/** What a call answered, and what its headers say of it. */
+/** The answer of a call, and the figures of its headers. */
 export interface Answered<Output> {
   readonly output: Output
   /** USD, as a decimal text. */
@@ -40,7 +40,7 @@ export const called = async <Output>(
 
 interface Tool<Input, Output> {
   readonly call: (input: Input, signal: AbortSignal) => Promise<Answered<Output>>
-  /** What is let go with an output that is forgotten. */
+  /** The resources to release with a forgotten output. */
   readonly forget?: (output: Output) => void
 }
 
@@ -71,7 +71,7 @@ export class Runs<Input, Output> {
     this.#set([])
   }
 
-  /** The runs of somebody else are forgotten. */
+  /** The runs of another person are forgotten. */
   belongTo(somebody: string): void {
     if (this.#of !== somebody && this.all.length > 0) this.clear()
     this.#of = somebody

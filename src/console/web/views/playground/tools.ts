@@ -8,7 +8,7 @@ import { called, Runs } from "./runs.ts"
 export const voices = ["alloy", "ash", "ballad", "coral", "echo", "fable", "onyx", "nova", "sage", "shimmer", "verse"]
 export const formats = ["mp3", "wav", "opus", "aac", "flac"]
 
-/** Fields as they are sent; those that nobody filled in are left out. */
+/** Fields as sent; empty ones are left out. */
 export interface SpeechBody {
   readonly input: string
   readonly voice: string

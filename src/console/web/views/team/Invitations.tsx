@@ -1,4 +1,4 @@
-/** Invitations to the tenant: who is invited, and inviting somebody. */
+/** Invitations to the tenant: the invited people, and a form to invite more. */
 import { UserPlus } from "lucide-react"
 import { useState } from "react"
 import { useMembership } from "../../app/Asking.ts"

@@ -31,7 +31,7 @@ const nameOf = ({ email, name }: Member): string => name || email
 
 type Grave = "suspend" | "remove" | "leave"
 
-/** What the viewer may do to a member. Only owners change owners or appoint them; nobody is removed from their home. */
+/** The viewer's actions on a member. Only owners change owners or appoint them; a home tenant's owner cannot be removed. */
 const movesOf = (member: Member, viewer: Role, isMe: boolean) => ({
   roles: (["owner", "admin", "member"] as const).filter(
     (role) =>
@@ -87,7 +87,7 @@ interface GraveProps {
   readonly onClose: () => void
 }
 
-/** Asks before somebody loses something. */
+/** Asks before a person loses something. */
 const GraveDialog = ({ of: member, onClose, what }: GraveProps) => {
   const queries = useQueryClient()
   const membership = useMembership()
@@ -157,7 +157,7 @@ const columnsOf = (
     id: "status",
     title: teamTexts.status,
     card: "plain",
-    // What is as it should be is quiet.
+    // A healthy line is quiet.
     cell: ({ status }) =>
       status === "active" ? (
         <span className="quiet table-usual">{teamTexts.statuses[status]}</span>

@@ -1,4 +1,4 @@
-/** Making a team. Whoever makes it works in it at once. */
+/** Making a team. The person who makes it works in it at once. */
 import { useQueryClient } from "@tanstack/react-query"
 import { useNavigate } from "@tanstack/react-router"
 import { useState } from "react"

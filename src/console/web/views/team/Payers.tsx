@@ -1,4 +1,4 @@
-/** Who pays for one's calls: the order of charging with a reason for each place, what there is, and what each has paid. */
+/** The payers of one's calls: the order of charging with a reason for each place, the available credit, and the amount each has paid. */
 import { useQuery } from "@tanstack/react-query"
 import { Pin, PinOff } from "lucide-react"
 import { useMemberships } from "../../app/Asking.ts"

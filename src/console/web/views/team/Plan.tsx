@@ -97,7 +97,7 @@ const MemberSpend = ({ manages }: { readonly manages: boolean }) => {
       ),
     onSuccess: () => toast(teamTexts.saved),
     onError: (error) => toast(advice(error), "bad"),
-    // What was pressed stands there until the account is known anew: the mark would else jump back for a moment.
+    // The pressed value stays until the account is loaded again: the mark would otherwise jump back for a moment.
     onSettled: async () => {
       await Promise.all(["balance", "payers"].map((about) => queries.invalidateQueries({ queryKey: [about] })))
       press(undefined)

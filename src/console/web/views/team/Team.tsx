@@ -17,7 +17,7 @@ import { Plan } from "./Plan.tsx"
 
 const route = getRouteApi("/person/team")
 
-/** Somebody alone in their personal tenant has nobody to show, and is told of teams instead. */
+/** A person alone in their personal tenant has no members to list, and reads about teams instead. */
 const useIsAlone = (isHome: boolean): boolean => {
   const { data: members } = useMembers()
   const { data: plan } = usePlan()

@@ -1,4 +1,4 @@
-/** What the view of a team asks and changes. */
+/** The queries and changes of the team view. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useMembership } from "../../app/Asking.ts"
 import { api, resultOf, tenantId } from "../../app/Client.ts"

@@ -1,4 +1,4 @@
-/** What one may do with a transfer that is pending: the recipient accepts or declines, the sender takes it back or has the letter sent again. */
+/** Actions on a pending transfer: the recipient accepts or declines, the sender takes it back or has the letter sent again. */
 import { useState } from "react"
 import { dayAndTime } from "../../moments.ts"
 import { exact } from "../../money.ts"

@@ -174,7 +174,7 @@ export const Send = ({ onClose, onSent }: SendProps) => {
       toast(words.done(exact(transfer.amount), transfer.recipient_email))
       onSent(transfer)
     },
-    // Refused: back to the fields, of which the refusal may name one.
+    // Refused: back to the fields, since the refusal may name one.
     onError: () => setKey(undefined)
   })
   if (key === undefined) {

@@ -1,4 +1,4 @@
-/** What the view of transfers asks and does. */
+/** The queries and changes of the transfers view. */
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { api, resultOf, tenantId } from "../../app/Client.ts"
 import type { Schemas } from "../../app/Client.ts"

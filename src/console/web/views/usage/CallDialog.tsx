@@ -123,7 +123,7 @@ export const CallDialog = ({ explain = explainToPerson, id, onClose }: CallDialo
   const explanation = useQuery({
     queryKey: ["call", id],
     enabled: id !== undefined,
-    // What a call cost does not change.
+    // The cost of a call does not change.
     staleTime: Infinity,
     queryFn: () => explain(id!)
   })

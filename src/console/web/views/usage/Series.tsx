@@ -47,7 +47,7 @@ const useMemberNames = (isWanted: boolean): ReadonlyMap<string, string> => {
 
 type NameOf = (by: SeriesBy, key: string | null) => string
 
-/** What is called how: members are asked for where one is. */
+/** Names of the series: members are queried only if one is shown. */
 export const useNames = (wantsMembers: boolean): NameOf => {
   const { data: keys } = useKeys()
   const members = useMemberNames(wantsMembers)

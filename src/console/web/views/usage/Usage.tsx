@@ -1,4 +1,4 @@
-/** What was used and what it cost: over time, told apart by one thing, and call by call. What is looked at stands in the address. */
+/** Usage and its cost: over time, split by one dimension, and call by call. What is looked at stands in the address. */
 import { getRouteApi, useCanGoBack, useRouter } from "@tanstack/react-router"
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { ChartColumn, X } from "lucide-react"
@@ -175,7 +175,7 @@ const perPage = 50
 
 const states = ["all", "ok", "failed"] as const
 
-/** What the records are narrowed to, each with the way out of it. */
+/** The active filters of the records, each with a way to remove it. */
 const Narrowed = ({ change, search }: { readonly search: UsageSearch; readonly change: Change }) => {
   const nameOf = useNames(search.account !== undefined)
   return dimensions.map((by) => {

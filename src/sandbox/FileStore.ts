@@ -1,8 +1,8 @@
-/** Small texts that the sandbox keeps in the data folder, so that it is the same world after a restart. */
+/** Small files in the data folder, so that the sandbox keeps its state over a restart. */
 import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from "node:fs"
 import { join } from "node:path"
 
-/** `undefined` without a folder, and where none was written yet. */
+/** `undefined` without a folder, or if the file does not exist. */
 export const read = (data_dir: string | undefined, name: string): string | undefined => {
   if (data_dir === undefined) return undefined
   try {
@@ -13,7 +13,7 @@ export const read = (data_dir: string | undefined, name: string): string | undef
   }
 }
 
-/** On disk when it returns. Whoever is killed meanwhile leaves the old text or the new one, never half of it. */
+/** Durable when it returns. A crash meanwhile leaves the old text or the new one. */
 export const write = (data_dir: string | undefined, name: string, text: string): void => {
   if (data_dir === undefined) return
   mkdirSync(data_dir, { recursive: true })

@@ -1,6 +1,6 @@
 /**
- * What a vendor of the sandbox says: it repeats what it is told, and a token is a word between whitespace. On request it does more: a line
- * `call <tool> <JSON>` makes it call that tool, if it was given one, and it tells its thoughts if it is asked to think.
+ * How the sandbox's models reply: they repeat the last message. A token is a word between whitespace. A line `call <tool> <JSON>` makes a model call
+ * that tool, if the request has it. A model that is asked to think adds a thought.
  */
 import { randomUUID } from "node:crypto"
 
@@ -11,7 +11,7 @@ export const countWords = (text: string): number => {
   return count
 }
 
-/** An answer to one prompt: at most `limit` words of `text`. */
+/** The first `limit` words of a text. */
 export interface Repetition {
   readonly text: string
   readonly words: number
@@ -25,7 +25,7 @@ export const repeat = (text: string, limit: number | undefined): Repetition => {
     : { text: cut(text).slice(0, limit).join(""), words: limit, finish_reason: "length" }
 }
 
-/** The text word by word; what stands between two words goes with the second, what follows the last with it. */
+/** Cuts a text into words. Whitespace belongs to the word after it; at the end, to the last word. */
 export const cut = (text: string): Array<string> => {
   const pieces: Array<string> = []
   const word = /\S+/g
@@ -45,25 +45,25 @@ export type Part =
   | { readonly type: "thought" | "text"; readonly text: string }
   | { readonly type: "call"; readonly id: string; readonly name: string; readonly input: string }
 
-export interface Speech {
+export interface Reply {
   readonly parts: ReadonlyArray<Part>
   readonly words: number
-  /** Of them, those of its thoughts. */
+  /** Words of the thought, included in `words`. */
   readonly thoughts: number
   readonly end: "stop" | "length" | "tools"
 }
 
-interface Wishes {
+interface ReplyOptions {
   readonly limit: number | undefined
-  /** The names of the tools that may be called. */
+  /** Names of the request's tools. */
   readonly tools: ReadonlySet<string>
   readonly thinks: boolean
 }
 
 const order = /^call (\S+) (\{.*\})$/
 
-/** What it says to a text, in at most `limit` words beside its thoughts and calls. */
-export const speechOf = (text: string, { limit, thinks, tools }: Wishes): Speech => {
+/** The reply to a message. `limit` counts the words of thoughts and calls too. */
+export const replyTo = (text: string, { limit, thinks, tools }: ReplyOptions): Reply => {
   const parts: Array<Part> = []
   const lines = text.split("\n")
   const calls = lines.flatMap((line): ReadonlyArray<Extract<Part, { readonly type: "call" }>> => {
@@ -86,15 +86,15 @@ export const speechOf = (text: string, { limit, thinks, tools }: Wishes): Speech
   }
 }
 
-/** What of a prompt its vendor has in its cache. */
-export interface Cached {
-  /** Words that came from the cache, and that went into it. */
+/** Cache use of a prompt. */
+export interface CacheUse {
+  /** Words read from the cache, and written to it. */
   readonly read: number
   readonly written: number
 }
 
-/** Remembers prompts: a text that is cached is written the first time, and read from then on. */
-export const cache = (): ((text: string) => Cached) => {
+/** A cache of prompts: a text is written on first use and read afterwards. */
+export const promptCache = (): ((text: string) => CacheUse) => {
   const known = new Set<string>()
   return (text) => {
     const words = countWords(text)

@@ -1,21 +1,21 @@
-/** Money in flight, the work of the service, and whether the books hold: what the operator sees of them. */
+/** Schemas of what the operator watches: money in flight, work of the service, verifications, live figures. */
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
 import { Usd } from "../../kernel/Money.ts"
 import { NodeFigures } from "../ops/Node.ts"
 
-export const Flight = Schema.Struct({
+export const MoneyInFlight = Schema.Struct({
   at: Moment,
-  /** The node that answers, where there may be several; `unsettled` is its own. */
+  /** The node that answers; `unsettled` counts its calls only. Null on SQLite. */
   node: Schema.NullOr(Schema.String),
   reserved: Usd,
   open_calls: Schema.Int,
   oldest_at: Schema.NullOr(Moment),
-  /** Calls that have ended and whose settlement could not be written yet. */
+  /** Calls that have ended but whose settlement could not be written yet. */
   unsettled: Schema.Int,
   escrowed: Usd,
   pending_transfers: Schema.Int,
-  /** Open reservations by their age: from `from_seconds` on, below `to_seconds`. */
+  /** Open reservations by age: at least `from_seconds`, less than `to_seconds`. */
   ages: Schema.Array(
     Schema.Struct({
       from_seconds: Schema.Int,
@@ -24,7 +24,7 @@ export const Flight = Schema.Struct({
       amount: Usd
     })
   ),
-  /** Pending transfers by the whole UTC days since they were made. */
+  /** Pending transfers by age in whole UTC days. */
   escrow_ages: Schema.Array(
     Schema.Struct({
       from_days: Schema.Int,
@@ -33,10 +33,10 @@ export const Flight = Schema.Struct({
       amount: Usd
     })
   ),
-  /** What refunds and disputes could not take back. */
+  /** Debts: refunds and disputes that balances could not give back. */
   owed: Usd
 }).annotations({ identifier: "OperatorFlight" })
-export interface Flight extends Schema.Schema.Type<typeof Flight> {}
+export interface MoneyInFlight extends Schema.Schema.Type<typeof MoneyInFlight> {}
 
 export const ReservationLine = Schema.Struct({
   id: Schema.String,
@@ -51,7 +51,7 @@ export const ReservationLine = Schema.Struct({
   provider: Schema.String,
   endpoint: Schema.String,
   run: Schema.String,
-  /** Whether the process that admitted it is at work still, or a job looks after it; what others left is given back within a minute. */
+  /** Whether the process that admitted it is alive, or a job keeps it open. Reservations of dead processes are released within a minute. */
   node_alive: Schema.Boolean
 }).annotations({ identifier: "OperatorReservation" })
 export interface ReservationLine extends Schema.Schema.Type<typeof ReservationLine> {}
@@ -65,7 +65,7 @@ export const Owed = Schema.Struct({
       owed: Usd
     })
   ),
-  /** Refunds and disputes of payments that are not known. */
+  /** Refunds and disputes of unknown payments. */
   waiting: Schema.Array(Schema.Struct({ payment_id: Schema.String, movements: Schema.Int, since: Moment }))
 }).annotations({ identifier: "OperatorOwed" })
 export interface Owed extends Schema.Schema.Type<typeof Owed> {}
@@ -77,11 +77,11 @@ export const Work = Schema.Struct({
       loop: Schema.String,
       running: Schema.Boolean,
       last_turn_at: Schema.NullOr(Moment),
-      /** Null: when it is woken. */
+      /** Null: the loop waits to be woken. */
       next_turn_at: Schema.NullOr(Moment),
       seconds_since_good: Schema.Number,
       failures: Schema.Int,
-      /** Why it does not turn as it should. */
+      /** Why the loop is stuck, late, stopped or failing. */
       trouble: Schema.NullOr(Schema.String)
     })
   ),
@@ -93,7 +93,7 @@ export const Work = Schema.Struct({
 }).annotations({ identifier: "OperatorWork" })
 export interface Work extends Schema.Schema.Type<typeof Work> {}
 
-/** `entry` and `record`: up to which rows it read. */
+/** `entry` and `record` are the last rows that it read. */
 export const Verification = Schema.Struct({
   at: Moment,
   whole: Schema.Boolean,
@@ -107,40 +107,40 @@ export interface Verification extends Schema.Schema.Type<typeof Verification> {}
 const Finding = Schema.Struct({ check: Schema.String, message: Schema.String })
 
 export const Verifications = Schema.Struct({
-  /** The one that runs in the process that answers. */
+  /** The verification running in the process that answers. */
   running: Schema.NullOr(Schema.Struct({ began_at: Moment, whole: Schema.Boolean, rows: Schema.Int, of: Schema.Int })),
   last: Schema.NullOr(Verification),
   last_held: Schema.NullOr(Verification),
   recent: Schema.Array(Verification),
-  /** How many rows at most came since the books last held. */
+  /** At most this many rows were added since the last verification that held. */
   behind: Schema.Struct({ entries: Schema.Int, records: Schema.Int }),
-  /** The first findings of the last one that ran in the process that answers. */
+  /** First findings of the last verification of the process that answers. */
   found: Schema.Array(Finding)
 }).annotations({ identifier: "OperatorVerifications" })
 export interface Verifications extends Schema.Schema.Type<typeof Verifications> {}
 
 export const NewVerification = Schema.Struct({
-  /** Everything; else what came since the books last held. */
+  /** True: all rows. False: rows added since the last verification that held. */
   whole: Schema.optionalWith(Schema.Boolean, { default: () => false })
 }).annotations({ identifier: "OperatorNewVerification" })
 
-export const InvariantsLooked = Schema.Struct({
+export const InvariantChecks = Schema.Struct({
   at: Moment,
   millis: Schema.Int,
   checks: Schema.Array(
     Schema.Struct({ name: Schema.String, holds: Schema.Boolean, findings: Schema.Array(Schema.String) })
   )
 }).annotations({ identifier: "OperatorInvariants" })
-export interface InvariantsLooked extends Schema.Schema.Type<typeof InvariantsLooked> {}
+export interface InvariantChecks extends Schema.Schema.Type<typeof InvariantChecks> {}
 
 export const LiveFigures = Schema.Struct({
   at: Moment,
-  /** Over all nodes, since the figures before. */
+  /** Over all nodes, since the previous figures. */
   calls_per_second: Schema.Number,
   reserved: Usd,
   open_calls: Schema.Int,
   escrowed: Usd,
-  /** Of the node that answers. */
+  /** Calls of the node that answers. */
   unsettled: Schema.Int,
   loops: Schema.Array(Schema.Struct({ loop: Schema.String, trouble: Schema.NullOr(Schema.String) }))
 }).annotations({ identifier: "OperatorLiveFigures" })

@@ -1,0 +1,78 @@
+/**
+ * The answer that holds its images as base64. It is written as their bytes come, in the room of the answer: at no time are the images
+ * there beside it, and no image holds up the thread that serves.
+ */
+import { Effect } from "effect"
+import type { Room } from "../../kernel/Room.ts"
+import type { Coming } from "../../upstream/wire/Download.ts"
+import { Unreachable } from "../../upstream/wire/Wire.ts"
+
+/** How many images are fetched at once. */
+const fetchesAtOnce = 4
+
+const begin = (created: number) => `{"created":${created},"data":[`
+const before = '{"b64_json":"'
+const after = '"}'
+const end = "]}"
+
+/** The base64 of so many bytes. */
+const encodedLength = (bytes: number): number => Math.ceil(bytes / 3) * 4
+
+/** The answer with the images that `open` opens; none of them has more than `limit` bytes. `undefined` if there is no room for it. */
+export const encoded = Effect.fnUntraced(function* <E>(
+  created: number,
+  urls: ReadonlyArray<string>,
+  open: (url: string) => Effect.Effect<Coming, E>,
+  limit: number,
+  room: Room
+): Effect.fn.Return<Buffer | undefined, E | Unreachable> {
+  const opened: Array<Coming> = []
+  const kept = (url: string) =>
+    Effect.tap(open(url), (image) => {
+      opened.push(image)
+    })
+  const answer = Effect.gen(function* () {
+    const images = yield* Effect.forEach(urls, kept, { concurrency: fetchesAtOnce })
+    const most = images.reduce(
+      (sum, { length = limit }) => sum + encodedLength(length) + before.length + after.length + 1,
+      begin(created).length + end.length
+    )
+    if (!(yield* claimed(room, most))) return undefined
+    const body = yield* Effect.tryPromise({
+      try: () => writeAll(images, begin(created), Buffer.allocUnsafeSlow(most)),
+      catch: (error) => new Unreachable({ reason: String(error) })
+    })
+    room.become(body.length)
+    return body
+  })
+  const close = Effect.sync(() => {
+    for (const { body } of opened) body.destroy()
+  })
+  return yield* Effect.ensuring(answer, close)
+})
+
+/** Whether there is room for so many bytes, now or soon. */
+const claimed = (room: Room, bytes: number): Effect.Effect<boolean> =>
+  Effect.async((resume) => {
+    const stop = room.claim(bytes, (granted) => resume(Effect.succeed(granted)))
+    if (stop === undefined) resume(Effect.succeed(true))
+    return Effect.sync(() => stop?.())
+  })
+
+/** Writes the images into `to`, one after the other, and returns the part that was written. */
+const writeAll = async (images: ReadonlyArray<Coming>, begin: string, to: Buffer): Promise<Buffer> => {
+  let at = to.write(begin, "latin1")
+  for (const [i, { body }] of images.entries()) {
+    at += to.write(i === 0 ? before : `,${before}`, at, "latin1")
+    let rest: Buffer = Buffer.alloc(0)
+    for await (const chunk of body) {
+      const bytes = Buffer.concat([rest, chunk as Buffer])
+      const whole = bytes.length - (bytes.length % 3)
+      at += to.write(bytes.toString("base64", 0, whole), at, "latin1")
+      rest = bytes.subarray(whole)
+    }
+    at += to.write(rest.toString("base64") + after, at, "latin1")
+  }
+  at += to.write(end, at, "latin1")
+  return to.subarray(0, at)
+}

@@ -1,0 +1,191 @@
+/** MP3, WAV and AMR: each byte of these files belongs to a frame or a sample, so reading their headers gives their length. */
+import { isMp3 } from "../../kernel/AudioForm.ts"
+import type { Frames } from "./Frames.ts"
+
+/** Reads a file header by header. The bytes between headers are skipped, however they are split into chunks. */
+abstract class Walk implements Frames {
+  protected lost = false
+  private skip: number
+  private rest: Buffer = Buffer.alloc(0)
+  private readonly header: number
+
+  constructor(header: number, skip = 0) {
+    this.header = header
+    this.skip = skip
+  }
+
+  /** Reads the header that begins at `at`, and returns how many bytes to go forward; 0 if it needs more bytes. */
+  protected abstract step(bytes: Buffer, at: number): number
+
+  abstract seconds(): number
+
+  take(bytes: Buffer): void {
+    if (this.lost) return
+    const all = this.rest.length === 0 ? bytes : Buffer.concat([this.rest, bytes])
+    let at = this.skip
+    while (!this.lost && at + this.header <= all.length) {
+      const forward = this.step(all, at)
+      if (forward === 0) break
+      at += forward
+    }
+    this.skip = Math.max(0, at - all.length)
+    this.rest = all.subarray(Math.min(at, all.length))
+  }
+
+  /** The bytes after the last header that are not a whole header. */
+  protected left(): number {
+    return this.rest.length
+  }
+}
+
+// ---- MP3 ------------------------------------------------------------------------------------------------------------------------
+
+const kbits1 = [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320]
+const kbits2 = [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160]
+const mp3Rates = [44_100, 48_000, 32_000]
+/** A file of fewer frames can pass for another format: this is how many FFmpeg wants before it prefers MP3 to all others. */
+const framesMin = 7
+const id3v1Bytes = 128
+
+/**
+ * MP3 from its first byte to its last. Only zeros and an ID3v1 tag may follow the frames: any other bytes could hold audio of a denser
+ * kind, such as frames in free format, which some decoders find and play.
+ */
+export class Mp3 extends Walk {
+  private frames = 0
+  private counted = 0
+  private trailer = 0
+
+  constructor() {
+    super(4)
+  }
+
+  protected step(bytes: Buffer, at: number): number {
+    if (this.trailer === 0 && isMp3(bytes.subarray(at, at + 4))) return this.frame(bytes, at)
+    if (this.trailer > 0 || bytes.toString("latin1", at, at + 3) === "TAG") {
+      const length = bytes.length - at
+      this.trailer += length
+      return length
+    }
+    if (bytes[at] !== 0 || this.frames < framesMin) this.lost = true
+    return 1
+  }
+
+  private frame(bytes: Buffer, at: number): number {
+    const version = (bytes[at + 1]! >> 3) & 3
+    const third = bytes[at + 2]!
+    const isFirst = version === 3
+    const rate = mp3Rates[(third >> 2) & 3]! / (isFirst ? 1 : version === 2 ? 2 : 4)
+    const bits = (isFirst ? kbits1 : kbits2)[third >> 4]! * 1_000
+    this.frames++
+    this.counted += (isFirst ? 1_152 : 576) / rate
+    return Math.floor(((isFirst ? 144 : 72) * bits) / rate) + ((third >> 1) & 1)
+  }
+
+  seconds(): number {
+    const isWhole = !this.lost && this.frames >= framesMin && this.trailer + this.left() <= id3v1Bytes
+    return isWhole ? this.counted : Number.POSITIVE_INFINITY
+  }
+}
+
+// ---- WAV ------------------------------------------------------------------------------------------------------------------------
+
+const riffHead = 12
+const chunkHead = 8
+const formatBytes = 16
+const extensibleBytes = 40
+const extensible = 0xfffe
+/** Samples as integers, as floating-point numbers, and as A-law and μ-law. */
+const plainFormats: ReadonlySet<number> = new Set([1, 3, 6, 7])
+const sampleBits: ReadonlySet<number> = new Set([8, 16, 24, 32, 64])
+
+/**
+ * WAV with plain samples. There must be one format chunk, before the samples: decoders differ in which of two they use. Decoders also
+ * differ in whether a padding byte follows a chunk of odd length, so such a chunk must be the last.
+ */
+export class Wave extends Walk {
+  private rate = 0
+  private odd = false
+  /** Where the samples begin. */
+  private start: number | undefined
+  private at = riffHead
+  private total = 0
+
+  constructor() {
+    super(chunkHead, riffHead)
+  }
+
+  override take(bytes: Buffer): void {
+    this.total += bytes.length
+    super.take(bytes)
+  }
+
+  protected step(bytes: Buffer, at: number): number {
+    const name = bytes.toString("latin1", at, at + 4)
+    const size = bytes.readUInt32LE(at + 4)
+    const format = bytes.subarray(at + chunkHead, at + chunkHead + size)
+    if (name === "fmt " && format.length < Math.min(size, extensibleBytes)) return 0
+    if (this.odd) this.lost = true
+    this.odd = size % 2 === 1
+    if (name === "fmt ") this.format(format)
+    if (name === "data") {
+      if (this.rate === 0 || this.start !== undefined) this.lost = true
+      this.start = this.at + chunkHead
+    }
+    // A writer that does not know the length yet leaves it at zero. The samples then last to the end.
+    const length = name === "data" && size === 0 ? Number.POSITIVE_INFINITY : size
+    this.at += chunkHead + length
+    return chunkHead + length
+  }
+
+  private format(bytes: Buffer): void {
+    if (this.rate > 0 || bytes.length < formatBytes) {
+      this.lost = true
+      return
+    }
+    const named = bytes.readUInt16LE(0)
+    const format = named === extensible && bytes.length >= extensibleBytes ? bytes.readUInt16LE(24) : named
+    const [channels, rate] = [bytes.readUInt16LE(2), bytes.readUInt32LE(4)]
+    const [block, bits] = [bytes.readUInt16LE(12), bytes.readUInt16LE(14)]
+    const isPlain = plainFormats.has(format) && sampleBits.has(bits) && block === (channels * bits) / 8
+    if (!isPlain) this.lost = true
+    // A decoder may go by either figure.
+    this.rate = Math.min(block * rate, bytes.readUInt32LE(8))
+  }
+
+  seconds(): number {
+    // Some decoders play what follows the samples, too.
+    return this.lost || this.start === undefined ? Number.POSITIVE_INFINITY : (this.total - this.start) / this.rate
+  }
+}
+
+// ---- AMR ------------------------------------------------------------------------------------------------------------------------
+
+const narrow = [12, 13, 15, 17, 19, 20, 26, 31, 5, -1, -1, -1, -1, -1, -1, 0]
+const wide = [17, 23, 32, 36, 40, 46, 50, 58, 60, 5, -1, -1, -1, -1, 0, 0]
+const amrSeconds = 0.02
+
+/** AMR. Every frame lasts 20 milliseconds; a frame of silence has a single byte. */
+export class Amr extends Walk {
+  private counted = 0
+  private readonly sizes: ReadonlyArray<number>
+
+  constructor(isWide: boolean) {
+    super(1, isWide ? amrWide.length : amrNarrow.length)
+    this.sizes = isWide ? wide : narrow
+  }
+
+  protected step(bytes: Buffer, at: number): number {
+    const size = this.sizes[(bytes[at]! >> 3) & 0x0f]!
+    if (size < 0) this.lost = true
+    this.counted += amrSeconds
+    return 1 + Math.max(0, size)
+  }
+
+  seconds(): number {
+    return this.lost ? Number.POSITIVE_INFINITY : this.counted
+  }
+}
+
+export const amrNarrow = "#!AMR\n"
+export const amrWide = "#!AMR-WB\n"

@@ -1,0 +1,266 @@
+/**
+ * The outline of a long JSON object, made of its bytes as they come: the object with its long members left empty. It tells what a long
+ * answer reports, and whether it has the right form. The answer itself is neither parsed nor needed any more.
+ */
+import { quote, backslash } from "./JsonText.ts"
+
+/** The members that are left empty: those with these names, in objects at this depth. The object itself is at depth 1. */
+export interface LongMembers {
+  readonly names: ReadonlySet<string>
+  readonly depth: number
+}
+
+/** Where a long member's value stands in the bytes, without its first and last one. */
+export interface Place {
+  readonly from: number
+  readonly to: number
+}
+
+/** An outline longer than this is none. */
+const outlineMax = 2 * 1024 * 1024
+/** A longer member of the object itself is left empty, whatever its name, if the object's own members are the long ones. */
+const memberMax = 256 * 1024
+/** How many members may be left empty. */
+const placesMax = 100_000
+
+const [other, opensObject, opensList, closing, comma, colon, string] = [0, 1, 2, 3, 4, 5, 6]
+const kinds = new Uint8Array(256)
+for (const [character, kind] of [
+  ["{", opensObject],
+  ["[", opensList],
+  ["}", closing],
+  ["]", closing],
+  [",", comma],
+  [":", colon],
+  ['"', string]
+] as const) {
+  kinds[character.charCodeAt(0)] = kind
+}
+
+export class JsonOutline {
+  private readonly long: LongMembers
+  private readonly places: Array<Place> = []
+  private readonly pieces: Array<Buffer> = []
+  private size = 0
+  /** The size of the outline up to the first byte of the member's value that is read; -1 outside of such values. */
+  private member = -1
+  private before = 0
+  private depth = 0
+  /** Of each open value that is not left empty: whether it is an object. */
+  private readonly objects: Array<boolean> = []
+  private name = ""
+  private awaitsName = false
+  private inString = false
+  private inName = false
+  /** Whether the last bytes were an odd number of backslashes, in a string. */
+  private escaped = false
+  /** The depth outside of the value that is left empty; -1 where none is. */
+  private outside = -1
+  private emptyFrom = 0
+  /** Whether the value is left empty for its length alone. */
+  private isOther = false
+  private failed = false
+
+  constructor(long: LongMembers) {
+    this.long = long
+  }
+
+  /** The bytes that come next. */
+  take(chunk: Buffer): void {
+    /** From where on bytes belong to the outline. */
+    let from = this.outside === -1 ? 0 : -1
+    for (let at = 0; at < chunk.length && !this.failed; at++) {
+      if (this.inString) {
+        const end = this.endOfString(chunk, at)
+        if (this.inName) this.name += chunk.toString("latin1", at, end)
+        at = end
+        if (end === chunk.length) break
+        this.inString = this.inName = false
+        if (this.outside === this.depth) from = this.endEmpty(at)
+        else if (this.depth === 1) this.member = -1
+        continue
+      }
+      if (this.outside !== -1) {
+        at = this.skip(chunk, at)
+        if (at < chunk.length && !this.inString) from = this.endEmpty(at)
+        continue
+      }
+      const kind = kinds[chunk[at]!]!
+      if (kind === other) continue
+      const begins = this.beginsMember(kind)
+      if (begins && this.long.names.has(this.name)) {
+        this.keep(chunk, from, at + 1)
+        this.beginEmpty(at, kind)
+        from = -1
+      } else {
+        if (begins && this.depth === 1) this.member = this.size + at + 1 - from
+        this.step(kind)
+      }
+    }
+    if (from !== -1) this.keep(chunk, from, chunk.length)
+    if (this.member !== -1 && this.outside === -1 && this.size - this.member > memberMax) this.emptyMember()
+    this.before += chunk.length
+  }
+
+  /** The outline's bytes, whether or not they are JSON. */
+  get bytes(): Buffer {
+    return Buffer.concat(this.pieces)
+  }
+
+  /** The outline, when all bytes were taken; `undefined` where they are no JSON object, or their outline is too long. */
+  get value(): Readonly<Record<string, unknown>> | undefined {
+    if (this.failed || this.depth !== 0) return undefined
+    try {
+      const value: unknown = JSON.parse(this.bytes.toString())
+      return typeof value === "object" && value !== null && !Array.isArray(value)
+        ? (value as Record<string, unknown>)
+        : undefined
+    } catch {
+      return undefined
+    }
+  }
+
+  /** Where the values stand that were left empty, in the order of the bytes. */
+  get emptied(): ReadonlyArray<Place> {
+    return this.places
+  }
+
+  /**
+   * Goes on in a list or object that is left empty, to its end, to a string that is not short, or to the end of the chunk. A vendor may fill
+   * megabytes with brackets, so this is the loop that counts.
+   */
+  private skip(chunk: Buffer, from: number): number {
+    const { length } = chunk
+    const { outside } = this
+    let { depth } = this
+    let at = from
+    for (; at < length; at++) {
+      const kind = kinds[chunk[at]!]!
+      if (kind === opensObject || kind === opensList) depth++
+      else if (kind === closing) {
+        if (--depth === outside) break
+      } else if (kind === string) {
+        const end = endOfShort(chunk, at + 1)
+        if (end === -1) {
+          this.inString = true
+          break
+        }
+        at = end
+      }
+    }
+    this.depth = depth
+    return at
+  }
+
+  /** Goes on behind a byte of the outline that is no part of a string. */
+  private step(kind: number): void {
+    switch (kind) {
+      case opensObject:
+      case opensList:
+        this.depth++
+        this.objects.push(kind === opensObject)
+        this.awaitsName = kind === opensObject
+        break
+      case closing:
+        this.depth--
+        this.objects.pop()
+        if (this.depth === 1) this.member = -1
+        break
+      case comma:
+        this.awaitsName = this.objects.at(-1) === true
+        break
+      case colon:
+        this.awaitsName = false
+        break
+      case string:
+        this.inString = true
+        this.inName = this.awaitsName && this.depth === this.long.depth
+        if (this.inName) this.name = ""
+        break
+    }
+  }
+
+  /** Whether the value of a member begins that may be long. */
+  private beginsMember(kind: number): boolean {
+    return (
+      (kind === string || kind === opensObject || kind === opensList) &&
+      this.depth === this.long.depth &&
+      this.objects[this.depth - 1] === true &&
+      !this.awaitsName
+    )
+  }
+
+  private beginEmpty(at: number, kind: number): void {
+    this.outside = this.depth
+    this.emptyFrom = this.before + at + 1
+    if (kind === string) this.inString = true
+    else this.depth++
+  }
+
+  /** Leaves the member empty whose value is being read. */
+  private emptyMember(): void {
+    const kept = this.bytes.subarray(0, this.member)
+    this.pieces.length = 0
+    this.pieces.push(Buffer.from(kept))
+    this.size = kept.length
+    this.outside = 1
+    this.objects.length = 1
+    this.awaitsName = false
+    this.isOther = true
+  }
+
+  /** Answers from where on bytes belong to the outline again: the value's last byte does. */
+  private endEmpty(at: number): number {
+    this.outside = -1
+    this.member = -1
+    // A name counts for one value.
+    this.name = ""
+    if (this.isOther) {
+      this.isOther = false
+      return at
+    }
+    if (this.places.push({ from: this.emptyFrom, to: this.before + at }) > placesMax) this.failed = true
+    return at
+  }
+
+  private keep(chunk: Buffer, from: number, to: number): void {
+    if (to <= from || this.failed) return
+    this.size += to - from
+    if (this.size > outlineMax) this.failed = true
+    else this.pieces.push(Buffer.from(chunk.subarray(from, to)))
+  }
+
+  /** Where the string ends, or the chunk. */
+  private endOfString(chunk: Buffer, from: number): number {
+    let at = from
+    if (this.escaped) {
+      this.escaped = false
+      at++
+    }
+    for (;;) {
+      const found = chunk.indexOf(quote, at)
+      const end = found === -1 ? chunk.length : found
+      let slashes = 0
+      while (end - slashes > at && chunk[end - 1 - slashes] === backslash) slashes++
+      if (found === -1) {
+        this.escaped = slashes % 2 === 1
+        return end
+      }
+      if (slashes % 2 === 0) return end
+      at = end + 1
+    }
+  }
+}
+
+const walked = 64
+
+/** Where a short string ends that begins at `from`; -1 of any other. */
+const endOfShort = (chunk: Buffer, from: number): number => {
+  const stop = Math.min(chunk.length, from + walked)
+  for (let at = from; at < stop; at++) {
+    const byte = chunk[at]
+    if (byte === quote) return at
+    if (byte === backslash) at++
+  }
+  return -1
+}

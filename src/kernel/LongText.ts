@@ -1,0 +1,44 @@
+/** Long texts of requests and answers, such as pictures as base64, written in pieces. Other work has its turn between two pieces. */
+import { Effect } from "effect"
+import { randomUUID } from "node:crypto"
+import { turn } from "./Pieces.ts"
+
+/** A longer text is written in pieces of this length. */
+const piece = 192 * 1024
+
+/** Stands for a long string while the JSON around it is written. */
+const standIn = randomUUID()
+
+/** The JSON of a value. */
+export const jsonOf = (value: object): Effect.Effect<string | Buffer> => {
+  const long: Array<string> = []
+  const text = JSON.stringify(value, (_, one: unknown) =>
+    typeof one === "string" && one.length > piece ? `${standIn}${long.push(one) - 1}` : one
+  )
+  return long.length === 0 ? Effect.succeed(text) : filled(text, long)
+}
+
+const filled = Effect.fnUntraced(function* (text: string, long: ReadonlyArray<string>) {
+  const [first, ...rest] = text.split(standIn)
+  const written = [Buffer.from(first!)]
+  for (const [i, after] of rest.entries()) {
+    const one = long[i]!
+    for (let at = 0; at < one.length; at += piece) {
+      yield* turn
+      // Half of a pair of surrogates is escaped, so that a pair may be cut in two.
+      written.push(Buffer.from(JSON.stringify(one.slice(at, at + piece)).slice(1, -1)))
+    }
+    written.push(Buffer.from(after.slice(String(i).length)))
+  }
+  return Buffer.concat(written)
+})
+
+/** The bytes as base64. The length of a piece is a multiple of three, so only the last one is padded. */
+export const base64Of = Effect.fnUntraced(function* (bytes: Buffer) {
+  let text = ""
+  for (let at = 0; at < bytes.length; at += piece) {
+    if (at > 0) yield* turn
+    text += bytes.toString("base64", at, Math.min(bytes.length, at + piece))
+  }
+  return text
+})

@@ -1,0 +1,24 @@
+/** A limit on what one account may do in a whole minute of the service's clock. The counters are those of one process, in memory. */
+const minute = 60_000
+
+export class MinuteLimit {
+  private readonly most: number
+  private current = 0
+  private counts = new Map<string, number>()
+
+  constructor(most: number) {
+    this.most = most
+  }
+
+  /** Counts a request. Returns the seconds to wait if there were too many in this minute. */
+  take(account: string, now: number): number | undefined {
+    const period = Math.floor(now / minute)
+    if (period !== this.current) {
+      this.current = period
+      this.counts = new Map()
+    }
+    const count = (this.counts.get(account) ?? 0) + 1
+    this.counts.set(account, count)
+    return count > this.most ? Math.ceil(((period + 1) * minute - now) / 1_000) : undefined
+  }
+}

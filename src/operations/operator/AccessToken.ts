@@ -1,0 +1,30 @@
+/**
+ * The operator's access tokens. A token is stored nowhere: it names its session and its expiry under a keyed hash. The prefix and the dots keep
+ * routes from taking it for an API key.
+ */
+import { timingSafeEqual } from "node:crypto"
+import type { DeploymentSecretContract } from "../../storage/secret/DeploymentSecret.ts"
+
+const prefix = "tgop"
+
+export interface AccessToken {
+  readonly session_id: string
+  /** In milliseconds since 1970. */
+  readonly expires_at: number
+}
+
+export const write = (secret: DeploymentSecretContract, { expires_at, session_id }: AccessToken): string => {
+  const signed = `${session_id}.${expires_at}`
+  return `${prefix}.${signed}.${secret.hash("operator_token", signed)}`
+}
+
+/** The token of an `Authorization` header; `undefined` if it is not one of ours. It may have expired. */
+export const read = (secret: DeploymentSecretContract, authorization: string): AccessToken | undefined => {
+  const bearer = /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? ""
+  const match = /^tgop\.(ops_[0-9a-z]{22})\.(\d{1,15})\.([0-9a-f]{64})$/.exec(bearer)
+  if (match === null) return undefined
+  const [, session_id = "", expires_at = "", hash = ""] = match
+  const wanted = secret.hash("operator_token", `${session_id}.${expires_at}`)
+  if (!timingSafeEqual(Buffer.from(hash), Buffer.from(wanted))) return undefined
+  return { session_id, expires_at: Number(expires_at) }
+}

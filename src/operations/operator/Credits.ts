@@ -1,0 +1,124 @@
+/** Credit from the operator: grants, and purchases that were paid outside the service. Each reference is booked once. */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { Clock, Effect, Option } from "effect"
+import { billingAccountOf } from "../../kernel/Ids.ts"
+import type { TenantId } from "../../kernel/Ids.ts"
+import { fromRow } from "../../kernel/Money.ts"
+import type { LedgerContract } from "../../books/ledger/Ledger.ts"
+import { balanceOf, statement } from "../../books/ledger/Transaction.ts"
+import type { Account } from "../../books/ledger/Transaction.ts"
+import type { PurchasesContract } from "../../money/payments/Purchases.ts"
+import type { NewCredit } from "./Act.ts"
+import type { OperatorActsContract } from "./Acts.ts"
+import * as Audit from "./Audit.ts"
+import type { AuditLogContract } from "./AuditLog.ts"
+import type { Operator } from "./Operator.ts"
+import { BalanceBeyondBooks, ReferenceUsed, TenantNotFound } from "./Problems.ts"
+
+interface Parts {
+  readonly sql: SqlClient
+  readonly ledger: LedgerContract
+  readonly purchases: PurchasesContract
+  readonly log: AuditLogContract
+}
+
+/** The booking of an earlier request under a reference. */
+interface Booked {
+  readonly tenant_id: TenantId
+  readonly amount: bigint
+}
+
+export const accountOf = (ledger: LedgerContract, tenant: TenantId): Effect.Effect<Account, TenantNotFound> =>
+  Effect.flatMap(
+    ledger.accountOfTenant(tenant),
+    Option.match({ onNone: () => new TenantNotFound({ tenant_id: tenant }), onSome: Effect.succeed })
+  )
+
+export const grant = ({ ledger, log, sql }: Parts): OperatorActsContract["grant"] =>
+  Effect.fn("OperatorActs.grant")(function* (by, tenant_id, credit) {
+    const { amount, description = "granted by the operator", reference } = credit
+    const now = yield* Clock.currentTimeMillis
+    const act = actOf("grant", tenant_id, credit)
+    const once = statement(
+      sql`INSERT INTO tollgate_operator_grants (reference, tenant_id, amount, created_at)
+        VALUES (${reference}, ${tenant_id}, ${amount}, ${now}) ON CONFLICT DO NOTHING RETURNING reference`,
+      1
+    )
+    const posting = {
+      account: billingAccountOf(tenant_id),
+      amount,
+      source: "admin",
+      reference: `grant_${reference}`,
+      description
+    } as const
+    return yield* ledger.credit(posting, [once, Audit.entry(by, act, now)]).pipe(
+      Effect.map(({ balance }) => ({ tenant_id, amount, reference, balance, done: true })),
+      Effect.catchTags({
+        AccountMissing: () => new TenantNotFound({ tenant_id }),
+        BalanceTooLarge: () => refuse(log, by, act, new BalanceBeyondBooks()),
+        Conflict: () =>
+          Effect.flatMap(grantOf(sql, reference), (booked) =>
+            answerAgain({ ledger, log }, by, tenant_id, credit, act, booked)
+          )
+      })
+    )
+  })
+
+export const purchase = ({ ledger, log, purchases }: Parts): OperatorActsContract["purchase"] =>
+  Effect.fn("OperatorActs.purchase")(function* (by, tenant_id, credit) {
+    const { amount, description, reference } = credit
+    const now = yield* Clock.currentTimeMillis
+    const act = actOf("purchase", tenant_id, credit)
+    yield* accountOf(ledger, tenant_id)
+    const isNew = yield* purchases
+      .bookOffline({ tenant_id, amount, reference, description }, [Audit.entry(by, act, now)])
+      .pipe(Effect.catchTag("BalanceTooLarge", () => refuse(log, by, act, new BalanceBeyondBooks())))
+    if (isNew) {
+      return { tenant_id, amount, reference, balance: balanceOf(yield* accountOf(ledger, tenant_id)), done: true }
+    }
+    const booked = (yield* purchases.payments([reference])).find(({ kind }) => kind === "offline")
+    return yield* answerAgain({ ledger, log }, by, tenant_id, credit, act, booked)
+  })
+
+const actOf = (
+  action: string,
+  tenant_id: TenantId,
+  { amount, description, reason, reference }: NewCredit
+): Audit.Act => ({
+  action,
+  tenant_id,
+  subject: reference,
+  details: { amount_usd: amount, description, reason }
+})
+
+const refuse = <E>(
+  log: AuditLogContract,
+  by: Operator,
+  act: Audit.Act,
+  problem: E & { readonly code: string | undefined }
+) => Effect.zipRight(log.refused(by, act, problem.code ?? ""), Effect.fail(problem))
+
+const grantOf = (sql: SqlClient, reference: string): Effect.Effect<Booked | undefined> =>
+  Effect.map(
+    Effect.orDie(
+      sql<{ tenant_id: TenantId; amount: string }>`SELECT tenant_id, CAST(amount AS TEXT) AS amount
+        FROM tollgate_operator_grants WHERE reference = ${reference}`
+    ),
+    ([row]) => row && { tenant_id: row.tenant_id, amount: fromRow(row.amount) }
+  )
+
+/** Answers a reference that was booked before: `done: false` for the same tenant and amount, a refusal otherwise. */
+const answerAgain = Effect.fnUntraced(function* (
+  { ledger, log }: Pick<Parts, "ledger" | "log">,
+  by: Operator,
+  tenant_id: TenantId,
+  { amount, reference }: NewCredit,
+  act: Audit.Act,
+  booked: Booked | undefined
+) {
+  const account = yield* accountOf(ledger, tenant_id)
+  if (booked === undefined || booked.tenant_id !== tenant_id || booked.amount !== amount) {
+    return yield* refuse(log, by, act, new ReferenceUsed({ reference }))
+  }
+  return { tenant_id, amount, reference, balance: balanceOf(account), done: false }
+})
