@@ -1,7 +1,7 @@
 /** Long texts of requests and answers, such as pictures as base64, written in pieces. Other work has its turn between two pieces. */
 import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
-import { turn } from "./Pieces.ts"
+import { turn } from "../../kernel/Pieces.ts"
 
 /** A longer text is written in pieces of this length. */
 const piece = 192 * 1024
