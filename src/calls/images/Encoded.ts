@@ -4,7 +4,7 @@
  */
 import { Effect } from "effect"
 import type { Room } from "../../kernel/Room.ts"
-import type { Coming } from "../../upstream/wire/Download.ts"
+import type { FileDownload } from "../../upstream/wire/Download.ts"
 import { Unreachable } from "../../upstream/wire/Wire.ts"
 
 /** How many images are fetched at once. */
@@ -22,11 +22,11 @@ const encodedLength = (bytes: number): number => Math.ceil(bytes / 3) * 4
 export const encoded = Effect.fnUntraced(function* <E>(
   created: number,
   urls: ReadonlyArray<string>,
-  open: (url: string) => Effect.Effect<Coming, E>,
+  open: (url: string) => Effect.Effect<FileDownload, E>,
   limit: number,
   room: Room
 ): Effect.fn.Return<Buffer | undefined, E | Unreachable> {
-  const opened: Array<Coming> = []
+  const opened: Array<FileDownload> = []
   const kept = (url: string) =>
     Effect.tap(open(url), (image) => {
       opened.push(image)
@@ -60,7 +60,7 @@ const claimed = (room: Room, bytes: number): Effect.Effect<boolean> =>
   })
 
 /** Writes the images into `to`, one after the other, and returns the part that was written. */
-const writeAll = async (images: ReadonlyArray<Coming>, begin: string, to: Buffer): Promise<Buffer> => {
+const writeAll = async (images: ReadonlyArray<FileDownload>, begin: string, to: Buffer): Promise<Buffer> => {
   let at = to.write(begin, "latin1")
   for (const [i, { body }] of images.entries()) {
     at += to.write(i === 0 ? before : `,${before}`, at, "latin1")

@@ -68,7 +68,7 @@ export interface ImagesContract {
     readonly url: string
     /** In bytes. */
     readonly limit: number
-  }) => Effect.Effect<Download.Coming, Unreachable>
+  }) => Effect.Effect<Download.FileDownload, Unreachable>
   /** The metered call made for this request, waited for like a new one; `undefined` if the request made none. */
   readonly ofCall: (call: {
     readonly caller: Caller

@@ -31,13 +31,13 @@ const placeOf = (url: string, host: string) => {
     : Effect.succeed({ address, options: { base_url: address.origin, silence_ms_max, total_ms_max, isPublic } })
 }
 
-/** A file as it comes. */
-export interface Coming {
-  /** As the vendor says it, without its parameters, in lower case; empty where it says none. */
+/** A vendor's file whose head has arrived. */
+export interface FileDownload {
+  /** The media type in lower case, without parameters; empty if the vendor sends none. */
   readonly content_type: string
-  /** In bytes, where the vendor says it. */
+  /** In bytes; undefined if the vendor does not say. */
   readonly length: number | undefined
-  /** To destroy it is to leave. */
+  /** Destroying it ends the download. */
   readonly body: Readable
 }
 
@@ -47,7 +47,7 @@ const tooLong = (limit: number) => new Wire.Unreachable({ reason: `a file of mor
  * A file of up to `limit` bytes: only from a public address, unless it is on `host`, where the vendor itself is asked. Of a longer one the
  * end is missing.
  */
-export const open = (url: string, host: string, limit: number): Effect.Effect<Coming, Wire.Unreachable> =>
+export const open = (url: string, host: string, limit: number): Effect.Effect<FileDownload, Wire.Unreachable> =>
   url.startsWith("data:")
     ? Effect.map(decoded(url), (bytes) => ({
         content_type: /^data:([^;,]*)/.exec(url)![1]!.toLowerCase(),
@@ -92,7 +92,7 @@ const coming = Effect.fnUntraced(function* (streaming: Wire.Streaming, limit: nu
     content_type: (Wire.header(headers, "content-type") ?? "").split(";", 1)[0]!.trim().toLowerCase(),
     length: length === undefined ? undefined : Number(length),
     body: bytes.body
-  } satisfies Coming
+  } satisfies FileDownload
 })
 
 const upTo = (limit: number): Tap => {
