@@ -5,7 +5,7 @@ import { Readable } from "node:stream"
 import { describe, expect, it } from "vitest"
 import { encoded } from "../../../src/calls/images/Encoded.ts"
 import type { Room } from "../../../src/kernel/Room.ts"
-import type { Coming } from "../../../src/upstream/wire/Download.ts"
+import type { FileDownload } from "../../../src/upstream/wire/Download.ts"
 import { Unreachable } from "../../../src/upstream/wire/Wire.ts"
 
 const roomFor = (bytes: number) => {
@@ -29,7 +29,7 @@ const roomFor = (bytes: number) => {
   return room satisfies Room
 }
 
-const coming = (chunks: ReadonlyArray<Uint8Array>, length: number | undefined): Coming => ({
+const coming = (chunks: ReadonlyArray<Uint8Array>, length: number | undefined): FileDownload => ({
   content_type: "image/png",
   length,
   body: Readable.from(
@@ -38,8 +38,8 @@ const coming = (chunks: ReadonlyArray<Uint8Array>, length: number | undefined): 
   )
 })
 
-const images = (all: ReadonlyArray<Coming>) => {
-  const opened: Array<Coming> = []
+const images = (all: ReadonlyArray<FileDownload>) => {
+  const opened: Array<FileDownload> = []
   const urls = all.map((_, i) => String(i))
   const open = (url: string) =>
     Effect.sync(() => {
