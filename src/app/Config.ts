@@ -91,6 +91,15 @@ export const ConfigFile = entries.pipe(
 )
 export interface ConfigFile extends Schema.Schema.Type<typeof ConfigFile> {}
 
+/** Whether the configuration names a model, a tool or anything else to call. */
+export const servesSomething = ({ decisions, embeddings, media, models, rerank, tools }: ConfigFile): boolean =>
+  decisions !== undefined ||
+  [models, embeddings, rerank, media, ...Object.values(tools)].some((kind) => kind.length > 0)
+
+/** The refusal of a configuration that serves nothing. */
+export const noModel = (config: string): string =>
+  `--config ${config} names no model: add one to "models" ("tollgate models" lists the catalogue), or let "tollgate quickstart" write a configuration`
+
 /** The settings of every room, from the configuration file and the environment. */
 export const layer = (environment: EnvironmentFacts, file: ConfigFile) =>
   Layer.mergeAll(
