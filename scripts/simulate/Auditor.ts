@@ -298,7 +298,12 @@ export class Auditor {
     }
     for (const who of this.world.people) {
       const count = [...records.values()].filter(
-        (one) => one.account_id === who.account && !one.success && one.cost > 0 && one.usage_source !== undefined
+        (one) =>
+          one.account_id === who.account &&
+          !one.success &&
+          one.cost > 0 &&
+          one.usage_source !== undefined &&
+          one.endpoint !== "messages"
       ).length
       const most = this.world.calls.filter(
         (call) => call.who === who && call.seen.some(({ manner }) => manner.kind === "stops")
