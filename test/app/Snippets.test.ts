@@ -244,14 +244,19 @@ describe("a host program", () => {
     expect(readFileSync(join(root, "test", "e2e", "Package.test.ts"), "utf8")).toContain("embed.md")
   })
 
-  it("checks a ledger with the suites", async () => {
-    // The reader's own ledger and transfers are this project's, in memory. `without` is tested in testing/LedgerSuite.
-    const mine = `import { layerMemory, layerTransfersMemory } from "tollgate/testing"
+  // The reader's own ledger and transfers are this project's, in memory. `without` is tested in testing/LedgerSuite.
+  const mine = `import { layerMemory, layerTransfersMemory } from "tollgate/testing"
       const MyLedger = { layer: layerMemory }
       const MyTransfers = { layer: layerTransfersMemory }
       const it = async (name: string, check: () => Promise<unknown>) => { await check(); console.log(name) }\n`
-    const [readme, guide] = take("ts", /checkLedger/)
+
+  it("checks a ledger with the suite, as the README says", async () => {
+    const [readme] = take("ts", /checkLedger/)
     expect(await typescript("suite", mine + readme!.text)).toContain("keeps its books")
+  })
+
+  it("checks a ledger and transfers with the suites, as the guide says", async () => {
+    const [, guide] = take("ts", /checkLedger/)
     expect(await typescript("suites", mine + guide!.text)).toContain("loses no credit")
     take("", /goes wrong/)
   })
