@@ -1,0 +1,86 @@
+/**
+ * The renewal of an allowance: what is unused of the last period, and how it is read and guarded. A charge spends granted credit before
+ * purchased credit, and the allowance before other granted credit. So the unused part is the last grant less the charges since, as far as
+ * granted credit is there that no open call has reserved.
+ *
+ * The charges since a grant follow from the balance: it is what the other movements since then make of it, less the charges. Movements that
+ * are no charges are few and have an index; an allowance costs a charge nothing.
+ */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { Effect, Either } from "effect"
+import { amountMax, fromRow } from "../../kernel/Money.ts"
+import type { Nano } from "../../kernel/Money.ts"
+import type { Draft } from "./Books.ts"
+import { balanceOf, statement } from "./Transaction.ts"
+import type { Account, LastAllowance, Posting, Refusal, Statement } from "./Transaction.ts"
+
+type Renew = Extract<Posting, { readonly _tag: "Renew" }>
+
+/** Takes the unused part back and grants the amount, with the part that is kept. Answers these parts. */
+export const renew = (
+  draft: Draft,
+  found: Account,
+  { amount, description, keep, last, reference }: Renew
+): Either.Either<{ readonly unused: Nano; readonly kept: Nano }, Refusal> => {
+  const unused = last === undefined ? 0n : unusedOf(draft, found, last)
+  const kept = keep < unused ? keep : unused
+  const granted = amount + kept
+  if (amount < 0n || kept < 0n || balanceOf(found) - unused + granted > amountMax)
+    return Either.left({ _tag: "BalanceTooLarge", account: found.id })
+  let account = found
+  if (unused > 0n) {
+    account = { ...account, granted: account.granted - unused, entries: account.entries + 1 }
+    draft.enter(account, "debit", unused, "allowance", reference, "unused allowance")
+  }
+  if (granted > 0n) {
+    account = { ...account, granted: account.granted + granted, entries: account.entries + 1 }
+    draft.enter(account, "credit", granted, "allowance", reference, description)
+  }
+  return Either.right({ unused, kept })
+}
+
+const unusedOf = (draft: Draft, account: Account, { amount, chargeless, entries }: LastAllowance): Nano => {
+  const charges = chargeless + movedIn(draft, account.id, entries) - balanceOf(account)
+  const left = amount - charges
+  const free = account.granted - account.reserved
+  const unused = left < free ? left : free
+  return unused > 0n ? unused : 0n
+}
+
+/** Movements in the batch at hand that are no charges, after the entry of this number. */
+const movedIn = (draft: Draft | undefined, account: string, after: number): Nano => {
+  let moved = 0n
+  for (let one = draft; one !== undefined; one = one.below)
+    for (const { amount, billing_account_id, number, source, type } of one.entries)
+      if (billing_account_id === account && number > after && source !== null)
+        moved += type === "credit" ? amount : -amount
+  return moved
+}
+
+/** The last grant of an allowance under this reference; `undefined` if there is none. */
+export const lastAllowance = Effect.fnUntraced(function* (sql: SqlClient, account: string, reference: string) {
+  const [grant] = yield* sql<{ number: number; amount: string; balance: string }>`
+    SELECT number, CAST(amount AS TEXT) AS amount, CAST(balance AS TEXT) AS balance FROM tollgate_ledger_entries
+    WHERE billing_account_id = ${account} AND source IS NOT NULL AND source = 'allowance' AND type = 'credit'
+      AND reference_id = ${reference} ORDER BY number DESC LIMIT 1`
+  if (grant === undefined) return undefined
+  const since = yield* sql<{ number: number; amount: string; type: string }>`
+    SELECT number, CAST(amount AS TEXT) AS amount, type FROM tollgate_ledger_entries
+    WHERE billing_account_id = ${account} AND source IS NOT NULL AND number > ${grant.number} ORDER BY number`
+  return {
+    amount: fromRow(grant.amount),
+    chargeless: since.reduce(
+      (sum, { amount, type }) => (type === "credit" ? sum + fromRow(amount) : sum - fromRow(amount)),
+      fromRow(grant.balance)
+    ),
+    entries: since.at(-1)?.number ?? grant.number
+  } satisfies LastAllowance
+}, Effect.orDie)
+
+/** A guard beside a renewal: nothing but charges was committed since `last` was read. */
+export const unmovedSince = (sql: SqlClient, account: string, { entries }: LastAllowance): Statement =>
+  statement(
+    sql`SELECT 1 AS unmoved WHERE NOT EXISTS (SELECT 1 FROM tollgate_ledger_entries
+      WHERE billing_account_id = ${account} AND source IS NOT NULL AND number > ${entries})`,
+    1
+  )
