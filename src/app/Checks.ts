@@ -7,10 +7,18 @@ import * as Invariants from "../books/ledger/Invariants.ts"
 import { beginning } from "../books/ledger/Mark.ts"
 import type { Mark } from "../books/ledger/Mark.ts"
 import type { VerifySince } from "../books/ledger/Verifications.ts"
+import * as allowances from "../money/allowances/Checks.ts"
 import * as payments from "../money/payments/Checks.ts"
 import * as transfers from "../money/transfers/Checks.ts"
+import * as vouchers from "../money/vouchers/Checks.ts"
 
-const checks: ReadonlyArray<Invariants.Check> = [...Invariants.checks, ...transfers.checks, ...payments.checks]
+const checks: ReadonlyArray<Invariants.Check> = [
+  ...Invariants.checks,
+  ...transfers.checks,
+  ...payments.checks,
+  ...allowances.checks,
+  ...vouchers.checks
+]
 
 /** The names of all checks, in the order in which they run. */
 export const checkNames: ReadonlyArray<string> = [...Object.keys(Audit.sentences), ...checks.map(({ name }) => name)]

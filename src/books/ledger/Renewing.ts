@@ -39,9 +39,12 @@ export const renew = (
   return Either.right({ unused, kept })
 }
 
-const unusedOf = (draft: Draft, account: Account, { amount, chargeless, entries }: LastAllowance): Nano => {
-  const charges = chargeless + movedIn(draft, account.id, entries) - balanceOf(account)
-  const left = amount - charges
+const unusedOf = (draft: Draft, account: Account, last: LastAllowance): Nano =>
+  unusedAt(account, { ...last, chargeless: last.chargeless + movedIn(draft, account.id, last.entries) })
+
+/** The unused part of the last grant, where `last` was read at the same moment as the account. */
+export const unusedAt = (account: Account, { amount, chargeless }: LastAllowance): Nano => {
+  const left = amount - (chargeless - balanceOf(account))
   const free = account.granted - account.reserved
   const unused = left < free ? left : free
   return unused > 0n ? unused : 0n
