@@ -16,7 +16,7 @@ import type { Terms } from "../../../src/money/allowances/Allowance.ts"
 import { numberOf } from "../../../src/kernel/Period.ts"
 import { tell } from "../../support/story.ts"
 import type { Step } from "../../support/story.ts"
-import * as Scene from "./Scene.ts"
+import * as Scene from "../Nodes.ts"
 
 const tenants: ReadonlyArray<TenantId> = ["ten_ada" as TenantId, "ten_bob" as TenantId]
 

@@ -7,7 +7,7 @@ import type { TenantId } from "../../../src/kernel/Ids.ts"
 import { usd } from "../../../src/kernel/Money.ts"
 import { Allowances } from "../../../src/money/allowances/Allowances.ts"
 import type { NewAllowance } from "../../../src/money/allowances/Allowance.ts"
-import * as Scene from "./Scene.ts"
+import * as Scene from "../Nodes.ts"
 
 const ada = "ten_ada" as TenantId
 const bil = billingAccountOf(ada)

@@ -1,19 +1,20 @@
-/** Two nodes that grant allowances over one database, under a clock that a test moves as it likes. */
+/** Two nodes that grant allowances and redeem vouchers over one database, under a clock that a test moves as it likes. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Exit, Layer, ManagedRuntime } from "effect"
-import { verify } from "../../../src/app/Checks.ts"
-import { trialBalance } from "../../../src/books/ledger/Invariants.ts"
-import { Ledger } from "../../../src/books/ledger/Ledger.ts"
-import { Writer } from "../../../src/books/ledger/Writer.ts"
-import type { WriterContract } from "../../../src/books/ledger/Writer.ts"
-import { billingAccountOf } from "../../../src/kernel/Ids.ts"
-import type { TenantId } from "../../../src/kernel/Ids.ts"
-import { Allowances } from "../../../src/money/allowances/Allowances.ts"
-import { Plans } from "../../../src/money/allowances/Settings.ts"
-import type { PlansByName } from "../../../src/money/allowances/Settings.ts"
-import * as TestDatabase from "../../support/database.ts"
+import { verify } from "../../src/app/Checks.ts"
+import { trialBalance } from "../../src/books/ledger/Invariants.ts"
+import { Ledger } from "../../src/books/ledger/Ledger.ts"
+import { Writer } from "../../src/books/ledger/Writer.ts"
+import type { WriterContract } from "../../src/books/ledger/Writer.ts"
+import { billingAccountOf } from "../../src/kernel/Ids.ts"
+import type { TenantId } from "../../src/kernel/Ids.ts"
+import { Allowances } from "../../src/money/allowances/Allowances.ts"
+import { Plans } from "../../src/money/allowances/Settings.ts"
+import type { PlansByName } from "../../src/money/allowances/Settings.ts"
+import { Vouchers } from "../../src/money/vouchers/Vouchers.ts"
+import * as TestDatabase from "../support/database.ts"
 
-export type Rooms = Allowances | Ledger | Writer | SqlClient
+export type Rooms = Allowances | Vouchers | Ledger | Writer | SqlClient
 type Run = <A, E>(effect: Effect.Effect<A, E, Rooms>) => Promise<A>
 
 export interface Scene {
@@ -46,7 +47,7 @@ export const make = async (now: number, plans: PlansByName = {}): Promise<Scene>
   const { context } = await shared.runtime()
   const node = (): { readonly run: Run; readonly dispose: () => Promise<void> } => {
     const runtime = ManagedRuntime.make(
-      Layer.fresh(Allowances.layer).pipe(
+      Layer.fresh(Layer.merge(Allowances.layer, Vouchers.layer)).pipe(
         Layer.provideMerge(Layer.fresh(Ledger.layer)),
         Layer.provideMerge(Layer.fresh(writer)),
         Layer.provideMerge(Layer.succeedContext(context)),
