@@ -54,7 +54,7 @@ import { OperatorCreditHttp } from "../operations/credit/Http.ts"
 import { OperatorActs } from "../operations/operator/Acts.ts"
 import { AuditLog } from "../operations/operator/AuditLog.ts"
 import { OperatorDirectory } from "../operations/operator/Directory.ts"
-import { OperatorHttp } from "../operations/operator/Http.ts"
+import { OperatorHttp, OperatorTokenHttp } from "../operations/operator/Http.ts"
 import { OperatorSessionHttp } from "../operations/operator/SessionHttp.ts"
 import { OperatorSessions } from "../operations/operator/Sessions.ts"
 import { OperatorUpstreams } from "../operations/operator/Upstreams.ts"
@@ -244,7 +244,7 @@ const api = HttpApiBuilder.api(Api).pipe(
     SearchHttp,
     NotificationsHttp,
     Layer.provide(OperatorHttp, watched),
-    OperatorCreditHttp,
+    Layer.provide(OperatorCreditHttp, OperatorTokenHttp),
     OperatorSessionHttp,
     OpsHttp,
     OrganisationsHttp,

@@ -260,7 +260,10 @@ const renew = (notebook: Notebook, posting: Of<"Renew">): Done => {
   if (account === undefined) return missing(id)
   const moved = account.entries
     .slice(last?.entries ?? 0)
-    .reduce((sum, entry) => (entry.source === null ? sum : sum + (entry.type === "credit" ? entry.amount : -entry.amount)), 0n)
+    .reduce(
+      (sum, entry) => (entry.source === null ? sum : sum + (entry.type === "credit" ? entry.amount : -entry.amount)),
+      0n
+    )
   const charges = last === undefined ? 0n : last.chargeless + moved - balanceOf(account)
   const left = last === undefined ? 0n : smaller(last.amount - charges, account.granted - account.reserved)
   const unused = larger(left, 0n)
@@ -269,7 +272,13 @@ const renew = (notebook: Notebook, posting: Of<"Renew">): Done => {
   if (before - unused + amount + kept > largestOf(notebook)) return refuse({ _tag: "BalanceTooLarge", account: id })
   let after = account
   if (unused > 0n) {
-    const entry = { type: "debit", amount: unused, source: "allowance", reference, description: "unused allowance" } as const
+    const entry = {
+      type: "debit",
+      amount: unused,
+      source: "allowance",
+      reference,
+      description: "unused allowance"
+    } as const
     after = entered({ ...after, granted: after.granted - unused, went: after.went + unused }, entry)
   }
   const granted = amount + kept

@@ -628,7 +628,16 @@ export interface SuiteOptions {
 
 /** Submits random transactions to fresh ledgers, and says how many stories it told. Rejects with the shortest failing story. */
 export const checkLedger = (options: SuiteOptions): Promise<void> => {
-  const { amountMax, length = 60, limits = false, make, say = console.info, seed, stories = 500, without = [] } = options
+  const {
+    amountMax,
+    length = 60,
+    limits = false,
+    make,
+    say = console.info,
+    seed,
+    stories = 500,
+    without = []
+  } = options
   if (amountMax !== undefined && amountMax < 1n)
     return Promise.reject(new RangeError(`amountMax is ${amountMax}, must be 1 or more`))
   const lacks: Lacks = (part) => without.includes(part)

@@ -38,7 +38,9 @@ export const make = async (now: number, plans: PlansByName = {}): Promise<Scene>
         return kill === "before" ? Effect.interrupt : Effect.zipRight(submit(transaction), Effect.interrupt)
       })) as WriterContract["submit"]
   })
-  const writer = Layer.map(TestDatabase.writer, (context) => Context.add(context, Writer, mortal(Context.get(context, Writer))))
+  const writer = Layer.map(TestDatabase.writer, (context) =>
+    Context.add(context, Writer, mortal(Context.get(context, Writer)))
+  )
   const clock = Object.assign(Object.create(Clock.make()) as Clock.Clock, {
     currentTimeMillis: Effect.sync(() => scene.now),
     unsafeCurrentTimeMillis: () => scene.now
@@ -72,10 +74,7 @@ export const open = (tenant: TenantId) =>
   Effect.flatMap(Ledger, (ledger) => ledger.open({ account: billingAccountOf(tenant), tenant }))
 
 /** A turn of the loop; answers whether the node lived to its end. */
-export const renewDue = Effect.map(
-  Effect.exit(Effect.flatMap(Allowances, ({ renewDue }) => renewDue)),
-  Exit.isSuccess
-)
+export const renewDue = Effect.map(Effect.exit(Effect.flatMap(Allowances, ({ renewDue }) => renewDue)), Exit.isSuccess)
 
 export const entries = (tenant: TenantId) =>
   Effect.flatMap(Ledger, (ledger) =>

@@ -166,7 +166,7 @@ export interface CallOutcome {
 /** The last grant of an allowance, as it was read before the transaction (`Renewing`). */
 export interface LastAllowance {
   readonly amount: Nano
-  /** What the balance would be without the charges since that grant: the balance after it, and every other movement since. */
+  /** The balance without the charges since that grant: the balance after it, and every other movement since. */
   readonly chargeless: Nano
   /** The number of the newest entry that was read for this. */
   readonly entries: number

@@ -7,7 +7,7 @@ import { amountMax, Usd } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { Period } from "../../kernel/Period.ts"
 
-/** What of the unused credit is granted again in the next period. */
+/** The part of the unused credit that is granted again in the next period. */
 export const Rollover = Schema.Union(Schema.Literal("none", "all"), Schema.Struct({ up_to_usd: Amount })).annotations({
   identifier: "AllowanceRollover"
 })
@@ -30,11 +30,13 @@ export const NewAllowance = Schema.Struct({
   period: Schema.optional(Period),
   rollover: Schema.optional(Rollover)
 }).pipe(
-  Schema.filter(({ amount_usd, period, plan, rollover }) =>
-    plan === undefined
-      ? amount_usd !== undefined && period !== undefined
-      : amount_usd === undefined && period === undefined && rollover === undefined
-  , { message: () => "either plan, or amount_usd and period" }),
+  Schema.filter(
+    ({ amount_usd, period, plan, rollover }) =>
+      plan === undefined
+        ? amount_usd !== undefined && period !== undefined
+        : amount_usd === undefined && period === undefined && rollover === undefined,
+    { message: () => "either plan, or amount_usd and period" }
+  ),
   Schema.annotations({ identifier: "NewAllowance" })
 )
 export interface NewAllowance extends Schema.Schema.Type<typeof NewAllowance> {}

@@ -1,3 +1,4 @@
+/** A tenant's allowance. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Envelope } from "../../kernel/Envelope.ts"

@@ -10,7 +10,7 @@ const taken = `(SELECT d.billing_account_id, d.number, d.amount, d.balance, (SEL
     WHERE g.billing_account_id = d.billing_account_id AND g.type = 'credit' AND g.number < d.number) AS grant_number
   FROM ${allowanceEntries} d WHERE d.type = 'debit')`
 
-/** What was unused: the grant, less the charges since, which follow from the balances. */
+/** The unused part: the grant, less the charges since, which follow from the balances. */
 const unused = `g.amount - (g.balance + COALESCE((SELECT SUM(${signed}) FROM ${movements} m
     WHERE m.billing_account_id = d.billing_account_id AND m.number > d.grant_number AND m.number < d.number), 0) - d.balance - d.amount)`
 

@@ -52,7 +52,7 @@ export const make = (parts: Parts, waker: Loop.Waker) => {
     const now = yield* Clock.currentTimeMillis
     const numbers = { week: numberOf("week", now), month: numberOf("month", now) }
     let failed = 0
-    for (let tenant = ""; ; ) {
+    for (let tenant = ""; ;) {
       const rows = yield* reading.ungranted(tenant, numbers, pageMax)
       failed += yield* Loop.each(
         name,
@@ -69,10 +69,7 @@ export const make = (parts: Parts, waker: Loop.Waker) => {
   const turn = Effect.gen(function* () {
     yield* renewDue
     const now = yield* Clock.currentTimeMillis
-    const next = Math.min(
-      startOf("week", numberOf("week", now) + 1),
-      startOf("month", numberOf("month", now) + 1)
-    )
+    const next = Math.min(startOf("week", numberOf("week", now) + 1), startOf("month", numberOf("month", now) + 1))
     return Math.min(next - now, Duration.toMillis(pauseMax))
   })
 

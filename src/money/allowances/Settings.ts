@@ -9,9 +9,9 @@ const PlansByName = Schema.Record({ key: Schema.NonEmptyString, value: Plan })
 export type PlansByName = typeof PlansByName.Type
 
 /** The terms that several tenants share. */
-export class Plans extends Context.Reference<Plans>()("tollgate/allowances/Plans", {
-  defaultValue: (): PlansByName => ({})
-}) {}
+export class Plans extends Context.Tag("tollgate/allowances/Plans")<Plans, PlansByName>() {
+  static readonly layerNone = Layer.sync(Plans, () => ({}))
+}
 
 export const fields = {
   plans: Schema.optionalWith(PlansByName, { default: () => ({}) })

@@ -1,3 +1,4 @@
+/** Redeeming a voucher. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Example } from "../../http/contract/Documented.ts"
 import { Envelope } from "../../kernel/Envelope.ts"

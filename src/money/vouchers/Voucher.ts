@@ -73,7 +73,7 @@ const length = 20
 export const makeCode = (): string =>
   Array.from(randomBytes(length), (byte, i) => `${i > 0 && i % 5 === 0 ? "-" : ""}${alphabet[byte % 32]!}`).join("")
 
-/** The code as it is compared: without what people add, drop or confuse when they copy it. */
+/** The form of a code that is compared: without what people add, drop or confuse when they copy it. */
 const plain = (code: string): string =>
   code
     .toUpperCase()
@@ -82,7 +82,10 @@ const plain = (code: string): string =>
     .replaceAll(/[IL]/g, "1")
 
 /** The stored form of a code. It has enough random bits to need no key, so a new secret of the deployment ends no voucher. */
-export const hashOf = (code: string): string => createHash("sha256").update(`voucher ${plain(code)}`).digest("hex")
+export const hashOf = (code: string): string =>
+  createHash("sha256")
+    .update(`voucher ${plain(code)}`)
+    .digest("hex")
 
 /** As much of a code as lists show. */
 export const prefixOf = (code: string): string => code.slice(0, 5)

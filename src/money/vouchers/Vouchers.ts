@@ -110,7 +110,17 @@ const statusOf = ({ ended_at, expires_at, uses, uses_max }: Row, now: number): V
 const voucherOf = (row: Row, now: number): Voucher => {
   const { code_prefix, created_at, description, expires_at, id, uses, uses_max } = row
   const amount_usd = fromRow(row.amount)
-  return { id, code_prefix, amount_usd, uses, uses_max, status: statusOf(row, now), description, created_at, expires_at }
+  return {
+    id,
+    code_prefix,
+    amount_usd,
+    uses,
+    uses_max,
+    status: statusOf(row, now),
+    description,
+    created_at,
+    expires_at
+  }
 }
 
 const create = ({ sql, writer }: Parts): VouchersContract["create"] =>
@@ -182,7 +192,9 @@ const redeem = (parts: Parts): VouchersContract["redeem"] =>
         AccountMissing: Effect.die,
         BalanceTooLarge: () => new VoucherTooLarge(),
         Conflict: ({ statement }) =>
-          statement === 0 ? new VoucherRedeemed() : Effect.flatMap(readAgain(parts, row.id), (again) => refusalOf(again, now))
+          statement === 0
+            ? new VoucherRedeemed()
+            : Effect.flatMap(readAgain(parts, row.id), (again) => refusalOf(again, now))
       })
     )
     return { tenant_id: caller.tenant_id, amount_usd: amount, balance }

@@ -48,7 +48,9 @@ export class OperatorCreditApi extends HttpApiGroup.make("operatorCredit")
       .setUrlParams(
         Schema.Struct({
           take_back: Schema.optional(
-            Schema.BooleanFromString.annotations({ description: "Whether the unused part is taken back; `false` by default" })
+            Schema.BooleanFromString.annotations({
+              description: "Whether the unused part is taken back; `false` by default"
+            })
           )
         })
       )

@@ -1,5 +1,5 @@
 import { HttpApiBuilder } from "@effect/platform"
-import { Clock, Effect, Layer } from "effect"
+import { Clock, Effect } from "effect"
 import { contract } from "../../http/contract/Contract.ts"
 import { storable } from "../../http/lanes/Answer.ts"
 import { envelope } from "../../kernel/Envelope.ts"
@@ -8,7 +8,6 @@ import type { NewAllowance } from "../../money/allowances/Allowance.ts"
 import { Vouchers } from "../../money/vouchers/Vouchers.ts"
 import * as Audit from "../operator/Audit.ts"
 import { CurrentOperator } from "../operator/CurrentOperator.ts"
-import { OperatorTokenHttp } from "../operator/Http.ts"
 import { keyset } from "../operator/Keyset.ts"
 import { TenantNotFound } from "../operator/Problems.ts"
 import { OperatorCreditApi } from "./Api.ts"
@@ -74,4 +73,4 @@ export const OperatorCreditHttp = HttpApiBuilder.group(
         )
       )
   })
-).pipe(Layer.provide(OperatorTokenHttp))
+)

@@ -24,7 +24,7 @@ import type { OperatorSessionsContract } from "./Sessions.ts"
 import { OperatorUpstreams } from "./Upstreams.ts"
 import { OperatorWatch } from "./Watch.ts"
 
-/** Who the operator is, by the token of a request. */
+/** Tells the operator by the token of a request. */
 export const OperatorTokenHttp = Layer.effect(
   OperatorToken,
   Effect.map(OperatorSessions, ({ operatorOf }) => ({

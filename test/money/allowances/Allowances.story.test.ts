@@ -85,10 +85,7 @@ const renewing = async (notebook: Notebook, scene: Scene.Scene, run: () => Promi
     const expected =
       due === undefined
         ? []
-        : [
-            ...(due.unused > 0n ? [`debit of ${due.unused} (allowance)`] : []),
-            `credit of ${due.granted} (allowance)`
-          ]
+        : [...(due.unused > 0n ? [`debit of ${due.unused} (allowance)`] : []), `credit of ${due.granted} (allowance)`]
     expect(fresh.map(words)).toEqual(expected)
     if (due === undefined) continue
     const known = notebook.known.get(tenant)!
@@ -97,30 +94,26 @@ const renewing = async (notebook: Notebook, scene: Scene.Scene, run: () => Promi
   }
 }
 
-const passes = fc.oneof(fc.integer({ min: -45, max: 60 }), fc.constantFrom(1, 7, 30, 31)).map(
-  (days): Tale => ({
-    sentence: `the clock is set ${days} days on`,
-    happen: async (_, scene) => {
-      scene.now = Math.max(0, scene.now + days * day + hour)
-    }
-  })
-)
+const passes = fc.oneof(fc.integer({ min: -45, max: 60 }), fc.constantFrom(1, 7, 30, 31)).map((days): Tale => ({
+  sentence: `the clock is set ${days} days on`,
+  happen: async (_, scene) => {
+    scene.now = Math.max(0, scene.now + days * day + hour)
+  }
+}))
 
 const turns = fc
   .record({ nodes: fc.constantFrom([0], [1], [0, 1]), kill: fc.constantFrom(undefined, undefined, "before", "after") })
-  .map(
-    ({ kill, nodes }): Tale => ({
-      sentence: `${nodes.length} nodes look what is due${kill === undefined ? "" : `, one is killed ${kill} its commit`}`,
-      happen: (notebook, scene) =>
-        renewing(notebook, scene, async () => {
-          scene.kill = kill as Scene.Scene["kill"]
-          const lived = await Promise.all(nodes.map((node) => on(scene, Scene.renewDue, node)))
-          scene.kill = undefined
-          // The node is started again.
-          if (lived.includes(false)) expect(await on(scene, Scene.renewDue)).toBe(true)
-        })
-    })
-  )
+  .map(({ kill, nodes }): Tale => ({
+    sentence: `${nodes.length} nodes look what is due${kill === undefined ? "" : `, one is killed ${kill} its commit`}`,
+    happen: (notebook, scene) =>
+      renewing(notebook, scene, async () => {
+        scene.kill = kill as Scene.Scene["kill"]
+        const lived = await Promise.all(nodes.map((node) => on(scene, Scene.renewDue, node)))
+        scene.kill = undefined
+        // The node is started again.
+        if (lived.includes(false)) expect(await on(scene, Scene.renewDue)).toBe(true)
+      })
+  }))
 
 const sets = fc
   .record({
@@ -132,83 +125,77 @@ const sets = fc
       amount.map((up_to_usd) => ({ up_to_usd }))
     )
   })
-  .map(
-    ({ tenant, ...terms }): Tale => ({
-      sentence: `${tenant} gets ${terms.amount_usd} a ${terms.period}`,
-      happen: async (notebook, scene) => {
-        const known = notebook.known.get(tenant)!
-        const others = tenants.filter((one) => one !== tenant)
-        // The others' turn is not this request's.
-        for (const other of others) if (await dueOf(scene, notebook.known.get(other)!, other)) return
-        if (known.terms === undefined) known.began = scene.now
-        known.terms = terms
-        await renewing(notebook, scene, () =>
-          on(
-            scene,
-            Effect.flatMap(Allowances, (allowances) => allowances.set(tenant, terms))
-          )
+  .map(({ tenant, ...terms }): Tale => ({
+    sentence: `${tenant} gets ${terms.amount_usd} a ${terms.period}`,
+    happen: async (notebook, scene) => {
+      const known = notebook.known.get(tenant)!
+      const others = tenants.filter((one) => one !== tenant)
+      // The others' turn is not this request's.
+      for (const other of others) if (await dueOf(scene, notebook.known.get(other)!, other)) return
+      if (known.terms === undefined) known.began = scene.now
+      known.terms = terms
+      await renewing(notebook, scene, () =>
+        on(
+          scene,
+          Effect.flatMap(Allowances, (allowances) => allowances.set(tenant, terms))
         )
-      }
-    })
-  )
-
-const ends = fc.record({ tenant: tenantOf, take_back: fc.boolean() }).map(
-  ({ take_back, tenant }): Tale => ({
-    sentence: `the allowance of ${tenant} ends${take_back ? ", and is taken back" : ""}`,
-    possible: ({ known }) => known.get(tenant)!.terms !== undefined,
-    happen: async ({ known }, scene) => {
-      const one = known.get(tenant)!
-      const unused = take_back ? await unusedOf(scene, one, tenant) : 0n
-      const ended = await on(
-        scene,
-        Effect.flatMap(Allowances, (allowances) => allowances.end(tenant, take_back))
       )
-      expect(ended.taken_usd).toBe(unused)
-      one.terms = undefined
-      one.last = undefined
     }
-  })
-)
+  }))
+
+const ends = fc.record({ tenant: tenantOf, take_back: fc.boolean() }).map(({ take_back, tenant }): Tale => ({
+  sentence: `the allowance of ${tenant} ends${take_back ? ", and is taken back" : ""}`,
+  possible: ({ known }) => known.get(tenant)!.terms !== undefined,
+  happen: async ({ known }, scene) => {
+    const one = known.get(tenant)!
+    const unused = take_back ? await unusedOf(scene, one, tenant) : 0n
+    const ended = await on(
+      scene,
+      Effect.flatMap(Allowances, (allowances) => allowances.end(tenant, take_back))
+    )
+    expect(ended.taken_usd).toBe(unused)
+    one.terms = undefined
+    one.last = undefined
+  }
+}))
 
 const credits = fc
   .record({ tenant: tenantOf, amount, source: fc.constantFrom("purchase" as const, "admin" as const) })
-  .map(
-    ({ amount, source, tenant }): Tale => ({
-      sentence: `${tenant} gets ${amount} (${source})`,
-      happen: (notebook, scene) => {
-        const reference = `pay_${++notebook.named}`
-        return on(scene, tried(books((ledger) => ledger.credit({ account: billingAccountOf(tenant), amount, source, reference })))).then(() => {})
-      }
-    })
-  )
-
-const refunds = fc.record({ tenant: tenantOf, amount, owes: fc.boolean() }).map(
-  ({ amount, owes, tenant }): Tale => ({
-    sentence: `${amount} of ${tenant} are refunded`,
-    happen: async (notebook, scene) => {
+  .map(({ amount, source, tenant }): Tale => ({
+    sentence: `${tenant} gets ${amount} (${source})`,
+    happen: (notebook, scene) => {
       const reference = `pay_${++notebook.named}`
-      const asked = { account: billingAccountOf(tenant), amount, reference }
-      await on(
+      return on(
         scene,
-        books((ledger) => ledger.takeBack(owes ? { ...asked, payment: reference } : asked))
-      )
+        tried(books((ledger) => ledger.credit({ account: billingAccountOf(tenant), amount, source, reference })))
+      ).then(() => {})
     }
-  })
-)
+  }))
 
-const reserves = fc.record({ tenant: tenantOf, amount }).map(
-  ({ amount, tenant }): Tale => ({
-    sentence: `${tenant} calls, for up to ${amount}`,
-    happen: async (notebook, scene) => {
-      const call = `call_${++notebook.named}`
-      const made = await on(scene, tried(Scene.reserve(tenant, call, amount)))
-      if (made._tag === "Some") notebook.calls.set(call, tenant)
-    }
-  })
-)
+const refunds = fc.record({ tenant: tenantOf, amount, owes: fc.boolean() }).map(({ amount, owes, tenant }): Tale => ({
+  sentence: `${amount} of ${tenant} are refunded`,
+  happen: async (notebook, scene) => {
+    const reference = `pay_${++notebook.named}`
+    const asked = { account: billingAccountOf(tenant), amount, reference }
+    await on(
+      scene,
+      books((ledger) => ledger.takeBack(owes ? { ...asked, payment: reference } : asked))
+    )
+  }
+}))
 
-const settles = fc.record({ cost: fc.bigInt({ min: 0n, max: 1_500n }), node: fc.constantFrom(0, 1) }).map(
-  ({ cost, node }): Tale => ({
+const reserves = fc.record({ tenant: tenantOf, amount }).map(({ amount, tenant }): Tale => ({
+  sentence: `${tenant} calls, for up to ${amount}`,
+  happen: async (notebook, scene) => {
+    const call = `call_${++notebook.named}`
+    const made = await on(scene, tried(Scene.reserve(tenant, call, amount)))
+    if (made._tag === "Some") notebook.calls.set(call, tenant)
+  }
+}))
+
+const settles = fc
+  .record({ cost: fc.bigInt({ min: 0n, max: 1_500n }), node: fc.constantFrom(0, 1) })
+  .map(({ cost, node }): Tale => ({
     sentence: `the oldest call ends at a cost of ${cost}`,
     possible: ({ calls }) => calls.size > 0,
     happen: async ({ calls, known }, scene) => {
@@ -218,38 +205,49 @@ const settles = fc.record({ cost: fc.bigInt({ min: 0n, max: 1_500n }), node: fc.
       const { last } = known.get(tenant)!
       if (last !== undefined) last.spent += collected
     }
-  })
-)
+  }))
 
-const sends = fc.record({ tenant: tenantOf, amount }).map(
-  ({ amount, tenant }): Tale => ({
-    sentence: `${tenant} sends ${amount}`,
-    happen: async (notebook, scene) => {
-      const transfer = `gift_${++notebook.named}`
-      const sent = books((ledger) => ledger.escrow({ account: billingAccountOf(tenant), amount, transfer }))
-      if ((await on(scene, tried(sent)))._tag === "Some") notebook.escrows.set(transfer, [tenant, amount])
-    }
-  })
-)
+const sends = fc.record({ tenant: tenantOf, amount }).map(({ amount, tenant }): Tale => ({
+  sentence: `${tenant} sends ${amount}`,
+  happen: async (notebook, scene) => {
+    const transfer = `gift_${++notebook.named}`
+    const sent = books((ledger) => ledger.escrow({ account: billingAccountOf(tenant), amount, transfer }))
+    if ((await on(scene, tried(sent)))._tag === "Some") notebook.escrows.set(transfer, [tenant, amount])
+  }
+}))
 
-const arrives = fc.boolean().map(
-  (back): Tale => ({
-    sentence: `a transfer ${back ? "returns" : "arrives"}`,
-    possible: ({ escrows }) => escrows.size > 0,
-    happen: async ({ escrows }, scene) => {
-      const [transfer, [tenant, amount]] = [...escrows][0]!
-      const to = back ? tenant : tenants.find((one) => one !== tenant)!
-      const source = back ? ("transfer_return" as const) : ("transfer_release" as const)
-      const from = billingAccountOf(tenant)
-      const ended = books((ledger) => ledger.endEscrow({ source, from, to: billingAccountOf(to), amount, transfer }))
-      if ((await on(scene, tried(ended)))._tag === "Some") escrows.delete(transfer)
-    }
-  })
-)
+const arrives = fc.boolean().map((back): Tale => ({
+  sentence: `a transfer ${back ? "returns" : "arrives"}`,
+  possible: ({ escrows }) => escrows.size > 0,
+  happen: async ({ escrows }, scene) => {
+    const [transfer, [tenant, amount]] = [...escrows][0]!
+    const to = back ? tenant : tenants.find((one) => one !== tenant)!
+    const source = back ? ("transfer_return" as const) : ("transfer_release" as const)
+    const from = billingAccountOf(tenant)
+    const ended = books((ledger) => ledger.endEscrow({ source, from, to: billingAccountOf(to), amount, transfer }))
+    if ((await on(scene, tried(ended)))._tag === "Some") escrows.delete(transfer)
+  }
+}))
 
 it("renews what is due once, and takes back what is unused and nothing else", () =>
   tell<Notebook, Scene.Scene>({
-    steps: [passes, passes, turns, turns, turns, sets, ends, credits, refunds, reserves, reserves, settles, settles, sends, arrives],
+    steps: [
+      passes,
+      passes,
+      turns,
+      turns,
+      turns,
+      sets,
+      ends,
+      credits,
+      refunds,
+      reserves,
+      reserves,
+      settles,
+      settles,
+      sends,
+      arrives
+    ],
     stories: 60,
     length: 60,
     begin: async () => {

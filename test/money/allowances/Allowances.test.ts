@@ -144,7 +144,10 @@ it.each([
 })
 
 it("follows the plan of the configuration, and says which are unknown", async () => {
-  const plans = { student: { allowance: { amount_usd: 4n * usd, period: "week", rollover: "none" } as const }, bare: {} }
+  const plans = {
+    student: { allowance: { amount_usd: 4n * usd, period: "week", rollover: "none" } as const },
+    bare: {}
+  }
   await begin("2026-11-10T12:00:00Z", plans)
   expect(await set({ plan: "student" })).toMatchObject({ plan: "student", granted_usd: 4n * usd, period: "week" })
   const refusedFor = (plan: string) =>

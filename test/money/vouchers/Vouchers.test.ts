@@ -43,9 +43,7 @@ it("credits the tenant with credit that cannot be sent on", async () => {
   const { code, code_prefix, status } = await one({ description: "workshop" })
   expect(code).toMatch(/^([0-9A-HJKMNP-TV-Z]{5}-){3}[0-9A-HJKMNP-TV-Z]{5}$/)
   expect([code.startsWith(code_prefix), status]).toEqual([true, "active"])
-  expect(await redeem(ada, code)).toEqual(
-    Either.right({ tenant_id: ada, amount_usd: 5n * usd, balance: 5n * usd })
-  )
+  expect(await redeem(ada, code)).toEqual(Either.right({ tenant_id: ada, amount_usd: 5n * usd, balance: 5n * usd }))
   expect(await accountOf(ada)).toEqual({ giftable: 0n, granted: 5n * usd })
   const [entry] = await run(Scene.entries(ada))
   expect(entry).toMatchObject({ source: "voucher", description: "workshop", amount: 5n * usd })
