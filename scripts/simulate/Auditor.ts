@@ -8,7 +8,7 @@ import type { Computer } from "./Computer.ts"
 import { contextLength } from "../../src/sandbox/Chat.ts"
 import { tools } from "./Story.ts"
 import { endOf, limitIn, modelEndpoints, priceOf, toolCosts } from "./World.ts"
-import type { Tool } from "./Story.ts"
+import type { Manner, Tool } from "./Story.ts"
 import type { Call, Person, World } from "./World.ts"
 
 /** Amounts on the wire, as nano-USD. */
@@ -301,7 +301,7 @@ export class Auditor {
         (one) => one.account_id === who.account && !one.success && one.cost > 0 && one.usage_source !== undefined
       ).length
       const most = this.world.calls.filter(
-        (call) => call.who === who && call.seen.some(({ manner }) => manner.kind === "stops")
+        (call) => call.who === who && call.seen.some(({ manner }) => endsInMidst(call, manner.kind))
       ).length
       if (count > most)
         this.find(`${who.name} was charged for ${count} failed calls, and ${most} streams had ended in their midst`)
@@ -737,6 +737,10 @@ const isWhole = ({ complete, status, text }: Call["heard"][number]): boolean => 
   if (text.startsWith("data:")) return text.trimEnd().endsWith("data: [DONE]") && !text.includes('data: {"error"')
   return !text.startsWith("event:") || /^event: (message_stop|response\.(completed|incomplete))$/m.test(text)
 }
+
+/** Whether a stream that ends so may be charged though it failed: its vendor stops, or breaks off after `messages` has reported the prompt. */
+const endsInMidst = ({ deed }: Call, kind: Manner["kind"]): boolean =>
+  kind === "stops" || (kind === "cut" && deed.protocol === "messages")
 
 /** Its vendor reported no figures that could be believed. */
 const isFigureless = ({ seen }: Call): boolean =>

@@ -40,11 +40,11 @@ import { ApiMiddleware } from "../http/lanes/ApiMiddleware.ts"
 import { Observer } from "../http/lanes/Observer.ts"
 import { RateLimits } from "../http/transport/RateLimits.ts"
 import { Idempotency } from "../http/idempotency/Idempotency.ts"
-import { Adder } from "../books/ledger/Adder.ts"
+import { ProviderTotalsIndexer } from "../books/ledger/totals/ProviderTotalsIndexer.ts"
 import { Ledger } from "../books/ledger/Ledger.ts"
-import { Sorter } from "../books/ledger/Sorter.ts"
-import { Tallier } from "../books/ledger/Tallier.ts"
-import { Verifier } from "../books/ledger/Verifier.ts"
+import { SortedIndexer } from "../books/ledger/totals/SortedIndexer.ts"
+import { TotalsIndexer } from "../books/ledger/totals/TotalsIndexer.ts"
+import { Verifier } from "../books/ledger/audit/Verifier.ts"
 import { Outbox } from "../people/mail/Outbox.ts"
 import { MessagesHttp } from "../calls/messages/Http.ts"
 import { Messages } from "../calls/messages/Messages.ts"
@@ -183,9 +183,9 @@ export const domains = Layer.mergeAll(
       Series.layer,
       Daily.layer,
       BillingAccounts.layer,
-      Adder.layer,
-      Sorter.layer,
-      Tallier.layer,
+      ProviderTotalsIndexer.layer,
+      SortedIndexer.layer,
+      TotalsIndexer.layer,
       verifier
     )
   ),
@@ -205,9 +205,9 @@ export const jobs = Layer.mergeAll(
   Outbox.layerJobs,
   Purchases.layerJobs,
   SigningKeys.layerJobs,
-  Sorter.layerJobs,
-  Tallier.layerJobs,
-  Adder.layerJobs,
+  SortedIndexer.layerJobs,
+  TotalsIndexer.layerJobs,
+  ProviderTotalsIndexer.layerJobs,
   Feed.layerJobs,
   Verifier.layerJobs,
   Transfers.layerJobs

@@ -11,7 +11,7 @@ import type {
   Refusal,
   Result,
   Source
-} from "../books/ledger/Transaction.ts"
+} from "../books/ledger/rules/Transaction.ts"
 
 /** The largest balance of this package's ledger: 10^9 USD in nano-USD. It is above 2^53, so doubles cannot hold all amounts below it. */
 export const balanceMax = 1_000_000_000_000_000_000n

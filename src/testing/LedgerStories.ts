@@ -3,7 +3,7 @@
  * ledger fails with the shortest story that shows the error.
  */
 import fc from "fast-check"
-import type { CreditSource, Posting, Source } from "../books/ledger/Transaction.ts"
+import type { CreditSource, Posting, Source } from "../books/ledger/rules/Transaction.ts"
 import {
   applicationOf,
   balanceMax,

@@ -9,8 +9,8 @@ import { checkLedger, invariants, ofLayer } from "../../src/app/entry/testing.ts
 import type { LedgerUnderTest } from "../../src/app/entry/testing.ts"
 import { verify } from "../../src/app/Checks.ts"
 import { Ledger } from "../../src/books/ledger/Ledger.ts"
-import { TailMax } from "../../src/books/ledger/Tails.ts"
-import type { Writer } from "../../src/books/ledger/Writer.ts"
+import { RollupLagMax } from "../../src/books/ledger/rows/RollupLag.ts"
+import type { Writer } from "../../src/books/ledger/write/Writer.ts"
 import * as transfers from "../../src/money/transfers/Checks.ts"
 import { foreignLedger, limitMistakes, mistakes } from "./ForeignLedger.ts"
 import type { Mistake } from "./ForeignLedger.ts"
@@ -71,7 +71,7 @@ describe("the property suite for ledgers", () => {
       make: () =>
         withMonths((clock) => {
           const sql = Layer.provide(TestDatabase.sql, clock)
-          const writer = Layer.provide(TestDatabase.writer, [clock, Layer.succeed(TailMax, 3)])
+          const writer = Layer.provide(TestDatabase.writer, [clock, Layer.succeed(RollupLagMax, 3)])
           const layer = Ledger.layer.pipe(Layer.provideMerge(writer), Layer.provideMerge(sql), Layer.merge(clock))
           return verified(layer)
         }),

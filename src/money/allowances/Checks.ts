@@ -1,7 +1,7 @@
 /** Invariants between allowances and the books. */
-import { text, usd } from "../../books/ledger/Invariants.ts"
-import type { Check } from "../../books/ledger/Invariants.ts"
-import { allowanceEntries, movements } from "../../books/ledger/Relations.ts"
+import { text, usd } from "../../books/ledger/rules/Check.ts"
+import type { Check } from "../../books/ledger/rules/Check.ts"
+import { allowanceEntries, movements } from "../../books/ledger/rows/Relations.ts"
 
 const signed = "CASE m.type WHEN 'credit' THEN m.amount ELSE -m.amount END"
 

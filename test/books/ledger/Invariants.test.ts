@@ -1,8 +1,9 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { usd } from "../../../src/kernel/Money.ts"
-import { Adder } from "../../../src/books/ledger/Adder.ts"
-import { findingsMax, trialBalance } from "../../../src/books/ledger/Invariants.ts"
+import { ProviderTotalsIndexer } from "../../../src/books/ledger/totals/ProviderTotalsIndexer.ts"
+import { trialBalance } from "../../../src/books/ledger/audit/Invariants.ts"
+import { findingsMax } from "../../../src/books/ledger/rules/Check.ts"
 import { Ledger } from "../../../src/books/ledger/Ledger.ts"
 import { checkNames, verify } from "../../../src/app/Checks.ts"
 import * as TestDatabase from "../../support/database.ts"
@@ -27,8 +28,8 @@ const healthy = Effect.gen(function* () {
   yield* Scene.call({ cost: 7n, units: 0.3 })
   yield* Scene.call({ cost: 7n, tenant_id: other })
   yield* Effect.provide(
-    Effect.flatMap(Adder, ({ add }) => add),
-    Adder.layer
+    Effect.flatMap(ProviderTotalsIndexer, ({ add }) => add),
+    ProviderTotalsIndexer.layer
   )
   // One that the rollups do not hold yet, nor the sums by provider.
   yield* Scene.call({ cost: 9n, units: 0.4 })

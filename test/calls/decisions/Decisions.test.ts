@@ -8,7 +8,7 @@ import { Decisions } from "../../../src/calls/decisions/Decisions.ts"
 import { billingAccountOf } from "../../../src/kernel/Ids.ts"
 import { usd } from "../../../src/kernel/Money.ts"
 import type { UnitPrice } from "../../../src/kernel/Price.ts"
-import { statement } from "../../../src/books/ledger/Transaction.ts"
+import { statement } from "../../../src/books/ledger/rules/Transaction.ts"
 import { UnknownModel } from "../../../src/upstream/models/Provider.ts"
 import { booksOf, fault, interruptedAtWork, over, person, received } from "../../support/Called.ts"
 

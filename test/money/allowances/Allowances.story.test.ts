@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import fc from "fast-check"
 import { expect, it } from "vitest"
 import { Ledger } from "../../../src/books/ledger/Ledger.ts"
-import type { Entry } from "../../../src/books/ledger/Transaction.ts"
+import type { Entry } from "../../../src/books/ledger/rules/Transaction.ts"
 import { billingAccountOf } from "../../../src/kernel/Ids.ts"
 import type { TenantId } from "../../../src/kernel/Ids.ts"
 import { day, hour } from "../../../src/kernel/Moment.ts"
@@ -266,7 +266,7 @@ it("renews what is due once, and takes back what is unused and nothing else", ()
       expect(sum).toBe(0n)
       // These transfers are of the books alone.
       const ofTransfers = escrows.size > 0 ? /in escrow, but its pending transfers/ : /^$/
-      expect(found.filter((message) => !ofTransfers.test(message) && !/^payment /.test(message))).toEqual([])
+      expect(found.filter((message) => !ofTransfers.test(message) && !message.startsWith("payment "))).toEqual([])
     },
     close: (scene) => scene.close()
   }))
