@@ -9,10 +9,18 @@ import type { Checkpoint } from "../books/ledger/audit/Checkpoint.ts"
 import type { VerifySince } from "../books/ledger/audit/Verifications.ts"
 import { findingsMax } from "../books/ledger/rules/Check.ts"
 import type { Check, Finding, Looked } from "../books/ledger/rules/Check.ts"
+import * as allowances from "../money/allowances/Checks.ts"
 import * as payments from "../money/payments/Checks.ts"
 import * as transfers from "../money/transfers/Checks.ts"
+import * as vouchers from "../money/vouchers/Checks.ts"
 
-const checks: ReadonlyArray<Check> = [...Invariants.checks, ...transfers.checks, ...payments.checks]
+const checks: ReadonlyArray<Check> = [
+  ...Invariants.checks,
+  ...transfers.checks,
+  ...payments.checks,
+  ...allowances.checks,
+  ...vouchers.checks
+]
 
 /** The names of all checks, in the order in which they run. */
 export const checkNames: ReadonlyArray<string> = [...Object.keys(Audit.sentences), ...checks.map(({ name }) => name)]

@@ -20,6 +20,7 @@ import * as Verify from "../books/ledger/audit/Settings.ts"
 import * as Mail from "../people/mail/Settings.ts"
 import * as Media from "../calls/media/Settings.ts"
 import * as Telemetry from "../operations/ops/Telemetry.ts"
+import * as Allowances from "../money/allowances/Settings.ts"
 import * as Payments from "../money/payments/Settings.ts"
 import * as Prices from "../books/prices/PriceList.ts"
 import * as Rerank from "../calls/rerank/Settings.ts"
@@ -36,6 +37,7 @@ const entries = Schema.Struct({
   ...Telemetry.fields,
   ...Verify.fields,
   ...Payments.fields,
+  ...Allowances.fields,
   ...Mail.fields,
   ...Transfers.fields,
   ...SignIn.fields,
@@ -105,6 +107,7 @@ export const layer = (environment: EnvironmentFacts, file: ConfigFile) =>
   Layer.mergeAll(
     Verify.layer(file),
     Payments.layer(file),
+    Allowances.layer(file),
     Mail.layer(file),
     Transfers.layer(file),
     SignIn.layer(file),

@@ -31,6 +31,8 @@ const sources = keysOf<CreditSource>({
   registration_bonus: true,
   signup_grant: true,
   admin: true,
+  allowance: true,
+  voucher: true,
   transfer_escrow: true,
   transfer_release: true,
   transfer_return: true

@@ -29,6 +29,8 @@ const operate = (ledger: LedgerContract, posting: Posting): Submitted => {
       return one(ledger.credit(posting))
     case "TakeBack":
       return one(ledger.takeBack(posting))
+    case "Renew":
+      return one(ledger.renew(posting))
     case "Escrow":
       return one(ledger.escrow(posting))
     case "EndEscrow":

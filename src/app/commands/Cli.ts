@@ -6,6 +6,7 @@ import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodePath from "@effect/platform-node/NodePath"
 import * as NodeTerminal from "@effect/platform-node/NodeTerminal"
 import { Effect, Layer } from "effect"
+import * as Allowance from "./Allowance.ts"
 import * as Backup from "./Backup.ts"
 import * as Check from "./Check.ts"
 import * as Client from "./Client.ts"
@@ -26,6 +27,7 @@ import * as Quickstart from "./Quickstart.ts"
 import * as Serve from "./ServeCommand.ts"
 import * as Tenants from "./Tenants.ts"
 import * as Verify from "./Verify.ts"
+import * as Voucher from "./Voucher.ts"
 import { refuse, reported } from "./Report.ts"
 import { variables } from "../Environment.ts"
 import { version } from "../../kernel/Version.ts"
@@ -36,6 +38,8 @@ const commands = [
   Check.command,
   Grant.command,
   Purchase.command,
+  Allowance.command,
+  Voucher.command,
   Owed.command,
   Tenants.command,
   Operator.command,
@@ -67,7 +71,12 @@ const namesOf = (
     )
   )
 
-const allNames = namesOf(commands, { client: namesOf(Client.subcommands), key: namesOf(Key.subcommands) })
+const allNames = namesOf(commands, {
+  allowance: namesOf(Allowance.subcommands),
+  voucher: namesOf(Voucher.subcommands),
+  client: namesOf(Client.subcommands),
+  key: namesOf(Key.subcommands)
+})
 
 /** Shown below every help text. */
 const environmentHelp = HelpDoc.blocks([

@@ -68,6 +68,8 @@ export interface LedgerContract {
    * `payment` the account owes the rest.
    */
   readonly takeBack: Operation<"TakeBack">
+  /** Begins a period of an allowance (`Renewing`), with the unused part of the last one taken back. */
+  readonly renew: Operation<"Renew">
   /** Puts giftable credit of an active account into escrow for a transfer. */
   readonly escrow: Operation<"Escrow">
   /** Gives escrowed credit to the recipient (`transfer_release`) or back to its sender (`transfer_return`). */
@@ -107,6 +109,7 @@ export const entryId = ({ billing_account_id, number }: Pick<Entry, "billing_acc
 const descriptions: Readonly<Partial<Record<Posting["_tag"], string>>> = {
   Credit: "credit",
   TakeBack: "credit taken back",
+  Renew: "allowance",
   Escrow: "transfer",
   EndEscrow: "transfer"
 }
@@ -197,6 +200,7 @@ const make = Effect.gen(function* () {
     setStatus: operation("SetStatus"),
     credit: operation("Credit"),
     takeBack: operation("TakeBack"),
+    renew: operation("Renew"),
     escrow: operation("Escrow"),
     endEscrow: operation("EndEscrow"),
     setLimit: operation("SetLimit"),

@@ -292,7 +292,7 @@ class RunningTotals {
       this.offEntry(
         row,
         "a source fits its direction",
-        isCredit ? "a source of credit" : "escrow, a purchase taken back, or none",
+        isCredit ? "a source of credit" : "escrow, a purchase or allowance taken back, or none",
         source ?? "none"
       )
     // With several writers the order of an owner's rows is that of time, not the order of all.
@@ -504,9 +504,12 @@ const goOn = (
 const entryName = ({ account, number }: EntryRow): string => `${account} #${number}`
 
 const creditSources: ReadonlySet<string | null> = new Set([...outsideSet, ...escrowEndSet])
-const debitSources: ReadonlySet<string | null> = new Set([null, "transfer_escrow", "purchase"])
+const debitSources: ReadonlySet<string | null> = new Set([null, "transfer_escrow", "purchase", "allowance"])
 
-/** A charge spends granted credit first; a transfer takes giftable credit only; a payment that is taken back takes that first. */
+/**
+ * A charge spends granted credit first; a transfer takes giftable credit only; a payment that is taken back takes that first; an allowance
+ * that is taken back takes none.
+ */
 const giftableBehind = (
   { balance, giftable }: Account,
   isCredit: boolean,
@@ -515,6 +518,7 @@ const giftableBehind = (
 ): Value => {
   if (isCredit) return source === "purchase" || escrowEndSet.has(source!) ? plus(giftable, amount) : giftable
   if (source === "transfer_escrow") return minus(giftable, amount)
+  if (source === "allowance") return giftable
   const left = minus(source === "purchase" ? giftable : balance, amount)
   if (source === "purchase") return left > 0 ? left : 0
   return left < giftable ? left : giftable

@@ -1,7 +1,14 @@
 /** The books as the checks of other rooms may ask them, in SQL: their tables are named in this room alone. */
 
 /** Sources of credit that came from outside. */
-export const outsideSet: ReadonlySet<string> = new Set(["purchase", "registration_bonus", "signup_grant", "admin"])
+export const outsideSet: ReadonlySet<string> = new Set([
+  "purchase",
+  "registration_bonus",
+  "signup_grant",
+  "admin",
+  "allowance",
+  "voucher"
+])
 /** Sources of credit that came out of escrow. */
 export const escrowEndSet: ReadonlySet<string> = new Set(["transfer_release", "transfer_return"])
 
@@ -18,6 +25,13 @@ export const purchaseCredits = "(SELECT * FROM tollgate_ledger_entries WHERE typ
 
 /** The entries that credited a purchase, or took it back. */
 export const purchaseEntries = "(SELECT * FROM tollgate_ledger_entries WHERE source = 'purchase')"
+
+/** The entries of allowances and vouchers. */
+export const allowanceEntries = "(SELECT * FROM tollgate_ledger_entries WHERE source = 'allowance')"
+export const voucherEntries = "(SELECT * FROM tollgate_ledger_entries WHERE source = 'voucher')"
+
+/** Every entry that is no charge. */
+export const movements = "(SELECT * FROM tollgate_ledger_entries WHERE source IS NOT NULL)"
 
 /** The debt of each payment: `payment_id`, `billing_account_id` and `amount`. */
 export const debts = `(SELECT j.key AS payment_id, a.id AS billing_account_id, CAST(j.value AS bigint) AS amount

@@ -19,6 +19,7 @@ import { usageOf } from "../../../kernel/Ids.ts"
 import { amountMax } from "../../../kernel/Money.ts"
 import type { Nano } from "../../../kernel/Money.ts"
 import { monthOf } from "../../../kernel/Moment.ts"
+import { renew } from "./Renewing.ts"
 import { availableOf, balanceOf, freeOf, giftableSources, interrupted, owedOf } from "./Transaction.ts"
 import type {
   Account,
@@ -102,6 +103,8 @@ const post = (draft: Draft, posting: Posting): Either.Either<Result, Refusal> =>
       return credit(draft, posting)
     case "TakeBack":
       return takeBack(draft, posting)
+    case "Renew":
+      return renewed(draft, posting)
     case "Escrow":
       return escrow(draft, posting)
     case "EndEscrow":
@@ -178,6 +181,18 @@ const takeBack = (draft: Draft, posting: Of<"TakeBack">): Either.Either<Result, 
   const balance = take(draft, owing, taken, reference, description)
   if (owing.debts === undefined) return Either.right({ _tag: "TakenBack", taken, balance })
   return Either.right({ _tag: "TakenBack", taken, ...repaid(draft, account) })
+}
+
+const renewed = (draft: Draft, posting: Of<"Renew">): Either.Either<Result, Refusal> => {
+  const found = draft.account(posting.account)
+  if (found === undefined) return Either.left({ _tag: "AccountMissing", account: posting.account })
+  return Either.map(renew(draft, found, posting), (parts) => ({
+    _tag: "Renewed",
+    ...parts,
+    ...(found.debts === undefined
+      ? { balance: balanceOf(draft.account(found.id)!), before: balanceOf(found) }
+      : repaid(draft, found))
+  }))
 }
 
 /** Takes so much back from what is free, giftable credit first. Answers the balance. */
@@ -575,6 +590,7 @@ export const accountsOf = (posting: Posting): ReadonlyArray<string> => {
     case "SetStatus":
     case "Credit":
     case "TakeBack":
+    case "Renew":
     case "Escrow":
     case "SetLimit":
       return [posting.account]

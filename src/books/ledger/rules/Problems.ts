@@ -131,6 +131,7 @@ export interface RefusalByPosting {
   readonly SetStatus: AccountMissing
   readonly Credit: AccountMissing | BalanceTooLarge
   readonly TakeBack: AccountMissing
+  readonly Renew: AccountMissing | BalanceTooLarge
   readonly Escrow: AccountMissing | AccountInactive | InsufficientCredits | InsufficientGiftable
   readonly EndEscrow: AccountMissing | NotHeld | BalanceTooLarge | InsufficientCredits
   readonly SetLimit: AccountMissing

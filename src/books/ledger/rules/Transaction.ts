@@ -13,6 +13,8 @@ export type CreditSource =
   | "registration_bonus"
   | "signup_grant"
   | "admin"
+  | "allowance"
+  | "voucher"
   | "transfer_escrow"
   | "transfer_release"
   | "transfer_return"
@@ -161,6 +163,15 @@ export interface CallOutcome {
   readonly token_details?: TokenDetails | undefined
 }
 
+/** The last grant of an allowance, as it was read before the transaction (`Renewing`). */
+export interface LastAllowance {
+  readonly amount: Nano
+  /** The balance without the charges since that grant: the balance after it, and every other movement since. */
+  readonly chargeless: Nano
+  /** The number of the newest entry that was read for this. */
+  readonly entries: number
+}
+
 export type Posting =
   /** A new billing account with nothing on it. */
   | { readonly _tag: "Open"; readonly account: string; readonly tenant: string }
@@ -213,6 +224,20 @@ export type Posting =
       readonly reference: string
       readonly description: string
       readonly payment?: string | undefined
+    }
+  /**
+   * Begins a period of an allowance: takes back what is unused of the last one (`last`), and grants `amount` together with the part of it
+   * that may be kept. What it takes back is granted credit that no call has reserved. With an amount of 0 the allowance ends.
+   */
+  | {
+      readonly _tag: "Renew"
+      readonly account: string
+      readonly amount: Nano
+      readonly last?: LastAllowance | undefined
+      /** The most of the unused part that is granted again. */
+      readonly keep: Nano
+      readonly reference: string
+      readonly description: string
     }
   /**
    * Limits what an API key (`application`) may spend, or no more (`null`). What it was charged in the period before, and what its open calls
@@ -291,6 +316,8 @@ export interface ResultByPosting {
   readonly SetStatus: { readonly _tag: "Changed" }
   readonly Credit: { readonly _tag: "Credited" } & Balances
   readonly TakeBack: { readonly _tag: "TakenBack"; readonly taken: Nano } & Balances
+  /** The unused part of the last period that was taken back, and the part of it that was granted again. */
+  readonly Renew: { readonly _tag: "Renewed"; readonly unused: Nano; readonly kept: Nano } & Balances
   readonly Escrow: { readonly _tag: "Escrowed"; readonly balance: Nano }
   /** The amount that counts against the limit; 0 if the limit was removed. */
   readonly SetLimit: { readonly _tag: "LimitSet"; readonly spent: Nano; readonly reserved: Nano }

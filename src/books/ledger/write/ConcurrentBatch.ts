@@ -99,7 +99,7 @@ const touchedBy = (transactions: ReadonlyArray<Transaction>): Touched => {
   for (const { postings } of transactions) {
     for (const posting of postings) {
       for (const account of Books.accountsOf(posting)) touched.accounts.add(account)
-      if (mayEnter(posting)) touched.entries++
+      touched.entries += entriesAtMost(posting)
       if (posting._tag === "TakeBack") touched.takesBack = true
       if (posting._tag === "Reserve") {
         const { call, facts, sources } = posting
@@ -127,8 +127,11 @@ const touchedBy = (transactions: ReadonlyArray<Transaction>): Touched => {
 /** The run of a node. A call that outlives the node has a prefix before it (`books/gate/Gate`). */
 const nodeRunOf = (run: string): string => run.slice(run.lastIndexOf(" ") + 1)
 
-const mayEnter = ({ _tag }: Posting): boolean =>
-  _tag !== "Open" && _tag !== "SetStatus" && _tag !== "SetLimit" && _tag !== "Reserve"
+/** The most entries that a posting makes, besides those that take debts. */
+const entriesAtMost = ({ _tag }: Posting): number => {
+  if (_tag === "Open" || _tag === "SetStatus" || _tag === "SetLimit" || _tag === "Reserve") return 0
+  return _tag === "Renew" ? 2 : 1
+}
 
 /** The applications of the batch that may have a limit, since keys of their tenant have one. */
 const limitedBy = (

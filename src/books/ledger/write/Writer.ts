@@ -109,6 +109,8 @@ const tell = (listeners: Iterable<BalanceMoved>, posting: Posting, result: Resul
       return result._tag === "Escrowed" ? move(listeners, posting.account, -posting.amount, result) : undefined
     case "TakeBack":
       return result._tag === "TakenBack" ? move(listeners, posting.account, -result.taken, result) : undefined
+    case "Renew":
+      return result._tag === "Renewed" ? move(listeners, posting.account, 0n, result) : undefined
     case "Settle":
       return result._tag === "Settled" && posting.payer !== undefined
         ? move(listeners, posting.payer, -result.collected, result)
