@@ -215,7 +215,7 @@ const references: Readonly<Record<string, string>> = {
   ImagePatience: "a limit: how long an answer waits for its images",
   Lanes: "where the fast lane is found; the platform's router answers the same without it",
   Leadership: "absent, a program turns all its loops; their statements do nothing twice",
-  KeptConfig: "a limit: stored answers of an account",
+  StoredAnswersConfig: "a limit: stored answers of an account",
   LetterLimits: "a limit: letters of an account",
   LoopObserver: "an observer",
   Observer: "an observer",

@@ -21,7 +21,7 @@ export interface Row {
   readonly status: number | null
   readonly headers: string | null
   readonly body: Uint8Array | null
-  /** When its answer was stored. A row that has this and no status had an answer, which was deleted to make room (`Kept`). */
+  /** When its answer was stored. A row that has this and no status had an answer, which was deleted to make room (`StoredAnswers`). */
   readonly answered_at: number | null
 }
 

@@ -11,7 +11,7 @@ import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
 import type { Address } from "./Address.ts"
 import { crossOrigin } from "../transport/CrossOrigin.ts"
-import { isOver } from "../transport/Gone.ts"
+import { isOver } from "../transport/Closed.ts"
 import { phraseOf } from "../transport/Reason.ts"
 import * as RequestId from "../transport/RequestId.ts"
 
@@ -27,7 +27,7 @@ export interface Listeners {
   readonly clientError: (error: NodeJS.ErrnoException, socket: Socket) => void
 }
 
-export interface Front {
+export interface Listener {
   readonly server: Server
   /** Hands over what is held, and everything that comes from now on. */
   readonly serve: (listeners: Listeners) => void
@@ -38,7 +38,7 @@ const events = ["request", "checkContinue", "checkExpectation", "connect", "clie
 /** How long a request is held. */
 const holdMax = 10_000
 
-export const make = (): Front => {
+export const make = (): Listener => {
   const server = createServer({
     keepAliveTimeout: 65_000,
     headersTimeout: 20_000,
@@ -120,7 +120,7 @@ const endSilent = (server: Server): void => {
 
 // ---- ahead of the service -----------------------------------------------------------------------------------------------------
 
-interface Prepared extends Front {
+interface Prepared extends Listener {
   readonly address: Address
 }
 
@@ -144,7 +144,7 @@ export const prepare = (address: Address): Promise<void> => {
 }
 
 /** The server of a service at this address: what was prepared for it, else one that does not listen yet. */
-export const take = ({ host, port }: Address): Front => {
+export const take = ({ host, port }: Address): Listener => {
   const front = prepared
   if (front === undefined || front.address.host !== host || front.address.port !== port) return make()
   prepared = undefined
