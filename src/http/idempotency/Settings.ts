@@ -3,7 +3,10 @@ import { Layer, Schema } from "effect"
 import { StoredAnswersConfig, StoredAnswersSettings } from "./StoredAnswers.ts"
 
 export const fields = {
-  idempotency: Schema.optionalWith(StoredAnswersSettings, { default: () => Schema.decodeSync(StoredAnswersSettings)({}) })
+  idempotency: Schema.optionalWith(StoredAnswersSettings, {
+    default: () => Schema.decodeSync(StoredAnswersSettings)({})
+  })
 }
 
-export const layer = ({ idempotency }: { readonly idempotency: StoredAnswersSettings }) => Layer.succeed(StoredAnswersConfig, idempotency)
+export const layer = ({ idempotency }: { readonly idempotency: StoredAnswersSettings }) =>
+  Layer.succeed(StoredAnswersConfig, idempotency)

@@ -24,9 +24,12 @@ export const StoredAnswersSettings = Schema.Struct({
 })
 export interface StoredAnswersSettings extends Schema.Schema.Type<typeof StoredAnswersSettings> {}
 
-export class StoredAnswersConfig extends Context.Reference<StoredAnswersConfig>()("tollgate/idempotency/StoredAnswersConfig", {
-  defaultValue: () => Schema.decodeSync(StoredAnswersSettings)({})
-}) {}
+export class StoredAnswersConfig extends Context.Reference<StoredAnswersConfig>()(
+  "tollgate/idempotency/StoredAnswersConfig",
+  {
+    defaultValue: () => Schema.decodeSync(StoredAnswersSettings)({})
+  }
+) {}
 
 interface Sum {
   readonly answers: number
