@@ -215,7 +215,7 @@ const references: Readonly<Record<string, string>> = {
   ImagePatience: "a limit: how long an answer waits for its images",
   Lanes: "where the fast lane is found; the platform's router answers the same without it",
   Leadership: "absent, a program turns all its loops; their statements do nothing twice",
-  KeptConfig: "a limit: stored answers of an account",
+  StoredAnswersConfig: "a limit: stored answers of an account",
   LetterLimits: "a limit: letters of an account",
   LoopObserver: "an observer",
   Observer: "an observer",
@@ -380,11 +380,11 @@ describe("what may only become less", () => {
   it("comment lines with turns of phrase that a native engineer would not use", () => {
     const turns =
       /\b[Ww]hoever\b|\b[Nn]obody\b|\b[Ss]omebody\b|\b(of|by) (which|whom)\b|(^|[.:;*/] )Who [a-z]+s? |\bas (it|they) (is|are|came|stands|stand)\b/
-    expect(commentLines.filter((line) => turns.test(line)).length).toBe(15)
+    expect(commentLines.filter((line) => turns.test(line)).length).toBe(10)
   })
 
   it('comments that begin with "What" where a noun would do', () => {
-    expect(commentLines.filter((line) => /^\s*(?:\/\/|\/\*\*?|\*) What /.test(line)).length).toBe(18)
+    expect(commentLines.filter((line) => /^\s*(?:\/\/|\/\*\*?|\*) What /.test(line)).length).toBe(17)
   })
 
   it("functions that do not fit a screen: more than 70 lines", () => {
@@ -443,18 +443,15 @@ const long = [
   "console/web/operator/Costs.tsx Costs",
   "console/web/operator/Overview.tsx Loops",
   "console/web/parts/Plot.tsx Plot",
-  "console/web/parts/PlotCanvas.tsx PlotCanvas",
   "console/web/parts/Table.tsx Table",
-  "console/web/views/credit/AutoReload.tsx Settings",
   "console/web/views/keys/Keys.tsx Keys",
   "console/web/views/usage/Usage.tsx Calls",
   "http/idempotency/Idempotency.ts make",
   "http/idempotency/Keys.ts make",
+  // One generic class and its schema, which refer to each other and to the declaration.
   "kernel/Problem.ts Problem",
   "kernel/hot/FiberPool.ts make",
   "money/events/Feed.ts make",
-  "people/auth/RefreshTokens.ts make",
-  "people/contact/Contacts.ts make",
   "storage/postgres/Leases.ts make",
   "storage/postgres/Notifications.ts make",
   "upstream/identity/Identity.ts make",

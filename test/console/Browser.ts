@@ -211,7 +211,7 @@ export class Desk {
   async signIn(name: string, path = "", options?: BrowserContextOptions): Promise<Tab> {
     const tab = await this.tab(options)
     await tab.page.goto(this.at(path))
-    await tab.page.getByLabel("Somebody else").fill(name)
+    await tab.page.getByLabel("Someone else").fill(name)
     await tab.page.getByRole("button", { name: "Sign in" }).click()
     // On a phone the navigation is behind a button.
     await tab.page.locator("main.shell-main").waitFor()

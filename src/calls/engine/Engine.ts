@@ -45,8 +45,8 @@ import { PriceVersions } from "../../books/prices/PriceVersions.ts"
 import type { Usage } from "../../protocols/conversation/Usage.ts"
 import type { StreamOptions } from "../../protocols/conversation/Translation.ts"
 import { responses } from "../dialects/responses/Protocol.ts"
-import { handedOver } from "../../upstream/wire/ByteStream.ts"
-import type { How } from "../../upstream/wire/ByteStream.ts"
+import { closeIfUnclaimed } from "../../upstream/wire/ByteStream.ts"
+import type { StreamEnd } from "../../upstream/wire/ByteStream.ts"
 import { failed, readJson, refused } from "../../upstream/wire/Failures.ts"
 import { firstOf, spent, tooLong } from "../../upstream/models/Failover.ts"
 import type { Spent } from "../../upstream/models/Failover.ts"
@@ -249,7 +249,7 @@ const make = Effect.gen(function* () {
   /** A caller that is interrupted before it has the stream leaves the stream. */
   const stream = <Prompt, A>(protocol: Protocol, eventsOf: EventsOf<A>) => {
     const call = metered<Prompt, Streamed<A>>(setup, protocol, streaming(eventsOf))
-    return (asked: Call<Prompt>) => handedOver(call(asked), ({ bytes }) => bytes)
+    return (asked: Call<Prompt>) => closeIfUnclaimed(call(asked), ({ bytes }) => bytes)
   }
   return {
     complete,
@@ -694,7 +694,7 @@ const settleStream = (
   attempt: Attempt,
   relay: EventRelay.Relay,
   arriving: Arriving<unknown>,
-  how: How
+  how: StreamEnd
 ): Effect.Effect<void> => {
   const report = relay.report()
   const settled = Effect.matchCauseEffect(
@@ -782,7 +782,7 @@ const countedOf = ({ model, most, prompt }: Attempt, completion_tokens: number):
   completion_tokens
 })
 
-const measuredOf = (how: How, { tokens_counted, usage }: EventRelay.Report, attempt: Attempt): Measured => {
+const measuredOf = (how: StreamEnd, { tokens_counted, usage }: EventRelay.Report, attempt: Attempt): Measured => {
   // A broken stream costs the usage that the upstream reported before it broke. So does a stream that ended before its answer began.
   if (how === "broken" || (how === "unfinished" && tokens_counted === 0)) {
     const reported = tokensOf(usage, nothing, attempt.most)

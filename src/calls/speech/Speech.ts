@@ -4,8 +4,8 @@ import type { Readable } from "node:stream"
 import { Gate } from "../../books/gate/Gate.ts"
 import type { Admission, Claim, Measured, Metered, Receipt } from "../../books/gate/Gate.ts"
 import type { GateRefusal } from "../../books/gate/Problems.ts"
-import { handedOver } from "../../upstream/wire/ByteStream.ts"
-import type { How } from "../../upstream/wire/ByteStream.ts"
+import { closeIfUnclaimed } from "../../upstream/wire/ByteStream.ts"
+import type { StreamEnd } from "../../upstream/wire/ByteStream.ts"
 import type { Caller } from "../../kernel/Caller.ts"
 import * as Ids from "../../kernel/Ids.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
@@ -101,7 +101,7 @@ const make = Effect.gen(function* () {
       beside
     } as const
     const order = { provider, model, request, characters, cost }
-    return yield* handedOver(
+    return yield* closeIfUnclaimed(
       gate.meter(claim, (admission) => ask(admission, order)),
       ({ audio }) => audio
     )
@@ -169,7 +169,7 @@ const noEvents = InvalidRequest.of("stream_format", "audio: this model makes no 
  * Audio that the upstream broke off costs nothing. The rest of any other audio was made all the same. `left`: the service stopped before it
  * came. `unfinished`: the client took so little of it that the upstream gave up.
  */
-const measuredOf = (how: How, { characters, cost, provider }: Order): Measured => ({
+const measuredOf = (how: StreamEnd, { characters, cost, provider }: Order): Measured => ({
   cost: how === "broken" ? 0n : cost,
   prompt_tokens: 0,
   completion_tokens: 0,
