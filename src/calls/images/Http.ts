@@ -17,7 +17,6 @@ import { Busy, busyFor } from "../../kernel/Busy.ts"
 import type { Caller } from "../../kernel/Caller.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { base64Of } from "../../upstream/wire/LongText.ts"
-import { toDecimal } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { charge } from "../../kernel/Price.ts"
 import { usualAnswer } from "../../kernel/Room.ts"
@@ -25,6 +24,7 @@ import type { Room } from "../../kernel/Room.ts"
 import { UpstreamFailed, UpstreamRejected } from "../../upstream/wire/Problems.ts"
 import { namesOf } from "../../upstream/models/Provider.ts"
 import { Unreachable } from "../../upstream/wire/Wire.ts"
+import { chargeHeader } from "../metered/ReceiptHeaders.ts"
 import { ImagesApi } from "./Api.ts"
 import { encoded } from "./Encoded.ts"
 import { ImageRequest } from "./Image.ts"
@@ -53,7 +53,7 @@ const answerOf = ({ error, images, provider, request_id, status }: ImageJob): Im
 })
 
 const replyOf = (job: ImageJob): Reply.Reply =>
-  Reply.json(200, answerOf(job), job.charge === undefined ? {} : { "x-charge-usd": toDecimal(job.charge.charged) })
+  Reply.json(200, answerOf(job), job.charge === undefined ? {} : chargeHeader(job.charge.charged))
 
 // ---- OpenAI's routes -------------------------------------------------------------------------------------------------------------
 
@@ -118,7 +118,7 @@ const openAiReplyOf = Effect.fnUntraced(function* (
     return yield* new UpstreamFailed({ message: error })
   }
   const created = Math.floor((yield* Clock.currentTimeMillis) / 1_000)
-  const headers = { "x-charge-usd": toDecimal(charge?.charged ?? 0n) }
+  const headers = chargeHeader(charge?.charged ?? 0n)
   if (format === "b64_json") {
     const body = yield* fetched(images, job, created, room)
     return { status: 200, headers: { "content-type": "application/json", ...headers }, body } satisfies Reply.Reply

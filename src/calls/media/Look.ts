@@ -12,6 +12,7 @@ import type { Writer } from "../../books/ledger/write/Writer.ts"
 import { isObject } from "../../upstream/wire/Failures.ts"
 import * as Vendor from "../../upstream/generation/GenerationQueue.ts"
 import type { Upstream, Upstreams } from "../../upstream/models/Upstreams.ts"
+import { measuredOf } from "../metered/Measured.ts"
 import { lifetime } from "./Job.ts"
 import type { FailureType, Order } from "./Job.ts"
 import * as Rows from "./Rows.ts"
@@ -132,16 +133,7 @@ export const make = ({ gate, scope, sql, upstreams, writer }: Needs) => {
     }
     // The quote, whatever was made: a longer video than was asked for is the vendor's affair.
     const cost = fromRow(row.quote)
-    const measured: Measured = {
-      cost,
-      prompt_tokens: 0,
-      completion_tokens: 0,
-      units: row.units,
-      provider: row.provider,
-      success: true,
-      error_type: null,
-      usage_source: "counted"
-    }
+    const measured = measuredOf(cost, row.units, row.provider)
     return yield* settle(row, admission, measured, { status: "COMPLETED", cost, inference_time, output })
   })
 
