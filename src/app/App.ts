@@ -28,6 +28,7 @@ import { ContactHttp } from "../people/contact/Http.ts"
 import { Feed } from "../money/events/Feed.ts"
 import { EventsHttp } from "../money/events/Http.ts"
 import { Gate } from "../books/gate/Gate.ts"
+import type { Authentication } from "../http/lanes/Authentication.ts"
 import { Face } from "../http/lanes/Face.ts"
 import { ApiMiddleware } from "../http/lanes/ApiMiddleware.ts"
 import { Observer } from "../http/lanes/Observer.ts"
@@ -169,47 +170,54 @@ export const jobs = Layer.mergeAll(
   Transfers.layerJobs
 ).pipe(Layer.provide(Leadership.layer))
 
-const api = HttpApiBuilder.api(Api).pipe(
-  Layer.provide([
-    merged(partsOf("handlers")),
-    AuthHttp,
-    OAuthHttp,
-    ConsentHttp,
-    UserInfoHttp,
-    BrowserHttp,
-    ConsoleHttp,
-    AutoReloadHttp,
-    BillingHttp,
-    ContactHttp,
-    EventsHttp,
-    NotificationsHttp,
-    Layer.provide(OperatorHttp, watched),
-    OperatorSessionHttp,
-    OpsHttp,
-    OrganisationsHttp,
-    PaymentsHttp,
-    WebhooksHttp,
-    PoolingHttp,
-    PricesHttp,
-    SandboxHttp,
-    TenantsHttp,
-    TransferInvitesHttp,
-    TenantInvitesHttp,
-    TransfersHttp,
-    UsageHttp
-  ]),
-  Layer.provideMerge(SecurityHttp)
+/** The handlers of every group of `Api`. */
+export const handlers = Layer.mergeAll(
+  merged(partsOf("handlers")),
+  AuthHttp,
+  OAuthHttp,
+  ConsentHttp,
+  UserInfoHttp,
+  BrowserHttp,
+  ConsoleHttp,
+  AutoReloadHttp,
+  BillingHttp,
+  ContactHttp,
+  EventsHttp,
+  NotificationsHttp,
+  Layer.provide(OperatorHttp, watched),
+  OperatorSessionHttp,
+  OpsHttp,
+  OrganisationsHttp,
+  PaymentsHttp,
+  WebhooksHttp,
+  PoolingHttp,
+  PricesHttp,
+  SandboxHttp,
+  TenantsHttp,
+  TransferInvitesHttp,
+  TenantInvitesHttp,
+  TransfersHttp,
+  UsageHttp
 )
 
-/** The service over HTTP, mounted at a prefix of the server. The prefix is empty on the service's own server. */
-export const face = (prefix: "" | `/${string}`) =>
+const api = HttpApiBuilder.api(Api).pipe(Layer.provide(handlers), Layer.provideMerge(SecurityHttp))
+
+/** A contract over HTTP, mounted at a prefix of the server: `api` has its handlers. */
+export const faceOf = <E, R>(
+  contract: HttpApi.HttpApi.AnyWithProps,
+  api: Layer.Layer<HttpApi.Api | Authentication, E, R>,
+  prefix: "" | `/${string}`
+) =>
   Face.layer(
     Layer.mergeAll(
       ApiMiddleware,
-      documents(Api as unknown as HttpApi.HttpApi.AnyWithProps, prefix, () => import("./guides/GuidePages.ts")),
+      documents(contract, prefix, () => import("./guides/GuidePages.ts")),
       page(prefix)
     ).pipe(Layer.provideMerge(api))
   )
+
+/** The service over HTTP. The prefix is empty on the service's own server. */
+export const face = (prefix: "" | `/${string}`) => faceOf(Api as unknown as HttpApi.HttpApi.AnyWithProps, api, prefix)
 
 /** Connects observers: requests go to the metrics, upstream exchanges to the metrics and the upstreams' health. */
 export const observers = Layer.merge(
