@@ -439,7 +439,6 @@ const long = [
   "books/ledger/write/Writer.ts make",
   "books/ledger/write/Writer.ts makeThread",
   "calls/decisions/Decisions.ts make",
-  "calls/images/Http.ts ImagesHttp",
   "calls/images/Images.ts make",
   "calls/media/Jobs.ts make",
   "calls/media/Look.ts make",
