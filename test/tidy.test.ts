@@ -42,7 +42,9 @@ const wingOf = (file: string): string => file.split("/")[0]!
 /** `wing/room`; the wing itself for files directly in it. */
 const roomOf = (file: string): string => file.split("/").slice(0, -1).slice(0, 2).join("/") || file
 /** `app` composes the rooms, so it may import contracts, handlers and the sandbox, and read the environment. */
-const isApp = (file: string): boolean => ["app", "main.ts"].includes(wingOf(file))
+const isApp = (file: string): boolean => ["app", "main.ts"].includes(wingOf(file)) || isCapability(file)
+/** A room's value for `app/Capabilities`, which joins its service, handlers and settings. */
+const isCapability = (file: string): boolean => basename(file) === "Capability.ts"
 const isContract = (file: string) => basename(file) === "Api.ts"
 const isHandler = (file: string) => file.endsWith("Http.ts")
 /** A file that says what there is, not how it is done. */
@@ -135,6 +137,12 @@ describe("who may import whom", () => {
           ? "a service does not know how it is asked"
           : undefined
       )
+    ).toEqual([])
+  })
+
+  it("only the app imports capabilities", () => {
+    expect(
+      offences((file, imported) => (isCapability(imported) && wingOf(file) !== "app" ? "the app composes" : undefined))
     ).toEqual([])
   })
 
@@ -308,7 +316,7 @@ describe("who may do what", () => {
     expect(
       breaches(
         "only the app reads the environment",
-        (file) => !isApp(file) && /process\.env|node:process/.test(textOf(file))
+        (file) => (!isApp(file) || isCapability(file)) && /process\.env|node:process/.test(textOf(file))
       )
     ).toEqual([])
   })
@@ -431,7 +439,6 @@ const long = [
   "books/ledger/write/Writer.ts make",
   "books/ledger/write/Writer.ts makeThread",
   "calls/decisions/Decisions.ts make",
-  "calls/images/Http.ts ImagesHttp",
   "calls/images/Images.ts make",
   "calls/media/Jobs.ts make",
   "calls/media/Look.ts make",

@@ -47,7 +47,7 @@ import type { StreamOptions } from "../../protocols/conversation/Translation.ts"
 import { responses } from "../dialects/responses/Protocol.ts"
 import { closeIfUnclaimed } from "../../upstream/wire/ByteStream.ts"
 import type { StreamEnd } from "../../upstream/wire/ByteStream.ts"
-import { failed, readJson, refused } from "../../upstream/wire/Failures.ts"
+import { failed, isRefusal, readJson, refused } from "../../upstream/wire/Failures.ts"
 import { firstOf, spent, tooLong } from "../../upstream/models/Failover.ts"
 import type { Spent } from "../../upstream/models/Failover.ts"
 import type { UpstreamProblem } from "../../upstream/wire/Failures.ts"
@@ -478,7 +478,7 @@ const complete: Form<Completed<unknown>>["ask"] = Effect.fnUntraced(function* (a
       .exchange(request, { limit: answerBytesMax, room, long: speaks.long, read_on: admission.to_its_end }),
     ({ reason }) => failed(upstream.name, reason, request_id)
   )
-  if (answer.status < 200 || answer.status > 299) return yield* refused(upstream.name, answer, request_id)
+  if (isRefusal(answer)) return yield* refused(upstream.name, answer, request_id)
   if (answer.outline !== undefined) return yield* completeLong(attempt, answer, answer.outline)
   const options = attempt.pair === undefined ? undefined : yield* answerOptions(attempt)
   const whole = wholeOf(attempt, answer, options, "its answer is not a JSON object")
@@ -624,7 +624,7 @@ const open = Effect.fnUntraced(function* <A>(eventsOf: EventsOf<A>, attempt: Att
   const { admission, pair, prompt, protocol, request, request_id, speaks, upstream } = attempt
   const unreachable = ({ reason }: Wire.Unreachable) => failed(upstream.name, reason, request_id)
   const answer = yield* Effect.catchAll(upstream.wire(admission).open(request, admission.to_its_end), unreachable)
-  if (answer.status < 200 || answer.status > 299) {
+  if (isRefusal(answer)) {
     const whole = yield* Effect.catchAll(Wire.collect(answer, { limit: refusalBytesMax }), unreachable)
     return yield* refused(upstream.name, whole, request_id)
   }

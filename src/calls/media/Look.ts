@@ -17,6 +17,7 @@ import type { Nano } from "../../kernel/Money.ts"
 import { isObject } from "../../upstream/wire/Failures.ts"
 import * as Vendor from "../../upstream/generation/GenerationQueue.ts"
 import type { Upstream, Upstreams } from "../../upstream/models/Upstreams.ts"
+import { measuredOf } from "../metered/Measured.ts"
 import { lifetime } from "./Job.ts"
 import type { FailureType, Order } from "./Job.ts"
 import * as Rows from "./Rows.ts"
@@ -136,16 +137,7 @@ export const make = ({ gate, scope, sql, upstreams, writer }: Needs) => {
       return watch.isOneMistakeTooMany() ? yield* fail(row, admission, "media_failed", "its result is not valid") : row
     }
     const { cost, units } = deliveredOf(row, output)
-    const measured: Measured = {
-      cost,
-      prompt_tokens: 0,
-      completion_tokens: 0,
-      units,
-      provider: row.provider,
-      success: true,
-      error_type: null,
-      usage_source: "counted"
-    }
+    const measured = measuredOf(cost, units, row.provider)
     return yield* settle(row, admission, measured, { status: "COMPLETED", cost, inference_time, output })
   })
 
