@@ -497,18 +497,20 @@ export class Auditor {
     }
   }
 
-  private costOf(who: Person, endpoint: string): bigint {
+  /** What calls of an endpoint cost, with what could not be collected if `owed` says so. */
+  private costOf(who: Person, endpoint: string, owed = false): bigint {
     const { records } = this.tenants.get(who.tenant) ?? { records: [] }
     return records
       .filter((one) => one.account_id === who.account && one.endpoint.includes(endpoint))
-      .reduce((sum, { cost, uncollected = 0 }) => sum + nano(cost) + nano(uncollected), 0n)
+      .reduce((sum, { cost, uncollected = 0 }) => sum + nano(cost) + (owed ? nano(uncollected) : 0n), 0n)
   }
 
   private counted(): void {
     for (const who of this.world.people) {
       const mine = this.world.searches.filter((search) => search.who === who)
       const price = 5_000_000n
-      const count = this.costOf(who, "search") / price
+      // The credit of a search that was released may be gone when it settles.
+      const count = this.costOf(who, "search", this.world.lapses.length > 0) / price
       const least = mine.filter(({ heard }) => heard?.complete === true && heard.status === 200).length
       const most = mine.filter(({ seen }) =>
         seen.some(({ manner }) => manner.kind !== "refuses" && manner.kind !== "cut")

@@ -358,7 +358,7 @@ describe("a client that leaves", () => {
     leaving.abort()
     await expect.poll(() => service.usage(who), { timeout: 20_000 }).toMatchObject([{ success: true, cost: 0.0003 }])
 
-    await fault("transcription", { delay_ms: 300 })
+    await fault("transcription", { delay_ms: 600_000 })
     await service.control("/calls", undefined, "DELETE")
     const hanging = new AbortController()
     const form = new FormData()
@@ -370,9 +370,11 @@ describe("a client that leaves", () => {
       headers: bearer(who),
       signal: hanging.signal
     })
-    await expect.poll(async () => (await service.control("/calls?service=transcription")).length).toBe(1)
+    const received = async () => (await service.control("/calls?service=transcription")).length
+    await expect.poll(received, { timeout: 60_000 }).toBe(1)
     hanging.abort()
     await expect(heard).rejects.toThrow()
+    await service.control("/faults", undefined, "DELETE")
     await expect
       .poll(async () => (await service.usage(who))[0])
       .toMatchObject({ endpoint: "audio/transcriptions", cost: 0.0001, units: 1 })

@@ -123,6 +123,9 @@ const control = (method: string, path: string, json?: object) =>
 /** The next call to this vendor goes so. */
 export const fault = (service: string, more: object) => control("POST", "/faults", { service, times: 1, ...more })
 
+/** Forgets the faults; calls that they hold are answered. */
+export const forgetFaults = control("DELETE", "/faults")
+
 export interface Received {
   // oxlint-disable-next-line typescript/no-explicit-any -- a test looks into what came, whatever it is
   readonly body: any
@@ -145,6 +148,6 @@ export const interruptedAtWork = Effect.fnUntraced(function* <A, E, R>(service: 
   while ((yield* received(service)).length === before) yield* Effect.sleep(5)
   yield* Fiber.interruptFork(fiber)
   yield* Effect.yieldNow()
-  yield* control("DELETE", "/faults")
+  yield* forgetFaults
   return { interrupted: Exit.isInterrupted(yield* Fiber.await(fiber)) }
 })
