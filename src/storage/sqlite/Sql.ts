@@ -40,6 +40,7 @@ import debts from "../migrations/0032_debts.ts"
 import keptAnswers from "../migrations/0033_kept_answers.ts"
 import belonging from "../migrations/0034_belonging.ts"
 import keptRows from "../migrations/0035_kept_rows.ts"
+import signIn from "../migrations/0037_sign_in.ts"
 import { blank } from "./Files.ts"
 import { wordsOf } from "./Opening.ts"
 import { migrationsTable as table, reasonOf, UpgradeFailed } from "../database/Unusable.ts"
@@ -78,7 +79,8 @@ export const migrations = {
   "0032_debts": debts,
   "0033_kept_answers": keptAnswers,
   "0034_belonging": belonging,
-  "0035_kept_rows": keptRows
+  "0035_kept_rows": keptRows,
+  "0037_sign_in": signIn
 }
 
 /** The newest migration that there is. */
