@@ -457,6 +457,5 @@ const long = [
   "people/contact/Contacts.ts make",
   "storage/postgres/Leases.ts make",
   "storage/postgres/Notifications.ts make",
-  "upstream/identity/Identity.ts make",
   "upstream/payments/Stripe.ts make"
 ]

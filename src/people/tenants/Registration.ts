@@ -21,10 +21,14 @@ import { admits, RegistrationPolicy } from "./RegistrationPolicy.ts"
 import { Tenants } from "./Tenants.ts"
 import type { TenantsContract, Welcomed } from "./Tenants.ts"
 
-/** Whether another room holds something for a verified address, so that its owner may create an account. None by default. */
-export class InvitedElsewhere extends Context.Reference<InvitedElsewhere>()("tollgate/tenants/InvitedElsewhere", {
-  defaultValue: (): ((email: string) => Effect.Effect<boolean>) => () => Effect.succeed(false)
-}) {}
+/** Whether another room holds something for a verified address, so that its owner may create an account. */
+export class InvitedElsewhere extends Context.Tag("tollgate/tenants/InvitedElsewhere")<
+  InvitedElsewhere,
+  (email: string) => Effect.Effect<boolean>
+>() {
+  /** No other room invites. */
+  static readonly layerNone = Layer.succeed(InvitedElsewhere, () => Effect.succeed(false))
+}
 
 export interface RegistrationContract {
   /** Signs a verified person in: admits them, creates their account if they have none, and updates their teams. */

@@ -1,5 +1,5 @@
-/** Who may create an account, and which teams a group leads to. */
-import { Context } from "effect"
+/** The conditions for a new account, and the teams that a group leads to. */
+import { Context, Layer } from "effect"
 import type { TenantId } from "../../kernel/Ids.ts"
 import type { VerifiedIdentity } from "../../upstream/identity/Identity.ts"
 import type { Role } from "./Account.ts"
@@ -24,10 +24,15 @@ export interface Policy {
 
 export const invitedOnly: Policy = { open: false, domains: [], emails: [], groups: [] }
 
-/** `registration` of the configuration; by invitation only by default. */
-export class RegistrationPolicy extends Context.Reference<RegistrationPolicy>()("tollgate/tenants/RegistrationPolicy", {
-  defaultValue: () => invitedOnly
-}) {}
+/** `registration` of the configuration. */
+export class RegistrationPolicy extends Context.Tag("tollgate/tenants/RegistrationPolicy")<
+  RegistrationPolicy,
+  Policy
+>() {
+  static readonly layer = (policy: Policy) => Layer.succeed(RegistrationPolicy, policy)
+  /** Without a configuration: people with an invitation only. */
+  static readonly layerInvitedOnly = Layer.succeed(RegistrationPolicy, invitedOnly)
+}
 
 /** The rules of the groups that the provider has named for this person. */
 export const rulesFor = (rules: ReadonlyArray<GroupRule>, { groups = [], provider }: VerifiedIdentity) =>

@@ -1,4 +1,4 @@
-/** Who may create an account: `registration` of the configuration file. */
+/** The conditions for a new account: `registration` of the configuration file. */
 import { Layer, Schema } from "effect"
 import { TenantId } from "../../kernel/Ids.ts"
 import { NonEmpty } from "../../kernel/Setting.ts"
@@ -36,7 +36,7 @@ const Registration = Schema.Struct({
 })
 
 export const fields = {
-  /** Who may create an account; by invitation only by default. */
+  /** The conditions for a new account. Without an entry: an invitation. */
   registration: Schema.optionalWith(Registration, { default: (): Policy => invitedOnly })
 }
 

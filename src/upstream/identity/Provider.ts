@@ -1,4 +1,4 @@
-/** An identity provider as it is configured, and the person that it vouches for. */
+/** Identity providers: their settings, and the people that they vouch for. */
 import type { Redacted } from "effect"
 
 /** The provider's name in the configuration, in routes and in stored identities: `google`, `keycloak`. */
@@ -40,7 +40,7 @@ export interface VerifiedIdentity {
   readonly groups?: ReadonlyArray<string> | undefined
 }
 
-/** What came back from the provider's sign-in page, and what the browser left with. */
+/** The answer of the sign-in page, with the values that the browser left with. */
 export interface Redemption {
   readonly code: string
   readonly redirect_uri: string

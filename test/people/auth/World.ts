@@ -27,7 +27,7 @@ import { TenantsApi } from "../../../src/people/tenants/Api.ts"
 import { Applications } from "../../../src/people/tenants/Applications.ts"
 import { Belonging } from "../../../src/people/tenants/Belonging.ts"
 import { TenantsHttp } from "../../../src/people/tenants/Http.ts"
-import { Registration } from "../../../src/people/tenants/Registration.ts"
+import { InvitedElsewhere, Registration } from "../../../src/people/tenants/Registration.ts"
 import { invitedOnly, RegistrationPolicy } from "../../../src/people/tenants/RegistrationPolicy.ts"
 import { Tenants } from "../../../src/people/tenants/Tenants.ts"
 import { Identity, IdentityProviders } from "../../../src/upstream/identity/Identity.ts"
@@ -49,7 +49,7 @@ export const rooms = Credentials.layer.pipe(
       Identity.layer,
       Clients.layer,
       RateLimits.layer,
-      Registration.layer
+      Layer.provide(Registration.layer, InvitedElsewhere.layerNone)
     )
   ),
   Layer.provideMerge(Layer.mergeAll(Tenants.layer, Tokens.layer)),
@@ -70,7 +70,7 @@ const settings = (prices: PriceListFacts) =>
           { client_id, kind: "app", name: "Console", redirect_uris: [] },
           { client_id: "phone", kind: "app", name: "Phone", redirect_uris: [] }
         ]),
-        Layer.succeed(RegistrationPolicy, { ...invitedOnly, open: true }),
+        RegistrationPolicy.layer({ ...invitedOnly, open: true }),
         Layer.succeed(PriceList, prices),
         Layer.succeed(ServiceInfo, {
           service_name: "Tollbooth",
