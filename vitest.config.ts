@@ -46,12 +46,14 @@ const onPostgresToo = [
   "test/books/ledger/Audit.test.ts",
   "test/books/ledger/Operations.test.ts",
   "test/operations/operator/Console.test.ts",
+  "test/money/allowances/Allowances*.test.ts",
   "test/money/payments/*.test.ts",
   "test/money/pooling/*.test.ts",
   "test/people/tenants/Applications.test.ts",
   "test/people/tenants/Limits.test.ts",
   "test/people/tenants/Organisations.test.ts",
-  "test/money/transfers/*.test.ts"
+  "test/money/transfers/*.test.ts",
+  "test/money/vouchers/*.test.ts"
 ]
 
 /** What takes longest, half a minute or more each: `npm run test:long`. */
@@ -78,8 +80,8 @@ const partlyLong = ["test/e2e/Nodes.test.ts"]
 const shared = {
   setupFiles: ["test/support/testers.ts"],
   // Only what hangs should fail by it: a machine that others use too may take several times as long as a quiet one.
-  testTimeout: 180_000,
-  hookTimeout: 180_000
+  testTimeout: 600_000,
+  hookTimeout: 600_000
 }
 
 const everything = { ...shared, include: ["test/**/*.test.ts"] }

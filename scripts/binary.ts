@@ -160,7 +160,7 @@ const bundle = async (assets: string, driver: string): Promise<void> => {
     }),
     await build({
       ...files,
-      entryPoints: { WriterThread: "src/books/ledger/WriterThread.ts" },
+      entryPoints: { WriterThread: "src/books/ledger/write/WriterThread.ts" },
       plugins: [withoutSchemas, ...files.plugins]
     }),
     await build({

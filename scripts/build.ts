@@ -40,7 +40,7 @@ await build({
 // The thread has a copy of what both need: a file that they shared would hold more than it uses.
 await build({
   ...options,
-  entryPoints: { WriterThread: "src/books/ledger/WriterThread.ts" },
+  entryPoints: { WriterThread: "src/books/ledger/write/WriterThread.ts" },
   plugins: [withoutSchemas, ...options.plugins]
 })
 await build({

@@ -9,7 +9,9 @@ import { serveArguments } from "./app/commands/ServeArguments.ts"
  */
 const pieces = [
   () => import("./app/V8.ts"),
-  ...(process.argv[2] === "serve" ? [() => import("./books/ledger/Thread.ts").then(({ prepare }) => prepare())] : []),
+  ...(process.argv[2] === "serve"
+    ? [() => import("./books/ledger/write/Thread.ts").then(({ prepare }) => prepare())]
+    : []),
   () => import("./kernel/Pieces.ts"),
   () => import("./kernel/Problem.ts"),
   () => import("./people/auth/Api.ts"),

@@ -1,7 +1,7 @@
 // A charge at our writer, as the gate makes it: reserve, then settle.
 import { Effect } from "effect"
-import type { CallOutcome } from "../../src/books/ledger/Transaction.ts"
-import type { WriterContract } from "../../src/books/ledger/Writer.ts"
+import type { CallOutcome } from "../../src/books/ledger/rules/Transaction.ts"
+import type { WriterContract } from "../../src/books/ledger/write/Writer.ts"
 import type { Line } from "./store.ts"
 
 /** What the gate knows of a line. It must be the same object for each call: what calls have in common is kept by it. */

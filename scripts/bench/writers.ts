@@ -3,7 +3,7 @@
 import "../../src/app/V8.ts"
 import { Context, Effect, Layer, Redacted, Scope } from "effect"
 import * as Database from "../../src/app/entry/database.ts"
-import { Writer } from "../../src/books/ledger/Writer.ts"
+import { Writer } from "../../src/books/ledger/write/Writer.ts"
 import { Runs } from "../../src/storage/engine/Runs.ts"
 import { callPrice, credit, models, numbers, usage } from "./calls.ts"
 import { chargesAt } from "./charging.ts"

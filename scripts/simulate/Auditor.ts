@@ -8,7 +8,7 @@ import type { Computer } from "./Computer.ts"
 import { contextLength } from "../../src/sandbox/Chat.ts"
 import { tools } from "./Story.ts"
 import { endOf, limitIn, modelEndpoints, priceOf, toolCosts } from "./World.ts"
-import type { Tool } from "./Story.ts"
+import type { Manner, Tool } from "./Story.ts"
 import type { Call, Person, World } from "./World.ts"
 
 /** Amounts on the wire, as nano-USD. */
@@ -298,10 +298,15 @@ export class Auditor {
     }
     for (const who of this.world.people) {
       const count = [...records.values()].filter(
-        (one) => one.account_id === who.account && !one.success && one.cost > 0 && one.usage_source !== undefined
+        (one) =>
+          one.account_id === who.account &&
+          !one.success &&
+          one.cost > 0 &&
+          one.usage_source !== undefined &&
+          one.endpoint !== "messages"
       ).length
       const most = this.world.calls.filter(
-        (call) => call.who === who && call.seen.some(({ manner }) => manner.kind === "stops")
+        (call) => call.who === who && call.seen.some(({ manner }) => endsInMidst(call, manner.kind))
       ).length
       if (count > most)
         this.find(`${who.name} was charged for ${count} failed calls, and ${most} streams had ended in their midst`)
@@ -378,7 +383,9 @@ export class Auditor {
     if (record !== undefined && record.completion_tokens > Math.min(words, limitIn(deed) ?? words))
       this.find(`call ${id} was charged for ${record.completion_tokens} tokens of an answer`)
     if (isFigureless(call)) return
-    if (record?.uncollected !== undefined) this.find(`call ${id} cost more than was set aside for it`)
+    // The credit of a call that was released is free for others until it settles.
+    if (record?.uncollected !== undefined && !this.mayBeReleased(call))
+      this.find(`call ${id} cost more than was set aside for it`)
     if (whole && record === undefined) this.find(`call ${id} was answered and not charged`)
     if (whole && record !== undefined) {
       const told = usageIn(call.heard.find(isWhole)!.text)
@@ -398,6 +405,11 @@ export class Auditor {
       (last.manner.kind === "long" && deed.leaves === undefined)
     if (isServed && end > last.at + late + 2 * minute && record === undefined)
       this.find(`call ${id} was served by its vendor and not charged`)
+  }
+
+  /** Another host released the calls that were open, and this may have been one. */
+  private mayBeReleased({ asked }: Call): boolean {
+    return this.world.lapses.some((lapse) => asked.some(({ from }) => from <= lapse))
   }
 
   /** Jobs and kept responses belong to their key and their account: others are refused. */
@@ -489,7 +501,7 @@ export class Auditor {
     const { records } = this.tenants.get(who.tenant) ?? { records: [] }
     return records
       .filter((one) => one.account_id === who.account && one.endpoint.includes(endpoint))
-      .reduce((sum, { cost }) => sum + nano(cost), 0n)
+      .reduce((sum, { cost, uncollected = 0 }) => sum + nano(cost) + nano(uncollected), 0n)
   }
 
   private counted(): void {
@@ -737,6 +749,10 @@ const isWhole = ({ complete, status, text }: Call["heard"][number]): boolean => 
   if (text.startsWith("data:")) return text.trimEnd().endsWith("data: [DONE]") && !text.includes('data: {"error"')
   return !text.startsWith("event:") || /^event: (message_stop|response\.(completed|incomplete))$/m.test(text)
 }
+
+/** Whether a stream that ends so may be charged though it failed: its vendor stops, or breaks off after `messages` has reported the prompt. */
+const endsInMidst = ({ deed }: Call, kind: Manner["kind"]): boolean =>
+  kind === "stops" || (kind === "cut" && deed.protocol === "messages")
 
 /** Its vendor reported no figures that could be believed. */
 const isFigureless = ({ seen }: Call): boolean =>

@@ -40,7 +40,7 @@ const always: ReadonlyArray<Change> = [
   },
   // Looking for new rows every two seconds was nine of ten turns of a story, most of which is waiting.
   {
-    file: "src/books/ledger/Follower.ts",
+    file: "src/books/ledger/totals/BackgroundIndexer.ts",
     text: 'const pauseIdle = "2 seconds"',
     instead: 'const pauseIdle = "20 seconds"'
   },
@@ -193,7 +193,7 @@ const builtOf = async (options: BuildOptions): Promise<Built> => {
 }
 
 const buildThread = (changes: ReadonlyArray<Change>): Promise<Built> =>
-  builtOf({ ...optionsOf(changes), entryPoints: [join(root, "src/books/ledger/WriterThread.ts")] })
+  builtOf({ ...optionsOf(changes), entryPoints: [join(root, "src/books/ledger/write/WriterThread.ts")] })
 
 /** With the modules that it asks for, by their paths. */
 interface BuiltService extends Built {

@@ -24,17 +24,17 @@ const mistake = (
 export const mistakes: ReadonlyArray<Mistake> = [
   // ---- the books ----
   mistake("reservation-stays", "a call that ends gives its reservation back", [
-    "books/ledger/Books.ts",
+    "books/ledger/rules/Books.ts",
     "reserved: account.reserved - amount,\n    granted",
     "reserved: account.reserved,\n    granted"
   ]),
   mistake("call-ends-twice", "a call that has ended has no reservation to end by", [
-    "books/ledger/Books.ts",
+    "books/ledger/rules/Books.ts",
     "  draft.release(call)\n  if (reservation.released",
     "  if (reservation.released"
   ]),
   mistake("poor-are-admitted", "who cannot pay the least is refused", [
-    "books/ledger/Books.ts",
+    "books/ledger/rules/Books.ts",
     "if (free < least) {",
     "if (free < 0n) {"
   ]),
@@ -42,43 +42,43 @@ export const mistakes: ReadonlyArray<Mistake> = [
     "limit-of-a-key",
     "a key is admitted within its limit",
     [
-      "books/ledger/Books.ts",
+      "books/ledger/rules/Books.ts",
       "if (limit !== undefined && left! < least) {",
       "if (limit !== undefined && left! < 0n) {"
     ],
     [
-      "books/ledger/Books.ts",
+      "books/ledger/rules/Books.ts",
       "const amount = left === undefined ? within : smaller(within, left)",
       "const amount = within"
     ],
     [
-      "books/ledger/Books.ts",
+      "books/ledger/rules/Books.ts",
       "const payable = amount + (limit === undefined ? free : smaller(free, leftOf(limit)))",
       "const payable = amount + free"
     ]
   ),
   mistake("limit-forgets-what-is-open", "a limit counts what open calls have set aside", [
-    "books/ledger/Books.ts",
+    "books/ledger/rules/Books.ts",
     "larger(amount - spent - reserved, 0n)",
     "larger(amount - spent, 0n)"
   ]),
   mistake("reserved-credit-is-sent", "credit that calls have set aside cannot be sent away", [
-    "books/ledger/Books.ts",
+    "books/ledger/rules/Books.ts",
     "if (amount <= 0n || amount > available)",
     "if (amount <= 0n || amount > balanceOf(account))"
   ]),
   mistake("granted-credit-is-sent", "only giftable credit can be sent", [
-    "books/ledger/Books.ts",
+    "books/ledger/rules/Books.ts",
     "if (amount > account.giftable) return",
     "if (amount > balanceOf(account)) return"
   ]),
   mistake("giftable-is-spent-first", "a charge spends granted credit first", [
-    "books/ledger/Books.ts",
+    "books/ledger/rules/Books.ts",
     "const fromGranted = collected < account.granted ? collected : account.granted",
     "const fromGranted = 0n"
   ]),
   mistake("more-is-taken-back-than-there-is", "what is taken back is bounded by what is available", [
-    "books/ledger/Books.ts",
+    "books/ledger/rules/Books.ts",
     "const taken = larger(smaller(amount, freeOf(account)), 0n)",
     "const taken = amount"
   ]),
@@ -99,69 +99,74 @@ export const mistakes: ReadonlyArray<Mistake> = [
     "WHERE id = ${row.id} AND status = 'pending' AND ${inTime} RETURNING id",
     "WHERE id = ${row.id} AND ${inTime} RETURNING id"
   ]),
+  mistake("released-calls-are-free", "a call that settles after it was released is charged all the same", [
+    "books/ledger/rules/Books.ts",
+    "if (reservation === undefined || (reservation.released === true && !isDue(outcome)))",
+    "if (reservation === undefined || reservation.released === true)"
+  ]),
   // ---- writing them ----
   mistake(
     "locked-database",
     "a database that is locked or full is a fault of the moment, and what was to be written is written later",
-    ["books/ledger/Storage.ts", "^SQLITE_(BUSY|LOCKED|FULL|IOERR|READONLY", "^SQLITE_(READONLY"]
+    ["books/ledger/write/DatabaseFault.ts", "^SQLITE_(BUSY|LOCKED|FULL|IOERR|READONLY", "^SQLITE_(READONLY"]
   ),
   mistake("full-disk", "a full disk is a fault of the moment", [
-    "books/ledger/Storage.ts",
+    "books/ledger/write/DatabaseFault.ts",
     "BUSY|LOCKED|FULL|IOERR|",
     "BUSY|LOCKED|IOERR|"
   ]),
   mistake("failing-disk", "an I/O error is a fault of the moment", [
-    "books/ledger/Storage.ts",
+    "books/ledger/write/DatabaseFault.ts",
     "BUSY|LOCKED|FULL|IOERR|",
     "BUSY|LOCKED|FULL|"
   ]),
   mistake("no-rollback", "a transaction that fails is rolled back", [
-    "books/ledger/WriterThread.ts",
+    "books/ledger/write/WriterThread.ts",
     'if (db.inTransaction) prepare("ROLLBACK").run()',
     ""
   ]),
   mistake("memory-of-what-failed", "what a failed batch has read and left is forgotten", [
-    "books/ledger/WriterThread.ts",
+    "books/ledger/write/WriterThread.ts",
     "memory.forget()\n    if (db.inTransaction)",
     "if (db.inTransaction)"
   ]),
   mistake("demands-are-ignored", "a statement that does not find its rows refuses its transaction", [
-    "books/ledger/Batch.ts",
+    "books/ledger/write/Batch.ts",
     "if (rows === undefined || found.length === rows) continue",
     "if (rows === undefined || found.length >= 0) continue"
   ]),
   mistake("answered-before-the-commit", "whoever waits is answered after the commit", [
-    "books/ledger/WriterThread.ts",
+    "books/ledger/write/WriterThread.ts",
     "end()\n    return step.value",
     'try { end() } catch { if (db.inTransaction) prepare("ROLLBACK").run() }\n    return step.value'
   ]),
   mistake(
     "no-fsync",
     "a commit is on the disk when it is answered",
-    ["books/ledger/WriterThread.ts", 'db.pragma("synchronous = FULL")', 'db.pragma("synchronous = NORMAL")'],
+    ["books/ledger/write/WriterThread.ts", 'db.pragma("synchronous = FULL")', 'db.pragma("synchronous = NORMAL")'],
     [
-      "books/ledger/WriterThread.ts",
+      "books/ledger/write/WriterThread.ts",
       'if (db.pragma("synchronous", { simple: true }) !== 2) throw new Error("SQLite did not take synchronous = FULL")',
       ""
     ]
   ),
   mistake("failed-commits-are-none", "a commit that the disk failed in may be done", [
-    "books/ledger/WriterThread.ts",
+    "books/ledger/write/WriterThread.ts",
     "const maybe_written = error instanceof CommitFailed",
     "const maybe_written = false"
   ]),
   mistake("thread-stays-dead", "a writer's thread that ended is started again", [
-    "books/ledger/Writer.ts",
+    "books/ledger/write/Writer.ts",
     "restart = setTimeout(begin, restartPause)",
     ""
   ]),
   mistake("nobody-is-told", "those who wait for a thread that ended are told", [
-    "books/ledger/Writer.ts",
+    "books/ledger/write/Writer.ts",
     "thread = undefined\n    tellAll(new BooksUnavailable({ maybe_written: true }))",
     "thread = undefined"
   ]),
   mistake("surely-not-written", "what a thread that ended had in hand may be written", [
-    "books/ledger/Writer.ts",
+    "books/ledger/write/Writer.ts",
     "thread = undefined\n    tellAll(new BooksUnavailable({ maybe_written: true }))",
     "thread = undefined\n    tellAll(new BooksUnavailable())"
   ]),
@@ -269,7 +274,7 @@ export const mistakes: ReadonlyArray<Mistake> = [
     "const due = 0n"
   ]),
   mistake("debts-stay", "an owed amount is taken from credit that becomes free or arrives", [
-    "books/ledger/Books.ts",
+    "books/ledger/rules/Books.ts",
     "const taken = smaller(amount, freeOf(account))",
     "const taken = smaller(amount, 0n)"
   ]),

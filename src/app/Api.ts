@@ -1,6 +1,7 @@
 /** The contract: all routes of the service. The OpenAPI document and the typed client derive from it. */
 import { OpenApi } from "@effect/platform"
 import { AuthApi, BrowserApi, ConsentApi, OAuthApi, UserInfoApi } from "../people/auth/Api.ts"
+import { AllowancesApi } from "../money/allowances/Api.ts"
 import { AutoReloadApi } from "../money/autoreload/Api.ts"
 import { BillingApi } from "../money/billing/Api.ts"
 import { contract } from "../http/contract/Contract.ts"
@@ -15,6 +16,7 @@ import { EventsApi } from "../money/events/Api.ts"
 import { EmbeddingsApi } from "../calls/embeddings/Api.ts"
 import { NotificationsApi } from "../people/notifications/Api.ts"
 import { OperatorApi, OperatorSessionApi } from "../operations/operator/Api.ts"
+import { OperatorCreditApi } from "../operations/credit/Api.ts"
 import { OpsApi } from "../operations/ops/Api.ts"
 import { PoolingApi } from "../money/pooling/Api.ts"
 import { PaymentsApi, WebhooksApi } from "../money/payments/Api.ts"
@@ -30,6 +32,7 @@ import { MailApi } from "../calls/email/Api.ts"
 import { SearchApi } from "../calls/search/Api.ts"
 import { SpeechApi, SpeechModelsApi } from "../calls/speech/Api.ts"
 import { TranscriptionApi, TranscriptionModelsApi } from "../calls/transcription/Api.ts"
+import { VouchersApi } from "../money/vouchers/Api.ts"
 import { UsageApi } from "../money/usage/Api.ts"
 import { version } from "../kernel/Version.ts"
 
@@ -44,6 +47,8 @@ const routes = contract
   .add(OrganisationsApi)
   .add(PricesApi)
   .add(BillingApi)
+  .add(AllowancesApi)
+  .add(VouchersApi)
   .add(AutoReloadApi)
   .add(PaymentsApi)
   .add(WebhooksApi)
@@ -72,6 +77,7 @@ const routes = contract
   .add(ContactApi)
   .add(OperatorSessionApi)
   .add(OperatorApi)
+  .add(OperatorCreditApi)
   .add(OpsApi)
   .add(SandboxApi)
   .addError(InternalError)

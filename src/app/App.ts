@@ -16,6 +16,8 @@ import { SecurityHttp } from "../people/auth/SecurityHttp.ts"
 import { Sessions } from "../people/auth/Sessions.ts"
 import { SigningKeys } from "../people/auth/SigningKeys.ts"
 import { Tokens } from "../people/auth/Tokens.ts"
+import { Allowances } from "../money/allowances/Allowances.ts"
+import { AllowancesHttp } from "../money/allowances/Http.ts"
 import { AutoReloads } from "../money/autoreload/AutoReloads.ts"
 import { AutoReloadHttp } from "../money/autoreload/Http.ts"
 import { BillingAccounts } from "../money/billing/BillingAccounts.ts"
@@ -38,20 +40,21 @@ import { ApiMiddleware } from "../http/lanes/ApiMiddleware.ts"
 import { Observer } from "../http/lanes/Observer.ts"
 import { RateLimits } from "../http/transport/RateLimits.ts"
 import { Idempotency } from "../http/idempotency/Idempotency.ts"
-import { Adder } from "../books/ledger/Adder.ts"
+import { ProviderTotalsIndexer } from "../books/ledger/totals/ProviderTotalsIndexer.ts"
 import { Ledger } from "../books/ledger/Ledger.ts"
-import { Sorter } from "../books/ledger/Sorter.ts"
-import { Tallier } from "../books/ledger/Tallier.ts"
-import { Verifier } from "../books/ledger/Verifier.ts"
+import { SortedIndexer } from "../books/ledger/totals/SortedIndexer.ts"
+import { TotalsIndexer } from "../books/ledger/totals/TotalsIndexer.ts"
+import { Verifier } from "../books/ledger/audit/Verifier.ts"
 import { Outbox } from "../people/mail/Outbox.ts"
 import { MessagesHttp } from "../calls/messages/Http.ts"
 import { Messages } from "../calls/messages/Messages.ts"
 import { NotificationsHttp } from "../people/notifications/Http.ts"
 import { Notifications } from "../people/notifications/Notifications.ts"
+import { OperatorCreditHttp } from "../operations/credit/Http.ts"
 import { OperatorActs } from "../operations/operator/Acts.ts"
 import { AuditLog } from "../operations/operator/AuditLog.ts"
 import { OperatorDirectory } from "../operations/operator/Directory.ts"
-import { OperatorHttp } from "../operations/operator/Http.ts"
+import { OperatorHttp, OperatorTokenHttp } from "../operations/operator/Http.ts"
 import { OperatorSessionHttp } from "../operations/operator/SessionHttp.ts"
 import { OperatorSessions } from "../operations/operator/Sessions.ts"
 import { OperatorUpstreams } from "../operations/operator/Upstreams.ts"
@@ -103,6 +106,8 @@ import { Records } from "../money/usage/Records.ts"
 import { Series } from "../money/usage/Series.ts"
 import { Sums } from "../money/usage/Sums.ts"
 import { TeamUsage } from "../money/usage/TeamUsage.ts"
+import { VouchersHttp } from "../money/vouchers/Http.ts"
+import { Vouchers } from "../money/vouchers/Vouchers.ts"
 import { UsageHttp } from "../money/usage/Http.ts"
 
 /** The checks of the books are loaded at the first verification. */
@@ -149,6 +154,8 @@ export const domains = Layer.mergeAll(
   Credentials.layer,
   Organisations.layer,
   Transfers.layer,
+  Allowances.layer,
+  Vouchers.layer,
   Browser.layer,
   Contacts.layer
 ).pipe(
@@ -179,9 +186,9 @@ export const domains = Layer.mergeAll(
       Series.layer,
       Daily.layer,
       BillingAccounts.layer,
-      Adder.layer,
-      Sorter.layer,
-      Tallier.layer,
+      ProviderTotalsIndexer.layer,
+      SortedIndexer.layer,
+      TotalsIndexer.layer,
       verifier
     )
   ),
@@ -193,6 +200,7 @@ export const domains = Layer.mergeAll(
 /** The background loops of `domains`. Of several nodes, only the leader runs them. */
 export const jobs = Layer.mergeAll(
   Gate.layerJobs,
+  Allowances.layerJobs,
   AutoReloads.layerJobs,
   Jobs.layerJobs,
   Idempotency.layerJobs,
@@ -200,9 +208,9 @@ export const jobs = Layer.mergeAll(
   Outbox.layerJobs,
   Purchases.layerJobs,
   SigningKeys.layerJobs,
-  Sorter.layerJobs,
-  Tallier.layerJobs,
-  Adder.layerJobs,
+  SortedIndexer.layerJobs,
+  TotalsIndexer.layerJobs,
+  ProviderTotalsIndexer.layerJobs,
   Feed.layerJobs,
   Verifier.layerJobs,
   Transfers.layerJobs
@@ -216,6 +224,8 @@ const api = HttpApiBuilder.api(Api).pipe(
     UserInfoHttp,
     BrowserHttp,
     ConsoleHttp,
+    AllowancesHttp,
+    VouchersHttp,
     AutoReloadHttp,
     BillingHttp,
     ChatHttp,
@@ -237,6 +247,7 @@ const api = HttpApiBuilder.api(Api).pipe(
     SearchHttp,
     NotificationsHttp,
     Layer.provide(OperatorHttp, watched),
+    Layer.provide(OperatorCreditHttp, OperatorTokenHttp),
     OperatorSessionHttp,
     OpsHttp,
     OrganisationsHttp,

@@ -16,10 +16,11 @@ import * as Idempotency from "../http/idempotency/Settings.ts"
 import * as Images from "../calls/images/Settings.ts"
 import { ConfigProblem } from "../kernel/Setting.ts"
 import * as Service from "../kernel/ServiceInfo.ts"
-import * as Verify from "../books/ledger/Settings.ts"
+import * as Verify from "../books/ledger/audit/Settings.ts"
 import * as Mail from "../people/mail/Settings.ts"
 import * as Media from "../calls/media/Settings.ts"
 import * as Telemetry from "../operations/ops/Telemetry.ts"
+import * as Allowances from "../money/allowances/Settings.ts"
 import * as Payments from "../money/payments/Settings.ts"
 import * as Prices from "../books/prices/PriceList.ts"
 import * as Rerank from "../calls/rerank/Settings.ts"
@@ -37,6 +38,7 @@ const entries = Schema.Struct({
   ...Telemetry.fields,
   ...Verify.fields,
   ...Payments.fields,
+  ...Allowances.fields,
   ...Mail.fields,
   ...Transfers.fields,
   ...SignIn.fields,
@@ -103,11 +105,21 @@ export const ConfigFile = entries.pipe(
 )
 export interface ConfigFile extends Schema.Schema.Type<typeof ConfigFile> {}
 
+/** Whether the configuration names a model, a tool or anything else to call. */
+export const servesSomething = ({ decisions, embeddings, media, models, rerank, tools }: ConfigFile): boolean =>
+  decisions !== undefined ||
+  [models, embeddings, rerank, media, ...Object.values(tools)].some((kind) => kind.length > 0)
+
+/** The refusal of a configuration that serves nothing. */
+export const noModel = (config: string): string =>
+  `--config ${config} names no model: add one to "models" ("tollgate models" lists the catalogue), or let "tollgate quickstart" write a configuration`
+
 /** The settings of every room, from the configuration file and the environment. */
 export const layer = (environment: EnvironmentFacts, file: ConfigFile) =>
   Layer.mergeAll(
     Verify.layer(file),
     Payments.layer(file),
+    Allowances.layer(file),
     Mail.layer(file),
     Transfers.layer(file),
     SignIn.layer(file),

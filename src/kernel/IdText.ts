@@ -23,6 +23,7 @@ export type Kind =
   | "ten"
   | "trf"
   | "use"
+  | "vch"
 
 // Two characters at a time: an id is made for every call and every request.
 const pairs = Array.from({ length: 1024 }, (_, i) => alphabet[i >> 5]! + alphabet[i & 31]!)

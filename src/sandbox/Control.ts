@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import type { Effect } from "effect"
 import { toIso } from "../kernel/Moment.ts"
 import { amountMax, toJson, Usd } from "../kernel/Money.ts"
-import type { AccountStatus, CreditSource } from "../books/ledger/Transaction.ts"
+import type { AccountStatus, CreditSource } from "../books/ledger/rules/Transaction.ts"
 import type { Calls } from "./Calls.ts"
 import { Fault, queued } from "./Faults.ts"
 import type { Faults } from "./Faults.ts"
@@ -31,6 +31,8 @@ const sources = keysOf<CreditSource>({
   registration_bonus: true,
   signup_grant: true,
   admin: true,
+  allowance: true,
+  voucher: true,
   transfer_escrow: true,
   transfer_release: true,
   transfer_return: true
@@ -104,7 +106,7 @@ const faultLevers = (faults: Faults): ReadonlyArray<Lever> => [
   {
     method: "DELETE",
     path: "/control/faults",
-    does: "Forgets the faults that no call has met yet",
+    does: "Forgets the faults that no call has met yet, and answers the calls that a delay holds",
     answer: () => forgotten(faults.clear())
   }
 ]

@@ -3,11 +3,11 @@ import { Effect, Layer, ManagedRuntime, Option, Schema } from "effect"
 import type { BillingAccountId } from "../kernel/Ids.ts"
 import { Ledger } from "../books/ledger/Ledger.ts"
 import type { LedgerContract } from "../books/ledger/Ledger.ts"
-import { LedgerRefusal } from "../books/ledger/Problems.ts"
-import type { BooksUnavailable } from "../books/ledger/Problems.ts"
-import type { Posting, Result } from "../books/ledger/Transaction.ts"
-import { Writer } from "../books/ledger/Writer.ts"
-import type { Submitted } from "../books/ledger/Writer.ts"
+import { LedgerRefusal } from "../books/ledger/rules/Problems.ts"
+import type { BooksUnavailable } from "../books/ledger/rules/Problems.ts"
+import type { Posting, Result } from "../books/ledger/rules/Transaction.ts"
+import { Writer } from "../books/ledger/write/Writer.ts"
+import type { Submitted } from "../books/ledger/write/Writer.ts"
 import * as Sql from "../storage/sqlite/Sql.ts"
 import type { Answer, LedgerUnderTest } from "./LedgerProperties.ts"
 
@@ -29,6 +29,8 @@ const operate = (ledger: LedgerContract, posting: Posting): Submitted => {
       return one(ledger.credit(posting))
     case "TakeBack":
       return one(ledger.takeBack(posting))
+    case "Renew":
+      return one(ledger.renew(posting))
     case "Escrow":
       return one(ledger.escrow(posting))
     case "EndEscrow":

@@ -11,7 +11,7 @@ import type {
   Refusal,
   Result,
   Source
-} from "../books/ledger/Transaction.ts"
+} from "../books/ledger/rules/Transaction.ts"
 
 /** The largest balance of this package's ledger: 10^9 USD in nano-USD. It is above 2^53, so doubles cannot hold all amounts below it. */
 export const balanceMax = 1_000_000_000_000_000_000n
@@ -148,6 +148,8 @@ export const post = (notebook: Notebook, posting: Posting): Done => {
       return credit(notebook, posting)
     case "TakeBack":
       return takeBack(notebook, posting)
+    case "Renew":
+      return renew(notebook, posting)
     case "Escrow":
       return escrow(notebook, posting)
     case "EndEscrow":
@@ -249,6 +251,43 @@ const takeBack = (notebook: Notebook, { account: id, amount, description, refere
     { type: "debit", amount: taken, source: "purchase", reference, description }
   )
   return { result: { _tag: "TakenBack", taken, balance: balanceOf(after) }, notebook: withAccount(notebook, id, after) }
+}
+
+/** The allowance is spent first: its unused part is the last grant less the charges since, of granted credit that is not reserved. */
+const renew = (notebook: Notebook, posting: Of<"Renew">): Done => {
+  const { account: id, amount, description, keep, last, reference } = posting
+  const account = notebook.accounts.get(id)
+  if (account === undefined) return missing(id)
+  const moved = account.entries
+    .slice(last?.entries ?? 0)
+    .reduce(
+      (sum, entry) => (entry.source === null ? sum : sum + (entry.type === "credit" ? entry.amount : -entry.amount)),
+      0n
+    )
+  const charges = last === undefined ? 0n : last.chargeless + moved - balanceOf(account)
+  const left = last === undefined ? 0n : smaller(last.amount - charges, account.granted - account.reserved)
+  const unused = larger(left, 0n)
+  const kept = smaller(keep, unused)
+  const before = balanceOf(account)
+  if (before - unused + amount + kept > largestOf(notebook)) return refuse({ _tag: "BalanceTooLarge", account: id })
+  let after = account
+  if (unused > 0n) {
+    const entry = {
+      type: "debit",
+      amount: unused,
+      source: "allowance",
+      reference,
+      description: "unused allowance"
+    } as const
+    after = entered({ ...after, granted: after.granted - unused, went: after.went + unused }, entry)
+  }
+  const granted = amount + kept
+  if (granted > 0n) {
+    const entry = { type: "credit", amount: granted, source: "allowance", reference, description } as const
+    after = entered({ ...after, granted: after.granted + granted, came: after.came + granted }, entry)
+  }
+  const result = { _tag: "Renewed", unused, kept, balance: balanceOf(after), before } as const
+  return { result, notebook: withAccount(notebook, id, after) }
 }
 
 const escrow = (notebook: Notebook, { account: id, amount, description, transfer }: Of<"Escrow">): Done => {

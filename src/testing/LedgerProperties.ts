@@ -1,6 +1,6 @@
 /** Properties of a ledger under test: every answer equals the model's, and every invariant of the books holds after every step. */
 import { Either } from "effect"
-import type { Entry, Limit, Posting, Refusal, Result } from "../books/ledger/Transaction.ts"
+import type { Entry, Limit, Posting, Refusal, Result } from "../books/ledger/rules/Transaction.ts"
 import { difference, show } from "./Difference.ts"
 import { apply, applicationOf, everyone, standingOf } from "./LedgerModel.ts"
 import type { ExpectedResult, ModelAccount, Notebook } from "./LedgerModel.ts"

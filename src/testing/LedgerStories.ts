@@ -3,7 +3,7 @@
  * ledger fails with the shortest story that shows the error.
  */
 import fc from "fast-check"
-import type { CreditSource, Posting, Source } from "../books/ledger/Transaction.ts"
+import type { CreditSource, Posting, Source } from "../books/ledger/rules/Transaction.ts"
 import {
   applicationOf,
   balanceMax,
@@ -610,11 +610,14 @@ export const ledgerSteps = ledgerStepsOf(lacksNothing)
 export interface SuiteOptions {
   /** Makes a fresh ledger for each story. */
   readonly make: () => Promise<LedgerUnderTest>
+  /** 500 by default: of two mistakes in one ledger, one was found by story 226 only. */
   readonly stories?: number | undefined
   /** The most steps of a story. */
   readonly length?: number | undefined
   /** Repeats the stories of an earlier run. */
   readonly seed?: number | undefined
+  /** Hears how many stories were told; they are printed by default. */
+  readonly say?: ((sentence: string) => void) | undefined
   /** Whether keys have spending limits (`SetLimit`). */
   readonly limits?: boolean | undefined
   /** Features that the ledger lacks. */
@@ -623,9 +626,18 @@ export interface SuiteOptions {
   readonly amountMax?: bigint | undefined
 }
 
-/** Submits random transactions to fresh ledgers. Rejects with the shortest failing story. */
+/** Submits random transactions to fresh ledgers, and says how many stories it told. Rejects with the shortest failing story. */
 export const checkLedger = (options: SuiteOptions): Promise<void> => {
-  const { amountMax, length = 60, limits = false, make, seed, stories = 60, without = [] } = options
+  const {
+    amountMax,
+    length = 60,
+    limits = false,
+    make,
+    say = console.info,
+    seed,
+    stories = 500,
+    without = []
+  } = options
   if (amountMax !== undefined && amountMax < 1n)
     return Promise.reject(new RangeError(`amountMax is ${amountMax}, must be 1 or more`))
   const lacks: Lacks = (part) => without.includes(part)
@@ -642,6 +654,7 @@ export const checkLedger = (options: SuiteOptions): Promise<void> => {
     close: async (ledger) => ledger.close?.(),
     stories,
     length,
+    say,
     seed
   })
 }

@@ -25,6 +25,8 @@ export interface Telling<Notebook, World> {
   readonly length: number
   /** Repeats the stories of an earlier run. */
   readonly seed?: number | undefined
+  /** Hears how many stories were told. */
+  readonly say?: ((sentence: string) => void) | undefined
   /** The time for shrinking a failure, in milliseconds; twenty seconds by default. */
   readonly shrink_limit?: number | undefined
 }
@@ -62,11 +64,11 @@ class Command<Notebook, World> implements fc.AsyncCommand<Run<Notebook, World>, 
   }
 }
 
-/** Runs the stories. Rejects with the shortest that fails, one sentence per line. */
+/** Runs the stories, and says how many there were. Rejects with the shortest that fails, one sentence per line. */
 export const tell = async <Notebook extends object, World extends object>(
   telling: Telling<Notebook, World>
 ): Promise<void> => {
-  const { length, seed, shrink_limit = shrinkLimit, steps, stories } = telling
+  const { length, say = () => {}, seed, shrink_limit = shrinkLimit, steps, stories } = telling
   let deadline = Number.POSITIVE_INFINITY
   let failure: Failure<Notebook, World> | undefined
   const property = fc.asyncProperty(
@@ -84,9 +86,10 @@ export const tell = async <Notebook extends object, World extends object>(
     }
   )
   const checked = await fc.check(property, { numRuns: stories, ...(seed !== undefined && { seed }) })
-  if (failure !== undefined) throw new StoryFailed(await shorten(telling, failure, deadline), checked)
+  if (failure !== undefined) throw new StoryFailed(await shorten(telling, failure, deadline), checked, stories)
   // Generating the stories failed.
   if (checked.failed) throw checked.errorInstance
+  say(`${checked.numRuns} stories told, none goes wrong (seed ${checked.seed} tells them again)`)
 }
 
 /** Runs one story from a fresh state. Answers the failure, if any. */
@@ -142,11 +145,12 @@ class StoryFailed extends Error {
 
   constructor(
     { error, sentences }: { readonly error: unknown; readonly sentences: ReadonlyArray<string> },
-    { numRuns, seed }: { readonly numRuns: number; readonly seed: number }
+    { numRuns, seed }: { readonly numRuns: number; readonly seed: number },
+    stories: number
   ) {
     const wrong = error instanceof Error ? error : new Error(String(error))
     super(
-      `story ${numRuns} goes wrong (in its shortest form; seed ${seed} tells it again):\n` +
+      `story ${numRuns} of ${stories} goes wrong (in its shortest form; seed ${seed} tells it again):\n` +
         `${sentences.map((sentence, i) => `  ${i + 1}. ${sentence}`).join("\n")}\n${wrong.message}`,
       { cause: wrong }
     )

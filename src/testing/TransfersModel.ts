@@ -1,5 +1,5 @@
 /** A model of the rules of transfers: one operation after another, over the model of the ledger. It shares no code with this package's transfers. */
-import type { Posting } from "../books/ledger/Transaction.ts"
+import type { Posting } from "../books/ledger/rules/Transaction.ts"
 import { apply, empty } from "./LedgerModel.ts"
 import type { Notebook as Books } from "./LedgerModel.ts"
 

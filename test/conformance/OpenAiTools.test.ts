@@ -442,6 +442,41 @@ describe("images", () => {
     inside.close()
   })
 
+  it("are charged as far as they came, be they data URIs or addresses", async () => {
+    const who = await person()
+    const one = { url: "data:image/png;base64,AAAA" }
+    for (const [came, units, cost] of [
+      [[one, one], 2, 0.08],
+      [[one, { url: "https://example.com/a.png" }, one], 3, 0.12],
+      [[one, one, one, one, one], 4, 0.16]
+    ] as const) {
+      await fault("images", { status: 200, body: { request_id: "nobody", status: "IN_QUEUE" } })
+      await fault("images", { status: 200, body: { status: "COMPLETED" } })
+      await fault("images", { status: 200, body: { images: came } })
+      const answer = await sent(who, "/v1/images/generations", { ...image, n: 4 })
+      expect([answer.body.data.length, answer.headers.get("x-charge-usd")]).toEqual([came.length, String(cost)])
+      expect((await service.usage(who))[0]).toMatchObject({ success: true, cost, units })
+    }
+  })
+
+  it("that failed cost nothing, whichever way the vendor says so", async () => {
+    const who = await person()
+    const before = await service.balance(who)
+    for (const [standing, result] of [
+      [{ status: "FAILED", error: "out of memory" }, undefined],
+      [{ status: "COMPLETED", error: "not safe" }, undefined],
+      [{ status: "COMPLETED" }, { status: 422, body: { detail: "not safe" } }]
+    ] as const) {
+      await fault("images", { status: 200, body: { request_id: "nobody", status: "IN_QUEUE" } })
+      await fault("images", { status: 200, body: standing })
+      if (result !== undefined) await fault("images", result)
+      const answer = await sent(who, "/v1/images/generations", image)
+      expect(answer.status).toBeGreaterThanOrEqual(400)
+      expect((await service.usage(who))[0]).toMatchObject({ success: false, cost: 0 })
+    }
+    expect(await service.balance(who)).toBe(before)
+  })
+
   it("in a vendor's data URIs need not be fetched", async () => {
     const who = await person()
     await fault("images", { status: 200, body: { request_id: "nobody", status: "IN_QUEUE" } })

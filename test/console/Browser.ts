@@ -143,19 +143,33 @@ export class Tab {
 
   /** What axe finds that is serious, as `rule: selector`. */
   async axe(): Promise<ReadonlyArray<string>> {
-    // A colour that is on its way to another is neither.
-    await this.page.waitForFunction(() => document.getAnimations().every((one) => !(one instanceof CSSTransition)))
     // What React Aria has announced stays in its live region for some seconds, and may name what is gone by then.
     // As a string of the debugger, which the page's policy does not bind.
     await this.page.evaluate(axe.source)
-    const { violations } = await this.page.evaluate<AxeResults>(
-      `axe.run({ exclude: ["[data-live-announcer]"] }, { resultTypes: ["violations"] })`
-    )
-    return violations
-      .filter(({ impact }) => impact === "serious" || impact === "critical")
-      .flatMap(({ id, nodes }) => nodes.map(({ any, target }) => `${id}: ${target.join(" ")} ${any[0]?.message ?? ""}`))
+    await this.page.evaluate(countTransitions)
+    const transitions = () => this.page.evaluate<number>("window.transitionsBegun")
+    for (;;) {
+      // A colour in the middle of a transition is judged by nothing: wait for the end, and judge again if another one began meanwhile.
+      await this.page.waitForFunction(() => document.getAnimations().every((one) => !(one instanceof CSSTransition)))
+      const begun = await transitions()
+      const { violations } = await this.page.evaluate<AxeResults>(
+        `axe.run({ exclude: ["[data-live-announcer]"] }, { resultTypes: ["violations"] })`
+      )
+      if ((await transitions()) === begun) return serious(violations)
+    }
   }
 }
+
+const serious = (violations: AxeResults["violations"]): ReadonlyArray<string> =>
+  violations
+    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .flatMap(({ id, nodes }) => nodes.map(({ any, target }) => `${id}: ${target.join(" ")} ${any[0]?.message ?? ""}`))
+
+/** A script of the page that counts the transitions that begin. */
+const countTransitions = `if (window.transitionsBegun === undefined) {
+  window.transitionsBegun = 0
+  document.addEventListener("transitionrun", () => window.transitionsBegun++, true)
+}`
 
 /** The sandbox's issuer: the one other origin to which a sign-in goes. */
 const isIssuer = ({ pathname }: URL): boolean => pathname.endsWith("/authorize")
@@ -183,7 +197,7 @@ export class Desk {
   /** An empty tab: nobody is signed in. */
   async tab(options: BrowserContextOptions = screens.desktop): Promise<Tab> {
     const context = await this.browser.newContext({ locale: "en-US", timezoneId: "UTC", ...options })
-    context.setDefaultTimeout(60_000)
+    context.setDefaultTimeout(180_000)
     if (this.ahead > 0) await context.clock.install({ time: Date.now() + this.ahead })
     return new Tab(await context.newPage(), new URL(this.service.url).origin)
   }

@@ -3,8 +3,8 @@
  * is a caller with a balance of their own.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
-import { Context, Duration, Effect, Exit, Fiber, Layer, Logger, Redacted } from "effect"
-import { accountsTable } from "../../src/books/ledger/Rows.ts"
+import { Context, Effect, Exit, Fiber, Layer, Logger, Redacted } from "effect"
+import { accountsTable } from "../../src/books/ledger/rows/Rows.ts"
 import { Gate } from "../../src/books/gate/Gate.ts"
 import { Payers } from "../../src/books/gate/Payers.ts"
 import { billingAccountOf } from "../../src/kernel/Ids.ts"
@@ -12,7 +12,7 @@ import type { AccountId, TenantId } from "../../src/kernel/Ids.ts"
 import type { Caller } from "../../src/kernel/Caller.ts"
 import type { Nano } from "../../src/kernel/Money.ts"
 import { verify } from "../../src/app/Checks.ts"
-import { Writer } from "../../src/books/ledger/Writer.ts"
+import { Writer } from "../../src/books/ledger/write/Writer.ts"
 import { PriceVersions } from "../../src/books/prices/PriceVersions.ts"
 import * as Sandbox from "../../src/sandbox/Sandbox.ts"
 import { Upstreams } from "../../src/upstream/models/Upstreams.ts"
@@ -27,7 +27,7 @@ const vendorAt = (path: string) =>
   Layer.unwrapEffect(
     Effect.map(Outside, ({ url }) =>
       Upstreams.layer({
-        vendor: { base_url: `${url}/${path}`, api_key: Redacted.make("sandbox"), silence_ms_max: 5_000 }
+        vendor: { base_url: `${url}/${path}`, api_key: Redacted.make("sandbox"), silence_ms_max: 60_000 }
       })
     )
   )
@@ -135,11 +135,16 @@ export const received = (service: string) =>
 
 // ---- interruption ---------------------------------------------------------------------------------------------------------------
 
-/** Begins a call, and interrupts it while its vendor works on it; answers how long the interruption took, in milliseconds. */
+/** A fault that holds a call until `interruptedAtWork` has interrupted it. */
+export const holds = { delay_ms: 600_000 }
+
+/** Begins a call, interrupts it while its vendor holds it (`holds`), lets the vendor answer, and waits for the end. */
 export const interruptedAtWork = Effect.fnUntraced(function* <A, E, R>(service: string, call: Effect.Effect<A, E, R>) {
   const before = (yield* received(service)).length
   const fiber = yield* Effect.fork(call)
   while ((yield* received(service)).length === before) yield* Effect.sleep(5)
-  const [duration, exit] = yield* Effect.timed(Fiber.interrupt(fiber))
-  return { millis: Duration.toMillis(duration), interrupted: Exit.isInterrupted(exit) }
+  yield* Fiber.interruptFork(fiber)
+  yield* Effect.yieldNow()
+  yield* control("DELETE", "/faults")
+  return { interrupted: Exit.isInterrupted(yield* Fiber.await(fiber)) }
 })

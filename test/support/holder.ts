@@ -8,7 +8,7 @@ import { Gate } from "../../src/books/gate/Gate.ts"
 import { Payers } from "../../src/books/gate/Payers.ts"
 import { Idempotency } from "../../src/http/idempotency/Idempotency.ts"
 import { billingAccountOf } from "../../src/kernel/Ids.ts"
-import { Writer } from "../../src/books/ledger/Writer.ts"
+import { Writer } from "../../src/books/ledger/write/Writer.ts"
 import { layerOver } from "../../src/app/entry/database.ts"
 import { caller, claim, key } from "../books/gate/two.ts"
 

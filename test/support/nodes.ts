@@ -9,9 +9,9 @@ import * as DeploymentSecret from "../../src/storage/secret/DeploymentSecret.ts"
 import { Gate } from "../../src/books/gate/Gate.ts"
 import { Payers } from "../../src/books/gate/Payers.ts"
 import { Ledger } from "../../src/books/ledger/Ledger.ts"
-import * as PostgresWriter from "../../src/books/ledger/PostgresWriter.ts"
-import { CommitLimit } from "../../src/books/ledger/Writer.ts"
-import { TailMax } from "../../src/books/ledger/Tails.ts"
+import * as PostgresWriter from "../../src/books/ledger/write/PostgresWriter.ts"
+import { CommitLimit } from "../../src/books/ledger/write/Writer.ts"
+import { RollupLagMax } from "../../src/books/ledger/rows/RollupLag.ts"
 import { Outbox } from "../../src/people/mail/Outbox.ts"
 import { connectionsPreset } from "../../src/storage/database/Location.ts"
 import * as Connections from "../../src/storage/postgres/Client.ts"
@@ -203,7 +203,11 @@ export const nodeOf = ({
       Layer.provideMerge(Runs.layer),
       Layer.provideMerge(connections),
       // Lost connections are what some of the tests are about.
-      Layer.provide([Logger.minimumLogLevel(LogLevel.None), Layer.setClock(clock), Layer.succeed(TailMax, tailMax)])
+      Layer.provide([
+        Logger.minimumLogLevel(LogLevel.None),
+        Layer.setClock(clock),
+        Layer.succeed(RollupLagMax, tailMax)
+      ])
     )
   )
   return {

@@ -54,7 +54,7 @@ describe("the property suite for transfers", () => {
       () => expect.fail("it is not found"),
       (error) => error
     )
-    expect(failed.message).toMatch(ends[mistake] ?? /^story \d+ goes wrong/)
+    expect(failed.message).toMatch(ends[mistake] ?? /^story \d+ of \d+ goes wrong/)
     expect(failed.steps.length).toBeLessThanOrEqual(5)
   })
 
@@ -62,7 +62,7 @@ describe("the property suite for transfers", () => {
     const make = foreignTransfers("returns what is accepted at the same time")
     const failed = await checkTransfers({ make, seed: 1 }).catch((error: Error) => error.message)
     expect(failed).toMatchInlineSnapshot(`
-      "story 1 goes wrong (in its shortest form; seed 1 tells it again):
+      "story 1 of 60 goes wrong (in its shortest form; seed 1 tells it again):
         1. ada gets 0.01 (purchase)
         2. ada sends 0.01 to bob (gift with a message)
         3. at once: (1) bob accepts #1; (2) bob accepts #1

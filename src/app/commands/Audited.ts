@@ -1,6 +1,6 @@
 /** Audit entries of commands. The operator is the machine's user who runs the command. */
 import { Clock, Effect } from "effect"
-import type { Statement } from "../../books/ledger/Transaction.ts"
+import type { Statement } from "../../books/ledger/rules/Transaction.ts"
 import * as Audit from "../../operations/operator/Audit.ts"
 import type { Operator } from "../../operations/operator/Operator.ts"
 import { userName } from "./UserName.ts"

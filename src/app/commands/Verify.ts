@@ -4,8 +4,8 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import { Console, Effect } from "effect"
 import { verifySince } from "../Checks.ts"
 import { toIso } from "../../kernel/Moment.ts"
-import type { Progress } from "../../books/ledger/Mark.ts"
-import * as Verifications from "../../books/ledger/Verifications.ts"
+import type { Progress } from "../../books/ledger/audit/Checkpoint.ts"
+import * as Verifications from "../../books/ledger/audit/Verifications.ts"
 import * as Backup from "../../books/copies/Backup.ts"
 import type { Location } from "../../storage/database/Location.ts"
 import { database } from "./Database.ts"
@@ -31,7 +31,7 @@ const verified = Effect.fnUntraced(function* (since: boolean, { engine }: Locati
   const before = since ? yield* Verifications.lastHeld(sql) : undefined
   const damage = before === undefined && engine === "sqlite" ? yield* Backup.damage : []
   if (damage.length > 0) return { findings: damage, before, millis: 0, kept: false }
-  const verify = verifySince(before?.mark, { progress: yield* progress })
+  const verify = verifySince(before?.checkpoint, { progress: yield* progress })
   return { before, ...(yield* Verifications.keeping(before === undefined, verify)) }
 })
 

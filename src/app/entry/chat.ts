@@ -26,7 +26,7 @@ export { Upstreams } from "../../upstream/models/Upstreams.ts"
 export * from "../../upstream/wire/Problems.ts"
 export { Payers } from "../../books/gate/Payers.ts"
 export { InsufficientCredits, ModelNotAllowed } from "../../books/gate/Problems.ts"
-export { BooksUnavailable } from "../../books/ledger/Problems.ts"
+export { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 
 /** Every protocol behind the gate. Needs a database, `Payers`, `Models` and `Upstreams`. */
 export const layer = Layer.mergeAll(Chat.layer, Messages.layer, Responses.layer).pipe(Layer.provideMerge(layerGate))

@@ -29,7 +29,7 @@ export type {
   Protected,
   Purpose
 } from "../../storage/secret/DeploymentSecret.ts"
-export type { Ending } from "../../books/ledger/Ending.ts"
+export type { Ending } from "../../books/ledger/write/Ending.ts"
 export type { DeviceCodes } from "../../people/auth/Devices.ts"
 export type * from "../../people/auth/Problems.ts"
 export type * from "../../people/credentials/Problems.ts"
@@ -50,7 +50,7 @@ export type {
   LedgerQuery,
   Settings
 } from "../../money/billing/Billing.ts"
-export type { EntrySources } from "../../books/ledger/EntriesBySource.ts"
+export type { EntrySources } from "../../books/ledger/rows/EntriesBySource.ts"
 export type { BillingAccounts, BillingAccountsContract, MemberSpend } from "../../money/billing/BillingAccounts.ts"
 export type * from "../../money/billing/Problems.ts"
 export type { Chat, ChatCall, ChatContract, TextCall } from "../../calls/chat/Chat.ts"
@@ -165,7 +165,7 @@ export type {
   ProblemInstance,
   ProblemWords
 } from "../../kernel/Problem.ts"
-export type { Finding } from "../../books/ledger/Invariants.ts"
+export type { Finding } from "../../books/ledger/rules/Check.ts"
 export type {
   AskedOf,
   EntryPage,
@@ -188,7 +188,7 @@ export type {
   NotHeld,
   RefusalByPosting,
   RefusalsOf
-} from "../../books/ledger/Problems.ts"
+} from "../../books/ledger/rules/Problems.ts"
 export type {
   Account as LedgerAccount,
   AccountStatus,
@@ -212,16 +212,19 @@ export type {
   UsageRecord as LedgerUsageRecord,
   UsageSource,
   Why
-} from "../../books/ledger/Transaction.ts"
-export type { Adder, AdderContract } from "../../books/ledger/Adder.ts"
-export type { DailySum, Days } from "../../books/ledger/ByProvider.ts"
-export type { FollowerContract } from "../../books/ledger/Follower.ts"
-export type { Sorter, SorterContract } from "../../books/ledger/Sorter.ts"
-export type { Tallier, TallierContract } from "../../books/ledger/Tallier.ts"
-export type { VerifyInterval } from "../../books/ledger/Settings.ts"
-export type { VerifySince } from "../../books/ledger/Verifications.ts"
-export type { Verifier, VerifierContract } from "../../books/ledger/Verifier.ts"
-export type { BalanceMoved, CommitLimit, Submitted, Writer, WriterContract } from "../../books/ledger/Writer.ts"
+} from "../../books/ledger/rules/Transaction.ts"
+export type {
+  ProviderTotalsIndexer,
+  ProviderTotalsIndexerContract
+} from "../../books/ledger/totals/ProviderTotalsIndexer.ts"
+export type { DailySum, Days } from "../../books/ledger/totals/ProviderTotals.ts"
+export type { BackgroundIndexerContract } from "../../books/ledger/totals/BackgroundIndexer.ts"
+export type { SortedIndexer, SortedIndexerContract } from "../../books/ledger/totals/SortedIndexer.ts"
+export type { TotalsIndexer, TotalsIndexerContract } from "../../books/ledger/totals/TotalsIndexer.ts"
+export type { VerifyInterval } from "../../books/ledger/audit/Settings.ts"
+export type { VerifySince } from "../../books/ledger/audit/Verifications.ts"
+export type { Verifier, VerifierContract } from "../../books/ledger/audit/Verifier.ts"
+export type { BalanceMoved, CommitLimit, Submitted, Writer, WriterContract } from "../../books/ledger/write/Writer.ts"
 export type { SelfLetter, SelfLetterSent } from "../../people/mail/Letter.ts"
 export type { Fate } from "../../people/mail/Delivery.ts"
 export type { Letter, Outbox, OutboxContract } from "../../people/mail/Outbox.ts"

@@ -12,7 +12,7 @@ export { fields as settings, layer as layerSettings } from "../../calls/decision
 export { Upstreams } from "../../upstream/models/Upstreams.ts"
 export { Payers } from "../../books/gate/Payers.ts"
 export { InsufficientCredits, ModelNotAllowed } from "../../books/gate/Problems.ts"
-export { BooksUnavailable } from "../../books/ledger/Problems.ts"
+export { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 
 /** Decisions behind the gate. Needs a database, `Payers`, `ConfiguredDecisionModel` and `Upstreams`. */
 export const layer = Decisions.layer.pipe(Layer.provideMerge(layerGate))

@@ -16,7 +16,7 @@ export type { FileDownload } from "../../upstream/wire/Download.ts"
 export { Upstreams } from "../../upstream/models/Upstreams.ts"
 export { Payers } from "../../books/gate/Payers.ts"
 export { InsufficientCredits, ModelNotAllowed } from "../../books/gate/Problems.ts"
-export { BooksUnavailable } from "../../books/ledger/Problems.ts"
+export { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 
 /** Images behind the gate. Needs a database, `Payers`, `ImageProviders` and `Upstreams`. */
 export const layer = Images.layer.pipe(Layer.provideMerge(Jobs.layer), Layer.provideMerge(layerGate))

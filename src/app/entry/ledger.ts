@@ -17,11 +17,11 @@ export {
   LedgerRefusal,
   LimitReached,
   NotHeld
-} from "../../books/ledger/Problems.ts"
-export type { RefusalByPosting, RefusalsOf } from "../../books/ledger/Problems.ts"
-export { Writer } from "../../books/ledger/Writer.ts"
-export type { BalanceMoved, WriterContract } from "../../books/ledger/Writer.ts"
-export { availableOf, balanceOf, giftableSources, statement } from "../../books/ledger/Transaction.ts"
+} from "../../books/ledger/rules/Problems.ts"
+export type { RefusalByPosting, RefusalsOf } from "../../books/ledger/rules/Problems.ts"
+export { Writer } from "../../books/ledger/write/Writer.ts"
+export type { BalanceMoved, WriterContract } from "../../books/ledger/write/Writer.ts"
+export { availableOf, balanceOf, giftableSources, statement } from "../../books/ledger/rules/Transaction.ts"
 export type {
   Account,
   CallFacts,
@@ -41,10 +41,11 @@ export type {
   Statement,
   Transaction,
   UsageRecord
-} from "../../books/ledger/Transaction.ts"
+} from "../../books/ledger/rules/Transaction.ts"
 export { checkNames, verify } from "../Checks.ts"
-export { trialBalance } from "../../books/ledger/Invariants.ts"
-export type { Finding, TrialBalance } from "../../books/ledger/Invariants.ts"
+export { trialBalance } from "../../books/ledger/audit/Invariants.ts"
+export type { TrialBalance } from "../../books/ledger/audit/Invariants.ts"
+export type { Finding } from "../../books/ledger/rules/Check.ts"
 export { billingAccountOf } from "../../kernel/Ids.ts"
 export { amountMax, fromDecimal, toDecimal, usd } from "../../kernel/Money.ts"
 export type { Nano } from "../../kernel/Money.ts"

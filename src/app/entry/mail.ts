@@ -17,7 +17,7 @@ export { PriceList } from "../../books/prices/PriceList.ts"
 export { Mail } from "../../upstream/mail/Mail.ts"
 export { Payers } from "../../books/gate/Payers.ts"
 export { InsufficientCredits, ModelNotAllowed } from "../../books/gate/Problems.ts"
-export { BooksUnavailable } from "../../books/ledger/Problems.ts"
+export { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 
 /** The outbox, and mail to oneself behind the gate. Needs a database, the secret, `Mail`, `LetterPrice`, `Payers` and `PriceList`. */
 export const layer = SelfMail.layer.pipe(

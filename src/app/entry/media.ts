@@ -15,7 +15,7 @@ export { fields as settings, layer as layerSettings } from "../../calls/media/Se
 export { Upstreams } from "../../upstream/models/Upstreams.ts"
 export { Payers } from "../../books/gate/Payers.ts"
 export { InsufficientCredits, ModelNotAllowed } from "../../books/gate/Problems.ts"
-export { BooksUnavailable } from "../../books/ledger/Problems.ts"
+export { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 
 /** Jobs by quote behind the gate. Needs a database, `Payers`, `MediaModels` and `Upstreams`. */
 export const layer = Media.layer.pipe(Layer.provideMerge(Jobs.layer), Layer.provideMerge(layerGate))

@@ -14,7 +14,7 @@ export { Upstreams } from "../../upstream/models/Upstreams.ts"
 export * from "../../upstream/wire/Problems.ts"
 export { Payers } from "../../books/gate/Payers.ts"
 export { InsufficientCredits, ModelNotAllowed } from "../../books/gate/Problems.ts"
-export { BooksUnavailable } from "../../books/ledger/Problems.ts"
+export { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 
 /** Reranking behind the gate. Needs a database, `Payers`, `RerankModels` and `Upstreams`. */
 export const layer = Rerank.layer.pipe(Layer.provideMerge(layerGate))

@@ -13,7 +13,7 @@ export { Upstreams } from "../../upstream/models/Upstreams.ts"
 export * from "../../upstream/wire/Problems.ts"
 export { Payers } from "../../books/gate/Payers.ts"
 export { InsufficientCredits, ModelNotAllowed } from "../../books/gate/Problems.ts"
-export { BooksUnavailable } from "../../books/ledger/Problems.ts"
+export { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 
 /** Searches behind the gate. Needs a database, `Payers`, `SearchProviders` and `Upstreams`. */
 export const layer = Search.layer.pipe(Layer.provideMerge(layerGate))

@@ -18,7 +18,7 @@ export { Upstreams } from "../../upstream/models/Upstreams.ts"
 export * from "../../upstream/wire/Problems.ts"
 export { Payers } from "../../books/gate/Payers.ts"
 export { InsufficientCredits, ModelNotAllowed } from "../../books/gate/Problems.ts"
-export { BooksUnavailable } from "../../books/ledger/Problems.ts"
+export { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 
 /** Transcriptions behind the gate. Needs a database, `Payers`, `TranscriptionProviders` and `Upstreams`. */
 export const layer = Transcription.layer.pipe(Layer.provideMerge(layerGate))

@@ -1,7 +1,7 @@
 /** `tollgate/usage`: usage records, sums, rollups, and explanations of charges. */
 import { Layer } from "effect"
-import { Sorter } from "../../books/ledger/Sorter.ts"
-import { Tallier } from "../../books/ledger/Tallier.ts"
+import { SortedIndexer } from "../../books/ledger/totals/SortedIndexer.ts"
+import { TotalsIndexer } from "../../books/ledger/totals/TotalsIndexer.ts"
 import { PriceVersions } from "../../books/prices/PriceVersions.ts"
 import { Belonging } from "../../people/tenants/Belonging.ts"
 import { Tenants } from "../../people/tenants/Tenants.ts"
@@ -25,10 +25,12 @@ export { Explanation } from "../../money/usage/Explanation.ts"
 
 /** All services of usage. Needs a database and `PriceList`. */
 export const layer = Layer.mergeAll(Records.layer, TeamUsage.layer, Explanations.layer).pipe(
-  Layer.provideMerge(Layer.mergeAll(Sums.layer, Series.layer, PriceVersions.layer, Sorter.layer, Tallier.layer)),
+  Layer.provideMerge(
+    Layer.mergeAll(Sums.layer, Series.layer, PriceVersions.layer, SortedIndexer.layer, TotalsIndexer.layer)
+  ),
   Layer.provideMerge(Tenants.layer),
   Layer.provideMerge(Belonging.layer)
 )
 
 /** The loops of `layer`: keep the sorted index and the totals of large tenants' records up to date, so that pages and series stay fast. */
-export const layerJobs = Layer.merge(Sorter.layerJobs, Tallier.layerJobs)
+export const layerJobs = Layer.merge(SortedIndexer.layerJobs, TotalsIndexer.layerJobs)

@@ -15,8 +15,8 @@ import {
   statSync
 } from "node:fs"
 import { basename, dirname, join } from "node:path"
-import { findingsMax } from "../ledger/Invariants.ts"
-import type { Finding } from "../ledger/Invariants.ts"
+import { findingsMax } from "../ledger/rules/Check.ts"
+import type { Finding } from "../ledger/rules/Check.ts"
 import { blank } from "../../storage/sqlite/Files.ts"
 import * as Opening from "../../storage/sqlite/Opening.ts"
 import type { DatabaseUnusable } from "../../storage/database/Unusable.ts"

@@ -1,7 +1,7 @@
 /** Whether a copy is what it was made of: every row of every table is read on both sides and compared. */
 import { Effect } from "effect"
-import { Digest, entriesTable } from "../ledger/Digest.ts"
-import type { DigestTotals } from "../ledger/Digest.ts"
+import { Digest, entriesTable } from "../ledger/audit/Digest.ts"
+import type { DigestTotals } from "../ledger/audit/Digest.ts"
 import { keyOf, nameOf, sliceOf } from "../../storage/copy/Tables.ts"
 import type { End, Row, Table } from "../../storage/copy/Tables.ts"
 

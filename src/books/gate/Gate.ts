@@ -24,11 +24,11 @@ import { toDecimal } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { isProblem } from "../../kernel/Problem.ts"
 import * as Calls from "../ledger/Calls.ts"
-import { BooksUnavailable } from "../ledger/Problems.ts"
-import type { Conflict, RefusalByPosting } from "../ledger/Problems.ts"
-import { untilWritten, Writer } from "../ledger/Writer.ts"
-import { interrupted } from "../ledger/Transaction.ts"
-import type { CallFacts, CallOutcome, Posting, Source, Statement } from "../ledger/Transaction.ts"
+import { BooksUnavailable } from "../ledger/rules/Problems.ts"
+import type { Conflict, RefusalByPosting } from "../ledger/rules/Problems.ts"
+import { untilWritten, Writer } from "../ledger/write/Writer.ts"
+import { interrupted } from "../ledger/rules/Transaction.ts"
+import type { CallFacts, CallOutcome, Posting, Source, Statement } from "../ledger/rules/Transaction.ts"
 import { Runs } from "../../storage/engine/Runs.ts"
 import { Payers } from "./Payers.ts"
 import { InsufficientCredits, ModelNotAllowed } from "./Problems.ts"
@@ -473,7 +473,7 @@ const make = Effect.gen(function* () {
 /** How many kinds of call are remembered for a caller. */
 const kindsMax = 1_000
 
-/** The facts of this claim. The same facts give the same object, which crosses to the writer once (`books/ledger/Codec`). */
+/** The facts of this claim. The same facts give the same object, which crosses to the writer once (`books/ledger/write/Codec`). */
 const makeFacts = (): ((claim: Claim) => CallFacts) => {
   const known = new WeakMap<Caller, Map<string, CallFacts>>()
   return ({ caller, endpoint, model, price, provider, usage_type }) => {

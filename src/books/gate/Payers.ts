@@ -3,7 +3,7 @@ import { Context, Effect, Layer } from "effect"
 import type { Caller } from "../../kernel/Caller.ts"
 import { billingAccountOf } from "../../kernel/Ids.ts"
 import type { TenantId } from "../../kernel/Ids.ts"
-import type { Source } from "../ledger/Transaction.ts"
+import type { Source } from "../ledger/rules/Transaction.ts"
 
 /** The billing account of the credential's tenant. */
 export const ownOf = (tenant_id: TenantId): Source => ({

@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { Usd } from "../../kernel/Money.ts"
 import { Problem } from "../../kernel/Problem.ts"
-import { BooksUnavailable } from "../ledger/Problems.ts"
+import { BooksUnavailable } from "../ledger/rules/Problems.ts"
 
 /**
  * Why no account can pay: the balance is too low, the billing account is not active, the tenant keeps its members from spending, or the API

@@ -6,10 +6,10 @@ import { usageOf } from "../../kernel/Ids.ts"
 import { fromRow } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { monthOf } from "../../kernel/Moment.ts"
-import { withDimensions } from "./Dimensions.ts"
-import * as Limits from "./Limits.ts"
-import { accountsTable } from "./Rows.ts"
-import type { Limit, Source } from "./Transaction.ts"
+import { withDimensions } from "./rows/Dimensions.ts"
+import * as KeyLimits from "./rows/KeyLimits.ts"
+import { accountsTable } from "./rows/Rows.ts"
+import type { Limit, Source } from "./rules/Transaction.ts"
 
 /** A call that is admitted and not settled. */
 export interface OpenCall {
@@ -111,8 +111,8 @@ export const limitsOf = (
   applications.length === 0
     ? Effect.succeed(new Map())
     : Effect.map(
-        Effect.orDie(sql.unsafe<Limits.LimitRow>(Limits.selectAmong, [JSON.stringify(applications)])),
-        (rows) => new Map(rows.map((row) => [row.application_id, standing(Limits.limitOf(row), now)]))
+        Effect.orDie(sql.unsafe<KeyLimits.LimitRow>(KeyLimits.selectAmong, [JSON.stringify(applications)])),
+        (rows) => new Map(rows.map((row) => [row.application_id, standing(KeyLimits.limitOf(row), now)]))
       )
 
 /** In a new month nothing is spent, though the books have seen no call in it. */

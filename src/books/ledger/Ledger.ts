@@ -11,15 +11,15 @@ import type { Nano } from "../../kernel/Money.ts"
 import { paginated } from "../../kernel/Page.ts"
 import type { PageOf } from "../../kernel/Page.ts"
 import { limitsOf } from "./Calls.ts"
-import { entriesAmong } from "./Chains.ts"
-import { ofCalls, ofSources } from "./EntriesBySource.ts"
-import type { EntriesFound, EntrySources } from "./EntriesBySource.ts"
-import { accountOf, accountSelection, accountsTable } from "./Rows.ts"
-import type { AccountRow } from "./Rows.ts"
-import type { BooksUnavailable, Conflict, RefusalByPosting } from "./Problems.ts"
-import type { Account, Entry, Limit, Posting, ResultByPosting, Statement } from "./Transaction.ts"
-import * as Verifications from "./Verifications.ts"
-import { Writer } from "./Writer.ts"
+import { entriesAmong } from "./rows/RowLinks.ts"
+import { ofCalls, ofSources } from "./rows/EntriesBySource.ts"
+import type { EntriesFound, EntrySources } from "./rows/EntriesBySource.ts"
+import { accountOf, accountSelection, accountsTable } from "./rows/Rows.ts"
+import type { AccountRow } from "./rows/Rows.ts"
+import type { BooksUnavailable, Conflict, RefusalByPosting } from "./rules/Problems.ts"
+import type { Account, Entry, Limit, Posting, ResultByPosting, Statement } from "./rules/Transaction.ts"
+import * as Verifications from "./audit/Verifications.ts"
+import { Writer } from "./write/Writer.ts"
 
 export interface EntryPage extends PageOf {
   readonly total_pages: number
@@ -68,6 +68,8 @@ export interface LedgerContract {
    * `payment` the account owes the rest.
    */
   readonly takeBack: Operation<"TakeBack">
+  /** Begins a period of an allowance (`Renewing`), with the unused part of the last one taken back. */
+  readonly renew: Operation<"Renew">
   /** Puts giftable credit of an active account into escrow for a transfer. */
   readonly escrow: Operation<"Escrow">
   /** Gives escrowed credit to the recipient (`transfer_release`) or back to its sender (`transfer_return`). */
@@ -107,6 +109,7 @@ export const entryId = ({ billing_account_id, number }: Pick<Entry, "billing_acc
 const descriptions: Readonly<Partial<Record<Posting["_tag"], string>>> = {
   Credit: "credit",
   TakeBack: "credit taken back",
+  Renew: "allowance",
   Escrow: "transfer",
   EndEscrow: "transfer"
 }
@@ -197,6 +200,7 @@ const make = Effect.gen(function* () {
     setStatus: operation("SetStatus"),
     credit: operation("Credit"),
     takeBack: operation("TakeBack"),
+    renew: operation("Renew"),
     escrow: operation("Escrow"),
     endEscrow: operation("EndEscrow"),
     setLimit: operation("SetLimit"),

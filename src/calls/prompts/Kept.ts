@@ -10,8 +10,8 @@ import { Duration, Effect, Schema } from "effect"
 import { createHash } from "node:crypto"
 import type { Actor } from "../../kernel/Caller.ts"
 import { Problem } from "../../kernel/Problem.ts"
-import { statement } from "../../books/ledger/Transaction.ts"
-import type { Statement } from "../../books/ledger/Transaction.ts"
+import { statement } from "../../books/ledger/rules/Transaction.ts"
+import type { Statement } from "../../books/ledger/rules/Transaction.ts"
 
 /** An id in a request, and the field that it stands in. */
 export interface Named {

@@ -16,7 +16,7 @@
 import type { Nano } from "../../kernel/Money.ts"
 import { completionDetails, promptDetails } from "../../kernel/TokenDetails.ts"
 import type { TokenDetail, TokenDetails } from "../../kernel/TokenDetails.ts"
-import type { UsageSource } from "../../books/ledger/Transaction.ts"
+import type { UsageSource } from "../../books/ledger/rules/Transaction.ts"
 import { priced } from "../../books/prices/Lines.ts"
 import type { Usage } from "../../protocols/conversation/Usage.ts"
 import { linesOf } from "./Model.ts"

@@ -122,6 +122,8 @@ export const texts = {
     registration_bonus: "Registration bonus",
     signup_grant: "Sign-up grant",
     admin: "By the operator",
+    allowance: "Allowance",
+    voucher: "Voucher",
     transfer_escrow: "Sent",
     transfer_release: "Received",
     transfer_return: "Returned",

@@ -7,9 +7,9 @@
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Schema } from "effect"
-import * as Statements from "../../books/ledger/Statements.ts"
-import { statement } from "../../books/ledger/Transaction.ts"
-import type { Writer } from "../../books/ledger/Writer.ts"
+import * as Statements from "../../books/ledger/write/Statements.ts"
+import { statement } from "../../books/ledger/rules/Transaction.ts"
+import type { Writer } from "../../books/ledger/write/Writer.ts"
 import { answerBytesMax } from "./Answers.ts"
 
 export const KeptSettings = Schema.Struct({

@@ -6,10 +6,10 @@ import { refusedLate } from "../../books/gate/Gate.ts"
 import { holderOf } from "../../kernel/Caller.ts"
 import type { Caller } from "../../kernel/Caller.ts"
 import * as Calls from "../../books/ledger/Calls.ts"
-import { BooksUnavailable } from "../../books/ledger/Problems.ts"
-import { statement } from "../../books/ledger/Transaction.ts"
-import type { Statement } from "../../books/ledger/Transaction.ts"
-import type { Writer } from "../../books/ledger/Writer.ts"
+import { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
+import { statement } from "../../books/ledger/rules/Transaction.ts"
+import type { Statement } from "../../books/ledger/rules/Transaction.ts"
+import type { Writer } from "../../books/ledger/write/Writer.ts"
 
 export interface Row {
   readonly holder: string

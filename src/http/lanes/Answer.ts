@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import type { Caller } from "../../kernel/Caller.ts"
 import { envelope } from "../../kernel/Envelope.ts"
-import { BooksUnavailable } from "../../books/ledger/Problems.ts"
+import { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 import { CurrentCaller } from "./Caller.ts"
 
 export const answer = <A, E, R>(find: (caller: Caller) => Effect.Effect<A, E, R>) =>

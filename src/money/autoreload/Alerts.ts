@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import type { BillingAccountsContract } from "../billing/BillingAccounts.ts"
 import type { TenantId } from "../../kernel/Ids.ts"
-import type { Statement } from "../../books/ledger/Transaction.ts"
+import type { Statement } from "../../books/ledger/rules/Transaction.ts"
 import { plainName } from "../../people/mail/Letter.ts"
 import type { OutboxContract } from "../../people/mail/Outbox.ts"
 import { notice } from "../../people/notifications/Notification.ts"

@@ -14,6 +14,8 @@ export const entrySources = [
   "registration_bonus",
   "signup_grant",
   "admin",
+  "allowance",
+  "voucher",
   "transfer_escrow",
   "transfer_release",
   "transfer_return"

@@ -2,7 +2,7 @@
 import { Either } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import type { PageOf } from "../../kernel/Page.ts"
-import type { EntrySources } from "../../books/ledger/EntriesBySource.ts"
+import type { EntrySources } from "../../books/ledger/rows/EntriesBySource.ts"
 import { entrySources } from "./Billing.ts"
 import type { LedgerQuery } from "./Billing.ts"
 

@@ -1,6 +1,6 @@
 /** Invariants between payments and the books. */
-import type { Check } from "../../books/ledger/Invariants.ts"
-import { debts, purchaseCredits } from "../../books/ledger/Relations.ts"
+import type { Check } from "../../books/ledger/rules/Check.ts"
+import { debts, purchaseCredits } from "../../books/ledger/rows/Relations.ts"
 import { followedOf } from "./Facts.ts"
 
 const found = "format('%s taken back and %s owed', p.taken, p.owed)"

@@ -8,7 +8,7 @@
  *   no event needs to be stored. Refunds and disputes of an unknown payment are kept for 90 days, up to 10,000 of them. They are logged,
  *   and `tollgate owed` lists them.
  * - The due amount is taken back with a debit of source `purchase`, giftable credit first, never below zero. The account owes the part that
- *   is spent, reserved or in escrow at that moment (`books/ledger/Books`). It is taken from credit that becomes free or arrives. Until then
+ *   is spent, reserved or in escrow at that moment (`books/ledger/rules/Books`). It is taken from credit that becomes free or arrives. Until then
  *   `tollgate owed` lists it. For a dispute, only the withdrawal and the reinstatement of money count.
  */
 import type { Nano } from "../../kernel/Money.ts"

@@ -9,7 +9,7 @@
 import { ownOf } from "../../books/gate/Payers.ts"
 import { billingAccountOf } from "../../kernel/Ids.ts"
 import type { TenantId } from "../../kernel/Ids.ts"
-import type { Source } from "../../books/ledger/Transaction.ts"
+import type { Source } from "../../books/ledger/rules/Transaction.ts"
 
 /** The facts that decide the order. */
 export interface Standing {

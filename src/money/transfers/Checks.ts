@@ -1,7 +1,7 @@
 /** Invariants between transfers and the books. */
-import { text, usd } from "../../books/ledger/Invariants.ts"
-import type { Check } from "../../books/ledger/Invariants.ts"
-import { escrows, transferEntries } from "../../books/ledger/Relations.ts"
+import { text, usd } from "../../books/ledger/rules/Check.ts"
+import type { Check } from "../../books/ledger/rules/Check.ts"
+import { escrows, transferEntries } from "../../books/ledger/rows/Relations.ts"
 
 export const checks: ReadonlyArray<Check> = [
   {

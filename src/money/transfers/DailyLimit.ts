@@ -1,8 +1,8 @@
 /** Limits how many transfers a tenant creates in 24 hours (`TransferLimits`), counted in the table of transfers. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
-import { statement } from "../../books/ledger/Transaction.ts"
-import type { Statement } from "../../books/ledger/Transaction.ts"
+import { statement } from "../../books/ledger/rules/Transaction.ts"
+import type { Statement } from "../../books/ledger/rules/Transaction.ts"
 import * as Ids from "../../kernel/Ids.ts"
 import type { BillingAccountId } from "../../kernel/Ids.ts"
 import { day } from "../../kernel/Moment.ts"

@@ -2,7 +2,7 @@
 import type { Fragment } from "@effect/sql/Statement"
 import { Clock, Duration, Effect } from "effect"
 import * as Loop from "../../kernel/Loop.ts"
-import type { BooksUnavailable } from "../../books/ledger/Problems.ts"
+import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 import type { Escrow } from "./Escrow.ts"
 import type { Reading, Row } from "./Reading.ts"
 

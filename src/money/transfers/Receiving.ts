@@ -1,7 +1,7 @@
 /** Recipient operations: accept, decline, and preview or attach a transfer by the token of its invitation. */
 import { Clock, Effect } from "effect"
-import type { BooksUnavailable } from "../../books/ledger/Problems.ts"
-import { statement } from "../../books/ledger/Transaction.ts"
+import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
+import { statement } from "../../books/ledger/rules/Transaction.ts"
 import { masked } from "../../kernel/Email.ts"
 import { EmailMismatch } from "../../people/tenants/Problems.ts"
 import type { TransferInvalid } from "./Problems.ts"

@@ -1,11 +1,11 @@
 /**
- * Sums over all tenants by day, provider and model: the stored ones (`books/ledger/ByProvider`) plus the records since. These are few, except
+ * Sums over all tenants by day, provider and model: the stored ones (`books/ledger/totals/ProviderTotals`) plus the records since. These are few, except
  * in the first minute after an upgrade of a large database without such sums.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer } from "effect"
-import * as ByProvider from "../../books/ledger/ByProvider.ts"
-import type { DailySum, Days } from "../../books/ledger/ByProvider.ts"
+import * as ProviderTotals from "../../books/ledger/totals/ProviderTotals.ts"
+import type { DailySum, Days } from "../../books/ledger/totals/ProviderTotals.ts"
 
 export interface DailyContract {
   /** By day, provider and model. */
@@ -22,9 +22,9 @@ const make = Effect.gen(function* () {
   const alone = yield* Effect.makeSemaphore(1)
 
   const sums: DailyContract["sums"] = Effect.fn("Daily.sums")(function* (days) {
-    const { end, sums } = yield* ByProvider.kept(sql, days)
-    const behind = { from: end + 1, to: (yield* ByProvider.lastRow(sql)) + 1 }
-    return ByProvider.together([...sums, ...(yield* ByProvider.among(sql, behind, days))]).toSorted(
+    const { end, sums } = yield* ProviderTotals.kept(sql, days)
+    const behind = { from: end + 1, to: (yield* ProviderTotals.lastRow(sql)) + 1 }
+    return ProviderTotals.together([...sums, ...(yield* ProviderTotals.among(sql, behind, days))]).toSorted(
       (a, b) => a.day - b.day || compare(a.provider, b.provider) || compare(a.model, b.model)
     )
   }, Effect.orDie)

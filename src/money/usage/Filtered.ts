@@ -1,6 +1,6 @@
 /**
  * The records of a tenant that match a filter, page by page, in order of time. A filter becomes the set of dimensions that match it. The
- * totals of a run (`Tallies`) count its matching records, so most runs are skipped without reading records. In the run of the page, they
+ * totals of a run (`Totals`) count its matching records, so most runs are skipped without reading records. In the run of the page, they
  * name the records. Records that no totals cover yet are read one by one.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
@@ -8,9 +8,9 @@ import type { SqlError } from "@effect/sql/SqlError"
 import { Effect, Schema } from "effect"
 import { inPieces } from "../../kernel/Pieces.ts"
 import type { Range } from "../../kernel/Pieces.ts"
-import { cover, fanOut, sizes } from "../../books/ledger/SortedRuns.ts"
-import type { Run, Written } from "../../books/ledger/SortedRuns.ts"
-import * as Tallies from "../../books/ledger/Tallies.ts"
+import { cover, fanOut, sizes } from "../../books/ledger/totals/SortedIndex.ts"
+import type { Run, Written } from "../../books/ledger/totals/SortedIndex.ts"
+import * as Totals from "../../books/ledger/totals/Totals.ts"
 import type * as Numbers from "./Numbers.ts"
 import { usageTypes } from "./Usage.ts"
 import type { Direction } from "./Usage.ts"
@@ -94,9 +94,9 @@ const stretchesOf = Effect.fnUntraced(function* (
   wanted: Wanted
 ) {
   const found: Array<Stretch> = []
-  yield* Tallies.each(sql, tenant, runs, "totals", (totals, run) => {
+  yield* Totals.each(sql, tenant, runs, "totals", (totals, run) => {
     let count = 0
-    Tallies.decodeCounts(totals, (dimensions, requests, failures) => {
+    Totals.decodeCounts(totals, (dimensions, requests, failures) => {
       if (wanted.dimensions.has(dimensions)) count += countOf(wanted, requests, failures)
     })
     const from = run.run * sizes[run.level]! + 1
@@ -161,7 +161,7 @@ const collect = (
         left = yield* collect(parts, tenant, inner, asked, wanted, left, found)
         continue
       }
-      const own = stretch.numbers ?? (yield* Tallies.numbersWhere(parts.sql, tenant, run!, isWanted(wanted)))
+      const own = stretch.numbers ?? (yield* Totals.numbersWhere(parts.sql, tenant, run!, isWanted(wanted)))
       const ordered = asked.direction === "desc" ? own.toReversed() : own
       found.push(...ordered.slice(left, left + asked.wanted - found.length))
       left = 0
@@ -173,7 +173,7 @@ const page = Effect.fnUntraced(function* (parts: Parts, tenant: string, filter: 
   const wanted = yield* wantedBy(parts, tenant, filter)
   const none = { total: 0, numbers: [] as ReadonlyArray<number> }
   if (wanted.dimensions.size === 0) return none
-  const has = yield* Tallies.written(parts.sql, tenant)
+  const has = yield* Totals.written(parts.sql, tenant)
   const all = yield* stretches(parts, tenant, asked.window, has, wanted)
   const isAll = asked.left.from === asked.window.from && asked.left.to === asked.window.to
   const left = isAll ? all : yield* stretches(parts, tenant, asked.left, has, wanted)

@@ -8,8 +8,8 @@ import type { SqlError } from "@effect/sql/SqlError"
 import { Effect } from "effect"
 import type { TenantId } from "../../kernel/Ids.ts"
 import type { Range } from "../../kernel/Pieces.ts"
-import { offsetEvery, recordsAmong, tables } from "../../books/ledger/Chains.ts"
-import { withDimensions } from "../../books/ledger/Dimensions.ts"
+import { offsetEvery, recordsAmong, tables } from "../../books/ledger/rows/RowLinks.ts"
+import { withDimensions } from "../../books/ledger/rows/Dimensions.ts"
 import type { Window } from "./Window.ts"
 
 export const make = (sql: SqlClient) => {

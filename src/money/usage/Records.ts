@@ -17,11 +17,11 @@ import type { PageOf } from "../../kernel/Page.ts"
 import { inPieces } from "../../kernel/Pieces.ts"
 import type { Range } from "../../kernel/Pieces.ts"
 import type { TokenDetails } from "../../kernel/TokenDetails.ts"
-import { withDimensions } from "../../books/ledger/Dimensions.ts"
-import * as SortedRuns from "../../books/ledger/SortedRuns.ts"
-import type { UsageSource } from "../../books/ledger/Transaction.ts"
-import { valueOf } from "../../books/ledger/Varints.ts"
-import type { Value } from "../../books/ledger/Varints.ts"
+import { withDimensions } from "../../books/ledger/rows/Dimensions.ts"
+import * as SortedIndex from "../../books/ledger/totals/SortedIndex.ts"
+import type { UsageSource } from "../../books/ledger/rules/Transaction.ts"
+import { valueOf } from "../../books/ledger/totals/Varints.ts"
+import type { Value } from "../../books/ledger/totals/Varints.ts"
 import * as Numbers from "./Numbers.ts"
 import * as Filtered from "./Filtered.ts"
 import type { Filter } from "./Filtered.ts"
@@ -181,9 +181,9 @@ const byTime: Read = Effect.fnUntraced(function* (
 const byValue: Read = Effect.fnUntraced(function* (parts, tenant, walk, window, per_page) {
   const skipped = walk.after === null ? (walk.page - 1) * per_page : 0
   if (skipped >= window.to - window.from) return { rows: [], more: false }
-  const cover = SortedRuns.cover(window, yield* SortedRuns.written(parts.sql, tenant))
+  const cover = SortedIndex.cover(window, yield* SortedIndex.written(parts.sql, tenant))
   const wanted = skipped + per_page + 1
-  const held = Math.min(placesMax, wanted + cover.runs.length * SortedRuns.blockSize)
+  const held = Math.min(placesMax, wanted + cover.runs.length * SortedIndex.blockSize)
   return yield* alone(
     parts,
     tenant,
@@ -195,18 +195,18 @@ const sorted = Effect.fnUntraced(function* (
   parts: Parts,
   tenant: TenantId,
   walk: Walk,
-  { rest, runs }: ReturnType<typeof SortedRuns.cover>,
+  { rest, runs }: ReturnType<typeof SortedIndex.cover>,
   per_page: number,
   skipped: number
 ) {
   const { sql } = parts
   const { direction } = walk
-  const sort = walk.sort as SortedRuns.Sort
+  const sort = walk.sort as SortedIndex.Sort
   const after = walk.after === null ? undefined : yield* placeOf(parts, tenant, walk.after)
   const unsorted = yield* firstOf(parts, tenant, { sort, direction, after }, rest, skipped + per_page + 1)
   const shown: Array<{ readonly value: Value; readonly seq: number }> = []
   let passed = 0
-  yield* SortedRuns.walk(sql, { tenant, sort, direction, after, runs, rest: unsorted }, (value, seq) => {
+  yield* SortedIndex.walk(sql, { tenant, sort, direction, after, runs, rest: unsorted }, (value, seq) => {
     if (++passed > skipped) shown.push({ value, seq })
     return shown.length <= per_page
   })
@@ -230,7 +230,7 @@ const placeOf = Effect.fnUntraced(function* (
       FROM ${numbers.among(tenant, { from: number, to: number + 1 })}`
   // No record has this number: it is before or after all of them.
   const seq = row?.seq ?? (number < 1 ? 0 : Number.MAX_SAFE_INTEGER)
-  return { value: valueOf(BigInt(after.value)), seq } satisfies SortedRuns.After
+  return { value: valueOf(BigInt(after.value)), seq } satisfies SortedIndex.After
 })
 
 /** The first `wanted` records of ranges that the sorted index does not cover, in ascending order for both directions. */
@@ -241,8 +241,8 @@ const firstOf = Effect.fnUntraced(function* (
   ranges: ReadonlyArray<Range>,
   wanted: number
 ) {
-  const value = sql.literal(SortedRuns.values[sort])
-  const selection = sql.literal(`${SortedRuns.exact(SortedRuns.values[sort])} AS value, r.seq AS seq`)
+  const value = sql.literal(SortedIndex.values[sort])
+  const selection = sql.literal(`${SortedIndex.exact(SortedIndex.values[sort])} AS value, r.seq AS seq`)
   const sign = sql.literal(direction === "desc" ? "<" : ">")
   const beyond =
     after === undefined ? sql.literal("") : sql`AND (${value}, r.seq) ${sign} (${after.value}, ${after.seq})`
@@ -257,7 +257,7 @@ const firstOf = Effect.fnUntraced(function* (
     const places = sql<PlaceRow>`SELECT ${selection} FROM ${numbers.among(tenant, range)} ${beyond} ${better}
           ORDER BY ${value} ${sql.literal(direction)}, r.seq ${sql.literal(direction)} LIMIT ${wanted}`
     return Effect.map(places, (found) => {
-      const read = found.map((row) => ({ value: SortedRuns.valueRead(row.value), seq: row.seq }))
+      const read = found.map((row) => ({ value: SortedIndex.valueRead(row.value), seq: row.seq }))
       if (read.length > 0) best = merge(best, read, direction, wanted)
     })
   }
@@ -307,9 +307,9 @@ const beyond = ({ from, to }: Range, number: number, direction: Direction): Rang
 // ---- in the order of a value --------------------------------------------------------------------------------------------
 
 interface Order {
-  readonly sort: SortedRuns.Sort
+  readonly sort: SortedIndex.Sort
   readonly direction: Direction
-  readonly after: SortedRuns.After | undefined
+  readonly after: SortedIndex.After | undefined
 }
 
 /** The place of a record in the order of a value. The later of two equal ones is greater. */

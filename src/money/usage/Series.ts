@@ -1,6 +1,6 @@
 /**
  * A tenant's usage over time: a bucket for each hour or day of a window, and a series for each model, account or other key. The sums come
- * from the totals of the tenant's record runs (`Tallies`), and from the records that these do not cover yet.
+ * from the totals of the tenant's record runs (`Totals`), and from the records that these do not cover yet.
  *
  * Where the specification is silent:
  * - The most expensive series are named. All others are combined into one without a key.
@@ -12,11 +12,11 @@ import type { AccountId, TenantId } from "../../kernel/Ids.ts"
 import { day, hour } from "../../kernel/Moment.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { turn } from "../../kernel/Pieces.ts"
-import { plus } from "../../books/ledger/Places.ts"
-import { tailsWith } from "../../books/ledger/Tails.ts"
-import * as Tallies from "../../books/ledger/Tallies.ts"
-import { exactMax, valueOf } from "../../books/ledger/Varints.ts"
-import type { Value } from "../../books/ledger/Varints.ts"
+import { plus } from "../../books/ledger/totals/RecordOrder.ts"
+import { tailsWith } from "../../books/ledger/rows/RollupLag.ts"
+import * as Totals from "../../books/ledger/totals/Totals.ts"
+import { exactMax, valueOf } from "../../books/ledger/totals/Varints.ts"
+import type { Value } from "../../books/ledger/totals/Varints.ts"
 import * as Numbers from "./Numbers.ts"
 import type { Grain, SeriesBy } from "./Usage.ts"
 
@@ -130,26 +130,26 @@ const of = ({ numbers, sql, walks }: Parts): SeriesContract["of"] =>
     function* (asked) {
       const { by, end, start, tenant_id: tenant } = asked
       const range = yield* numbers.range(tenant, { start, end })
-      const { rest, runs } = Tallies.touching(range, yield* Tallies.written(sql, tenant))
-      const [first, behind] = [Tallies.hourOf(start), Tallies.hourOf(end)]
+      const { rest, runs } = Totals.touching(range, yield* Totals.written(sql, tenant))
+      const [first, behind] = [Totals.hourOf(start), Totals.hourOf(end)]
       const within =
-        (give: Tallies.Give): Tallies.Give =>
+        (give: Totals.Give): Totals.Give =>
         (hour, dimensions, requests, failures, tokens, cost) => {
           if (hour >= first && hour < behind) give(hour, dimensions, requests, failures, tokens, cost)
         }
       // First ranks the keys by the totals of whole runs, then spreads only the named ones over the buckets.
       const ranking = new Ranking()
-      const tail = yield* Tallies.sumsAmong(sql, tenant, rest)
+      const tail = yield* Totals.sumsAmong(sql, tenant, rest)
       const whole = runs.filter(({ isWhole }) => isWhole)
       const cut = runs.filter(({ isWhole }) => !isWhole)
-      yield* Tallies.each(sql, tenant, whole, "totals", (bytes) => Tallies.decode(bytes, ranking.add))
-      yield* Tallies.each(sql, tenant, cut, "sums", (bytes) => Tallies.decode(bytes, within(ranking.add)))
-      for (const bytes of tail) Tallies.decode(bytes, within(ranking.add))
+      yield* Totals.each(sql, tenant, whole, "totals", (bytes) => Totals.decode(bytes, ranking.add))
+      yield* Totals.each(sql, tenant, cut, "sums", (bytes) => Totals.decode(bytes, within(ranking.add)))
+      for (const bytes of tail) Totals.decode(bytes, within(ranking.add))
       const spread = new Spread(asked, ranking.keys(yield* keysOf(sql, by, ranking.dimensions()), asked.top))
-      yield* Tallies.each(sql, tenant, runs, "sums", (bytes) => Tallies.decode(bytes, within(spread.add)))
+      yield* Totals.each(sql, tenant, runs, "sums", (bytes) => Totals.decode(bytes, within(spread.add)))
       for (const [i, bytes] of tail.entries()) {
         if (i > 0) yield* turn
-        Tallies.decode(bytes, within(spread.add))
+        Totals.decode(bytes, within(spread.add))
       }
       return yield* setOf(spread, by)
     },
@@ -174,9 +174,9 @@ const byPayer = ({ sql, walks }: Parts): SeriesContract["byPayer"] =>
     const payers = [...new Set(rows.map(({ key }) => key))]
     const places = new Map(payers.map((payer, place) => [payer, place]))
     const keys = new Map(payers.map((payer, place) => [place, tenantOf(payer) as string]))
-    const sums = (give: Tallies.Give) => {
+    const sums = (give: Totals.Give) => {
       for (const { at, cost, key, requests, successes, tokens } of rows) {
-        give(Tallies.hourOf(at), places.get(key)!, requests, requests - successes, tokens, valueOf(BigInt(cost)))
+        give(Totals.hourOf(at), places.get(key)!, requests, requests - successes, tokens, valueOf(BigInt(cost)))
       }
     }
     sums(ranking.add)
@@ -212,7 +212,7 @@ class Amounts {
 class Ranking {
   private readonly sums = new Map<number, { cost: Value; requests: number }>()
 
-  readonly add: Tallies.Give = (_, dimensions, requests, _failures, _tokens, cost) => {
+  readonly add: Totals.Give = (_, dimensions, requests, _failures, _tokens, cost) => {
     const sum = this.sums.get(dimensions)
     if (sum === undefined) return void this.sums.set(dimensions, { cost, requests })
     sum.cost = plus(sum.cost, cost)
@@ -269,7 +269,7 @@ class Spread {
     this.keys = keys
     this.length = (end - start) / millisOf[grain]
     this.hours = millisOf[grain] / hour
-    this.first = Tallies.hourOf(start)
+    this.first = Totals.hourOf(start)
     const places = this.length * (keys.named.length + 1)
     this.cost = new Amounts(places)
     this.requests = new Float64Array(places)
@@ -277,7 +277,7 @@ class Spread {
     this.tokens = new Float64Array(places)
   }
 
-  readonly add: Tallies.Give = (hour, dimensions, requests, failures, tokens, cost) => {
+  readonly add: Totals.Give = (hour, dimensions, requests, failures, tokens, cost) => {
     const place = this.keys.placeOf.get(dimensions)! * this.length + Math.floor((hour - this.first) / this.hours)
     this.cost.add(place, cost)
     this.requests[place]! += requests

@@ -7,7 +7,7 @@ import { toIso } from "../../kernel/Moment.ts"
 import { toDecimal, usd } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { turn } from "../../kernel/Pieces.ts"
-import { exactMax } from "../../books/ledger/Varints.ts"
+import { exactMax } from "../../books/ledger/totals/Varints.ts"
 import { longMin, millisOf } from "./Series.ts"
 import type { OneSeries, SeriesSet, Total } from "./Series.ts"
 

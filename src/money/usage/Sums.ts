@@ -1,4 +1,4 @@
-/** Sums of usage over a window. One statement adds the rollup lag (`Tails`) to the rollups, so the sums are exact. */
+/** Sums of usage over a window. One statement adds the rollup lag (`RollupLag`) to the rollups, so the sums are exact. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { Context, Effect, Layer } from "effect"
@@ -9,7 +9,7 @@ import { day } from "../../kernel/Moment.ts"
 import { fromRow } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { inPieces, turn } from "../../kernel/Pieces.ts"
-import { tailsOf, tailsWith } from "../../books/ledger/Tails.ts"
+import { tailsOf, tailsWith } from "../../books/ledger/rows/RollupLag.ts"
 import * as Numbers from "./Numbers.ts"
 import type { DataPoint, Rollup, RollupName, Summary, Totals, UsageType } from "./Usage.ts"
 import { partsOf, wholeDays } from "./Window.ts"

@@ -1,33 +1,10 @@
 /** Schemas of the operator's acts: requests and answers. */
-import { ParseResult, Schema } from "effect"
-import { Decimal } from "../../kernel/Decimal.ts"
+import { Schema } from "effect"
+import { Amount } from "../../kernel/Amount.ts"
 import { AccountId, ApplicationId, TenantId } from "../../kernel/Ids.ts"
-import { amountMax, fromDecimal, toDecimal, toJson, Usd } from "../../kernel/Money.ts"
-import type { Nano } from "../../kernel/Money.ts"
+import { Usd } from "../../kernel/Money.ts"
 import { StoredText } from "../../kernel/StoredText.ts"
 import { PersonStatus, TenantStatus } from "./Found.ts"
-
-const amountRule = `a decimal number above 0 and up to ${toDecimal(amountMax)}, with at most 9 places`
-
-/** Credit to book. An amount that would be rounded, or that the books cannot hold, is refused. */
-const Amount: Schema.Schema<Nano, number | Decimal> = Schema.transformOrFail(
-  Schema.Union(Schema.JsonNumber, Schema.instanceOf(Decimal)).annotations({
-    message: () => ({ message: amountRule, override: true })
-  }),
-  Schema.BigIntFromSelf,
-  {
-    strict: true,
-    decode: (number, _, ast) => {
-      const text = String(number)
-      const amount = fromDecimal(text, 9)
-      const isExact = amount !== undefined && fromDecimal(text, 18) === amount * 1_000_000_000n
-      return isExact && amount > 0n && amount <= amountMax
-        ? ParseResult.succeed(amount)
-        : ParseResult.fail(new ParseResult.Type(ast, number, amountRule))
-    },
-    encode: (amount) => ParseResult.succeed(toJson(amount))
-  }
-).annotations({ jsonSchema: { type: "number", description: amountRule } })
 
 const lineRule = "1 to 200 characters on one line"
 

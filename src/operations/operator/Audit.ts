@@ -5,7 +5,7 @@
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
 import { toDecimal } from "../../kernel/Money.ts"
-import type { Statement } from "../../books/ledger/Transaction.ts"
+import type { Statement } from "../../books/ledger/rules/Transaction.ts"
 import { storable } from "../../storage/database/Text.ts"
 import { Via } from "./Operator.ts"
 import type { Operator } from "./Operator.ts"

@@ -1,9 +1,9 @@
 /** Reads the audit log, newest entry first, and writes entries that belong to no other transaction, such as refusals. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
-import type { BooksUnavailable } from "../../books/ledger/Problems.ts"
-import * as Statements from "../../books/ledger/Statements.ts"
-import { Writer } from "../../books/ledger/Writer.ts"
+import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
+import * as Statements from "../../books/ledger/write/Statements.ts"
+import { Writer } from "../../books/ledger/write/Writer.ts"
 import * as Tenancy from "../../people/tenants/Directory.ts"
 import * as Audit from "./Audit.ts"
 import type { AuditEntry } from "./Audit.ts"

@@ -1,9 +1,9 @@
 /** Verifications of the books, and the invariants that are cheap to check, for the operator. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect, Option } from "effect"
-import type { Looked } from "../../books/ledger/Invariants.ts"
-import * as Verified from "../../books/ledger/Verifications.ts"
-import type { VerifierContract } from "../../books/ledger/Verifier.ts"
+import type { Looked } from "../../books/ledger/rules/Check.ts"
+import * as Verified from "../../books/ledger/audit/Verifications.ts"
+import type { VerifierContract } from "../../books/ledger/audit/Verifier.ts"
 import type { AuditLogContract } from "./AuditLog.ts"
 import type { InvariantChecks, Verification, Verifications } from "./Figures.ts"
 import { AlreadyRunning } from "./Problems.ts"
@@ -31,20 +31,20 @@ export const verifications = ({ sql, verifier }: Parts): Effect.Effect<Verificat
       last_held: held === undefined ? null : verificationOf(held),
       recent: recent.map(verificationOf),
       behind: {
-        entries: Math.max(0, newest.entry - (held?.mark.entry ?? 0)),
-        records: Math.max(0, newest.record - (held?.mark.record ?? 0))
+        entries: Math.max(0, newest.entry - (held?.checkpoint.entry ?? 0)),
+        records: Math.max(0, newest.record - (held?.checkpoint.record ?? 0))
       },
       found: verifier.found().map(({ check, message }) => ({ check, message }))
     }
   })
 
-const verificationOf = ({ at, findings, mark, millis, whole }: Verified.Verification): Verification => ({
+const verificationOf = ({ at, findings, checkpoint, millis, whole }: Verified.Verification): Verification => ({
   at,
   whole,
   findings,
   millis,
-  entry: mark.entry,
-  record: mark.record
+  entry: checkpoint.entry,
+  record: checkpoint.record
 })
 
 export const verify = (parts: Parts): OperatorWatchContract["verify"] =>

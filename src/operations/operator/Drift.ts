@@ -1,7 +1,7 @@
 /** Compares a vendor's invoice with what was charged, by UTC day and model. */
 import { toDay } from "../../kernel/Moment.ts"
 import type { Nano } from "../../kernel/Money.ts"
-import type { DailySum } from "../../books/ledger/ByProvider.ts"
+import type { DailySum } from "../../books/ledger/totals/ProviderTotals.ts"
 import type { Invoice, InvoiceLine } from "./Invoice.ts"
 import type { Drift } from "./Upstream.ts"
 

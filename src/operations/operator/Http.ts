@@ -24,7 +24,8 @@ import type { OperatorSessionsContract } from "./Sessions.ts"
 import { OperatorUpstreams } from "./Upstreams.ts"
 import { OperatorWatch } from "./Watch.ts"
 
-const OperatorTokenHttp = Layer.effect(
+/** Tells the operator by the token of a request. */
+export const OperatorTokenHttp = Layer.effect(
   OperatorToken,
   Effect.map(OperatorSessions, ({ operatorOf }) => ({
     operator_token: () =>

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { billingAccountOf } from "../../kernel/Ids.ts"
 import type { LedgerContract } from "../../books/ledger/Ledger.ts"
-import { balanceOf } from "../../books/ledger/Transaction.ts"
+import { balanceOf } from "../../books/ledger/rules/Transaction.ts"
 import type * as Tenancy from "../../people/tenants/Directory.ts"
 import type { PersonLine, TenantLine } from "./Found.ts"
 

@@ -4,8 +4,8 @@
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Fiber, Layer } from "effect"
-import { statement } from "../../books/ledger/Transaction.ts"
-import { Writer } from "../../books/ledger/Writer.ts"
+import { statement } from "../../books/ledger/rules/Transaction.ts"
+import { Writer } from "../../books/ledger/write/Writer.ts"
 import { Loops } from "./Loops.ts"
 import { Runs } from "../../storage/engine/Runs.ts"
 import { figuresOf } from "./Node.ts"

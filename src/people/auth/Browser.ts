@@ -5,7 +5,7 @@
 import type { HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer } from "effect"
-import { Writer } from "../../books/ledger/Writer.ts"
+import { Writer } from "../../books/ledger/write/Writer.ts"
 import { ServiceInfo } from "../../kernel/ServiceInfo.ts"
 import type { ServiceFacts } from "../../kernel/ServiceInfo.ts"
 import { RateLimits } from "../../http/transport/RateLimits.ts"

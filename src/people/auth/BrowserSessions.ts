@@ -8,7 +8,7 @@
  */
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import type { AccountId, TenantId } from "../../kernel/Ids.ts"
-import type { BooksUnavailable } from "../../books/ledger/Problems.ts"
+import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 import { NotAMember } from "../tenants/Problems.ts"
 import { Tenants } from "../tenants/Tenants.ts"
 import { DeploymentSecret } from "../../storage/secret/DeploymentSecret.ts"

@@ -2,10 +2,10 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Duration, Effect } from "effect"
 import { randomBytes } from "node:crypto"
-import { statement } from "../../books/ledger/Transaction.ts"
-import type { Statement } from "../../books/ledger/Transaction.ts"
+import { statement } from "../../books/ledger/rules/Transaction.ts"
+import type { Statement } from "../../books/ledger/rules/Transaction.ts"
 import type { DeploymentSecretContract } from "../../storage/secret/DeploymentSecret.ts"
-import type { Ending } from "../../books/ledger/Ending.ts"
+import type { Ending } from "../../books/ledger/write/Ending.ts"
 
 export const tokenLifetime = Duration.minutes(30)
 

@@ -5,8 +5,8 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Duration, Effect } from "effect"
 import { randomBytes, timingSafeEqual } from "node:crypto"
-import { statement } from "../../books/ledger/Transaction.ts"
-import type { Statement } from "../../books/ledger/Transaction.ts"
+import { statement } from "../../books/ledger/rules/Transaction.ts"
+import type { Statement } from "../../books/ledger/rules/Transaction.ts"
 import type { AccountId, TenantId } from "../../kernel/Ids.ts"
 import type { DeploymentSecretContract } from "../../storage/secret/DeploymentSecret.ts"
 

@@ -1,9 +1,9 @@
 /** Returns from identity providers. Each `state` is accepted once, on all nodes. Used ones are stored as hashes until they expire. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
-import * as Statements from "../../books/ledger/Statements.ts"
-import { statement } from "../../books/ledger/Transaction.ts"
-import type { WriterContract } from "../../books/ledger/Writer.ts"
+import * as Statements from "../../books/ledger/write/Statements.ts"
+import { statement } from "../../books/ledger/rules/Transaction.ts"
+import type { WriterContract } from "../../books/ledger/write/Writer.ts"
 import type { DeploymentSecretContract } from "../../storage/secret/DeploymentSecret.ts"
 import type { ProviderState } from "./BrowserState.ts"
 

@@ -1,8 +1,8 @@
 /** The token endpoint: exchanges a code, a device code or a refresh token for tokens. */
 import { Clock, Effect } from "effect"
 import { createHash, timingSafeEqual } from "node:crypto"
-import type { BooksUnavailable } from "../../books/ledger/Problems.ts"
-import type { Statement } from "../../books/ledger/Transaction.ts"
+import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
+import type { Statement } from "../../books/ledger/rules/Transaction.ts"
 import type { Client, ClientsContract } from "../credentials/Clients.ts"
 import { fromRow, includes } from "../credentials/Scope.ts"
 import type { AuthorizationContract, Dependencies, Exchanged, TokenRequest } from "./Authorization.ts"

@@ -11,11 +11,11 @@
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
 import { randomBytes } from "node:crypto"
-import type { BooksUnavailable } from "../../books/ledger/Problems.ts"
-import * as Statements from "../../books/ledger/Statements.ts"
-import { statement } from "../../books/ledger/Transaction.ts"
-import type { Statement } from "../../books/ledger/Transaction.ts"
-import { Writer } from "../../books/ledger/Writer.ts"
+import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
+import * as Statements from "../../books/ledger/write/Statements.ts"
+import { statement } from "../../books/ledger/rules/Transaction.ts"
+import type { Statement } from "../../books/ledger/rules/Transaction.ts"
+import { Writer } from "../../books/ledger/write/Writer.ts"
 import * as Families from "./Families.ts"
 
 /** `app` signs people in with a provider's token, `oauth` with OAuth; `web` is the contact form of a website. */

@@ -1,8 +1,8 @@
 /** SQL about sign-ins and their refresh tokens, for the statements of several rooms. A sign-in that has ended has no row. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
-import { statement } from "../../books/ledger/Transaction.ts"
-import type { Statement } from "../../books/ledger/Transaction.ts"
+import { statement } from "../../books/ledger/rules/Transaction.ts"
+import type { Statement } from "../../books/ledger/rules/Transaction.ts"
 
 /** True if the sign-in in `column` has not ended, or if the column is NULL. Earlier versions mark ended sign-ins with `revoked_at`. */
 export const isLive = (sql: SqlClient, column: string): Fragment =>

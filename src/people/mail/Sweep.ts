@@ -2,10 +2,10 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { Duration, Effect } from "effect"
-import type { BooksUnavailable } from "../../books/ledger/Problems.ts"
-import * as Statements from "../../books/ledger/Statements.ts"
-import { statement } from "../../books/ledger/Transaction.ts"
-import type { WriterContract } from "../../books/ledger/Writer.ts"
+import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
+import * as Statements from "../../books/ledger/write/Statements.ts"
+import { statement } from "../../books/ledger/rules/Transaction.ts"
+import type { WriterContract } from "../../books/ledger/write/Writer.ts"
 import { lifetime } from "./Delivery.ts"
 
 interface Dependencies {

@@ -4,7 +4,7 @@ import * as Ids from "../../kernel/Ids.ts"
 import type { AccountId } from "../../kernel/Ids.ts"
 import { Moment } from "../../kernel/Moment.ts"
 import { Paginated } from "../../kernel/Page.ts"
-import type { Statement } from "../../books/ledger/Transaction.ts"
+import type { Statement } from "../../books/ledger/rules/Transaction.ts"
 
 export const Kind = Schema.Literal(
   "transfer_received",

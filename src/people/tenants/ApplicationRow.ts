@@ -3,7 +3,7 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import type { Actor } from "../../kernel/Caller.ts"
 import type { TenantId } from "../../kernel/Ids.ts"
-import type { Limit } from "../../books/ledger/Transaction.ts"
+import type { Limit } from "../../books/ledger/rules/Transaction.ts"
 import type { Application } from "./Application.ts"
 
 export interface Row extends Pick<

@@ -11,7 +11,7 @@ import { Clock, Context, Effect, Layer } from "effect"
 import { randomBytes } from "node:crypto"
 import { DeploymentSecret } from "../../storage/secret/DeploymentSecret.ts"
 import type { DeploymentSecretContract } from "../../storage/secret/DeploymentSecret.ts"
-import type { Ending } from "../../books/ledger/Ending.ts"
+import type { Ending } from "../../books/ledger/write/Ending.ts"
 import type { ExpiredKey } from "../credentials/Problems.ts"
 import { ServiceInfo } from "../../kernel/ServiceInfo.ts"
 import { isLive } from "../credentials/Families.ts"
@@ -22,11 +22,11 @@ import { paginated } from "../../kernel/Page.ts"
 import type { PageOf } from "../../kernel/Page.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { limitsOf } from "../../books/ledger/Calls.ts"
-import type { BooksUnavailable } from "../../books/ledger/Problems.ts"
-import { statement } from "../../books/ledger/Transaction.ts"
-import type { Posting, Statement } from "../../books/ledger/Transaction.ts"
-import { afterCommit, Writer } from "../../books/ledger/Writer.ts"
-import type { WriterContract } from "../../books/ledger/Writer.ts"
+import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
+import { statement } from "../../books/ledger/rules/Transaction.ts"
+import type { Posting, Statement } from "../../books/ledger/rules/Transaction.ts"
+import { afterCommit, Writer } from "../../books/ledger/write/Writer.ts"
+import type { WriterContract } from "../../books/ledger/write/Writer.ts"
 import type {
   Application,
   ApplicationChange,
@@ -60,6 +60,8 @@ export interface ApplicationsContract {
     readonly application: NewApplication
     /** The name of the caller's OAuth client; its id by default. */
     readonly client_name?: string | undefined
+    /** Statements in the same transaction. */
+    readonly beside?: ((id: ApplicationId) => ReadonlyArray<Statement>) | undefined
   }) => Effect.Effect<ApplicationWithKey, InvalidRequest | TooManyApplications | BooksUnavailable>
   /** A page of the applications that the caller reaches, newest first. */
   readonly list: (request: By & PageOf) => Effect.Effect<typeof ApplicationPage.Type>
@@ -248,7 +250,12 @@ const creating = (dependencies: Dependencies): ApplicationsContract["create"] =>
     yield* Effect.catchTags(
       writer.submit({
         postings: [...swept.postings, ...(limit === null ? [] : [setLimit(row.id, tenant_id, limit)])],
-        statements: [...swept.statements, statement(hasRoom, 1), statement(inserted)]
+        statements: [
+          ...swept.statements,
+          statement(hasRoom, 1),
+          statement(inserted),
+          ...(request.beside?.(row.id) ?? [])
+        ]
       }),
       { ...broken, Conflict: () => new TooManyApplications() }
     )

@@ -1,5 +1,5 @@
 /** Limits that an owner or admin has set on another person's key. That person may only make them stricter. */
-import type { Limit } from "../../books/ledger/Transaction.ts"
+import type { Limit } from "../../books/ledger/rules/Transaction.ts"
 
 type Spending = Pick<Limit, "amount" | "period">
 

@@ -1,8 +1,8 @@
 /**
  * Runs of nodes over one PostgreSQL database. A run is a row with a lease that its node renews, by the database's clock. A thread renews it
  * too (`Renewal`), for the time in which the main thread is busy. A run whose lease has lapsed may be ended by any other node, which then
- * gives back what it had set aside. A node whose run was ended admits no more calls until it has a lease again (`books/ledger/Several`). What it
- * settles late finds its reservation released, and is charged all the same (`books/ledger/Released`).
+ * gives back what it had set aside. A node whose run was ended admits no more calls until it has a lease again (`books/ledger/write/ConcurrentBatch`). What it
+ * settles late finds its reservation released, and is charged all the same (`books/ledger/rows/Released`).
  *
  * A node that starts ends the former run of its name at once, so what a killed node had set aside is free when it is back. A former run that
  * is still alive is replaced for good: it admits no calls any more, and says so. Its open calls settle late.

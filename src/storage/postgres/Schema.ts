@@ -708,6 +708,59 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
       expires_at bigint NOT NULL
     )`,
     `CREATE INDEX tollgate_auth_returns_age ON tollgate_auth_returns (expires_at)`
+  ],
+  "0016_allowances": [
+    // Its own terms, or those of a plan of the configuration.
+    `CREATE TABLE tollgate_allowances_allowances (
+      tenant_id ${text} PRIMARY KEY,
+      plan ${text},
+      amount bigint CHECK (amount > 0),
+      period ${text} CHECK (period IN ('week', 'month')),
+      rollover ${text} CHECK (rollover IN ('none', 'all', 'up_to')),
+      up_to bigint CHECK (up_to > 0),
+      -- Counts every change, so that a grant is made by the terms that it read.
+      revision bigint NOT NULL,
+      -- Counts the times that it began. A grant of an earlier one is not taken back.
+      era bigint NOT NULL,
+      began_at bigint NOT NULL,
+      changed_at bigint NOT NULL,
+      ended_at bigint,
+      CHECK ((plan IS NULL) = (amount IS NOT NULL AND period IS NOT NULL AND rollover IS NOT NULL))
+    )`,
+    `CREATE TABLE tollgate_allowances_grants (
+      tenant_id ${text} NOT NULL,
+      period ${text} NOT NULL CHECK (period IN ('week', 'month')),
+      number bigint NOT NULL,
+      era bigint NOT NULL,
+      reference ${text} NOT NULL UNIQUE,
+      amount bigint NOT NULL CHECK (amount > 0),
+      -- Counts the grants of the tenant.
+      place bigint NOT NULL,
+      at bigint NOT NULL,
+      PRIMARY KEY (tenant_id, period, number)
+    )`,
+    `CREATE UNIQUE INDEX tollgate_allowances_grants_place ON tollgate_allowances_grants (tenant_id, place)`,
+    `CREATE TABLE tollgate_vouchers_vouchers (
+      id ${text} PRIMARY KEY,
+      code_hash ${text} NOT NULL UNIQUE,
+      -- The first characters of the code, to tell it by.
+      code_prefix ${text} NOT NULL,
+      amount bigint NOT NULL CHECK (amount > 0),
+      uses_max bigint NOT NULL CHECK (uses_max > 0),
+      uses bigint NOT NULL CHECK (uses >= 0 AND uses <= uses_max),
+      description ${text} NOT NULL,
+      created_at bigint NOT NULL,
+      expires_at bigint,
+      ended_at bigint
+    )`,
+    `CREATE TABLE tollgate_vouchers_uses (
+      voucher_id ${text} NOT NULL,
+      tenant_id ${text} NOT NULL,
+      account_id ${text} NOT NULL,
+      reference ${text} NOT NULL UNIQUE,
+      at bigint NOT NULL,
+      PRIMARY KEY (voucher_id, tenant_id)
+    )`
   ]
 }
 

@@ -13,7 +13,7 @@ import { text } from "./Provider.ts"
 import type { ProviderName, ProviderSettings, Redemption, VerifiedIdentity } from "./Provider.ts"
 
 export const issuer = "https://github.com"
-const api = "https://api.github.com"
+export const api = "https://api.github.com"
 
 export const scope = "read:user user:email"
 

@@ -1,5 +1,5 @@
 /** Figures of a vendor, believed as far as the request can have caused them. */
-import type { UsageSource } from "../../books/ledger/Transaction.ts"
+import type { UsageSource } from "../../books/ledger/rules/Transaction.ts"
 
 export interface Figure {
   readonly count: number

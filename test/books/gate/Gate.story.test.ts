@@ -12,7 +12,7 @@ import { Payers } from "../../../src/books/gate/Payers.ts"
 import type { Caller } from "../../../src/kernel/Caller.ts"
 import type { AccountId, TenantId } from "../../../src/kernel/Ids.ts"
 import { verify } from "../../../src/app/Checks.ts"
-import { Writer } from "../../../src/books/ledger/Writer.ts"
+import { Writer } from "../../../src/books/ledger/write/Writer.ts"
 import { UpstreamFailed } from "../../../src/upstream/wire/Problems.ts"
 import * as TestDatabase from "../../support/database.ts"
 

@@ -3,11 +3,11 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, TestClock } from "effect"
 import { verifySince } from "../../../src/app/Checks.ts"
 import { usd } from "../../../src/kernel/Money.ts"
-import { audit } from "../../../src/books/ledger/Audit.ts"
-import { beginning, quick } from "../../../src/books/ledger/Mark.ts"
-import type { Mark } from "../../../src/books/ledger/Mark.ts"
-import * as Verifications from "../../../src/books/ledger/Verifications.ts"
-import { Writer } from "../../../src/books/ledger/Writer.ts"
+import { audit } from "../../../src/books/ledger/audit/Audit.ts"
+import { beginning, quick } from "../../../src/books/ledger/audit/Checkpoint.ts"
+import type { Checkpoint } from "../../../src/books/ledger/audit/Checkpoint.ts"
+import * as Verifications from "../../../src/books/ledger/audit/Verifications.ts"
+import { Writer } from "../../../src/books/ledger/write/Writer.ts"
 import * as TestDatabase from "../../support/database.ts"
 import * as Scene from "../../money/usage/Scene.ts"
 import { acme, other } from "../../money/usage/Scene.ts"
@@ -24,8 +24,8 @@ const books = Effect.gen(function* () {
   yield* calls(7)
 })
 
-const found = (mark: Mark | undefined) =>
-  Effect.map(verifySince(mark), ({ findings }) => [...new Set(findings.map(({ check }) => check))])
+const found = (checkpoint: Checkpoint | undefined) =>
+  Effect.map(verifySince(checkpoint), ({ findings }) => [...new Set(findings.map(({ check }) => check))])
 
 const change = TestDatabase.unchecked
 
@@ -37,7 +37,7 @@ describe("The audit", () => {
       for (const size of [1, 2, 5, 4096]) {
         const reports: Array<unknown> = []
         let slices = 0
-        const mark = yield* audit(
+        const checkpoint = yield* audit(
           beginning,
           (check, row) => void reports.push({ check, ...row }),
           () => (slices++ < 6 ? Effect.orDie(Effect.provide(calls(2), context)) : Effect.void),
@@ -50,8 +50,10 @@ describe("The audit", () => {
         }>`SELECT (SELECT count(*) FROM tollgate_ledger_entries) + (SELECT count(*) FROM tollgate_usage_records) AS rows`
         // What is left for the last transaction is a slice at most.
         expect(slices * size + size).toBeGreaterThanOrEqual(all!.rows)
-        expect(yield* sql`SELECT MAX(seq) AS record FROM tollgate_usage_records`).toEqual([{ record: mark.record }])
-        expect(yield* sql`SELECT MAX(seq) AS entry FROM tollgate_ledger_entries`).toEqual([{ entry: mark.entry }])
+        expect(yield* sql`SELECT MAX(seq) AS record FROM tollgate_usage_records`).toEqual([
+          { record: checkpoint.record }
+        ])
+        expect(yield* sql`SELECT MAX(seq) AS entry FROM tollgate_ledger_entries`).toEqual([{ entry: checkpoint.entry }])
       }
     }).pipe(Effect.provide(Scene.layer))
   )
@@ -142,16 +144,20 @@ describe("The audit", () => {
     }).pipe(Effect.provide(Scene.layer))
   )
 
-  it.effect("goes on behind a mark, with the accounts and tenants as they were there", () =>
+  it.effect("goes on behind a checkpoint, with the accounts and tenants as they were there", () =>
     Effect.gen(function* () {
       yield* books
-      const { findings, mark } = yield* verifySince(undefined)
+      const { findings, checkpoint } = yield* verifySince(undefined)
       expect(findings).toEqual([])
-      expect(yield* verifySince(mark)).toEqual({ findings: [], mark })
+      expect(yield* verifySince(checkpoint)).toEqual({ findings: [], checkpoint })
       yield* calls(9)
-      const next = yield* verifySince(mark)
+      const next = yield* verifySince(checkpoint)
       expect(next.findings).toEqual([])
-      expect(next.mark).toMatchObject({ record: mark.record + 9, revenue: mark.revenue + 27n, world: mark.world })
+      expect(next.checkpoint).toMatchObject({
+        record: checkpoint.record + 9,
+        revenue: checkpoint.revenue + 27n,
+        world: checkpoint.world
+      })
     }).pipe(Effect.provide(Scene.layer))
   )
 
@@ -181,23 +187,23 @@ describe("The audit", () => {
       "reserved is the sum of open reservations",
       "UPDATE tollgate_ledger_amounts SET reserved = 1 WHERE account = (SELECT number FROM tollgate_ledger_accounts WHERE id = 'bil_acme')"
     ]
-  ] as const)("behind a mark finds: %s", ([check, statement]) =>
+  ] as const)("behind a checkpoint finds: %s", ([check, statement]) =>
     Effect.gen(function* () {
       yield* books
-      const { mark } = yield* verifySince(undefined)
+      const { checkpoint } = yield* verifySince(undefined)
       yield* calls(6)
       yield* change(statement)
-      expect(yield* found(mark)).toContain(check)
+      expect(yield* found(checkpoint)).toContain(check)
     }).pipe(Effect.provide(Scene.layer))
   )
 
-  it.effect("leaves what lies before its mark to an audit of everything", () =>
+  it.effect("leaves what lies before its checkpoint to an audit of everything", () =>
     Effect.gen(function* () {
       yield* books
-      const { mark } = yield* verifySince(undefined)
+      const { checkpoint } = yield* verifySince(undefined)
       yield* calls(3)
       yield* change("UPDATE tollgate_usage_records SET cost = cost + 1 WHERE seq = 2")
-      expect(yield* found(mark)).toEqual([])
+      expect(yield* found(checkpoint)).toEqual([])
       expect(yield* found(undefined)).toContain("a cost has one debit")
     }).pipe(Effect.provide(Scene.layer))
   )
@@ -213,7 +219,7 @@ describe("Verifications", () => {
           whole,
           findings,
           millis: 1,
-          mark: { entry: at, record: at, world: -(10n ** 18n), revenue: 2n ** 60n }
+          checkpoint: { entry: at, record: at, world: -(10n ** 18n), revenue: 2n ** 60n }
         })
       })
     )
@@ -229,11 +235,11 @@ describe("Verifications", () => {
         whole: true,
         findings: 0,
         millis: 1,
-        mark: { entry: 1, record: 1, world: -(10n ** 18n), revenue: 2n ** 60n }
+        checkpoint: { entry: 1, record: 1, world: -(10n ** 18n), revenue: 2n ** 60n }
       })
       yield* keep(false, 0, 2)
       expect(yield* held).toBe(2)
-      // What it found lies behind the mark of the one before, and is read again.
+      // What it found lies behind the checkpoint of the one before, and is read again.
       yield* keep(false, 1, 3)
       expect(yield* held).toBe(2)
       yield* keep(true, 1, 4)

@@ -2,11 +2,11 @@
 import Sqlite from "better-sqlite3"
 import { Effect } from "effect"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import { changeText, insertText } from "../../../src/books/ledger/Ask.ts"
-import type { Ask, Insert, Rows } from "../../../src/books/ledger/Ask.ts"
-import * as Batch from "../../../src/books/ledger/Batch.ts"
-import { offsetEvery } from "../../../src/books/ledger/Chains.ts"
-import type { Posting, Statement, Transaction } from "../../../src/books/ledger/Transaction.ts"
+import { changeText, insertText } from "../../../src/books/ledger/rows/SqlEffect.ts"
+import type { SqlEffect, Insert, Rows } from "../../../src/books/ledger/rows/SqlEffect.ts"
+import * as Batch from "../../../src/books/ledger/write/Batch.ts"
+import { offsetEvery } from "../../../src/books/ledger/rows/RowLinks.ts"
+import type { Posting, Statement, Transaction } from "../../../src/books/ledger/rules/Transaction.ts"
 import * as Sql from "../../../src/storage/sqlite/Sql.ts"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -14,7 +14,7 @@ import { join } from "node:path"
 
 let folder = ""
 let db: Sqlite.Database
-let asked: Array<Ask> = []
+let asked: Array<SqlEffect> = []
 /** As the writer's thread keeps it from batch to batch. */
 let memory = new Batch.Memory(1)
 
@@ -31,7 +31,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true })
 })
 
-const ask = (one: Ask): Rows => {
+const ask = (one: SqlEffect): Rows => {
   if (one._tag === "All") return one.queries.map(ask)
   asked.push(one)
   if (one._tag === "Query" || one._tag === "Run") {

@@ -10,10 +10,10 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
-import { accountsTable } from "../../../src/books/ledger/Rows.ts"
-import * as Books from "../../../src/books/ledger/Books.ts"
+import { accountsTable } from "../../../src/books/ledger/rows/Rows.ts"
+import * as Books from "../../../src/books/ledger/rules/Books.ts"
 import { verify } from "../../../src/app/Checks.ts"
-import { balanceOf } from "../../../src/books/ledger/Transaction.ts"
+import { balanceOf } from "../../../src/books/ledger/rules/Transaction.ts"
 import type {
   CallFacts,
   CreditSource,
@@ -27,10 +27,10 @@ import type {
   Statement,
   Transaction,
   UsageRecord
-} from "../../../src/books/ledger/Transaction.ts"
-import type { BooksUnavailable } from "../../../src/books/ledger/Problems.ts"
-import { TailMax, tails } from "../../../src/books/ledger/Tails.ts"
-import { Writer } from "../../../src/books/ledger/Writer.ts"
+} from "../../../src/books/ledger/rules/Transaction.ts"
+import type { BooksUnavailable } from "../../../src/books/ledger/rules/Problems.ts"
+import { RollupLagMax, tails } from "../../../src/books/ledger/rows/RollupLag.ts"
+import { Writer } from "../../../src/books/ledger/write/Writer.ts"
 import { tell } from "../../support/story.ts"
 import type { Step } from "../../support/story.ts"
 import * as TestDatabase from "../../support/database.ts"
@@ -500,7 +500,7 @@ const written =
   }
 
 /** So few that a story leaves both: records that the rollups hold, and tails behind them. */
-const tailMax = Layer.succeed(TailMax, 3)
+const tailMax = Layer.succeed(RollupLagMax, 3)
 
 const inMemory = written(TestDatabase.writer.pipe(Layer.provide(tailMax), Layer.provideMerge(TestDatabase.sql)))
 

@@ -12,12 +12,12 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { verify, verifySince } from "../../../src/app/Checks.ts"
 import { failure, Gate } from "../../../src/books/gate/Gate.ts"
 import type { AccountId, BillingAccountId, TenantId } from "../../../src/kernel/Ids.ts"
-import { Adder } from "../../../src/books/ledger/Adder.ts"
-import { endOf } from "../../../src/books/ledger/ByProvider.ts"
+import { ProviderTotalsIndexer } from "../../../src/books/ledger/totals/ProviderTotalsIndexer.ts"
+import { endOf } from "../../../src/books/ledger/totals/ProviderTotals.ts"
 import { Ledger } from "../../../src/books/ledger/Ledger.ts"
-import { LedgerRefusal } from "../../../src/books/ledger/Problems.ts"
-import type { Posting, Result } from "../../../src/books/ledger/Transaction.ts"
-import { Writer } from "../../../src/books/ledger/Writer.ts"
+import { LedgerRefusal } from "../../../src/books/ledger/rules/Problems.ts"
+import type { Posting, Result } from "../../../src/books/ledger/rules/Transaction.ts"
+import { Writer } from "../../../src/books/ledger/write/Writer.ts"
 import * as Renewal from "../../../src/storage/postgres/Renewal.ts"
 import { Runs } from "../../../src/storage/engine/Runs.ts"
 import { Signals } from "../../../src/storage/engine/Signals.ts"
@@ -747,53 +747,53 @@ describe("an audit of books that several write to", () => {
   it("goes on behind rows that were committed after later ones", () =>
     withNodes(2, async ([one, two]) => {
       await submitTo(one!, [open("a"), open("b")])
-      const { mark } = await two!.runPromise(verifySince(undefined))
+      const { checkpoint } = await two!.runPromise(verifySince(undefined))
       const { reached, release } = one!.hold()
       const first = submitTo(one!, [credit("a", 5n)])
       await reached
       await submitTo(two!, [credit("b", 7n)])
-      const meanwhile = await two!.runPromise(verifySince(mark))
+      const meanwhile = await two!.runPromise(verifySince(checkpoint))
       release()
       await first
-      const after = await two!.runPromise(verifySince(meanwhile.mark))
+      const after = await two!.runPromise(verifySince(meanwhile.checkpoint))
       expect([meanwhile.findings, after.findings]).toEqual([[], []])
-      expect(after.mark.world).toBe(-12n)
+      expect(after.checkpoint.world).toBe(-12n)
     }))
 
   it("goes on behind the first row of an account that is being opened", () =>
     withNodes(2, async ([one, two]) => {
       await submitTo(one!, [open("b")])
-      const { mark } = await two!.runPromise(verifySince(undefined))
+      const { checkpoint } = await two!.runPromise(verifySince(undefined))
       const { reached, release } = one!.hold()
       const first = submitTo(one!, [open("a"), credit("a", 5n)])
       await reached
       await submitTo(two!, [credit("b", 7n)])
-      const meanwhile = await two!.runPromise(verifySince(mark))
+      const meanwhile = await two!.runPromise(verifySince(checkpoint))
       release()
       await first
-      const after = await two!.runPromise(verifySince(meanwhile.mark))
+      const after = await two!.runPromise(verifySince(meanwhile.checkpoint))
       expect([meanwhile.findings, after.findings]).toEqual([[], []])
-      expect(after.mark.world).toBe(-12n)
+      expect(after.checkpoint.world).toBe(-12n)
     }))
 
-  it("has a row for its mark, not a number that no row got: books that are moved to a file are numbered on from the last row", () =>
+  it("has a row for its checkpoint, not a number that no row got: books that are moved to a file are numbered on from the last row", () =>
     withNodes(1, async ([one], url) => {
       await submitTo(one!, [open("a"), credit("a", 5n)])
       await submitTo(one!, [reserve("call_1", "a", "run_x")])
       // It might have had an entry.
       await submitTo(one!, [settle("call_1", 0n)])
-      const { mark } = await one!.runPromise(verifySince(undefined))
+      const { checkpoint } = await one!.runPromise(verifySince(undefined))
       const { rows } = await asked(url, (client) =>
         client.query(`SELECT (SELECT max(seq) FROM tollgate_ledger_entries) AS entry,
           (SELECT max(seq) FROM tollgate_usage_records) AS record`)
       )
-      expect([mark.entry, mark.record].map(String)).toEqual([rows[0].entry, rows[0].record])
+      expect([checkpoint.entry, checkpoint.record].map(String)).toEqual([rows[0].entry, rows[0].record])
     }))
 
   it("is no transaction that lasts, since the server keeps old versions of rows for it; whatever is written meanwhile", () =>
     withNodes(2, async ([one, two], url) => {
       await submitTo(one!, [open("a"), open("b"), credit("a", 1n)])
-      const { mark } = await two!.runPromise(verifySince(undefined))
+      const { checkpoint } = await two!.runPromise(verifySince(undefined))
       for (let i = 0; i < 10; i++) await submitTo((i % 2 === 0 ? one : two)!, [credit("b", 1n)])
       const transactions: Array<number> = []
       let made = 0
@@ -802,14 +802,16 @@ describe("an audit of books that several write to", () => {
         transactions.push(rows[0].count)
         if (made < 9) await submitTo((made++ % 2 === 0 ? one : two)!, [credit("a", 1n)])
       })
-      const { findings, mark: reached } = await two!.runPromise(verifySince(mark, { pace: { slice: 2, pause } }))
+      const { findings, checkpoint: reached } = await two!.runPromise(
+        verifySince(checkpoint, { pace: { slice: 2, pause } })
+      )
       expect(findings).toEqual([])
       expect(new Set(transactions)).toEqual(new Set([0]))
       expect(made).toBe(9)
       // What came last is read again by the next.
       expect(Number(-reached.world)).toBeGreaterThan(11)
       const last = await two!.runPromise(verifySince(reached))
-      expect([last.findings, last.mark.world]).toEqual([[], -20n])
+      expect([last.findings, last.checkpoint.world]).toEqual([[], -20n])
     }))
 })
 
@@ -817,8 +819,8 @@ describe("sums by provider", () => {
   const add = (node: Node): Promise<boolean> =>
     node.runPromise(
       Effect.provide(
-        Effect.flatMap(Adder, (adder) => adder.add),
-        Adder.layer
+        Effect.flatMap(ProviderTotalsIndexer, (adder) => adder.add),
+        ProviderTotalsIndexer.layer
       )
     )
 

@@ -5,11 +5,11 @@ import { setImmediate } from "node:timers/promises"
 import { verifySince } from "../../../src/app/Checks.ts"
 import { usd } from "../../../src/kernel/Money.ts"
 import { Ledger } from "../../../src/books/ledger/Ledger.ts"
-import { VerifyInterval } from "../../../src/books/ledger/Settings.ts"
-import * as Verifications from "../../../src/books/ledger/Verifications.ts"
-import type { VerifySince } from "../../../src/books/ledger/Verifications.ts"
-import { Verifier } from "../../../src/books/ledger/Verifier.ts"
-import { Writer } from "../../../src/books/ledger/Writer.ts"
+import { VerifyInterval } from "../../../src/books/ledger/audit/Settings.ts"
+import * as Verifications from "../../../src/books/ledger/audit/Verifications.ts"
+import type { VerifySince } from "../../../src/books/ledger/audit/Verifications.ts"
+import { Verifier } from "../../../src/books/ledger/audit/Verifier.ts"
+import { Writer } from "../../../src/books/ledger/write/Writer.ts"
 import * as Scene from "../../money/usage/Scene.ts"
 import { acme } from "../../money/usage/Scene.ts"
 
@@ -26,7 +26,7 @@ const last = Effect.flatMap(SqlClient, Verifications.last)
 /** A verification that reads nothing: from which record each began. */
 const watched = () => {
   const records: Array<number | undefined> = []
-  const verify: VerifySince = (mark) =>
+  const verify: VerifySince = (checkpoint) =>
     Effect.map(
       Effect.flatMap(SqlClient, (sql) =>
         Effect.orDie(
@@ -34,8 +34,8 @@ const watched = () => {
         )
       ),
       ([row]) => {
-        records.push(mark?.record)
-        return { findings: [], mark: { entry: 1_000, record: row!.record, world: 0n, revenue: 0n } }
+        records.push(checkpoint?.record)
+        return { findings: [], checkpoint: { entry: 1_000, record: row!.record, world: 0n, revenue: 0n } }
       }
     )
   return { records, verify }
@@ -47,10 +47,10 @@ describe("The verifier", () => {
       yield* books
       const { verify } = yield* Verifier
       expect(yield* verify).toBe(0)
-      expect(yield* last).toMatchObject({ whole: false, findings: 0, mark: { record: 9, revenue: 63n } })
+      expect(yield* last).toMatchObject({ whole: false, findings: 0, checkpoint: { record: 9, revenue: 63n } })
       yield* Scene.call({ cost: 1n })
       expect(yield* verify).toBe(0)
-      expect(yield* last).toMatchObject({ whole: false, findings: 0, mark: { record: 10, revenue: 64n } })
+      expect(yield* last).toMatchObject({ whole: false, findings: 0, checkpoint: { record: 10, revenue: 64n } })
     }).pipe(Effect.provide(layer()))
   )
 
@@ -87,7 +87,7 @@ describe("The verifier", () => {
       yield* TestClock.adjust("1 hour")
       expect(yield* verifier.verify).toBe(0)
       expect(records).toEqual([0])
-      expect(yield* last).toMatchObject({ at: 3_600_000, findings: 0, mark: { record: 9 } })
+      expect(yield* last).toMatchObject({ at: 3_600_000, findings: 0, checkpoint: { record: 9 } })
       yield* Scene.call()
       expect(yield* verifier.verify).toBe(0)
       expect(records).toEqual([0, 9])
@@ -99,9 +99,12 @@ describe("The verifier", () => {
     return Effect.gen(function* () {
       yield* books
       const { submit } = yield* Writer
-      const mark = { entry: 0, record: 0, world: 0n, revenue: 0n }
+      const checkpoint = { entry: 0, record: 0, world: 0n, revenue: 0n }
       const keep = (findings: number) =>
-        submit({ postings: [], statements: Verifications.keep({ at: 1, whole: true, findings, millis: 1, mark }) })
+        submit({
+          postings: [],
+          statements: Verifications.keep({ at: 1, whole: true, findings, millis: 1, checkpoint })
+        })
       yield* keep(3)
       const verifier = yield* Verifier
       expect(yield* verifier.verify).toBe(3)

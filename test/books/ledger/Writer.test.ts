@@ -15,16 +15,16 @@ import {
   outcomeSender,
   transactionReceiver,
   transactionSender
-} from "../../../src/books/ledger/Codec.ts"
+} from "../../../src/books/ledger/write/Codec.ts"
 import { verify } from "../../../src/app/Checks.ts"
 import {
   AccountExists,
   AccountInactive,
   BooksUnavailable,
   InsufficientCredits
-} from "../../../src/books/ledger/Problems.ts"
-import type { CallFacts, Posting, Statement, Transaction } from "../../../src/books/ledger/Transaction.ts"
-import { CommitLimit, untilWritten, Writer } from "../../../src/books/ledger/Writer.ts"
+} from "../../../src/books/ledger/rules/Problems.ts"
+import type { CallFacts, Posting, Statement, Transaction } from "../../../src/books/ledger/rules/Transaction.ts"
+import { CommitLimit, untilWritten, Writer } from "../../../src/books/ledger/write/Writer.ts"
 import * as Sql from "../../../src/storage/sqlite/Sql.ts"
 import { root } from "../../support/Service.ts"
 

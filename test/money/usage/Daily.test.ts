@@ -3,8 +3,8 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import { describe, expect, it } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { day } from "../../../src/kernel/Moment.ts"
-import { Adder } from "../../../src/books/ledger/Adder.ts"
-import { endOf, faultsOf, lastRow } from "../../../src/books/ledger/ByProvider.ts"
+import { ProviderTotalsIndexer } from "../../../src/books/ledger/totals/ProviderTotalsIndexer.ts"
+import { endOf, faultsOf, lastRow } from "../../../src/books/ledger/totals/ProviderTotals.ts"
 import { Daily } from "../../../src/money/usage/Daily.ts"
 import { isPostgres } from "../../support/database.ts"
 import * as Scene from "./Scene.ts"
@@ -14,9 +14,9 @@ const first = Date.UTC(2026, 2, 1)
 const days = { first, last: first + 3 * day }
 
 /** As a node that has just started. */
-const node = Effect.map(Layer.build(Layer.fresh(Layer.merge(Daily.layer, Adder.layer))), (context) => ({
+const node = Effect.map(Layer.build(Layer.fresh(Layer.merge(Daily.layer, ProviderTotalsIndexer.layer))), (context) => ({
   daily: Context.get(context, Daily),
-  adder: Context.get(context, Adder)
+  adder: Context.get(context, ProviderTotalsIndexer)
 }))
 
 const history = Effect.gen(function* () {

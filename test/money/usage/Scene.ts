@@ -6,22 +6,22 @@ import type { AccountId, TenantId } from "../../../src/kernel/Ids.ts"
 import { parse } from "../../../src/kernel/Moment.ts"
 import { usd } from "../../../src/kernel/Money.ts"
 import type { Nano } from "../../../src/kernel/Money.ts"
-import { offsetEvery } from "../../../src/books/ledger/Chains.ts"
+import { offsetEvery } from "../../../src/books/ledger/rows/RowLinks.ts"
 import { Ledger } from "../../../src/books/ledger/Ledger.ts"
-import { TailMax } from "../../../src/books/ledger/Tails.ts"
-import type { CallFacts, CallOutcome, CreditSource, Source } from "../../../src/books/ledger/Transaction.ts"
-import { Writer } from "../../../src/books/ledger/Writer.ts"
+import { RollupLagMax } from "../../../src/books/ledger/rows/RollupLag.ts"
+import type { CallFacts, CallOutcome, CreditSource, Source } from "../../../src/books/ledger/rules/Transaction.ts"
+import { Writer } from "../../../src/books/ledger/write/Writer.ts"
 import { PriceList } from "../../../src/books/prices/PriceList.ts"
 import { Belonging } from "../../../src/people/tenants/Belonging.ts"
 import { Tenants } from "../../../src/people/tenants/Tenants.ts"
 import * as TestDatabase from "../../support/database.ts"
 
-/** The books over a database in memory: each time it is provided, a fresh one. Tails of so many records are folded into the rollups. */
+/** The books over a database in memory: each time it is provided, a fresh one. RollupLag of so many records are folded into the rollups. */
 export const layerOf = (tailMax: number) =>
   Layer.merge(Ledger.layer, Tenants.layer).pipe(
     Layer.provide(PriceList.layerNone),
     Layer.provideMerge(Belonging.layer),
-    Layer.provideMerge(Layer.provide(TestDatabase.writer, Layer.succeed(TailMax, tailMax))),
+    Layer.provideMerge(Layer.provide(TestDatabase.writer, Layer.succeed(RollupLagMax, tailMax))),
     Layer.provideMerge(TestDatabase.sql)
   )
 

@@ -3,7 +3,7 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import { describe, expect } from "@effect/vitest"
 import { Duration, Effect, TestClock } from "effect"
 import type { AccountId, TenantId } from "../../../src/kernel/Ids.ts"
-import { Writer } from "../../../src/books/ledger/Writer.ts"
+import { Writer } from "../../../src/books/ledger/write/Writer.ts"
 import * as Codes from "../../../src/people/auth/Codes.ts"
 import * as Devices from "../../../src/people/auth/Devices.ts"
 import { Sessions } from "../../../src/people/auth/Sessions.ts"
@@ -53,6 +53,28 @@ describe("sign-ins of an account", () => {
       expect([yield* statusOf(ada.token), (yield* refresh(ada.refresh_token)).status]).toEqual([401, 401])
       expect([yield* statusOf(last.access_token), yield* statusOf(bob.token)]).toEqual([200, 200])
       expect((yield* refresh(bob.refresh_token)).status).toBe(200)
+    })
+  )
+
+  scene(
+    "do not push out an application's sign-in that holds an API key, however new it is",
+    Effect.gen(function* () {
+      const ada = yield* person("ada@example.com")
+      const { begin } = yield* Sessions
+      const holder = yield* begin(signInOf(ada, { client_id: "robot", team_first: true }))
+      const idle = yield* begin(signInOf(ada, { client_id: "robot", team_first: true }))
+      const { callerOf, create } = yield* Applications
+      const { api_key } = yield* create({
+        caller: { ...signInOf(ada), oauth_client: "robot", sign_in: holder },
+        application: { name: "key", description: "" }
+      })
+      yield* TestClock.adjust("1 second")
+      for (let i = 0; i < 1000; i++) yield* begin(signInOf(ada))
+      yield* TestClock.adjust("2 minutes")
+      const { isLive } = yield* Sessions
+      expect([yield* isLive(holder), yield* isLive(idle)]).toEqual([true, false])
+      expect((yield* callerOf(api_key))?.account_id).toBe(ada.account_id)
+      expect(yield* signIns).toBe(1001)
     })
   )
 

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, TestClock } from "effect"
 import type { AccountId } from "../../../src/kernel/Ids.ts"
-import { Writer } from "../../../src/books/ledger/Writer.ts"
+import { Writer } from "../../../src/books/ledger/write/Writer.ts"
 import { notice } from "../../../src/people/notifications/Notification.ts"
 import { Notifications } from "../../../src/people/notifications/Notifications.ts"
 import { books } from "../auth/World.ts"

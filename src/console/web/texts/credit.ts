@@ -16,6 +16,22 @@ export const creditTexts = {
     granted: "Given by the operator. Calls spend it; it cannot be sent.",
     held: "On its way to somebody. Not part of the balance."
   },
+  allowance: "Allowance",
+  allowanceAmount: "Amount",
+  allowanceAmounts: {
+    week: (amount: string) => `${amount} a week`,
+    month: (amount: string) => `${amount} a month`
+  },
+  allowanceUnused: "Unused",
+  allowanceRenews: "Renews",
+  allowanceRollover: "Unused credit",
+  allowanceRollovers: { none: "is taken back when it renews", all: "is kept when it renews" },
+  allowanceUpTo: (amount: string) => `is kept up to ${amount} when it renews`,
+  redeem: "Redeem a voucher",
+  redeemCode: "Code",
+  redeemHelp: "20 characters. Case, spaces and dashes do not matter.",
+  redeemGo: "Redeem",
+  redeemed: (amount: string) => `${amount} arrived.`,
   notManager: "Owners and admins of this tenant buy credit and change these settings.",
   statuses: {
     suspended:

@@ -380,6 +380,7 @@ export const operatorTexts = {
       "tenant.activate": "Activated a tenant",
       "person.suspend": "Suspended a person",
       "person.activate": "Activated a person",
+      "key.create": "Made a key",
       "key.revoke": "Revoked a key",
       "sign_ins.revoke": "Ended sign-ins",
       "session.end": "Ended a session",

@@ -1,6 +1,7 @@
 /** Credit: the balance in its classes, how it is refilled, and the ledger. */
 import { getRouteApi, useNavigate } from "@tanstack/react-router"
-import { ArrowLeftRight, Plus } from "lucide-react"
+import { ArrowLeftRight, Plus, Ticket } from "lucide-react"
+import { useState } from "react"
 import { useBillingAccount } from "../../app/Asking.ts"
 import { nano } from "../../money.ts"
 import { Button, ButtonLink } from "../../parts/Button.tsx"
@@ -9,6 +10,7 @@ import { Page } from "../../parts/Page.tsx"
 import { Answer } from "../../parts/States.tsx"
 import { creditTexts } from "../../texts/credit.ts"
 import { Alerts } from "./Alerts.tsx"
+import { Allowance, Redeem } from "./Allowance.tsx"
 import { AutoReload } from "./AutoReload.tsx"
 import { useManages } from "./asking.ts"
 import { Arrival, Buy } from "./Buy.tsx"
@@ -63,6 +65,7 @@ export const Credit = () => {
   const { buy } = route.useSearch()
   const navigate = useNavigate()
   const manages = useManages()
+  const [isRedeeming, setRedeeming] = useState(false)
   const setBuying = (open: boolean): void =>
     void navigate({ to: "/credit", search: open ? { buy: "yes" } : {}, replace: !open })
   return (
@@ -74,6 +77,9 @@ export const Credit = () => {
           <ButtonLink to="/transfers" search={{ send: "yes" }} icon={ArrowLeftRight}>
             {creditTexts.send}
           </ButtonLink>
+          <Button icon={Ticket} onPress={() => setRedeeming(true)}>
+            {creditTexts.redeem}
+          </Button>
           {manages === true ? (
             <Button kind="primary" icon={Plus} onPress={() => setBuying(true)}>
               {creditTexts.buy}
@@ -84,6 +90,7 @@ export const Credit = () => {
     >
       <Arrival />
       <Balance />
+      <Allowance />
       {manages === false ? <p className="quiet small">{creditTexts.notManager}</p> : null}
       <div className="credit-pair">
         <AutoReload />
@@ -92,6 +99,7 @@ export const Credit = () => {
       <Methods />
       <Purchases />
       <Entries />
+      {isRedeeming ? <Redeem onClose={() => setRedeeming(false)} /> : null}
       {buy === "yes" ? <Buy onClose={() => setBuying(false)} /> : null}
     </Page>
   )

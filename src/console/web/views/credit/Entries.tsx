@@ -23,7 +23,7 @@ const filters = {
   all: undefined,
   calls: "call",
   purchases: "purchase",
-  grants: "registration_bonus,signup_grant,admin",
+  grants: "registration_bonus,signup_grant,admin,allowance,voucher",
   transfers: "transfer_escrow,transfer_release,transfer_return"
 } as const
 type Filter = keyof typeof filters

@@ -1,0 +1,247 @@
+/**
+ * Invariants of the books, as database queries. Each check answers what is off, with the figure that is kept and the one that it should be.
+ * What follows from row to row, and what the rows sum to, is looked at by `Audit`. Other rooms have checks of their own; `Checks` of the
+ * root has all of them.
+ */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Effect } from "effect"
+import type { Nano } from "../../../kernel/Money.ts"
+import { turn } from "../../../kernel/Pieces.ts"
+import * as ProviderTotals from "../totals/ProviderTotals.ts"
+import * as KeyLimits from "../rows/KeyLimits.ts"
+import { quick } from "./Checkpoint.ts"
+import type { Pace } from "./Checkpoint.ts"
+import { findingsMax, text, usd } from "../rules/Check.ts"
+import type { Check, CheckRow, Finding } from "../rules/Check.ts"
+import { outsideSources } from "../rows/Relations.ts"
+import { accountsTable } from "../rows/Rows.ts"
+import * as SortedIndex from "../totals/SortedIndex.ts"
+import * as Totals from "../totals/Totals.ts"
+
+/**
+ * Looks at the checks one by one. A query reads one snapshot, so it is right on a live database. It reads tables whole, of those that do
+ * not grow with calls.
+ */
+export const lookAt = (
+  checks: ReadonlyArray<Check>,
+  { pause }: Pace = quick
+): Effect.Effect<ReadonlyArray<Finding>, never, SqlClient> =>
+  Effect.flatMap(SqlClient, (sql) =>
+    Effect.forEach(checks, (check) =>
+      Effect.map(
+        Effect.zipRight(
+          pause,
+          "find" in check
+            ? check.find(sql)
+            : sql.unsafe<CheckRow>(`SELECT * FROM (${check.query}) findings LIMIT ${findingsMax}`)
+        ),
+        (rows) => rows.map((row): Finding => ({ check: check.name, ...row, message: check.sentence(row) }))
+      )
+    ).pipe(
+      Effect.map((found) => found.flat()),
+      Effect.orDie
+    )
+  )
+
+/**
+ * The books as double entry. Each entry and each amount in escrow has its other side in one of four accounts: the customers' balances,
+ * the `escrow` of transfers, `revenue` (charges), and the `world` that credit comes from and goes back to. Together they are 0.
+ */
+const houseAccounts = `(
+  SELECT world, revenue, customers, escrow FROM (
+    SELECT COALESCE(SUM(CASE type WHEN 'credit' THEN -amount ELSE amount END) FILTER (WHERE source IN ${outsideSources}), 0) AS world,
+      COALESCE(SUM(amount) FILTER (WHERE type = 'debit' AND source IS NULL), 0) AS revenue
+    FROM tollgate_ledger_entries
+  ) moved, (
+    SELECT COALESCE(SUM(giftable + granted), 0) AS customers, COALESCE(SUM(held), 0) AS escrow FROM ${accountsTable} accounts
+  ) kept)`
+
+/** In nano-USD. */
+export interface TrialBalance {
+  /** The outside world: minus what was purchased and granted, plus what was taken back. */
+  readonly world: Nano
+  readonly revenue: Nano
+  readonly customers: Nano
+  readonly escrow: Nano
+}
+
+/** The four sums that are 0 together. It reads the entries whole, like `verify`. */
+export const trialBalance: Effect.Effect<TrialBalance, never, SqlClient> = Effect.flatMap(SqlClient, (sql) =>
+  Effect.map(
+    Effect.orDie(
+      sql<{ readonly [account in keyof TrialBalance]: string }>`SELECT CAST(world AS TEXT) AS world,
+        CAST(revenue AS TEXT) AS revenue, CAST(customers AS TEXT) AS customers, CAST(escrow AS TEXT) AS escrow
+        FROM ${sql.literal(houseAccounts)} houses`
+    ),
+    ([row]) => ({
+      world: BigInt(row!.world),
+      revenue: BigInt(row!.revenue),
+      customers: BigInt(row!.customers),
+      escrow: BigInt(row!.escrow)
+    })
+  )
+)
+
+// ---- accounts -------------------------------------------------------------------------------------------------------------
+
+const accounts: ReadonlyArray<Check> = [
+  {
+    name: "nothing is below zero",
+    isShort: true,
+    query: `SELECT id, '0 or more' AS expected,
+        format('giftable %s, granted %s, held %s, reserved %s', giftable, granted, held, reserved) AS found
+      FROM ${accountsTable} WHERE giftable < 0 OR granted < 0 OR held < 0 OR reserved < 0`,
+    sentence: ({ found, id }) => `${id} is below zero: ${found} nano-USD`
+  },
+  {
+    name: "reserved is the sum of open reservations",
+    isShort: true,
+    query: `SELECT id, ${text("SUM(held)")} AS expected, COALESCE(${text("MAX(reserved)")}, 'no account') AS found FROM (
+        SELECT id, reserved, 0 AS held FROM ${accountsTable}
+        UNION ALL SELECT COALESCE(d.billing_account_id, 'nobody knows'), NULL, r.amount
+          FROM tollgate_ledger_reservations r LEFT JOIN tollgate_usage_dimensions d ON d.number = r.dimensions
+      ) sides GROUP BY id HAVING MAX(reserved) IS DISTINCT FROM SUM(held)`,
+    sentence: ({ expected, found, id }) => `${id} has ${usd(found)} set aside, but its open calls hold ${usd(expected)}`
+  },
+  {
+    name: "reserved is within the balance",
+    isShort: true,
+    query: `SELECT id, ${text("giftable + granted")} AS expected, ${text("reserved")} AS found
+      FROM ${accountsTable} WHERE reserved > giftable + granted`,
+    sentence: ({ expected, found, id }) => `${id} has ${usd(found)} set aside of a balance of ${usd(expected)}`
+  },
+  {
+    name: "an account that owes has nothing free",
+    isShort: true,
+    query: `SELECT id, '0' AS expected, ${text("giftable + granted - reserved")} AS found
+      FROM ${accountsTable} accounts WHERE debts IS NOT NULL AND giftable + granted > reserved`,
+    sentence: ({ found, id }) => `${id} owes a part of a refund or dispute, but has ${usd(found)} free`
+  }
+]
+
+// ---- usage ----------------------------------------------------------------------------------------------------------------
+
+const usage: ReadonlyArray<Check> = [
+  {
+    name: "a call is recorded once",
+    find: (sql) => repeatedIds(sql),
+    sentence: ({ found, id }) => `usage record ${id} is there ${found} times`
+  },
+  {
+    name: "a call is either open or recorded",
+    isShort: true,
+    query: `SELECT r.id AS id, 'no reservation' AS expected, 'a reservation and the record ' || u.id AS found
+      FROM tollgate_ledger_reservations r JOIN tollgate_usage_records u ON u.id = 'use_' || substr(r.id, instr(r.id, '_') + 1)`,
+    sentence: ({ found, id }) => `call ${id} is settled, but still open: it has ${found}`
+  }
+]
+
+/** How many ids are read at a time: a few milliseconds. */
+const idsInSlice = 16_384
+
+/** Ids that several records have. */
+const repeatedIds = Effect.fnUntraced(function* (sql: SqlClient) {
+  const found: Array<CheckRow> = []
+  for (let last: string | null = ""; last !== null && found.length < findingsMax;) {
+    const slice: ReadonlyArray<{ readonly end: string | null }> = yield* sql<{
+      readonly end: string | null
+    }>`SELECT MAX(id) AS end
+      FROM (SELECT id FROM tollgate_usage_records WHERE id > ${last} ORDER BY id LIMIT ${idsInSlice}) slice`
+    const end: string | null = slice[0]!.end
+    const rows =
+      yield* sql<CheckRow>`SELECT id, '1' AS expected, CAST(COUNT(*) AS TEXT) AS found FROM tollgate_usage_records
+      WHERE id > ${last} AND id <= ${end} GROUP BY id HAVING COUNT(*) > 1 LIMIT ${findingsMax}`
+    found.push(...rows)
+    last = end
+    yield* turn
+  }
+  return found.slice(0, findingsMax)
+})
+
+const sortedRuns: Check = {
+  name: "sorted runs hold the records",
+  find: Effect.fnUntraced(function* (sql) {
+    const faults: Array<CheckRow> = []
+    for (const run of yield* SortedIndex.allRuns(sql)) {
+      faults.push(...(yield* SortedIndex.faultsOf(sql, run.tenant, run)))
+      if (faults.length >= findingsMax) break
+    }
+    return faults.slice(0, findingsMax)
+  }),
+  sentence: ({ expected, found, id }) => `the sorted run ${id} should be ${expected}, but is ${found}`
+}
+
+const tallies: Check = {
+  name: "tallies are what the records come to",
+  find: Effect.fnUntraced(function* (sql) {
+    const faults: Array<CheckRow> = []
+    for (const run of yield* Totals.allRuns(sql)) {
+      faults.push(...(yield* Totals.faultsOf(sql, run.tenant, run)))
+      if (faults.length >= findingsMax) break
+    }
+    return faults.slice(0, findingsMax)
+  }),
+  sentence: ({ expected, found, id }) => `of a tally, ${id} should be ${expected}, but is ${found}`
+}
+
+const byProvider: Check = {
+  name: "sums by provider are what the records come to",
+  find: (sql) => Effect.map(ProviderTotals.faultsOf(sql), (faults) => faults.slice(0, findingsMax)),
+  sentence: ({ expected, found, id }) => `of the sums by provider, ${id} should be ${expected}, but is ${found}`
+}
+
+// ---- limits of API keys ---------------------------------------------------------------------------------------------------
+
+interface LimitedKey {
+  readonly application_id: string
+  readonly tenant_id: string
+}
+
+/** Of each limit, by a statement of its own: what it says, where that is not what the query says. */
+const compare = (column: "reserved" | "spent") =>
+  Effect.fnUntraced(function* (sql: SqlClient) {
+    const found: Array<CheckRow> = []
+    const limits = yield* sql<LimitedKey>`SELECT application_id, tenant_id FROM tollgate_ledger_limits`
+    for (const { application_id, tenant_id } of limits) {
+      const [figure, params] =
+        column === "spent"
+          ? [KeyLimits.spentSince("l.start"), KeyLimits.spentParams(tenant_id, application_id)]
+          : [KeyLimits.reservedOf, [application_id]]
+      const [row] = yield* sql.unsafe<CheckRow>(
+        `SELECT id, CAST(expected AS TEXT) AS expected, CAST(found AS TEXT) AS found FROM (
+          SELECT l.application_id AS id, ${figure} AS expected, l.${column} AS found FROM tollgate_ledger_limits l
+          WHERE l.application_id = ?) figures WHERE expected <> found`,
+        [...params, application_id]
+      )
+      if (row !== undefined) found.push(row)
+    }
+    return found
+  })
+
+const limits: ReadonlyArray<Check> = [
+  {
+    name: "a limit's spent is what its key was charged",
+    isShort: true,
+    find: compare("spent"),
+    sentence: ({ expected, found, id }) =>
+      `the limit of ${id} has ${usd(found)} for spent, but its records of that time come to ${usd(expected)}`
+  },
+  {
+    name: "a limit's reserved is that of its key's open calls",
+    isShort: true,
+    find: compare("reserved"),
+    sentence: ({ expected, found, id }) =>
+      `the limit of ${id} has ${usd(found)} set aside, but its open calls hold ${usd(expected)}`
+  },
+  {
+    name: "a key spends no more than its limit",
+    isShort: true,
+    query: `SELECT application_id AS id, CAST(ceiling AS TEXT) AS expected, CAST(spent + reserved AS TEXT) AS found
+      FROM tollgate_ledger_limits WHERE spent + reserved > ceiling OR amount > ceiling`,
+    sentence: ({ expected, found, id }) =>
+      `${id} has spent and set aside ${usd(found)}, where ${usd(expected)} are allowed`
+  }
+]
+
+/** The checks of the ledger, and of usage, which it writes. */
+export const checks: ReadonlyArray<Check> = [...accounts, ...usage, sortedRuns, tallies, byProvider, ...limits]

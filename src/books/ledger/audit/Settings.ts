@@ -1,0 +1,22 @@
+/** How often the service verifies its books by itself: `verify` in the configuration file. */
+import { Context, Layer, Schema } from "effect"
+import { Seconds } from "../../../kernel/Setting.ts"
+
+const hour = 3_600_000
+
+/** In milliseconds; `undefined`: never. */
+export class VerifyInterval extends Context.Reference<VerifyInterval>()("tollgate/ledger/VerifyInterval", {
+  defaultValue: (): number | undefined => hour
+}) {}
+
+const Interval = Schema.Struct({ interval_ms: Schema.propertySignature(Seconds).pipe(Schema.fromKey("every_seconds")) })
+
+export const fields = {
+  /** `false`: not at all. */
+  verify: Schema.optionalWith(Schema.Union(Interval, Schema.Literal(false)), {
+    default: () => ({ interval_ms: hour })
+  })
+}
+
+export const layer = ({ verify }: { readonly verify: false | { readonly interval_ms: number } }) =>
+  Layer.succeed(VerifyInterval, verify === false ? undefined : verify.interval_ms)

@@ -1,0 +1,151 @@
+/**
+ * Verifies the books of a running service now and then: what came since they last held, in slices with pauses. What it finds goes to the
+ * log, and to `/metrics` as what any verification finds. While the last verification of everything has findings it rests: what came since
+ * says nothing then.
+ */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Clock, Context, Deferred, Effect, Fiber, Layer, Option } from "effect"
+import * as Loop from "../../../kernel/Loop.ts"
+import { turn } from "../../../kernel/Pieces.ts"
+import type { Finding } from "../rules/Check.ts"
+import { beginning } from "./Checkpoint.ts"
+import type { Pace, Progress } from "./Checkpoint.ts"
+import { VerifyInterval } from "./Settings.ts"
+import * as Verifications from "./Verifications.ts"
+import type { VerifySince } from "./Verifications.ts"
+import type { Writer } from "../write/Writer.ts"
+
+/** A verification that runs in this process: since when, whether it looks at everything, and how far it is. */
+export interface Running extends Progress {
+  readonly began_at: number
+  readonly whole: boolean
+}
+
+export interface VerifierContract {
+  /**
+   * Starts a verification by hand, of everything or of what came since the books last held, and returns at once; `false` where one runs in
+   * this process. It goes on in slices with pauses, as every one here.
+   */
+  readonly start: (whole: boolean) => Effect.Effect<boolean>
+  /** The verification that runs in this process, however it was started. */
+  readonly running: () => Running | undefined
+  /** The result of this process's last verification, with at most `keptFindings` findings. */
+  readonly found: () => ReadonlyArray<Finding>
+  /** Verifies what came since the last verification that held; nothing is read where nothing came. Answers how many findings there are. */
+  readonly verify: Effect.Effect<number>
+  /** Does so every `VerifyInterval`. `layerJobs` runs it. */
+  readonly job: Loop.Job
+}
+
+export class Verifier extends Context.Tag("tollgate/ledger/Verifier")<Verifier, VerifierContract>() {
+  /** `load` gives what looks at the books; it is asked for when it is first wanted. */
+  static readonly layer = (load: Effect.Effect<VerifySince>) => Layer.scoped(Verifier, make(load))
+  static readonly layerJobs = Loop.layer(Verifier, ({ job }) => [job])
+}
+
+/** A slice takes a millisecond or two, of each ten. */
+const quiet: Pace = { slice: 256, pause: Effect.zipRight(turn, Effect.sleep("10 millis")) }
+
+/** The least time from the start of the service to its first verification. */
+const pauseFirst = 60_000
+/** How long a turn of the job waits for a verification. A longer one goes on beside it, so that the loop is seen to turn. */
+const turnMax = "60 seconds"
+/** How many findings are logged, and how many are remembered. */
+const loggedMax = 10
+export const keptFindings = 50
+
+const make = (load: Effect.Effect<VerifySince>) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient
+    const interval = yield* VerifyInterval
+    const context = yield* Effect.context<Writer | SqlClient>()
+    const scope = yield* Effect.scope
+    /** One at a time in this process. */
+    const alone = yield* Effect.makeSemaphore(1)
+
+    let current: Running | undefined
+    let found: ReadonlyArray<Finding> = []
+
+    /** `checkpoint`: from there on; else everything. */
+    const look = Effect.fnUntraced(function* (checkpoint: Verifications.Verification["checkpoint"] | undefined) {
+      const verifySince = yield* load
+      const whole = checkpoint === undefined
+      const began_at = yield* Clock.currentTimeMillis
+      current = { began_at, whole, rows: 0, of: 0 }
+      const progress = ({ of, rows }: Progress) =>
+        Effect.sync(() => {
+          current = { began_at, whole, rows, of }
+        })
+      const { findings, kept } = yield* Verifications.keeping(
+        whole,
+        verifySince(checkpoint, { pace: quiet, progress })
+      ).pipe(Effect.ensuring(Effect.sync(() => (current = undefined))))
+      found = findings.slice(0, keptFindings)
+      if (findings.length > 0) {
+        yield* Effect.logError(`the books are not right: verify has ${findings.length} findings`).pipe(
+          Effect.annotateLogs(
+            "findings",
+            findings.slice(0, loggedMax).map(({ check, message }) => `${check}: ${message}`)
+          )
+        )
+      }
+      if (!kept) yield* Effect.logWarning("the result of verify could not be kept")
+      return findings.length
+    })
+
+    const verify = Effect.gen(function* () {
+      const last = yield* Verifications.last(sql)
+      const held = yield* Verifications.lastHeld(sql)
+      if (held === undefined && last?.whole === true) return last.findings
+      if (held === undefined || last?.findings !== 0 || !(yield* Verifications.isNewest(sql, held.checkpoint)))
+        return yield* look(held?.checkpoint ?? beginning)
+      yield* Verifications.keeping(false, Effect.succeed({ findings: [], checkpoint: held.checkpoint }))
+      return 0
+    }).pipe(Effect.provide(context), alone.withPermits(1))
+
+    const start: VerifierContract["start"] = (whole) =>
+      Effect.gen(function* () {
+        const checkpoint = whole ? undefined : (yield* Verifications.lastHeld(sql))?.checkpoint
+        const began = yield* Deferred.make<boolean>()
+        const run = Effect.zipRight(Deferred.succeed(began, true), Effect.provide(look(checkpoint), context))
+        const attempt = alone.withPermitsIfAvailable(1)(run)
+        yield* Effect.forkIn(
+          Effect.catchAllCause(Effect.zipRight(attempt, Deferred.succeed(began, false)), (cause) =>
+            Effect.zipRight(Effect.logError("a verification failed", cause), Deferred.succeed(began, false))
+          ),
+          scope
+        )
+        return yield* Deferred.await(began)
+      })
+
+    let due: number | undefined
+    let running: Fiber.Fiber<number> | undefined
+
+    const turnOfJob = Effect.gen(function* () {
+      if (interval === undefined) return undefined
+      const now = yield* Clock.currentTimeMillis
+      if (due === undefined) {
+        const last = yield* Verifications.last(sql)
+        // A clock that was ahead must not put it off.
+        const next = last === undefined ? now : Math.min(last.at, now) + interval
+        due = Math.max(next, now + pauseFirst)
+      }
+      if (now < due) return due - now
+      running ??= yield* Effect.forkIn(verify, scope)
+      const exit = yield* Effect.timeoutOption(Fiber.await(running), turnMax)
+      if (Option.isNone(exit)) return 0
+      running = undefined
+      due = (yield* Clock.currentTimeMillis) + interval
+      yield* exit.value
+      return interval
+    })
+
+    const takeOver = Effect.sync(() => (due = undefined))
+    return {
+      verify,
+      start,
+      running: () => current,
+      found: () => found,
+      job: { name: "verifier", turn: turnOfJob, takeOver }
+    } satisfies VerifierContract
+  })

@@ -1,0 +1,95 @@
+/**
+ * Properties that calls share are stored once, and referenced by number. The numbers that are known stand in the writer's memory, by the
+ * object that says the same.
+ */
+import { all, asked, insert } from "./SqlEffect.ts"
+import type { SqlSteps } from "./SqlEffect.ts"
+import type * as Books from "../rules/Books.ts"
+import type { Dimensions } from "../rules/Transaction.ts"
+
+export type NumberOf = (dimensions: Dimensions) => number
+
+/** Knowledge that several writers share, and how they look up many numbers at once. */
+export interface Shared {
+  readonly numbers: WeakMap<Dimensions, number>
+  readonly select: (rows: ReadonlyArray<ReadonlyArray<string>>) => SqlSteps<ReadonlyArray<number>>
+}
+
+/** Sees to it that all dimensions of what was written are kept, and answers under which numbers. */
+export function* numberDimensions(
+  written: Books.Draft,
+  numbers: WeakMap<Dimensions, number>,
+  shared: Shared | undefined
+): SqlSteps<NumberOf> {
+  // By what they say, since those that are alike may be several objects.
+  const missing = new Map<string, { readonly row: ReadonlyArray<string>; readonly alike: Set<Dimensions> }>()
+  const look = ({ dimensions }: { readonly dimensions: Dimensions }) => {
+    if (numbers.has(dimensions)) return
+    const number = shared?.numbers.get(dimensions)
+    if (number !== undefined) return void numbers.set(dimensions, number)
+    const row = dimensionsRow(dimensions)
+    const text = JSON.stringify(row)
+    const found = missing.get(text)
+    if (found === undefined) missing.set(text, { row, alike: new Set([dimensions]) })
+    else found.alike.add(dimensions)
+  }
+  for (const reservation of written.reserved.values()) look(reservation)
+  for (const record of written.usage) look(record)
+  const rows = [...missing.values()].map(({ row }) => row)
+  yield* insert("tollgate_usage_dimensions", dimensionColumns, rows, "DO NOTHING")
+  const found = rows.length === 0 ? [] : yield* (shared?.select ?? selectEach)(rows)
+  for (const [i, { alike }] of [...missing.values()].entries())
+    for (const dimensions of alike) numbers.set(dimensions, found[i]!)
+  return (dimensions) => numbers.get(dimensions)!
+}
+
+function* selectEach(rows: ReadonlyArray<ReadonlyArray<string>>): SqlSteps<ReadonlyArray<number>> {
+  const found = yield* all(rows.map((row) => asked(selectNumber, row)))
+  return found.map(([row]) => row.number as number)
+}
+
+/** Joins its dimensions, `d`, to a reservation or a record, `r`, found first. */
+export const withDimensions = "CROSS JOIN tollgate_usage_dimensions d ON d.number = r.dimensions"
+
+export const dimensionColumns = [
+  "account_id",
+  "tenant_id",
+  "application_id",
+  "usage_type",
+  "endpoint",
+  "model",
+  "provider",
+  "price",
+  "billing_account_id",
+  "billing_source_tenant_id",
+  "billing_source_kind",
+  "billing_source_why"
+] as const
+
+/** An absent value is an empty text, since rows are distinguished by all of their columns. */
+const dimensionsRow = (d: Dimensions): ReadonlyArray<string> => dimensionColumns.map((column) => d[column] ?? "")
+
+const selectNumber = `SELECT number FROM tollgate_usage_dimensions
+  WHERE ${dimensionColumns.map((column) => `${column} = ?`).join(" AND ")}`
+
+/** Of a list of numbers: their dimensions. They never change. */
+export const selectDimensions = "SELECT * FROM tollgate_usage_dimensions WHERE number = ANY(?::bigint[])"
+
+export interface DimensionsRow extends Dimensions {
+  readonly number: number
+}
+
+export const dimensionsOf = (row: DimensionsRow): Dimensions => ({
+  account_id: row.account_id,
+  tenant_id: row.tenant_id,
+  application_id: row.application_id === "" ? null : row.application_id,
+  usage_type: row.usage_type,
+  endpoint: row.endpoint,
+  model: row.model,
+  provider: row.provider,
+  price: row.price === "" ? undefined : row.price,
+  billing_account_id: row.billing_account_id,
+  billing_source_tenant_id: row.billing_source_tenant_id,
+  billing_source_kind: row.billing_source_kind,
+  billing_source_why: row.billing_source_why
+})

@@ -1,0 +1,65 @@
+/**
+ * The entries of a billing account that have one of some sources. Those that are no charges have an index of their own, which charges do not
+ * touch. The number of a charge follows from how many of the others came after it.
+ */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import type { Fragment } from "@effect/sql/Statement"
+import { Effect } from "effect"
+import type { PageOf } from "../../../kernel/Page.ts"
+import { entriesAmong } from "./RowLinks.ts"
+import type { CreditSource } from "../rules/Transaction.ts"
+
+/** The sources whose entries are wanted; `call`: charges, which have none. */
+export type EntrySources = "call" | ReadonlyArray<CreditSource>
+
+/** A page: how many entries there are on all pages, and its own, `tollgate_ledger_entries e`, the newest first. */
+export interface EntriesFound {
+  readonly total: number
+  readonly rows: Fragment
+}
+
+export const ofSources = Effect.fnUntraced(function* (
+  sql: SqlClient,
+  account: string,
+  sources: ReadonlyArray<CreditSource>,
+  { page, per_page }: PageOf
+) {
+  const wanted = sql`e.billing_account_id = ${account} AND e.source IS NOT NULL
+    AND e.source IN (SELECT value FROM json_each(${JSON.stringify(sources)}))`
+  const [all] = yield* sql<{ n: number }>`SELECT count(*) AS n FROM tollgate_ledger_entries e WHERE ${wanted}`
+  const rows = sql`tollgate_ledger_entries e WHERE ${wanted}
+    ORDER BY e.number DESC LIMIT ${per_page} OFFSET ${(page - 1) * per_page}`
+  return { total: all!.n, rows } satisfies EntriesFound
+})
+
+/** Charges. `entries`: how many entries of all kinds the account has. */
+export const ofCalls = Effect.fnUntraced(function* (
+  sql: SqlClient,
+  account: string,
+  entries: number,
+  { page, per_page }: PageOf
+) {
+  const others = (from: number, to: number) =>
+    Effect.map(
+      sql<{ n: number }>`SELECT count(*) AS n FROM tollgate_ledger_entries
+        WHERE billing_account_id = ${account} AND source IS NOT NULL AND number >= ${from} AND number < ${to}`,
+      ([row]) => row!.n
+    )
+  /** The number of the charge behind which so many charges came. */
+  const numberOf = Effect.fnUntraced(function* (behind: number) {
+    let [number, counted, passed] = [entries - behind, entries + 1, 0]
+    while (counted > number) {
+      passed += yield* others(number, counted)
+      counted = number
+      number = entries - behind - passed
+    }
+    return number
+  })
+  const total = entries - (yield* others(1, entries + 1))
+  const skipped = (page - 1) * per_page
+  const last = Math.min(total, skipped + per_page)
+  const range =
+    skipped < last ? { from: yield* numberOf(last - 1), to: (yield* numberOf(skipped)) + 1 } : { from: 1, to: 1 }
+  const rows = sql`${entriesAmong(sql, account, range)} AND e.source IS NULL ORDER BY e.number DESC`
+  return { total, rows } satisfies EntriesFound
+})

@@ -1,0 +1,37 @@
+/**
+ * The last grant of an allowance as its renewal needs it (`rules/Renewing`), read before the transaction, and the guard that it is still true
+ * in it. Movements that are no charges have an index of their own.
+ */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { Effect } from "effect"
+import { fromRow } from "../../../kernel/Money.ts"
+import { statement } from "../rules/Transaction.ts"
+import type { LastAllowance, Statement } from "../rules/Transaction.ts"
+
+/** The last grant of an allowance under this reference; `undefined` if there is none. */
+export const lastAllowance = Effect.fnUntraced(function* (sql: SqlClient, account: string, reference: string) {
+  const [grant] = yield* sql<{ number: number; amount: string; balance: string }>`
+    SELECT number, CAST(amount AS TEXT) AS amount, CAST(balance AS TEXT) AS balance FROM tollgate_ledger_entries
+    WHERE billing_account_id = ${account} AND source IS NOT NULL AND source = 'allowance' AND type = 'credit'
+      AND reference_id = ${reference} ORDER BY number DESC LIMIT 1`
+  if (grant === undefined) return undefined
+  const since = yield* sql<{ number: number; amount: string; type: string }>`
+    SELECT number, CAST(amount AS TEXT) AS amount, type FROM tollgate_ledger_entries
+    WHERE billing_account_id = ${account} AND source IS NOT NULL AND number > ${grant.number} ORDER BY number`
+  return {
+    amount: fromRow(grant.amount),
+    chargeless: since.reduce(
+      (sum, { amount, type }) => (type === "credit" ? sum + fromRow(amount) : sum - fromRow(amount)),
+      fromRow(grant.balance)
+    ),
+    entries: since.at(-1)?.number ?? grant.number
+  } satisfies LastAllowance
+}, Effect.orDie)
+
+/** A guard beside a renewal: nothing but charges was committed since `last` was read. */
+export const unmovedSince = (sql: SqlClient, account: string, { entries }: LastAllowance): Statement =>
+  statement(
+    sql`SELECT 1 AS unmoved WHERE NOT EXISTS (SELECT 1 FROM tollgate_ledger_entries
+      WHERE billing_account_id = ${account} AND source IS NOT NULL AND number > ${entries})`,
+    1
+  )

@@ -1,0 +1,41 @@
+/** The books as the checks of other rooms may ask them, in SQL: their tables are named in this room alone. */
+
+/** Sources of credit that came from outside. */
+export const outsideSet: ReadonlySet<string> = new Set([
+  "purchase",
+  "registration_bonus",
+  "signup_grant",
+  "admin",
+  "allowance",
+  "voucher"
+])
+/** Sources of credit that came out of escrow. */
+export const escrowEndSet: ReadonlySet<string> = new Set(["transfer_release", "transfer_return"])
+
+const listed = (sources: Iterable<string>) => `(${[...sources].map((source) => `'${source}'`).join(", ")})`
+export const outsideSources = listed(outsideSet)
+export const escrowEndSources = listed(escrowEndSet)
+
+/** The entries that a transfer made, in both accounts. */
+export const transferEntries = `(SELECT * FROM tollgate_ledger_entries
+  WHERE source = 'transfer_escrow' OR source IN ${escrowEndSources})`
+
+/** The entries that credited a purchase. */
+export const purchaseCredits = "(SELECT * FROM tollgate_ledger_entries WHERE type = 'credit' AND source = 'purchase')"
+
+/** The entries that credited a purchase, or took it back. */
+export const purchaseEntries = "(SELECT * FROM tollgate_ledger_entries WHERE source = 'purchase')"
+
+/** The entries of allowances and vouchers. */
+export const allowanceEntries = "(SELECT * FROM tollgate_ledger_entries WHERE source = 'allowance')"
+export const voucherEntries = "(SELECT * FROM tollgate_ledger_entries WHERE source = 'voucher')"
+
+/** Every entry that is no charge. */
+export const movements = "(SELECT * FROM tollgate_ledger_entries WHERE source IS NOT NULL)"
+
+/** The debt of each payment: `payment_id`, `billing_account_id` and `amount`. */
+export const debts = `(SELECT j.key AS payment_id, a.id AS billing_account_id, CAST(j.value AS bigint) AS amount
+  FROM tollgate_ledger_accounts a CROSS JOIN json_each(a.debts) j ON true WHERE a.debts IS NOT NULL)`
+
+/** The escrow of each billing account: `id` and `held`. */
+export const escrows = "(SELECT id, held FROM tollgate_ledger_accounts)"

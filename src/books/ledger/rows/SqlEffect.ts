@@ -1,0 +1,93 @@
+/**
+ * Requests of a running batch: to read rows, insert rows or change rows. A batch is a generator of these, so that the same lines run
+ * synchronously on the writer's thread and over any `SqlClient`.
+ */
+
+/** Asks for rows. */
+export interface Query {
+  readonly _tag: "Query"
+  readonly text: string
+  readonly params: ReadonlyArray<unknown>
+}
+
+/** Asks for rows to be put into a table; `conflict` is what stands behind `ON CONFLICT`. */
+export interface Insert {
+  readonly _tag: "Insert"
+  readonly table: string
+  readonly columns: ReadonlyArray<string>
+  readonly rows: ReadonlyArray<ReadonlyArray<unknown>>
+  readonly conflict?: string
+}
+
+/** Asks for columns of rows to be set: each row is their values, and that of the column `key`, which tells the row. */
+export interface Change {
+  readonly _tag: "Change"
+  readonly table: string
+  readonly columns: ReadonlyArray<string>
+  readonly key: string
+  readonly rows: ReadonlyArray<ReadonlyArray<unknown>>
+}
+
+/** Asks for a statement to be run that answers nothing. */
+export interface Run {
+  readonly _tag: "Run"
+  readonly text: string
+  readonly params: ReadonlyArray<unknown>
+}
+
+/** Reads the rows of several independent queries: where a query takes a round trip, all share one. */
+export interface All {
+  readonly _tag: "All"
+  readonly queries: ReadonlyArray<Query>
+}
+
+export type SqlEffect = Query | All | Insert | Change | Run
+// oxlint-disable-next-line typescript/no-explicit-any -- rows are typed where they are read, by the select that names them
+export type Rows = ReadonlyArray<any>
+export type SqlSteps<A> = Generator<SqlEffect, A, Rows>
+
+/** The text of an insert of `count` rows. */
+export const insertText = ({ columns, conflict, table }: Insert, count: number): string => {
+  const tuple = `(${columns.map(() => "?").join(", ")})`
+  const tail = conflict === undefined ? "" : ` ON CONFLICT ${conflict}`
+  return `INSERT INTO ${table} (${columns.join(", ")}) VALUES ${Array(count).fill(tuple).join(", ")}${tail}`
+}
+
+/** The text of a change of one row. */
+export const changeText = ({ columns, key, table }: Change): string =>
+  `UPDATE ${table} SET ${columns.map((column) => `${column} = ?`).join(", ")} WHERE ${key} = ?`
+
+export const query = function* (text: string, params: ReadonlyArray<unknown> = []): SqlSteps<Rows> {
+  return yield { _tag: "Query", text, params }
+}
+
+/** The rows of each. */
+export function* all(queries: ReadonlyArray<Query>): SqlSteps<ReadonlyArray<Rows>> {
+  return queries.length === 0 ? [] : yield { _tag: "All", queries }
+}
+
+export const asked = (text: string, params: ReadonlyArray<unknown> = []): Query => ({ _tag: "Query", text, params })
+
+export const run = function* (text: string, params: ReadonlyArray<unknown> = []): SqlSteps<void> {
+  yield { _tag: "Run", text, params }
+}
+
+/** Puts rows into a table, if there are any. */
+export function* insert(
+  table: string,
+  columns: ReadonlyArray<string>,
+  rows: ReadonlyArray<ReadonlyArray<unknown>>,
+  conflict?: string
+): SqlSteps<void> {
+  if (rows.length > 0) yield { _tag: "Insert", table, columns, rows, ...(conflict !== undefined && { conflict }) }
+}
+
+/** Sets columns of rows, if there are any. */
+export function* change(
+  table: string,
+  columns: ReadonlyArray<string>,
+  key: string,
+  rows: ReadonlyArray<ReadonlyArray<unknown>>
+): SqlSteps<void> {
+  if (rows.length > 0) yield { _tag: "Change", table, columns, key, rows }
+}

@@ -1,0 +1,606 @@
+/**
+ * The rules of the books, as a pure function: the accounts, reservations and counters that a transaction touches in; what it
+ * answers and what changes out. Nothing here knows of a database, a clock or a thread. Every engine that stores the books runs
+ * this, and the property tests hammer it.
+ *
+ * Where the specification is silent:
+ * - A call that costs nothing leaves a usage record and no ledger entry.
+ * - A charge counts in the month of its usage record, so that no view of a month shows more than an API key's limit of it. What a call that
+ *   is open at the end of a month has set aside counts in the next.
+ * - A call that was released because its run had ended may settle later, since its node was only slow or cut off. It is charged from what is
+ *   available by then, and the rest is `uncollected`. Its usage record takes the call's id; the record of the release, at cost 0, gets
+ *   another id (`Released`). If the call failed at no cost, the record of the release stays the only one.
+ * - The limit of an API key is like a balance: a call that turns out dearer than what was set aside is charged as far as the limit allows, and
+ *   the rest is `uncollected`. One that is set below what is spent stops further calls; what is set aside already may be charged.
+ * - A call is charged before a debt is taken from what it set aside.
+ */
+import { Either } from "effect"
+import { usageOf } from "../../../kernel/Ids.ts"
+import { amountMax } from "../../../kernel/Money.ts"
+import type { Nano } from "../../../kernel/Money.ts"
+import { monthOf } from "../../../kernel/Moment.ts"
+import { renew } from "./Renewing.ts"
+import { availableOf, balanceOf, freeOf, giftableSources, interrupted, owedOf } from "./Transaction.ts"
+import type {
+  Account,
+  CallFacts,
+  CallOutcome,
+  CreditSource,
+  Debt,
+  Dimensions,
+  Entry,
+  Limit,
+  Outcome,
+  Posting,
+  Refusal,
+  Reservation,
+  Result,
+  Source,
+  UsageRecord
+} from "./Transaction.ts"
+
+/** The part of the books that is in hand: everything that the transactions at work may touch. */
+export interface Books {
+  readonly accounts: Map<string, Account>
+  readonly reservations: Map<string, Reservation>
+  /** How many usage records each tenant has. */
+  readonly records: Map<string, number>
+  /** By application. */
+  readonly limits: ReadonlyMap<string, Limit | undefined>
+  /** Of the applications whose limit is set. */
+  readonly spending: ReadonlyMap<string, Spending>
+  /** The instant at which everything here is booked. */
+  readonly at: number
+}
+
+/** An application's charges, and the reservations of its open calls. */
+export interface Spending {
+  readonly total: Nano
+  /** Since the beginning of the month in which this is booked. */
+  readonly month: Nano
+  readonly reserved: Nano
+}
+
+/** Decides a transaction on the draft, each posting seeing what those before it did. Refused, the draft stays as it was. */
+export const commit = (draft: Draft, postings: ReadonlyArray<Posting>): Outcome => {
+  // A single posting either changes the draft or refuses, and needs no draft of its own.
+  if (postings.length === 1) {
+    const result = post(draft, postings[0]!)
+    return Either.isLeft(result) ? refused(result.left) : committed([result.right])
+  }
+  const tried = attempt(draft, postings)
+  if (Either.isLeft(tried)) return refused(tried.left)
+  tried.right.draft.adopt()
+  return committed(tried.right.results)
+}
+
+/** Decides a transaction on a draft of its own, laid over `draft`, which changes only when that one is adopted. */
+export const attempt = (
+  draft: Draft,
+  postings: ReadonlyArray<Posting>
+): Either.Either<{ readonly draft: Draft; readonly results: ReadonlyArray<Result> }, Refusal> => {
+  const own = new Draft(draft.books, draft)
+  const results: Array<Result> = []
+  for (const posting of postings) {
+    const result = post(own, posting)
+    if (Either.isLeft(result)) return Either.left(result.left)
+    results.push(result.right)
+  }
+  return Either.right({ draft: own, results })
+}
+
+const committed = (results: ReadonlyArray<Result>): Outcome => ({ _tag: "Committed", results })
+
+export const refused = (refusal: Refusal): Outcome => ({ _tag: "Refused", refusal })
+
+const post = (draft: Draft, posting: Posting): Either.Either<Result, Refusal> => {
+  switch (posting._tag) {
+    case "Open":
+      return open(draft, posting)
+    case "SetStatus":
+      return setStatus(draft, posting)
+    case "Credit":
+      return credit(draft, posting)
+    case "TakeBack":
+      return takeBack(draft, posting)
+    case "Renew":
+      return renewed(draft, posting)
+    case "Escrow":
+      return escrow(draft, posting)
+    case "EndEscrow":
+      return endEscrow(draft, posting)
+    case "SetLimit":
+      return setLimit(draft, posting)
+    case "Reserve":
+      return reserve(draft, posting)
+    case "Settle":
+      return settle(draft, posting)
+  }
+}
+
+type Of<Tag extends Posting["_tag"]> = Extract<Posting, { _tag: Tag }>
+
+const open = (draft: Draft, { account, tenant }: Of<"Open">): Either.Either<Result, Refusal> => {
+  if (draft.account(account) !== undefined) return Either.left({ _tag: "AccountExists", account })
+  draft.accounts.set(account, {
+    id: account,
+    tenant_id: tenant,
+    status: "active",
+    giftable: 0n,
+    granted: 0n,
+    held: 0n,
+    reserved: 0n,
+    funded: false,
+    entries: 0,
+    debts: undefined
+  })
+  return Either.right({ _tag: "Opened" })
+}
+
+const setStatus = (draft: Draft, { account: id, status }: Of<"SetStatus">): Either.Either<Result, Refusal> => {
+  const account = draft.account(id)
+  if (account === undefined) return Either.left({ _tag: "AccountMissing", account: id })
+  draft.accounts.set(id, { ...account, status })
+  return Either.right({ _tag: "Changed" })
+}
+
+const credit = (draft: Draft, posting: Of<"Credit">): Either.Either<Result, Refusal> => {
+  const { description, payment, reference, source } = posting
+  const found = draft.account(posting.account)
+  if (found === undefined) return Either.left({ _tag: "AccountMissing", account: posting.account })
+  const account = payment === undefined ? found : forgiven(found, payment, posting.amount)
+  const amount = posting.amount - (owedOf(found) - owedOf(account))
+  if (amount === 0n && account !== found) {
+    draft.accounts.set(account.id, account)
+    const balance = balanceOf(account)
+    return Either.right({ _tag: "Credited", balance, before: balance })
+  }
+  if (amount <= 0n || balanceOf(account) + amount > amountMax) {
+    return Either.left({ _tag: "BalanceTooLarge", account: account.id })
+  }
+  const giftable = giftableSources.has(source)
+  const after = {
+    ...account,
+    giftable: giftable ? account.giftable + amount : account.giftable,
+    granted: giftable ? account.granted : account.granted + amount,
+    funded: account.funded || source === "purchase" || source === "transfer_release",
+    entries: account.entries + 1
+  }
+  const balance = draft.enter(after, "credit", amount, source, reference, description)
+  if (found.debts === undefined) return Either.right({ _tag: "Credited", balance })
+  return Either.right({ _tag: "Credited", ...repaid(draft, found) })
+}
+
+const takeBack = (draft: Draft, posting: Of<"TakeBack">): Either.Either<Result, Refusal> => {
+  const { amount, description, payment, reference } = posting
+  const account = draft.account(posting.account)
+  if (account === undefined) return Either.left({ _tag: "AccountMissing", account: posting.account })
+  const taken = larger(smaller(amount, freeOf(account)), 0n)
+  const rest = amount - taken
+  const owing = payment === undefined || rest <= 0n ? account : withDebt(account, { payment, amount: rest })
+  const balance = take(draft, owing, taken, reference, description)
+  if (owing.debts === undefined) return Either.right({ _tag: "TakenBack", taken, balance })
+  return Either.right({ _tag: "TakenBack", taken, ...repaid(draft, account) })
+}
+
+const renewed = (draft: Draft, posting: Of<"Renew">): Either.Either<Result, Refusal> => {
+  const found = draft.account(posting.account)
+  if (found === undefined) return Either.left({ _tag: "AccountMissing", account: posting.account })
+  return Either.map(renew(draft, found, posting), (parts) => ({
+    _tag: "Renewed",
+    ...parts,
+    ...(found.debts === undefined
+      ? { balance: balanceOf(draft.account(found.id)!), before: balanceOf(found) }
+      : repaid(draft, found))
+  }))
+}
+
+/** Takes so much back from what is free, giftable credit first. Answers the balance. */
+const take = (draft: Draft, account: Account, amount: Nano, reference: string, description: string): Nano => {
+  if (amount === 0n) {
+    draft.accounts.set(account.id, account)
+    return balanceOf(account)
+  }
+  const fromGiftable = smaller(amount, account.giftable)
+  const after = {
+    ...account,
+    giftable: account.giftable - fromGiftable,
+    granted: account.granted - (amount - fromGiftable),
+    entries: account.entries + 1
+  }
+  return draft.enter(after, "debit", amount, "purchase", reference, description)
+}
+
+const withDebt = (account: Account, { amount, payment }: Debt): Account => {
+  const debts = account.debts ?? []
+  const owed = debts.find((debt) => debt.payment === payment)
+  const others = debts.filter((debt) => debt !== owed)
+  return { ...account, debts: [...others, { payment, amount: amount + (owed?.amount ?? 0n) }] }
+}
+
+/** The account owes less for the payment, by the amount at most. */
+const forgiven = (account: Account, payment: string, amount: Nano): Account => {
+  const debts = account.debts?.flatMap((debt): ReadonlyArray<Debt> => {
+    if (debt.payment !== payment) return [debt]
+    return debt.amount > amount ? [{ payment, amount: debt.amount - amount }] : []
+  })
+  return { ...account, debts: debts?.length === 0 ? undefined : debts }
+}
+
+/**
+ * Takes what the account owes from what is free of it by now, the oldest debt first. `before` is the account as it was before the posting
+ * that freed or added credit.
+ */
+const repaid = (draft: Draft, before: Account): { readonly balance: Nano; readonly before: Nano } => {
+  let account = draft.account(before.id)!
+  for (const { amount, payment } of account.debts ?? []) {
+    const taken = smaller(amount, freeOf(account))
+    if (taken <= 0n) break
+    take(draft, forgiven(account, payment, taken), taken, payment, "purchase refunded or disputed")
+    account = draft.account(before.id)!
+  }
+  return { balance: balanceOf(account), before: balanceOf(before) }
+}
+
+const escrow = (draft: Draft, posting: Of<"Escrow">): Either.Either<Result, Refusal> => {
+  const { amount, description, transfer } = posting
+  const account = draft.account(posting.account)
+  if (account === undefined) return Either.left({ _tag: "AccountMissing", account: posting.account })
+  if (account.status !== "active") return Either.left({ _tag: "AccountInactive", account: account.id })
+  const available = account.debts === undefined ? availableOf(account) : 0n
+  if (amount <= 0n || amount > available) return Either.left({ _tag: "InsufficientCredits", available })
+  if (amount > account.giftable) return Either.left({ _tag: "InsufficientGiftable", giftable: account.giftable })
+  const after = {
+    ...account,
+    giftable: account.giftable - amount,
+    held: account.held + amount,
+    entries: account.entries + 1
+  }
+  const balance = draft.enter(after, "debit", amount, "transfer_escrow", transfer, description)
+  return Either.right({ _tag: "Escrowed", balance })
+}
+
+const endEscrow = (draft: Draft, posting: Of<"EndEscrow">): Either.Either<Result, Refusal> => {
+  const { amount, description, from, source, to, transfer } = posting
+  const sender = draft.account(from)
+  if (sender === undefined) return Either.left({ _tag: "AccountMissing", account: from })
+  if (amount <= 0n || amount > sender.held) return Either.left({ _tag: "NotHeld", account: from })
+  const released = { ...sender, held: sender.held - amount }
+  const before = from === to ? released : draft.account(to)
+  if (before === undefined) return Either.left({ _tag: "AccountMissing", account: to })
+  // Credit that comes back was there before; only arriving credit can exceed the maximum.
+  const arrives = source === "transfer_release"
+  // A debt has first claim on held credit: it must not leave the account that owes. Returned to the account, it pays the debt.
+  if (arrives && from !== to && sender.debts !== undefined)
+    return Either.left({ _tag: "InsufficientCredits", available: 0n })
+  if (arrives && balanceOf(before) + amount > amountMax) return Either.left({ _tag: "BalanceTooLarge", account: to })
+  if (from !== to) draft.accounts.set(from, released)
+  const after = {
+    ...before,
+    giftable: before.giftable + amount,
+    funded: before.funded || arrives,
+    entries: before.entries + 1
+  }
+  const balance = draft.enter(after, "credit", amount, source, transfer, description)
+  if (before.debts === undefined) return Either.right({ _tag: "EscrowEnded", balance })
+  return Either.right({ _tag: "EscrowEnded", ...repaid(draft, before) })
+}
+
+/** The limit of an application, if it has one. In a new month nothing is spent; what open calls have set aside stays. */
+const limitOf = (draft: Draft, application: string | null): Limit | undefined => {
+  const limit = application === null ? undefined : draft.limit(application)
+  if (limit === undefined || limit.period === "total") return limit
+  const start = monthOf(draft.books.at)
+  if (start <= limit.start) return limit
+  return { ...limit, start, spent: 0n, ceiling: larger(limit.amount, limit.reserved) }
+}
+
+/** The rest of a limit. */
+const leftOf = ({ amount, reserved, spent }: Limit): Nano => larger(amount - spent - reserved, 0n)
+
+const larger = (one: Nano, other: Nano): Nano => (one < other ? other : one)
+const smaller = (one: Nano, other: Nano): Nano => (one < other ? one : other)
+
+const setLimit = (draft: Draft, posting: Of<"SetLimit">): Either.Either<Result, Refusal> => {
+  const { account, application, limit, tenant } = posting
+  if (limit === null) {
+    draft.limits.set(application, undefined)
+    return Either.right({ _tag: "LimitSet", spent: 0n, reserved: 0n })
+  }
+  if (draft.account(account) === undefined) return Either.left({ _tag: "AccountMissing", account })
+  const { amount, period } = limit
+  const spending = draft.spendingOf(application)
+  const { reserved } = spending
+  const spent = spending[period]
+  draft.limits.set(application, {
+    application_id: application,
+    tenant_id: tenant,
+    amount,
+    period,
+    start: period === "month" ? monthOf(draft.books.at) : 0,
+    spent,
+    reserved,
+    ceiling: larger(amount, spent + reserved)
+  })
+  return Either.right({ _tag: "LimitSet", spent, reserved })
+}
+
+const reserve = (draft: Draft, posting: Of<"Reserve">): Either.Either<Result, Refusal> => {
+  const { call, enough = posting.least, facts, least, most, run, sources } = posting
+  for (const { billing_account_id: account, kind } of sources) {
+    if (kind === "team") continue
+    const own = draft.account(account)
+    if (own === undefined) return Either.left({ _tag: "AccountMissing", account })
+    if (own.status !== "active") return Either.left({ _tag: "AccountInactive", account })
+  }
+  const limit = limitOf(draft, facts.application_id)
+  const left = limit && leftOf(limit)
+  // More than the key may spend is more than enough.
+  const wanted = left === undefined ? enough : smaller(enough, larger(left, least))
+  let available = 0n
+  let payer: Source | undefined
+  for (const source of sources) {
+    if (source.barred === true) continue
+    const account = draft.account(source.billing_account_id)
+    if (account === undefined || account.status !== "active") continue
+    const free = availableOf(account)
+    if (free < least) {
+      available = free > available ? free : available
+      continue
+    }
+    payer ??= source
+    if (free < wanted) continue
+    payer = source
+    break
+  }
+  if (payer === undefined) return Either.left({ _tag: "InsufficientCredits", available })
+  if (limit !== undefined && left! < least) {
+    return Either.left({ _tag: "LimitReached", application: limit.application_id, available: left! })
+  }
+  const account = draft.account(payer.billing_account_id)!
+  const within = smaller(availableOf(account), most)
+  const amount = left === undefined ? within : smaller(within, left)
+  // As the database would say of one that it holds: a call is reserved once.
+  if (draft.reservation(call) !== undefined) throw new Error(`the call ${call} is reserved already`)
+  draft.accounts.set(account.id, { ...account, reserved: account.reserved + amount })
+  if (limit !== undefined) draft.limits.set(limit.application_id, { ...limit, reserved: limit.reserved + amount })
+  draft.reserved.set(call, { id: call, dimensions: dimensionsOf(facts, payer), amount, at: draft.books.at, run })
+  return Either.right({ _tag: "Reserved", source: payer, amount })
+}
+
+const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Result, Refusal> => {
+  const reservation = draft.reservation(call)
+  if (reservation === undefined || (reservation.released === true && !isDue(outcome)))
+    return Either.right({ _tag: "AlreadySettled" })
+  // The database would hold it for good, and every sum that it goes into.
+  if (!Number.isFinite(outcome.units)) throw new Error(`the call ${call} ends with ${outcome.units} units`)
+  const { amount } = reservation
+  const dimensions = servedBy(reservation.dimensions, outcome.provider)
+  const payer = dimensions.billing_account_id
+  const account = draft.account(payer)
+  if (account === undefined) throw new Error(`the payer ${payer} of the call ${call} has no account`)
+
+  // A cost past what the books can hold would not fit its column, and the call would never end.
+  const cost = outcome.cost < 0n ? 0n : outcome.cost < amountMax ? outcome.cost : amountMax
+  // The reservation comes back first; what other calls have set aside is theirs.
+  const limit = limitOf(draft, dimensions.application_id)
+  const free = availableOf(account)
+  const payable = amount + (limit === undefined ? free : smaller(free, leftOf(limit)))
+  const collected = cost < payable ? cost : payable
+  const fromGranted = collected < account.granted ? collected : account.granted
+  const charged = collected > 0n
+  const after = {
+    ...account,
+    reserved: account.reserved - amount,
+    granted: account.granted - fromGranted,
+    giftable: account.giftable - (collected - fromGranted),
+    entries: charged ? account.entries + 1 : account.entries
+  }
+  const usage_id = usageOf(call)
+  let balance: Nano
+  if (charged) balance = draft.enter(after, "debit", collected, null, usage_id, describe(dimensions))
+  else {
+    draft.accounts.set(after.id, after)
+    balance = balanceOf(after)
+  }
+  draft.release(call)
+  if (reservation.released === true) draft.late.push(call)
+  if (limit !== undefined) {
+    const { application_id, reserved, spent } = limit
+    draft.limits.set(application_id, { ...limit, spent: spent + collected, reserved: reserved - amount })
+  }
+  // Written out, not spread: this is made once for every call there is, and a literal is made at once.
+  draft.record({
+    id: usage_id,
+    number: draft.recordsOf(dimensions.tenant_id) + 1,
+    at: draft.books.at,
+    dimensions,
+    prompt_tokens: outcome.prompt_tokens,
+    completion_tokens: outcome.completion_tokens,
+    units: outcome.units,
+    cost: collected,
+    uncollected: cost - collected,
+    reserved: amount,
+    usage_source: outcome.usage_source,
+    latency_ms: outcome.latency_ms,
+    success: outcome.success,
+    error_type: outcome.error_type,
+    token_details: outcome.token_details
+  })
+  if (account.debts === undefined) return Either.right({ _tag: "Settled", usage_id, collected, balance })
+  return Either.right({ _tag: "Settled", usage_id, collected, ...repaid(draft, account) })
+}
+
+/** Whether a call that was released because its run had ended has something to book. */
+const isDue = ({ cost, error_type, success }: CallOutcome): boolean =>
+  error_type !== interrupted && (success || cost > 0n)
+
+const describe = ({ endpoint, model }: Dimensions): string => `${endpoint} ${model}`
+
+const shared = new WeakMap<CallFacts, WeakMap<Source, Dimensions>>()
+
+/** The same object for the same facts and payer. */
+const dimensionsOf = (facts: CallFacts, source: Source): Dimensions => {
+  let bySource = shared.get(facts)
+  if (bySource === undefined) shared.set(facts, (bySource = new WeakMap()))
+  let dimensions = bySource.get(source)
+  if (dimensions === undefined) {
+    dimensions = {
+      ...facts,
+      billing_account_id: source.billing_account_id,
+      billing_source_tenant_id: source.tenant_id,
+      billing_source_kind: source.kind,
+      billing_source_why: source.why
+    }
+    bySource.set(source, dimensions)
+  }
+  return dimensions
+}
+
+const elsewhere = new WeakMap<Dimensions, Map<string, Dimensions>>()
+
+/** The same, where another provider served the call than the one expected. */
+const servedBy = (dimensions: Dimensions, provider: string | null | undefined): Dimensions => {
+  if (provider === null || provider === undefined || provider === dimensions.provider) return dimensions
+  let byProvider = elsewhere.get(dimensions)
+  if (byProvider === undefined) elsewhere.set(dimensions, (byProvider = new Map()))
+  let served = byProvider.get(provider)
+  if (served === undefined) byProvider.set(provider, (served = { ...dimensions, provider }))
+  return served
+}
+
+/** Changes laid over the books, or over another draft that can adopt them. */
+export class Draft {
+  readonly accounts = new Map<string, Account>()
+  readonly entries: Array<Entry> = []
+  readonly usage: Array<UsageRecord> = []
+  readonly reserved = new Map<string, Reservation>()
+  /** Calls whose reservation stood in the books, or the draft below, and stands no more. */
+  readonly released = new Set<string>()
+  /** Calls that were released before, and are settled now. */
+  readonly late: Array<string> = []
+  readonly records = new Map<string, number>()
+  /** `undefined`: the limit was taken away. */
+  readonly limits = new Map<string, Limit | undefined>()
+  readonly books: Books
+  readonly below: Draft | undefined
+
+  constructor(books: Books, below?: Draft) {
+    this.books = books
+    this.below = below
+  }
+
+  account(id: string): Account | undefined {
+    return this.accounts.get(id) ?? (this.below === undefined ? this.books.accounts.get(id) : this.below.account(id))
+  }
+
+  reservation(call: string): Reservation | undefined {
+    if (this.released.has(call)) return undefined
+    return (
+      this.reserved.get(call) ??
+      (this.below === undefined ? this.books.reservations.get(call) : this.below.reservation(call))
+    )
+  }
+
+  /** How many usage records the tenant has. */
+  recordsOf(tenant: string): number {
+    return (
+      this.records.get(tenant) ??
+      (this.below === undefined ? (this.books.records.get(tenant) ?? 0) : this.below.recordsOf(tenant))
+    )
+  }
+
+  limit(application: string): Limit | undefined {
+    const limit = this.limits.get(application)
+    if (limit !== undefined || this.limits.has(application)) return limit
+    return this.below === undefined ? this.books.limits.get(application) : this.below.limit(application)
+  }
+
+  /** Charges and reservations of the application, including the drafts' changes. */
+  spendingOf(application: string): Spending {
+    const before = this.below === undefined ? this.books.spending.get(application)! : this.below.spendingOf(application)
+    let { month, reserved, total } = before
+    for (const { cost, dimensions } of this.usage) {
+      if (dimensions.application_id !== application) continue
+      total += cost
+      month += cost
+    }
+    const amountIn = (reservation: Reservation | undefined): Nano =>
+      reservation?.dimensions.application_id === application ? reservation.amount : 0n
+    for (const reservation of this.reserved.values()) reserved += amountIn(reservation)
+    for (const call of this.released)
+      reserved -= amountIn(this.below === undefined ? this.books.reservations.get(call) : this.below.reservation(call))
+    return { month, reserved, total }
+  }
+
+  release(call: string): void {
+    // Reserved and released within one draft: it never reaches what is below.
+    if (!this.reserved.delete(call)) this.released.add(call)
+  }
+
+  record(record: UsageRecord): void {
+    this.records.set(record.dimensions.tenant_id, record.number)
+    this.usage.push(record)
+  }
+
+  /** Writes the account's next entry; `after` is the account with the amount moved and the entry counted. Answers its balance. */
+  enter(
+    after: Account,
+    type: "credit" | "debit",
+    amount: Nano,
+    source: CreditSource | null,
+    reference_id: string,
+    description: string
+  ): Nano {
+    const balance = balanceOf(after)
+    this.accounts.set(after.id, after)
+    this.entries.push({
+      billing_account_id: after.id,
+      number: after.entries,
+      type,
+      amount,
+      balance,
+      giftable: after.giftable,
+      source,
+      reference_id,
+      description,
+      at: this.books.at
+    })
+    return balance
+  }
+
+  /** Makes everything in it part of the draft below. */
+  adopt(): void {
+    const { below } = this
+    if (below === undefined) return
+    for (const account of this.accounts.values()) below.accounts.set(account.id, account)
+    for (const call of this.released) below.release(call)
+    below.late.push(...this.late)
+    for (const reservation of this.reserved.values()) below.reserved.set(reservation.id, reservation)
+    for (const entry of this.entries) below.entries.push(entry)
+    for (const record of this.usage) below.record(record)
+    for (const [application, limit] of this.limits) below.limits.set(application, limit)
+  }
+}
+
+/** The sources that a transaction may touch, by the ids of their accounts. */
+export const accountsOf = (posting: Posting): ReadonlyArray<string> => {
+  switch (posting._tag) {
+    case "Open":
+    case "SetStatus":
+    case "Credit":
+    case "TakeBack":
+    case "Renew":
+    case "Escrow":
+    case "SetLimit":
+      return [posting.account]
+    case "EndEscrow":
+      return [posting.from, posting.to]
+    case "Reserve":
+      return posting.sources.map((source: Source) => source.billing_account_id)
+    case "Settle":
+      return none
+  }
+}
+
+const none: ReadonlyArray<string> = []

@@ -1,0 +1,130 @@
+/**
+ * Writes an index over a tenant's records in the background, in short pieces. This part is the same for every index. A run is due when all
+ * its records are there.
+ */
+import { SqlClient } from "@effect/sql/SqlClient"
+import type { SqlError } from "@effect/sql/SqlError"
+import { Clock, Effect } from "effect"
+import type * as Loop from "../../../kernel/Loop.ts"
+import { inPieces, turn } from "../../../kernel/Pieces.ts"
+import { recordsOf } from "../rows/RowLinks.ts"
+import type { BooksUnavailable, Conflict } from "../rules/Problems.ts"
+import { due, runSize } from "./SortedIndex.ts"
+import type { Run, Written } from "./SortedIndex.ts"
+
+export interface BackgroundIndexerContract {
+  /** Writes up to `most` of the runs whose records are all there; answers how many. */
+  readonly write: (most: number) => Effect.Effect<number, BooksUnavailable | Conflict>
+  /** `layerJobs` runs it. */
+  readonly job: Loop.Job
+}
+
+export interface Indexing {
+  readonly name: string
+  readonly written: (sql: SqlClient, tenant: string) => Effect.Effect<Written, SqlError>
+  /** Two nodes may write the same run: what they write is the same. */
+  readonly writeRun: (tenant: string, run: Run) => Effect.Effect<void, BooksUnavailable | Conflict | SqlError>
+}
+
+/** How many tenants, and how many records, are looked at in one go. */
+const tenantsInPiece = 1024
+const recordsInPiece = 4096
+
+/**
+ * How long a batch may be at work at most, in milliseconds. Where several write, one may commit records that lie before those of another that
+ * were looked at already: so they are looked at again when that is over.
+ */
+const batchMillis = 60_000
+
+/** How many runs a turn of the job writes at the most, and the pauses behind a turn that wrote some and one that wrote none. */
+const runsInTurn = 64
+const pauseBusy = "200 millis"
+const pauseIdle = "2 seconds"
+
+interface TenantRow {
+  readonly tenant_id: string
+  readonly records: number
+}
+
+export const make = Effect.fnUntraced(function* ({ name, written, writeRun }: Indexing) {
+  const sql = yield* SqlClient
+  /** Tenants that may have a run to be written. */
+  const waiting = new Set<string>()
+  /** The last record that was looked at; none before all tenants were. */
+  let seen: number | undefined
+  const hasCompany = sql.onDialectOrElse({ pg: () => true, orElse: () => false })
+  /** The tenants to check again, with the time. */
+  let again: Array<{ readonly from: number; readonly last: number; readonly at: number }> = []
+
+  const find = Effect.fnUntraced(function* () {
+    const [row] = yield* sql<{ readonly seq: number | null }>`SELECT MAX(seq) AS seq FROM tollgate_usage_records`
+    const last = row?.seq ?? 0
+    const now = yield* Clock.currentTimeMillis
+    if (seen === undefined) yield* findAll
+    else if (last > seen) {
+      yield* findBehind(seen, last)
+      if (hasCompany) again.push({ from: seen, last, at: now + batchMillis })
+    }
+    seen = last
+    const due = again.filter(({ at }) => at <= now)
+    again = again.filter(({ at }) => at > now)
+    for (const { from, last } of due) yield* findBehind(from, last)
+  })
+
+  const findAll = Effect.gen(function* () {
+    for (let last: string | undefined = ""; last !== undefined;) {
+      const tenants: ReadonlyArray<TenantRow> =
+        yield* sql<TenantRow>`SELECT tenant_id, ${sql.literal(recordsOf("t.tenant_id"))} AS records
+        FROM (
+          SELECT id AS tenant_id FROM tollgate_usage_tenants WHERE id > ${last} ORDER BY id LIMIT ${tenantsInPiece}
+        ) t`
+      for (const { records, tenant_id } of tenants) {
+        if (records >= runSize) waiting.add(tenant_id)
+      }
+      last = tenants.at(-1)?.tenant_id
+      yield* turn
+    }
+  })
+
+  /** The tenants for which a run was made full by one of these records. */
+  const findBehind = (from: number, last: number) =>
+    inPieces(
+      { from: from + 1, to: last + 1 },
+      ({ from, to }) =>
+        Effect.map(
+          sql<{ readonly tenant_id: string }>`SELECT tenant_id FROM tollgate_usage_records
+            WHERE seq >= ${from} AND seq < ${to} AND number % ${runSize} = 0`,
+          (rows) => {
+            for (const { tenant_id } of rows) waiting.add(tenant_id)
+          }
+        ),
+      recordsInPiece
+    )
+
+  const write: BackgroundIndexerContract["write"] = Effect.fnUntraced(function* (most) {
+    yield* Effect.orDie(find())
+    let left = most
+    for (const tenant of waiting) {
+      const [row] = yield* Effect.orDie(
+        sql<TenantRow>`SELECT tenant_id, ${sql.literal(recordsOf("t.tenant_id"))} AS records FROM (SELECT ${tenant} AS tenant_id) t`
+      )
+      const runs = due(row?.records ?? 0, yield* Effect.orDie(written(sql, tenant)))
+      for (const run of runs.slice(0, left)) yield* Effect.catchTag(writeRun(tenant, run), "SqlError", Effect.die)
+      if (runs.length > left) return most
+      left -= runs.length
+      waiting.delete(tenant)
+    }
+    return most - left
+  })
+
+  const turnOfJob = Effect.map(
+    Effect.suspend(() => write(runsInTurn)),
+    (made) => (made > 0 ? pauseBusy : pauseIdle)
+  )
+  // Records that other nodes wrote may have become visible in another order. A run that two nodes write is the same bytes.
+  const takeOver = Effect.sync(() => {
+    seen = undefined
+    again = []
+  })
+  return { write, job: { name, turn: turnOfJob, takeOver } } satisfies BackgroundIndexerContract
+})

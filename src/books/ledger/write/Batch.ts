@@ -1,0 +1,451 @@
+/**
+ * A batch of transactions as one database transaction: load what they touch, decide each in order, write what changed. The rules are in
+ * `Books`; what a row is, in `Rows`.
+ */
+import { Either } from "effect"
+import { change, insert, query, run as runStatement } from "../rows/SqlEffect.ts"
+import type { SqlSteps } from "../rows/SqlEffect.ts"
+import * as Books from "../rules/Books.ts"
+import { link, offsetsOf } from "../rows/RowLinks.ts"
+import type { Head } from "../rows/RowLinks.ts"
+import { dimensionsOf, numberDimensions } from "../rows/Dimensions.ts"
+import * as KeyLimits from "../rows/KeyLimits.ts"
+import { fold } from "../rows/Rollups.ts"
+import * as Released from "../rows/Released.ts"
+import * as Rows from "../rows/Rows.ts"
+import * as ConcurrentBatch from "./ConcurrentBatch.ts"
+import { pooledMax, selectTenants } from "../rows/RollupLag.ts"
+import type { Tail, TenantRow } from "../rows/RollupLag.ts"
+import type { Account, Dimensions, Limit, Outcome, Reservation, Transaction } from "../rules/Transaction.ts"
+
+/**
+ * Rows that earlier batches read or wrote, so that a batch reads only the rest. It is true as long as only this writer writes to the tables
+ * of the books, and every batch that ran with it was committed; else it must `forget`.
+ */
+export class Memory {
+  readonly accounts = new Map<string, Account>()
+  readonly reservations = new Map<string, Reservation>()
+  readonly records = new Map<string, number>()
+  /** By application; `undefined` of one that has none. */
+  readonly limits = new Map<string, Limit | undefined>()
+  /** By tenant. */
+  readonly tails = new Map<string, Tail>()
+  /** Of each account that is known its newest entry; of each tenant its newest record, if it has any. */
+  readonly accountHeads = new Map<string, Head>()
+  readonly tenantHeads = new Map<string, Head>()
+  /** The latest beginning of a limit's month: nothing is booked before it. */
+  begun = 0
+  /** The numbers that dimensions are kept under. */
+  dimensions = new WeakMap<Dimensions, number>()
+  end: End | undefined
+  readonly tailMax: number
+  /** Where others write to the books at the same time: what stays true all the same. */
+  readonly known: ConcurrentBatch.Known | undefined
+  #written: Books.Draft | undefined
+
+  /** `tailMax`: from how many records on a tail is folded (`RollupLag`). */
+  constructor(tailMax: number, known?: ConcurrentBatch.Known) {
+    this.tailMax = tailMax
+    this.known = known
+  }
+
+  forget(): void {
+    this.forgetRows()
+    this.dimensions = new WeakMap()
+    this.#written = undefined
+  }
+
+  /** Forgets what other writers may change. The numbers of dimensions stay what they are once they are committed. */
+  forgetRows(): void {
+    this.accounts.clear()
+    this.reservations.clear()
+    this.records.clear()
+    this.limits.clear()
+    this.begun = 0
+    this.tails.clear()
+    this.accountHeads.clear()
+    this.tenantHeads.clear()
+    this.end = undefined
+  }
+
+  /** Takes over what a batch has written, which began behind `end`. */
+  keep(written: Books.Draft, end: End): void {
+    this.#written = written
+    if (this.known !== undefined) return
+    const { accounts, limits, records } = this
+    if (accounts.size > rememberedMax || records.size > rememberedMax || limits.size > rememberedMax)
+      return this.forget()
+    for (const account of written.accounts.values()) accounts.set(account.id, account)
+    for (const reservation of written.reserved.values()) this.reservations.set(reservation.id, reservation)
+    for (const call of written.released) this.reservations.delete(call)
+    for (const [tenant, count] of written.records) records.set(tenant, count)
+    for (const [application, limit] of written.limits) this.keepLimit(application, limit)
+    const { at } = written.books
+    this.end = {
+      entry: end.entry + written.entries.length,
+      entry_at: written.entries.length > 0 ? at : end.entry_at,
+      usage: end.usage + written.usage.length,
+      usage_at: written.usage.length > 0 ? at : end.usage_at
+    }
+  }
+
+  keepLimit(application: string, limit: Limit | undefined): void {
+    this.limits.set(application, limit)
+    if (limit !== undefined) this.begun = Math.max(this.begun, limit.start)
+  }
+
+  /** The last batch is committed: what it has set aside is known from now on. */
+  committed(): void {
+    if (this.known === undefined || this.#written === undefined) return
+    this.known.keep(this.#written, this.dimensions)
+    this.#written = undefined
+  }
+}
+
+/** From how many accounts, tenants or applications on it begins anew. (Of reservations it knows those that are open, at most.) */
+const rememberedMax = 10_000
+
+/** Where rows of ledger and usage are put. */
+export interface Seqs {
+  readonly entries: ReadonlyArray<number>
+  readonly records: ReadonlyArray<number>
+}
+
+/** The last rows of ledger and usage, and when they were booked. */
+interface End {
+  readonly entry: number
+  readonly entry_at: number
+  readonly usage: number
+  readonly usage_at: number
+}
+
+/**
+ * Runs the transactions at the instant `now`, inside a database transaction that the caller has begun, and commits; or else
+ * forgets the memory.
+ */
+export function* run(
+  transactions: ReadonlyArray<Transaction>,
+  now: number,
+  memory: Memory
+): SqlSteps<ReadonlyArray<Outcome>> {
+  const { books, end, seqs } =
+    memory.known === undefined
+      ? yield* load(transactions, now, memory)
+      : yield* loadLocked(transactions, now, memory, memory.known)
+  const draft = new Books.Draft(books)
+  const outcomes: Array<Outcome> = []
+  for (const transaction of transactions) {
+    outcomes.push(
+      transaction.statements.length === 0
+        ? Books.commit(draft, transaction.postings)
+        : yield* commitBeside(draft, transaction)
+    )
+  }
+  if (end !== undefined) {
+    yield* write(draft, end, memory, seqs)
+    memory.keep(draft, end)
+  }
+  return outcomes
+}
+
+/** A transaction with statements: they run in a savepoint of their own, so that a refusal leaves no trace of them. */
+function* commitBeside(draft: Books.Draft, { postings, statements }: Transaction): SqlSteps<Outcome> {
+  const attempted = Books.attempt(draft, postings)
+  if (Either.isLeft(attempted)) return Books.refused(attempted.left)
+
+  yield* runStatement("SAVEPOINT beside")
+  for (const [place, { params, rows, text }] of statements.entries()) {
+    const found = yield* query(text, params)
+    if (rows === undefined || found.length === rows) continue
+    yield* runStatement("ROLLBACK TO beside")
+    yield* runStatement("RELEASE beside")
+    return Books.refused({ _tag: "Conflict", statement: place })
+  }
+  yield* runStatement("RELEASE beside")
+
+  attempted.right.draft.adopt()
+  return { _tag: "Committed", results: attempted.right.results }
+}
+
+interface Loaded {
+  readonly books: Books.Books
+  /** `undefined` where no posting is to be booked. */
+  readonly end: End | undefined
+  /** Where rows are put; behind the end, if it does not say. */
+  readonly seqs?: Seqs
+}
+
+/** Where others write too: what is touched is locked. */
+function* loadLocked(
+  transactions: ReadonlyArray<Transaction>,
+  now: number,
+  memory: Memory,
+  known: ConcurrentBatch.Known
+): SqlSteps<Loaded> {
+  memory.forgetRows()
+  const { bookedAt, seqs } = yield* ConcurrentBatch.load(transactions, memory, known)
+  const { accounts, limits, records, reservations } = memory
+  const at = Math.max(now, bookedAt)
+  const books = { accounts, reservations, records, limits, spending: yield* loadSpending(transactions, at), at }
+  if (transactions.every(({ postings }) => postings.length === 0)) return { books, end: undefined }
+  return { books, end: { entry: 0, entry_at: bookedAt, usage: 0, usage_at: bookedAt }, seqs }
+}
+
+const noSpending: Books.Books["spending"] = new Map()
+
+/** Of the applications whose limit is set. */
+function* loadSpending(transactions: ReadonlyArray<Transaction>, at: number): SqlSteps<Books.Books["spending"]> {
+  let spending: Map<string, Books.Spending> | undefined
+  for (const { postings } of transactions) {
+    for (const posting of postings) {
+      if (posting._tag !== "SetLimit" || posting.limit === null) continue
+      const { application, tenant } = posting
+      spending ??= new Map()
+      spending.set(application, yield* KeyLimits.spendingOf(tenant, application, at))
+    }
+  }
+  return spending ?? noSpending
+}
+
+function* load(transactions: ReadonlyArray<Transaction>, now: number, memory: Memory): SqlSteps<Loaded> {
+  const { limits, records, reservations } = memory
+  if (transactions.every(({ postings }) => postings.length === 0)) {
+    const books = { accounts: memory.accounts, reservations, records, limits, spending: noSpending, at: now }
+    return { books, end: undefined }
+  }
+  const calls: Array<string> = []
+  const accounts = new Set<string>()
+  const tenants = new Set<string>()
+  const applications = new Set<string>()
+  const touchApplication = (id: string | null) => {
+    if (id !== null && !limits.has(id)) applications.add(id)
+  }
+  const touchAccount = (id: string) => {
+    if (!memory.accounts.has(id)) accounts.add(id)
+  }
+  const touchTenant = (id: string) => {
+    if (!records.has(id)) tenants.add(id)
+  }
+  const touch = ({ dimensions }: Reservation) => {
+    touchAccount(dimensions.billing_account_id)
+    touchTenant(dimensions.tenant_id)
+    touchApplication(dimensions.application_id)
+  }
+  for (const { postings } of transactions) {
+    for (const posting of postings) {
+      for (const account of Books.accountsOf(posting)) touchAccount(account)
+      // A call may be reserved and settled within the batch.
+      if (posting._tag === "Reserve") {
+        touchTenant(posting.facts.tenant_id)
+        touchApplication(posting.facts.application_id)
+      }
+      if (posting._tag === "SetLimit") touchApplication(posting.application)
+      if (posting._tag !== "Settle") continue
+      const reservation = reservations.get(posting.call)
+      if (reservation === undefined) calls.push(posting.call)
+      else touch(reservation)
+    }
+  }
+  if (calls.length > 0) {
+    const known = new Map<number, Dimensions>()
+    for (const row of (yield* query(Rows.selectReservations, [
+      JSON.stringify(calls)
+    ])) as ReadonlyArray<Rows.ReservationRow>) {
+      let dimensions = known.get(row.number)
+      if (dimensions === undefined) {
+        known.set(row.number, (dimensions = dimensionsOf(row)))
+        memory.dimensions.set(dimensions, row.number)
+      }
+      const reservation = { id: row.id, dimensions, amount: BigInt(row.amount), at: row.at, run: row.run }
+      reservations.set(row.id, reservation)
+      touch(reservation)
+    }
+    for (const { number, reservation } of yield* Released.load(calls.filter((call) => !reservations.has(call)))) {
+      memory.dimensions.set(reservation.dimensions, number)
+      reservations.set(reservation.id, reservation)
+      touch(reservation)
+    }
+  }
+  if (accounts.size > 0) {
+    for (const row of (yield* query(Rows.selectAccounts, [
+      JSON.stringify([...accounts])
+    ])) as ReadonlyArray<Rows.KnownAccountRow>) {
+      memory.accounts.set(row.id, Rows.accountOf(row))
+      memory.accountHeads.set(row.id, { owner: row.number, newest: row.newest })
+    }
+  }
+  if (tenants.size > 0) {
+    for (const row of (yield* query(selectTenants, [JSON.stringify([...tenants])])) as ReadonlyArray<TenantRow>) {
+      records.set(row.tenant_id, row.records)
+      memory.tails.set(row.tenant_id, { watermark: row.watermark, pooled: row.pooled === 1 })
+      if (row.owner !== null) memory.tenantHeads.set(row.tenant_id, { owner: row.owner, newest: row.newest })
+    }
+  }
+  if (applications.size > 0) {
+    for (const id of applications) limits.set(id, undefined)
+    for (const limit of yield* KeyLimits.load(applications, false)) memory.keepLimit(limit.application_id, limit)
+  }
+  let { end } = memory
+  if (end === undefined) {
+    const [row] = yield* query(Rows.selectEnd)
+    end = { entry: row.entry ?? 0, entry_at: row.entry_at ?? 0, usage: row.usage ?? 0, usage_at: row.usage_at ?? 0 }
+  }
+  // Pages and windows rely on it: in each table time never runs against the order of the rows, whatever a clock does.
+  const at = Math.max(now, end.entry_at, end.usage_at, memory.begun)
+  const spending = yield* loadSpending(transactions, at)
+  return { books: { accounts: memory.accounts, reservations, records, limits, spending, at }, end }
+}
+
+const seqsBehind = (end: End, { entries, usage }: Books.Draft): Seqs => ({
+  entries: entries.map((_, i) => end.entry + 1 + i),
+  records: usage.map((_, i) => end.usage + 1 + i)
+})
+
+function* write(written: Books.Draft, end: End, memory: Memory, seqs = seqsBehind(end, written)): SqlSteps<void> {
+  const numberOf = yield* numberDimensions(written, memory.dimensions, memory.known)
+  if (written.released.size > 0) {
+    yield* runStatement("DELETE FROM tollgate_ledger_reservations WHERE id IN (SELECT value FROM json_each(?))", [
+      JSON.stringify([...written.released])
+    ])
+  }
+  yield* Released.rename(written.late)
+  yield* openAccounts(written.accounts, memory)
+  const { accountHeads, tenantHeads } = memory
+  const entries = link(seqs.entries, written.entries, (entry) => accountHeads.get(entry.billing_account_id)!)
+  yield* writeAccounts(written, memory)
+  yield* insert(
+    "tollgate_ledger_reservations",
+    Rows.reservationColumns,
+    [...written.reserved.values()].map((reservation) => Rows.reservationRow(reservation, numberOf))
+  )
+  yield* insert("tollgate_ledger_entries", Rows.entryColumns, entries.map(Rows.entryRow))
+  yield* insert(
+    "tollgate_ledger_offsets",
+    ["owner", "number", "seq"],
+    offsetsOf(entries).map(({ owner, row, seq }) => [owner, row.number, seq])
+  )
+
+  yield* KeyLimits.write(written.limits)
+  if (memory.known !== undefined) yield* ConcurrentBatch.countLimits(written, memory)
+
+  if (written.usage.length === 0) return
+  yield* numberTenants(written.records, memory)
+  const records = link(seqs.records, written.usage, (record) => tenantHeads.get(record.dimensions.tenant_id)!)
+  yield* insert(
+    "tollgate_usage_records",
+    Rows.usageColumns,
+    records.map((record) => Rows.usageRow(record, numberOf))
+  )
+  yield* insert(
+    "tollgate_usage_offsets",
+    ["owner", "number", "seq", "at"],
+    offsetsOf(records).map(({ owner, row, seq }) => [owner, row.number, seq, row.at])
+  )
+  const booked = memory.known !== undefined
+  yield* change(
+    "tollgate_usage_heads",
+    booked ? bookedHeadColumns : headColumns,
+    "tenant",
+    Array.from(written.records, ([tenant, count]) => {
+      const { newest, owner } = tenantHeads.get(tenant)!
+      return booked ? [count, newest, written.books.at, owner] : [count, newest, owner]
+    })
+  )
+  yield* foldLong(written, memory)
+}
+
+const headColumns = ["records", "newest"]
+const bookedHeadColumns = [...headColumns, "booked_at"]
+const amountColumns = ["giftable", "granted", "reserved", "entries", "newest"]
+const bookedAmountColumns = [...amountColumns, "booked_at"]
+
+function* nextNumbers(count: number, { known }: Memory): SqlSteps<ReadonlyArray<number>> {
+  if (known !== undefined)
+    return (yield* query(ConcurrentBatch.nextAccounts, [count])).map(({ number }) => number as number)
+  const [last] = yield* query(Rows.selectLastAccount)
+  return Array.from({ length: count }, (_, i) => (last.number ?? 0) + 1 + i)
+}
+
+/** Gives the accounts that are new their numbers. */
+function* openAccounts(written: ReadonlyMap<string, Account>, memory: Memory): SqlSteps<void> {
+  const { accountHeads } = memory
+  const opened = [...written.values()].filter(({ id }) => !accountHeads.has(id))
+  if (opened.length === 0) return
+  const numbers = yield* nextNumbers(opened.length, memory)
+  const rows: Array<ReadonlyArray<unknown>> = []
+  const amounts: Array<ReadonlyArray<unknown>> = []
+  for (const [i, account] of opened.entries()) {
+    const head = { owner: numbers[i]!, newest: null }
+    accountHeads.set(account.id, head)
+    rows.push(Rows.accountRow(account, head.owner))
+    amounts.push(Rows.amountRow(account, head))
+  }
+  yield* insert("tollgate_ledger_accounts", Rows.accountColumns, rows)
+  yield* insert("tollgate_ledger_amounts", Rows.amountColumns, amounts)
+}
+
+function* writeAccounts({ accounts, books }: Books.Draft, memory: Memory): SqlSteps<void> {
+  const changed: Array<ReadonlyArray<unknown>> = []
+  const moved: Array<ReadonlyArray<unknown>> = []
+  const booked = memory.known !== undefined
+  for (const account of accounts.values()) {
+    const { booked_at = 0, newest, owner } = memory.accountHeads.get(account.id)!
+    const { entries, giftable, granted, reserved } = account
+    const before = memory.accounts.get(account.id)
+    // A reservation is no entry: it has no place in the order of time.
+    const bookedAt = entries === (before?.entries ?? 0) ? booked_at : books.at
+    moved.push(
+      booked
+        ? [giftable, granted, reserved, entries, newest, bookedAt, owner]
+        : [giftable, granted, reserved, entries, newest, owner]
+    )
+    if (before === undefined) continue
+    if (before.held === account.held && before.status === account.status && before.funded === account.funded) {
+      if (before.debts === account.debts) continue
+    }
+    const { funded, held, status } = account
+    changed.push([status, held, funded ? 1 : 0, Rows.debtsWritten(account.debts), account.id])
+  }
+  yield* change("tollgate_ledger_accounts", ["status", "held", "funded", "debts"], "id", changed)
+  yield* change("tollgate_ledger_amounts", booked ? bookedAmountColumns : amountColumns, "account", moved)
+}
+
+/** Gives the tenants whose first records these are their numbers. */
+function* numberTenants(written: ReadonlyMap<string, number>, { tenantHeads }: Memory): SqlSteps<void> {
+  const fresh = [...written.keys()].filter((tenant) => !tenantHeads.has(tenant))
+  if (fresh.length === 0) return
+  yield* insert(
+    "tollgate_usage_tenants",
+    ["id"],
+    fresh.map((tenant) => [tenant])
+  )
+  const found = (yield* query(Rows.selectTenantNumbers, [JSON.stringify(fresh)])) as ReadonlyArray<{
+    readonly id: string
+    readonly number: number
+  }>
+  for (const { id, number } of found) tenantHeads.set(id, { owner: number, newest: null })
+  yield* insert(
+    "tollgate_usage_heads",
+    Rows.tenantHeadColumns,
+    found.map(({ number }) => [number, 0, null])
+  )
+}
+
+/** Folds the tails that have become long enough; with others who write, of those tenants whose tails were read. */
+function* foldLong({ records, usage }: Books.Draft, { tailMax, tails }: Memory): SqlSteps<void> {
+  for (const { dimensions } of usage) {
+    if (dimensions.billing_source_tenant_id === dimensions.tenant_id) continue
+    const tail = tails.get(dimensions.tenant_id)
+    if (tail?.pooled === false) tails.set(dimensions.tenant_id, { watermark: tail.watermark, pooled: true })
+  }
+  const long = new Map<string, number>()
+  for (const [tenant, last] of records) {
+    const tail = tails.get(tenant)
+    if (tail === undefined) continue
+    const { pooled, watermark } = tail
+    if (last - watermark < (pooled ? Math.min(pooledMax, tailMax) : tailMax)) continue
+    long.set(tenant, last)
+    tails.set(tenant, { watermark: last, pooled })
+  }
+  yield* fold(long)
+}

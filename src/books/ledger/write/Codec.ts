@@ -1,0 +1,336 @@
+/**
+ * Transactions and outcomes as a tape, to cross to the writer's thread and back: its numbers in one array, its texts in another,
+ * read in the order in which they were written. It takes half the time of the same by position in JSON and a sixth of a structured
+ * clone of the objects, and this is done twice for every call. What a call does is written part by part; the rest is rare and goes as JSON, with
+ * money as `{ nano: "…" }` and bytes as `{ bytes: "…" }`.
+ *
+ * Who pays, what is called and how it went are the same few objects and words again and again. Such a term crosses once, and by its
+ * number from then on.
+ */
+import { detailNames } from "../../../kernel/TokenDetails.ts"
+import type { TokenDetail, TokenDetails } from "../../../kernel/TokenDetails.ts"
+import type { CallFacts, Outcome, Source, Transaction, UsageSource } from "../rules/Transaction.ts"
+
+export type Answered =
+  | Outcome
+  /** The transaction itself broke a rule of the database, or made no sense to it. */
+  | { readonly _tag: "Broken"; readonly reason: string }
+  /** The database could not be written; nothing was, unless the disk failed in the commit itself. */
+  | { readonly _tag: "Unavailable"; readonly reason: string; readonly maybe_written: boolean }
+
+export interface Tape {
+  /** How many items are on it. */
+  readonly count: number
+  readonly numbers: Float64Array
+  readonly texts: ReadonlyArray<string>
+  /** The number of the first new term. */
+  readonly first: number
+  /** The new terms, as a JSON array; empty for none. */
+  readonly terms: string
+}
+
+export interface Sender<A> {
+  readonly encode: (items: ReadonlyArray<A>) => Tape
+}
+
+/** Reads what one sender wrote, in the order in which it did. */
+export interface Receiver<A> {
+  readonly decode: (tape: Tape) => ReadonlyArray<A>
+}
+
+type Term = object | string | null
+
+/**
+ * How many terms are numbered before it begins anew: eight for each of four thousand callers. Where there are more at work, the same terms cross
+ * again and again, and the thread looks up their numbers in the database each time.
+ */
+const termsMax = 32_768
+
+const numberMax = BigInt(Number.MAX_SAFE_INTEGER)
+
+class Encoder {
+  private numbers = new Float64Array(1_024)
+  private length = 0
+  private texts: Array<string> = []
+  private readonly known = new Map<Term, number>()
+  private first = 0
+  private fresh: Array<Term> = []
+
+  number(value: number): void {
+    if (this.length === this.numbers.length) {
+      const longer = new Float64Array(2 * this.length)
+      longer.set(this.numbers)
+      this.numbers = longer
+    }
+    this.numbers[this.length++] = value
+  }
+
+  text(value: string): void {
+    this.texts.push(value)
+  }
+
+  /** As a number, or where that would not be exact as NaN and a text. */
+  money(amount: bigint): void {
+    if (amount <= numberMax && amount >= -numberMax) return this.number(Number(amount))
+    this.number(Number.NaN)
+    this.text(amount.toString())
+  }
+
+  term(value: Term): void {
+    let number = this.known.get(value)
+    if (number === undefined) {
+      number = this.known.size
+      this.known.set(value, number)
+      this.fresh.push(value)
+    }
+    this.number(number)
+  }
+
+  /** Takes the tape out, and puts in a new one. */
+  take(count: number): Tape {
+    const tape: Tape = {
+      count,
+      numbers: this.numbers.slice(0, this.length),
+      texts: this.texts,
+      first: this.first,
+      terms: this.fresh.length === 0 ? "" : JSON.stringify(this.fresh)
+    }
+    this.clear(this.known.size >= termsMax)
+    return tape
+  }
+
+  /** Throws away what stands on the tape; with its terms too, all of them are numbered anew. */
+  clear(terms: boolean): void {
+    if (terms) this.known.clear()
+    this.length = 0
+    this.texts = []
+    this.first = this.known.size
+    this.fresh = []
+  }
+}
+
+class Decoder {
+  private tape: Tape | undefined
+  private place = 0
+  private read = 0
+  private readonly terms: Array<Term> = []
+
+  put(tape: Tape): void {
+    if (tape.first > this.terms.length) throw new Error("a message went missing")
+    this.terms.length = tape.first
+    if (tape.terms !== "") for (const term of JSON.parse(tape.terms) as ReadonlyArray<Term>) this.terms.push(term)
+    this.tape = tape
+    this.place = 0
+    this.read = 0
+  }
+
+  number(): number {
+    return this.tape!.numbers[this.place++]!
+  }
+
+  text(): string {
+    return this.tape!.texts[this.read++]!
+  }
+
+  money(): bigint {
+    const number = this.number()
+    return BigInt(Number.isNaN(number) ? this.text() : number)
+  }
+
+  term<A extends Term>(): A {
+    return this.terms[this.number()] as A
+  }
+}
+
+const makeSender = <A>(write: (item: A, pen: Encoder) => void): Sender<A> => {
+  const pen = new Encoder()
+  return {
+    encode: (items) => {
+      try {
+        for (const item of items) write(item, pen)
+        return pen.take(items.length)
+      } catch (error) {
+        // Nothing of it is left over for the next message.
+        pen.clear(true)
+        throw error
+      }
+    }
+  }
+}
+
+const makeReceiver = <A>(read: (eye: Decoder) => A): Receiver<A> => {
+  const eye = new Decoder()
+  return {
+    decode: (tape) => {
+      eye.put(tape)
+      const items: Array<A> = []
+      for (let i = 0; i < tape.count; i++) items.push(read(eye))
+      return items
+    }
+  }
+}
+
+export const transactionSender = (): Sender<Transaction> => makeSender(writeTransaction)
+export const transactionReceiver = (): Receiver<Transaction> => makeReceiver(readTransaction)
+export const outcomeSender = (): Sender<Answered> => makeSender(writeOutcome)
+export const outcomeReceiver = (): Receiver<Answered> => makeReceiver(readOutcome)
+
+/** The first byte of an item. */
+const spelled = 0
+const reserve = 1
+const settle = 2
+/** A settlement whose tokens have details, which stand at its end. */
+const settleWithDetails = 3
+
+const writeTransaction = (transaction: Transaction, pen: Encoder): void => {
+  const { postings, statements } = transaction
+  const posting = postings.length === 1 && statements.length === 0 ? postings[0] : undefined
+  switch (posting?._tag) {
+    case "Reserve":
+      pen.number(reserve)
+      pen.text(posting.call)
+      pen.term(posting.sources)
+      pen.money(posting.least)
+      pen.number(posting.enough === undefined ? 0 : 1)
+      if (posting.enough !== undefined) pen.money(posting.enough)
+      pen.money(posting.most)
+      pen.term(posting.run)
+      return pen.term(posting.facts)
+    case "Settle": {
+      const { outcome } = posting
+      const details = outcome.token_details
+      pen.number(details === undefined ? settle : settleWithDetails)
+      pen.text(posting.call)
+      pen.money(outcome.cost)
+      pen.number(outcome.prompt_tokens)
+      pen.number(outcome.completion_tokens)
+      pen.number(outcome.units)
+      pen.term(outcome.provider ?? null)
+      pen.number(outcome.success ? 1 : 0)
+      pen.term(outcome.error_type)
+      pen.term(outcome.usage_source)
+      pen.number(outcome.latency_ms)
+      return details === undefined ? undefined : writeDetails(details, pen)
+    }
+    default:
+      return spell(transaction, pen)
+  }
+}
+
+/** A bit for each kind that there is, and then how many tokens are of it. */
+const writeDetails = (details: TokenDetails, pen: Encoder): void => {
+  let kinds = 0
+  for (let i = 0; i < detailNames.length; i++) if (details[detailNames[i]!] !== undefined) kinds |= 1 << i
+  pen.number(kinds)
+  for (let i = 0; i < detailNames.length; i++) if ((kinds & (1 << i)) !== 0) pen.number(details[detailNames[i]!]!)
+}
+
+const readDetails = (eye: Decoder): TokenDetails => {
+  const kinds = eye.number()
+  const details: { [Name in TokenDetail]?: number } = {}
+  for (let i = 0; i < detailNames.length; i++) if ((kinds & (1 << i)) !== 0) details[detailNames[i]!] = eye.number()
+  return details
+}
+
+const readTransaction = (eye: Decoder): Transaction => {
+  switch (eye.number()) {
+    case reserve: {
+      const posting = {
+        _tag: "Reserve",
+        call: eye.text(),
+        sources: eye.term<ReadonlyArray<Source>>(),
+        least: eye.money(),
+        enough: eye.number() === 1 ? eye.money() : undefined,
+        most: eye.money(),
+        run: eye.term<string>(),
+        facts: eye.term<CallFacts>()
+      } as const
+      return { postings: [posting], statements: [] }
+    }
+    case settle:
+      return readSettle(eye, false)
+    case settleWithDetails:
+      return readSettle(eye, true)
+    default:
+      return readSpelled(eye)
+  }
+}
+
+const readSettle = (eye: Decoder, withDetails: boolean): Transaction => {
+  const call = eye.text()
+  const outcome = {
+    cost: eye.money(),
+    prompt_tokens: eye.number(),
+    completion_tokens: eye.number(),
+    units: eye.number(),
+    provider: eye.term<string | null>(),
+    success: eye.number() === 1,
+    error_type: eye.term<string | null>(),
+    usage_source: eye.term<UsageSource>(),
+    latency_ms: eye.number(),
+    token_details: withDetails ? readDetails(eye) : undefined
+  }
+  return { postings: [{ _tag: "Settle", call, outcome }], statements: [] }
+}
+
+const writeOutcome = (outcome: Answered, pen: Encoder): void => {
+  const result = outcome._tag === "Committed" && outcome.results.length === 1 ? outcome.results[0] : undefined
+  switch (result?._tag) {
+    case "Reserved":
+      pen.number(reserve)
+      pen.term(result.source)
+      return pen.money(result.amount)
+    case "Settled":
+      if (result.before !== undefined) return spell(outcome, pen)
+      pen.number(settle)
+      pen.text(result.usage_id)
+      pen.money(result.collected)
+      return pen.money(result.balance)
+    default:
+      return spell(outcome, pen)
+  }
+}
+
+const readOutcome = (eye: Decoder): Answered => {
+  switch (eye.number()) {
+    case reserve:
+      return {
+        _tag: "Committed",
+        results: [{ _tag: "Reserved", source: eye.term<Source>(), amount: eye.money() }]
+      }
+    case settle:
+      return {
+        _tag: "Committed",
+        results: [{ _tag: "Settled", usage_id: eye.text(), collected: eye.money(), balance: eye.money() }]
+      }
+    default:
+      return readSpelled(eye)
+  }
+}
+
+/** Writes the value as JSON, with each bigint and each piece of bytes spelled out. */
+const spell = (value: unknown, pen: Encoder): void => {
+  pen.number(spelled)
+  pen.text(
+    // `this`, since a buffer has been made into something else by the time it is handed over.
+    JSON.stringify(value, function (this: Record<string, unknown>, key, part) {
+      const raw = this[key]
+      if (raw instanceof Uint8Array) return { bytes: Buffer.from(raw).toString("base64") }
+      return typeof part === "bigint" ? { nano: `${part}` } : part
+    })
+  )
+}
+
+const readSpelled = <A>(eye: Decoder): A => unspelled(JSON.parse(eye.text())) as A
+
+const unspelled = (value: unknown): unknown => {
+  if (typeof value !== "object" || value === null) return value
+  if (Array.isArray(value)) return value.map(unspelled)
+  const entries = Object.entries(value)
+  if (entries.length === 1) {
+    const [name, text] = entries[0]!
+    if (name === "nano") return BigInt(text as string)
+    if (name === "bytes") return Buffer.from(text as string, "base64")
+  }
+  return Object.fromEntries(entries.map(([key, part]) => [key, unspelled(part)]))
+}

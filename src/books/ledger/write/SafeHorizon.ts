@@ -1,0 +1,41 @@
+/**
+ * The safe horizon: the row before which no batch is open. A single writer commits rows in the order of their numbers. With several writers,
+ * one may take numbers and commit them after another has committed higher ones, so a reader that continues after the last row it saw would
+ * miss them. Every batch locks amounts before it takes numbers (`ConcurrentBatch`). While this lock is held, every number that was taken
+ * belongs to a finished batch.
+ */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { Effect } from "effect"
+
+/** How long batches wait behind this at most, if one of them takes that long to end, and how often it is tried again. */
+const lockPatience = "50ms"
+const triesMax = 30
+/** Between two tries, in milliseconds. */
+const pause = 100
+
+const selectEnd = `SELECT
+  (SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM tollgate_ledger_entries_seq) AS entry,
+  (SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM tollgate_usage_records_seq) AS record`
+
+/** The newest entry and record before the horizon. */
+export interface SafeHorizon {
+  readonly entry: number
+  readonly record: number
+}
+
+/** `undefined` where it cannot be known: batches that take too long, a user who may only read. */
+export const find = (sql: SqlClient, times = triesMax): Effect.Effect<SafeHorizon | undefined> => {
+  const look = sql.withTransaction(
+    Effect.gen(function* () {
+      yield* sql.unsafe(`SET LOCAL lock_timeout = '${lockPatience}'`)
+      yield* sql.unsafe("LOCK TABLE tollgate_ledger_amounts IN EXCLUSIVE MODE")
+      const [end] = yield* sql.unsafe<SafeHorizon>(selectEnd)
+      return end!
+    })
+  )
+  const wait = Effect.promise(() => new Promise((again) => setTimeout(again, pause)))
+  return Effect.retry(look, {
+    while: (error) => Effect.as(wait, (error.cause as { readonly code?: unknown })?.code === "55P03"),
+    times
+  }).pipe(Effect.orElseSucceed(() => undefined))
+}

@@ -1,0 +1,170 @@
+/**
+ * The writer's thread: takes what has come in, runs it as one batch on a connection of its own, answers after the commit.
+ * Plain synchronous code: between BEGIN and COMMIT nothing else can happen here.
+ */
+import Sqlite from "better-sqlite3"
+import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads"
+import { changeText, insertText } from "../rows/SqlEffect.ts"
+import type { SqlEffect, Insert, Rows } from "../rows/SqlEffect.ts"
+import * as Batch from "./Batch.ts"
+import { outcomeSender, transactionReceiver } from "./Codec.ts"
+import type { Answered } from "./Codec.ts"
+import { isStorageFault } from "./DatabaseFault.ts"
+import type { Start, Task } from "./Thread.ts"
+import type { Outcome, Transaction } from "../rules/Transaction.ts"
+import type { Answer, Submission } from "./Writer.ts"
+
+// The thread was started before anybody knew the file. Until then there is nothing else for it to do.
+Atomics.wait((workerData as Start).signal, 0, 0)
+const { batchMax, file, patience, port, tailMax } = receiveMessageOnPort(parentPort!)!.message as Task
+
+const db = new Sqlite(file, { timeout: patience })
+db.pragma("journal_mode = WAL")
+// FULL, since in WAL mode the default of NORMAL may lose the last commits with the power.
+db.pragma("synchronous = FULL")
+if (db.pragma("synchronous", { simple: true }) !== 2) throw new Error("SQLite did not take synchronous = FULL")
+// The WAL is folded back when it reaches 16 MB: often enough to stay small, seldom enough not to cost.
+db.pragma("wal_autocheckpoint = 4000")
+
+const { decode } = transactionReceiver()
+const { encode } = outcomeSender()
+
+const prepared = new Map<string, Sqlite.Statement>()
+/** How many rows go into a table by one statement, where there are so many: it takes a third less than one by one. */
+const rowsAtOnce = 8
+/** By table: a batch puts rows into each in one way only. */
+const inserts = new Map<string, { readonly one: Sqlite.Statement; readonly several: Sqlite.Statement }>()
+
+const prepare = (text: string): Sqlite.Statement => {
+  let statement = prepared.get(text)
+  if (statement === undefined) prepared.set(text, (statement = db.prepare(text)))
+  return statement
+}
+
+const ask = (asked: SqlEffect): Rows => {
+  if (asked._tag === "Query" || asked._tag === "Run") {
+    const statement = prepare(asked.text)
+    if (statement.reader) return statement.all(asked.params)
+    statement.run(asked.params)
+    return []
+  }
+  if (asked._tag === "All") return asked.queries.map(ask)
+  if (asked._tag === "Change") {
+    const statement = prepare(changeText(asked))
+    for (const row of asked.rows) statement.run(row)
+    return []
+  }
+  put(asked)
+  return []
+}
+
+/** Through prepared statements: half the cost of unfolding a JSON parameter in SQL. */
+const put = (insert: Insert): void => {
+  const { rows, table } = insert
+  let statements = inserts.get(table)
+  if (statements === undefined) {
+    statements = { one: db.prepare(insertText(insert, 1)), several: db.prepare(insertText(insert, rowsAtOnce)) }
+    inserts.set(table, statements)
+  }
+  let i = 0
+  for (; i + rowsAtOnce <= rows.length; i += rowsAtOnce) {
+    const params: Array<unknown> = []
+    for (let j = i; j < i + rowsAtOnce; j++) for (const value of rows[j]!) params.push(value)
+    statements.several.run(params)
+  }
+  for (; i < rows.length; i++) statements.one.run(rows[i]!)
+}
+
+const memory = new Batch.Memory(tailMax)
+/** Changes with every commit of another connection: an operator's command in another process. */
+const version = db.prepare("PRAGMA data_version").pluck()
+let versionSeen: unknown
+
+const commit = (transactions: ReadonlyArray<Transaction>, now: number): ReadonlyArray<Outcome> => {
+  // IMMEDIATE: the write lock comes with the first statement, so what is known cannot change before it is written.
+  prepare("BEGIN IMMEDIATE").run()
+  try {
+    const versionNow = version.get()
+    if (versionNow !== versionSeen) memory.forget()
+    versionSeen = versionNow
+    const body = Batch.run(transactions, now, memory)
+    let step = body.next([])
+    while (step.done !== true) step = body.next(ask(step.value))
+    end()
+    return step.value
+  } catch (error) {
+    memory.forget()
+    if (db.inTransaction) prepare("ROLLBACK").run()
+    throw error
+  }
+}
+
+/** The disk failed in the commit itself: what was to be written may be in the log, whole, and come back with the next start. */
+class CommitFailed extends Error {}
+
+const end = (): void => {
+  try {
+    prepare("COMMIT").run()
+  } catch (error) {
+    throw isStorageFault(error, "commit") ? new CommitFailed("the commit failed", { cause: error }) : error
+  }
+}
+
+/** Whether the last batch could not be written for a reason of the database's. */
+let down = false
+
+/**
+ * While the database is healthy, a batch waits for another process's lock. After such a wait was in vain, batches do not wait, so that each
+ * is refused at once until one is written.
+ */
+const became = (nowDown: boolean): void => {
+  if (nowDown === down) return
+  down = nowDown
+  db.pragma(`busy_timeout = ${down ? 0 : patience}`)
+}
+
+const answer = (transactions: ReadonlyArray<Transaction>, now: number): ReadonlyArray<Answered> => {
+  try {
+    const outcomes = commit(transactions, now)
+    became(false)
+    return outcomes
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    if (isStorageFault(error)) {
+      became(true)
+      const maybe_written = error instanceof CommitFailed
+      return transactions.map(() => ({ _tag: "Unavailable", reason, maybe_written }))
+    }
+    // One that breaks the database's own rules must not take the others with it: each is then tried by itself.
+    return transactions.length > 1
+      ? transactions.flatMap((transaction) => answer([transaction], now))
+      : [{ _tag: "Broken", reason }]
+  }
+}
+
+const serve = (submission: Submission | null): void => {
+  if (submission === null) {
+    db.close()
+    port.close()
+    return
+  }
+  const taken = [submission]
+  let { count } = submission.transactions
+  let last = false
+  while (count < batchMax && !last) {
+    const more = receiveMessageOnPort(port) as { readonly message: Submission | null } | undefined
+    if (more === undefined) break
+    if (more.message === null) last = true
+    else {
+      taken.push(more.message)
+      count += more.message.transactions.count
+    }
+  }
+  const transactions = taken.flatMap((one) => decode(one.transactions))
+  const outcomes = answer(transactions, Math.max(...taken.map((one) => one.now)))
+  port.postMessage(encode(outcomes) satisfies Answer)
+  if (last) serve(null)
+}
+
+port.on("message", serve)
+port.postMessage(encode([]) satisfies Answer)

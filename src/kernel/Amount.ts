@@ -1,0 +1,31 @@
+/** An amount that a client asks to be booked: exact, above 0, and no more than the books hold. */
+import { ParseResult, Schema } from "effect"
+import { Decimal } from "./Decimal.ts"
+import { amountMax, fromDecimal, toDecimal, toJson } from "./Money.ts"
+import type { Nano } from "./Money.ts"
+
+const rule = `a decimal number above 0 and up to ${toDecimal(amountMax)}, with at most 9 places`
+
+/** The exact amount of a decimal literal; `undefined` if it would be rounded, or the books cannot hold it. */
+export const amountOf = (text: string): Nano | undefined => {
+  const amount = text.length > 40 ? undefined : fromDecimal(text, 9)
+  const isExact = amount !== undefined && fromDecimal(text, 18) === amount * 1_000_000_000n
+  return isExact && amount > 0n && amount <= amountMax ? amount : undefined
+}
+
+export const Amount: Schema.Schema<Nano, number | Decimal> = Schema.transformOrFail(
+  Schema.Union(Schema.JsonNumber, Schema.instanceOf(Decimal)).annotations({
+    message: () => ({ message: rule, override: true })
+  }),
+  Schema.BigIntFromSelf,
+  {
+    strict: true,
+    decode: (number, _, ast) => {
+      const amount = amountOf(String(number))
+      return amount === undefined
+        ? ParseResult.fail(new ParseResult.Type(ast, number, rule))
+        : ParseResult.succeed(amount)
+    },
+    encode: (amount) => ParseResult.succeed(toJson(amount))
+  }
+).annotations({ jsonSchema: { type: "number", description: rule } })

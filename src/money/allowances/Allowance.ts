@@ -1,0 +1,72 @@
+/** Allowances: credit that renews each week or month, by terms of a tenant's own or of a plan. */
+import { Schema } from "effect"
+import { Amount } from "../../kernel/Amount.ts"
+import { TenantId } from "../../kernel/Ids.ts"
+import { Moment } from "../../kernel/Moment.ts"
+import { amountMax, Usd } from "../../kernel/Money.ts"
+import type { Nano } from "../../kernel/Money.ts"
+import { Period } from "../../kernel/Period.ts"
+
+/** The part of the unused credit that is granted again in the next period. */
+export const Rollover = Schema.Union(Schema.Literal("none", "all"), Schema.Struct({ up_to_usd: Amount })).annotations({
+  identifier: "AllowanceRollover"
+})
+export type Rollover = typeof Rollover.Type
+
+const rollover = Schema.optionalWith(Rollover, { default: () => "none" as const })
+
+/** The terms of an allowance. */
+export const Terms = Schema.Struct({ amount_usd: Amount, period: Period, rollover })
+export interface Terms extends Schema.Schema.Type<typeof Terms> {}
+
+/** The most that a rollover keeps. */
+export const keepOf = (rollover: Rollover): Nano =>
+  rollover === "none" ? 0n : rollover === "all" ? amountMax : rollover.up_to_usd
+
+/** Either `plan`, the name of a plan of the configuration, or terms of the tenant's own. */
+export const NewAllowance = Schema.Struct({
+  plan: Schema.optional(Schema.String),
+  amount_usd: Schema.optional(Amount),
+  period: Schema.optional(Period),
+  rollover: Schema.optional(Rollover)
+}).pipe(
+  Schema.filter(
+    ({ amount_usd, period, plan, rollover }) =>
+      plan === undefined
+        ? amount_usd !== undefined && period !== undefined
+        : amount_usd === undefined && period === undefined && rollover === undefined,
+    { message: () => "either plan, or amount_usd and period" }
+  ),
+  Schema.annotations({ identifier: "NewAllowance" })
+)
+export interface NewAllowance extends Schema.Schema.Type<typeof NewAllowance> {}
+
+export const Allowance = Schema.Struct({
+  tenant_id: TenantId,
+  /** The plan that sets the terms; null if they are the tenant's own. */
+  plan: Schema.NullOr(Schema.String),
+  amount_usd: Usd,
+  period: Period,
+  rollover: Schema.Union(Schema.Literal("none", "all"), Schema.Struct({ up_to_usd: Usd })),
+  /** The last grant, with what was kept of the one before; null before the first. */
+  granted_usd: Schema.NullOr(Usd),
+  granted_at: Schema.NullOr(Moment),
+  /** The part of the last grant that is not spent and that no open call has reserved. */
+  unused_usd: Usd,
+  /** When the next period begins. */
+  renews_at: Moment
+}).annotations({ identifier: "Allowance" })
+export interface Allowance extends Schema.Schema.Type<typeof Allowance> {}
+
+/** A tenant's allowance, if it has one. */
+export const OwnAllowance = Schema.Struct({ allowance: Schema.NullOr(Allowance) }).annotations({
+  identifier: "OwnAllowance"
+})
+export interface OwnAllowance extends Schema.Schema.Type<typeof OwnAllowance> {}
+
+export const AllowanceEnded = Schema.Struct({
+  tenant_id: TenantId,
+  /** The unused part that was taken back. */
+  taken_usd: Usd
+}).annotations({ identifier: "AllowanceEnded" })
+export interface AllowanceEnded extends Schema.Schema.Type<typeof AllowanceEnded> {}

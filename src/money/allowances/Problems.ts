@@ -1,0 +1,20 @@
+/** Refusals of allowances. */
+import { Schema } from "effect"
+import { TenantId } from "../../kernel/Ids.ts"
+import { Problem } from "../../kernel/Problem.ts"
+
+export class AllowanceNotFound extends Problem<AllowanceNotFound>()("AllowanceNotFound", {
+  status: 404,
+  error: "the tenant has no allowance",
+  code: "allowance_not_found",
+  fields: { tenant_id: TenantId },
+  details: {}
+}) {}
+
+/** The configuration has no plan of this name, or the plan has no allowance. */
+export class AllowancePlanUnknown extends Problem<AllowancePlanUnknown>()("AllowancePlanUnknown", {
+  status: 422,
+  error: "the configuration has no plan of this name with an allowance",
+  code: "plan_unknown",
+  fields: { plan: Schema.String }
+}) {}

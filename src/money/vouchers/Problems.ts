@@ -1,0 +1,45 @@
+/** Refusals of vouchers. */
+import { Schema } from "effect"
+import { Moment } from "../../kernel/Moment.ts"
+import { Problem } from "../../kernel/Problem.ts"
+
+export class VoucherNotFound extends Problem<VoucherNotFound>()("VoucherNotFound", {
+  status: 404,
+  error: "there is no voucher with this code",
+  code: "voucher_not_found"
+}) {}
+
+/** As many tenants have redeemed it as may. */
+export class VoucherUsedUp extends Problem<VoucherUsedUp>()("VoucherUsedUp", {
+  status: 409,
+  error: "the voucher is used up",
+  code: "voucher_used_up"
+}) {}
+
+/** It has expired, or the operator has ended it. */
+export class VoucherEnded extends Problem<VoucherEnded>()("VoucherEnded", {
+  status: 409,
+  error: "the voucher has ended",
+  code: "voucher_ended",
+  fields: { ended_at: Moment }
+}) {}
+
+export class VoucherRedeemed extends Problem<VoucherRedeemed>()("VoucherRedeemed", {
+  status: 409,
+  error: "this tenant has redeemed the voucher already",
+  code: "voucher_redeemed"
+}) {}
+
+export class VoucherTooLarge extends Problem<VoucherTooLarge>()("VoucherTooLarge", {
+  status: 422,
+  error: "the balance would exceed what the books hold",
+  code: "balance_too_large"
+}) {}
+
+export class TooManyVouchers extends Problem<TooManyVouchers>()("TooManyVouchers", {
+  status: 429,
+  error: "too many codes in a minute, try again later",
+  code: "too_many_codes",
+  fields: { limit: Schema.Int },
+  details: {}
+}) {}

@@ -1,0 +1,76 @@
+import { HttpApiBuilder } from "@effect/platform"
+import { Clock, Effect } from "effect"
+import { contract } from "../../http/contract/Contract.ts"
+import { storable } from "../../http/lanes/Answer.ts"
+import { envelope } from "../../kernel/Envelope.ts"
+import { Allowances } from "../../money/allowances/Allowances.ts"
+import type { NewAllowance } from "../../money/allowances/Allowance.ts"
+import { Vouchers } from "../../money/vouchers/Vouchers.ts"
+import * as Audit from "../operator/Audit.ts"
+import { CurrentOperator } from "../operator/CurrentOperator.ts"
+import { keyset } from "../operator/Keyset.ts"
+import { TenantNotFound } from "../operator/Problems.ts"
+import { OperatorCreditApi } from "./Api.ts"
+
+const answered = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.map(storable(effect), (result) => envelope(result))
+
+/** The entry of the current operator's act, for its transaction. */
+const audited = (act: Audit.Act) =>
+  Effect.zipWith(CurrentOperator, Clock.currentTimeMillis, (operator, now) => [Audit.entry(operator, act, now)])
+
+/** The terms in an audit entry. */
+export const detailsOf = ({ amount_usd, period, plan, rollover }: NewAllowance): NonNullable<Audit.Act["details"]> => ({
+  plan,
+  amount_usd,
+  period,
+  ...(typeof rollover === "object" ? { rollover_up_to_usd: rollover.up_to_usd } : { rollover })
+})
+
+export const OperatorCreditHttp = HttpApiBuilder.group(
+  contract.add(OperatorCreditApi),
+  "operatorCredit",
+  Effect.fnUntraced(function* (handlers) {
+    const allowances = yield* Allowances
+    const vouchers = yield* Vouchers
+    return handlers
+      .handle("allowances", ({ urlParams: { after = "", limit } }) =>
+        answered(
+          Effect.map(allowances.list(after, limit + 1), (found) => keyset(found, limit, ({ tenant_id }) => tenant_id))
+        )
+      )
+      .handle("allowance", ({ path }) => answered(allowances.find(path.tenant_id)))
+      .handle("setAllowance", ({ path: { tenant_id }, payload }) =>
+        answered(
+          audited({ action: "allowance.set", tenant_id, details: detailsOf(payload) }).pipe(
+            Effect.flatMap((beside) => allowances.set(tenant_id, payload, beside)),
+            Effect.catchTag("BillingAccountNotFound", () => new TenantNotFound({ tenant_id }))
+          )
+        )
+      )
+      .handle("endAllowance", ({ path: { tenant_id }, urlParams: { take_back = false } }) =>
+        answered(
+          Effect.flatMap(audited({ action: "allowance.end", tenant_id, details: { take_back } }), (beside) =>
+            allowances.end(tenant_id, take_back, beside)
+          )
+        )
+      )
+      .handle("vouchers", ({ urlParams: { before, limit } }) =>
+        answered(Effect.map(vouchers.list(before, limit + 1), (found) => keyset(found, limit, ({ id }) => id)))
+      )
+      .handle("createVouchers", ({ payload }) => {
+        const { amount_usd, count, uses } = payload
+        return answered(
+          Effect.flatMap(audited({ action: "voucher.create", details: { amount_usd, count, uses } }), (beside) =>
+            Effect.map(vouchers.create(payload, beside), (made) => ({ vouchers: made }))
+          )
+        )
+      })
+      .handle("endVoucher", ({ path: { voucher_id } }) =>
+        answered(
+          Effect.flatMap(audited({ action: "voucher.end", subject: voucher_id }), (beside) =>
+            vouchers.end(voucher_id, beside)
+          )
+        )
+      )
+  })
+)
