@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => service?.discard())
 
 const lettersTo = async (email: string): Promise<ReadonlyArray<string>> => {
-  const { letters } = (await service.control("/mail")) as { letters: ReadonlyArray<{ to: string; text: string }> }
+  const letters = (await service.control("/mail")) as ReadonlyArray<{ to: string; text: string }>
   return letters.filter(({ to }) => to === email).map(({ text }) => text)
 }
 
