@@ -242,7 +242,7 @@ describe("a company with an issuer of its own", () => {
     const env = { DATA_DIR: folder, UPSTREAM_KEY: "sk", KEYCLOAK_CLIENT_SECRET: client.secret }
     const command = check!.text.replace("tollgate.json", file).replace("…", `'${client.secret}'`)
     // The documented vendor does not exist, so the check fails on that alone.
-    const printed = await shell(`${command} || true`, env)
+    const printed = await shell(`${command.trimEnd()} || true`, env)
     expect(printed).toContain(`${url}/oauth/signed-in/keycloak`)
     expect(printed).toMatch(/ok +identity\.keycloak/)
     const served = await start({ folder, port, args: ["--config", file], env })
