@@ -80,8 +80,8 @@ const partlyLong = ["test/e2e/Nodes.test.ts"]
 const shared = {
   setupFiles: ["test/support/testers.ts"],
   // Only what hangs should fail by it: a machine that others use too may take several times as long as a quiet one.
-  testTimeout: 180_000,
-  hookTimeout: 180_000
+  testTimeout: 600_000,
+  hookTimeout: 600_000
 }
 
 const everything = { ...shared, include: ["test/**/*.test.ts"] }

@@ -29,7 +29,7 @@ const run = async (): Promise<void> => {
   const address = addressOf(process.env)
   // A sandbox checks its address first.
   if (serving?.config !== undefined && address !== undefined) {
-    const { prepare } = await import("./http/server/Front.ts")
+    const { prepare } = await import("./http/server/Listener.ts")
     await prepare(address)
     await turn()
   }

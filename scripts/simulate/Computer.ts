@@ -49,6 +49,7 @@ export class Computer {
   private pause = restartFirst
   private life: Life | undefined
   private stopNow: (() => void) | undefined
+  private lapseNow: (() => void) | undefined
   private readonly folder: string
   /** Modules that every life uses. */
   private readonly shared: Record<string, unknown> = {}
@@ -108,7 +109,10 @@ export class Computer {
       log: (level, message) => {
         if (!life.dead) this.log(level, message)
       },
-      onReady: () => (life.ready = true),
+      onReady: (lapse) => {
+        life.ready = true
+        this.lapseNow = lapse
+      },
       onEnd: (why) => {
         if (life.dead) return
         this.log(life.stopping ? "INFO" : "FATAL", `the service ended: ${why}`)
@@ -123,6 +127,11 @@ export class Computer {
     this.life.stopping = true
     this.life.ready = false
     this.stopNow?.()
+  }
+
+  /** Its lease lapses: another host releases the calls that are open, and this one goes on with them. */
+  lapse(): void {
+    if (this.isUp) this.lapseNow?.()
   }
 
   /** The writer's thread ends by itself. */

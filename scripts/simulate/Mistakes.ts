@@ -99,6 +99,11 @@ export const mistakes: ReadonlyArray<Mistake> = [
     "WHERE id = ${row.id} AND status = 'pending' AND ${inTime} RETURNING id",
     "WHERE id = ${row.id} AND ${inTime} RETURNING id"
   ]),
+  mistake("released-calls-are-free", "a call that settles after it was released is charged all the same", [
+    "books/ledger/rules/Books.ts",
+    "if (reservation === undefined || (reservation.released === true && !isDue(outcome)))",
+    "if (reservation === undefined || reservation.released === true)"
+  ]),
   // ---- writing them ----
   mistake(
     "locked-database",

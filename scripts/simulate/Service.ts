@@ -7,6 +7,10 @@ import { Effect, Exit, Fiber, Layer, Logger, LogLevel, Redacted, Scope } from "e
 import type { Scheduler } from "effect"
 import { verify } from "../../src/app/Checks.ts"
 import { service } from "../../src/app/commands/Process.ts"
+import { failure } from "../../src/books/gate/Gate.ts"
+import * as Calls from "../../src/books/ledger/Calls.ts"
+import { interrupted } from "../../src/books/ledger/rules/Transaction.ts"
+import { Writer } from "../../src/books/ledger/write/Writer.ts"
 import * as Config from "../../src/app/Config.ts"
 import type { EnvironmentFacts } from "../../src/app/Environment.ts"
 import * as NodeServer from "../../src/http/server/NodeServer.ts"
@@ -27,7 +31,8 @@ export interface ServiceOptions {
   readonly data_dir: string
   readonly port: number
   readonly log: (level: string, message: string) => void
-  readonly onReady: () => void
+  /** `lapse` releases every open call, as another node does when this node's lease has lapsed. Held calls stay. */
+  readonly onReady: (lapse: () => void) => void
   /** The process would end here: it did not start, or stopped by itself. */
   readonly onEnd: (why: string) => void
 }
@@ -89,7 +94,8 @@ export const start = ({
     return yield* Effect.gen(function* () {
       const { url } = yield* NodeServer.Listening
       world.connect(yield* Levers.make, url)
-      onReady()
+      const lapse = yield* lapsing
+      onReady(() => void Effect.runFork(lapse, { scheduler }))
       return yield* Effect.never
     }).pipe(
       Effect.provide(service(facts, configuration).pipe(Layer.provide(Layer.succeed(CurrentSandbox, { info, levers }))))
@@ -102,6 +108,23 @@ export const start = ({
   fiber.addObserver((exit) => onEnd(Exit.isSuccess(exit) ? "it ended" : String(exit.cause).split("\n")[0]!))
   return () => void Effect.runFork(Fiber.interrupt(fiber), { scheduler })
 }
+
+/** Ends every open call that is not held as interrupted, at no cost, while its host goes on working on it. */
+const lapsing = Effect.gen(function* () {
+  const writer = yield* Writer
+  const calls = yield* Calls.make
+  const release = (call: string) =>
+    writer.submit({
+      postings: [{ _tag: "Settle", call, payer: undefined, outcome: { ...failure(interrupted), latency_ms: 0 } }],
+      statements: []
+    })
+  return Effect.gen(function* () {
+    const runs = (yield* calls.runs).filter((run) => !run.startsWith("held"))
+    const open = (yield* Effect.forEach(runs, calls.ofRun)).flat()
+    // A database that fails at this moment releases nothing.
+    yield* Effect.forEach(open, (call) => Effect.ignore(release(call)), { discard: true })
+  }).pipe(Effect.catchAllCause(() => Effect.void))
+})
 
 /** What is off in the books of a file that nobody serves; a sentence for each. */
 export const look = (file: string, scheduler: Scheduler.Scheduler): Promise<ReadonlyArray<string>> =>

@@ -118,6 +118,8 @@ export type Deed =
   | { readonly do: "read"; readonly after: number; readonly millis: number; readonly error: string }
   | { readonly do: "hang"; readonly millis: number; readonly way: "to" | "from" }
   | { readonly do: "thread" }
+  /** The lease of the service lapses: another host releases its open calls while it works on them. */
+  | { readonly do: "lapse" }
   | { readonly do: "clock"; readonly millis: number }
 
 export interface Step {
@@ -338,6 +340,7 @@ const deeds: ReadonlyArray<readonly [weight: number, make: (random: Random, peop
   ],
   [2, (random) => ({ do: "hang", millis: random.pick([20, 2_000, 9_000, 14_000]), way: random.pick(["to", "from"]) })],
   [1, () => ({ do: "thread" })],
+  [2, () => ({ do: "lapse" })],
   [
     2,
     (random) => ({
@@ -411,6 +414,15 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
     [random.pick([0, 300]), { do: "remove", who }],
     [random.pick([0, 500]), chat(random, who)],
     [2_000, chat(random, who)]
+  ],
+  // A call is released while its vendor works on it, and its credit is spent or sent.
+  (random, who) => [
+    [0, chat(random, who, { manner: { kind: "late", millis: random.pick([1_000, 8_000]) } })],
+    [random.pick([300, 900]), { do: "lapse" }],
+    [
+      random.pick([0, 30, 300]),
+      random.pick<Deed>([chat(random, who), sent(who, random, random.pick([2, "giftable"] as const))])
+    ]
   ],
   // Somebody new signs in by two browsers while the disk is slow.
   (random) => [
@@ -696,6 +708,8 @@ export const sentence = (deed: Deed): string => {
         : `Commits are done, and answered ${seconds(deed.millis)} late`
     case "thread":
       return "The writer's thread ends"
+    case "lapse":
+      return "The lease lapses: open calls are released"
     case "clock":
       return `The clock jumps ${deed.millis < 0 ? "back" : "forward"} by ${seconds(Math.abs(deed.millis))}`
   }

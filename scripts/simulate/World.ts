@@ -130,6 +130,8 @@ export class World {
   readonly events: Array<ProcessorEvent> = []
   readonly letters: Array<{ readonly to: string; readonly subject: string; readonly text: string }> = []
   readonly findings: Array<string> = []
+  /** When another host released the calls that were open. */
+  readonly lapses: Array<number> = []
   /** The tenant that some of them share. */
   team = { tenant: "", account: "" }
   /** What goes on, by its name. */
@@ -417,6 +419,11 @@ export class World {
       case "hang":
         this.meet(`hang ${deed.way}`)
         storage.holdFor(deed.millis, deed.way)
+        return undefined
+      case "lapse":
+        this.meet("lapse")
+        this.lapses.push(machine.now)
+        this.computer.lapse()
         return undefined
       case "thread":
         this.meet("thread")

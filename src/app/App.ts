@@ -6,6 +6,7 @@ import { HttpApiBuilder } from "@effect/platform"
 import type { HttpApi } from "@effect/platform"
 import { Effect, Layer } from "effect"
 import { Api } from "./Api.ts"
+import { merged, partsOf } from "./Capabilities.ts"
 import { Credentials } from "../people/auth/Credentials.ts"
 import { Authorization } from "../people/auth/Authorization.ts"
 import { Browser } from "../people/auth/Browser.ts"
@@ -23,19 +24,14 @@ import { AutoReloads } from "../money/autoreload/AutoReloads.ts"
 import { AutoReloadHttp } from "../money/autoreload/Http.ts"
 import { BillingAccounts } from "../money/billing/BillingAccounts.ts"
 import { BillingHttp } from "../money/billing/Http.ts"
-import { Chat } from "../calls/chat/Chat.ts"
-import { ChatHttp } from "../calls/chat/Http.ts"
 import { ConsoleHttp } from "../console/Http.ts"
 import { page } from "../console/PageHttp.ts"
 import { Contacts } from "../people/contact/Contacts.ts"
 import { ContactHttp } from "../people/contact/Http.ts"
-import { Decisions } from "../calls/decisions/Decisions.ts"
-import { DecisionsHttp } from "../calls/decisions/Http.ts"
-import { Embeddings } from "../calls/embeddings/Embeddings.ts"
-import { EmbeddingsHttp } from "../calls/embeddings/Http.ts"
 import { Feed } from "../money/events/Feed.ts"
 import { EventsHttp } from "../money/events/Http.ts"
 import { Gate } from "../books/gate/Gate.ts"
+import type { Authentication } from "../http/lanes/Authentication.ts"
 import { Face } from "../http/lanes/Face.ts"
 import { ApiMiddleware } from "../http/lanes/ApiMiddleware.ts"
 import { Observer } from "../http/lanes/Observer.ts"
@@ -47,8 +43,6 @@ import { SortedIndexer } from "../books/ledger/totals/SortedIndexer.ts"
 import { TotalsIndexer } from "../books/ledger/totals/TotalsIndexer.ts"
 import { Verifier } from "../books/ledger/audit/Verifier.ts"
 import { Outbox } from "../people/mail/Outbox.ts"
-import { MessagesHttp } from "../calls/messages/Http.ts"
-import { Messages } from "../calls/messages/Messages.ts"
 import { NotificationsHttp } from "../people/notifications/Http.ts"
 import { Notifications } from "../people/notifications/Notifications.ts"
 import { OperatorCreditHttp } from "../operations/credit/Http.ts"
@@ -69,10 +63,6 @@ import { Purchases } from "../money/payments/Purchases.ts"
 import { PoolingHttp } from "../money/pooling/Http.ts"
 import { Pooling } from "../money/pooling/Pooling.ts"
 import { PricesHttp } from "../money/prices/Http.ts"
-import { ResponsesHttp } from "../calls/responses/Http.ts"
-import { Responses } from "../calls/responses/Responses.ts"
-import { RerankHttp } from "../calls/rerank/Http.ts"
-import { Rerank } from "../calls/rerank/Rerank.ts"
 import { Indexes } from "../storage/engine/Indexes.ts"
 import * as Leadership from "../storage/engine/Leadership.ts"
 import { SandboxHttp } from "../sandbox/Http.ts"
@@ -83,19 +73,6 @@ import { Organisations } from "../people/tenants/Organisations.ts"
 import { Tenants } from "../people/tenants/Tenants.ts"
 import { TransferInvitesHttp, TransfersHttp } from "../money/transfers/Http.ts"
 import { Transfers } from "../money/transfers/Transfers.ts"
-import { SearchHttp } from "../calls/search/Http.ts"
-import { Search } from "../calls/search/Search.ts"
-import { SpeechHttp, SpeechModelsHttp } from "../calls/speech/Http.ts"
-import { Speech } from "../calls/speech/Speech.ts"
-import { TranscriptionHttp, TranscriptionModelsHttp } from "../calls/transcription/Http.ts"
-import { Transcription } from "../calls/transcription/Transcription.ts"
-import { MailHttp } from "../calls/email/Http.ts"
-import { SelfMail } from "../calls/email/SelfMail.ts"
-import { ImagesHttp } from "../calls/images/Http.ts"
-import { Images } from "../calls/images/Images.ts"
-import { MediaHttp, MediaModelsHttp } from "../calls/media/Http.ts"
-import { Jobs } from "../calls/media/Jobs.ts"
-import { Media } from "../calls/media/Media.ts"
 import { Identity } from "../upstream/identity/Identity.ts"
 import { UpstreamObserver } from "../upstream/models/Upstreams.ts"
 import { Explanations } from "../money/usage/Explanations.ts"
@@ -136,18 +113,7 @@ const watched = Layer.mergeAll(
 /** Every room's service, above its dependencies. */
 export const domains = Layer.mergeAll(
   operator,
-  Chat.layer,
-  Messages.layer,
-  Responses.layer,
-  Decisions.layer,
-  Embeddings.layer,
-  Rerank.layer,
-  Images.layer,
-  Media.layer,
-  SelfMail.layer,
-  Transcription.layer,
-  Speech.layer,
-  Search.layer,
+  merged(partsOf("layer")),
   Explanations.layer,
   TeamUsage.layer,
   Credentials.layer,
@@ -160,7 +126,6 @@ export const domains = Layer.mergeAll(
 ).pipe(
   Layer.provideMerge(Feed.layer),
   Layer.provideMerge(Layer.mergeAll(Authorization.layer, BrowserSessions.layer, Records.layer, Notifications.layer)),
-  Layer.provideMerge(Jobs.layer),
   Layer.provideMerge(
     Layer.mergeAll(
       Gate.layer,
@@ -202,7 +167,7 @@ export const jobs = Layer.mergeAll(
   Allowances.layerJobs,
   TenantPlans.layerJobs,
   AutoReloads.layerJobs,
-  Jobs.layerJobs,
+  merged(partsOf("jobs")),
   Idempotency.layerJobs,
   Indexes.layerJobs,
   Outbox.layerJobs,
@@ -216,64 +181,57 @@ export const jobs = Layer.mergeAll(
   Transfers.layerJobs
 ).pipe(Layer.provide(Leadership.layer))
 
-const api = HttpApiBuilder.api(Api).pipe(
-  Layer.provide([
-    AuthHttp,
-    OAuthHttp,
-    ConsentHttp,
-    UserInfoHttp,
-    BrowserHttp,
-    ConsoleHttp,
-    AllowancesHttp,
-    VouchersHttp,
-    AutoReloadHttp,
-    BillingHttp,
-    ChatHttp,
-    MessagesHttp,
-    ResponsesHttp,
-    ContactHttp,
-    DecisionsHttp,
-    EmbeddingsHttp,
-    EventsHttp,
-    RerankHttp,
-    ImagesHttp,
-    MediaHttp,
-    MediaModelsHttp,
-    MailHttp,
-    TranscriptionHttp,
-    TranscriptionModelsHttp,
-    SpeechHttp,
-    SpeechModelsHttp,
-    SearchHttp,
-    NotificationsHttp,
-    Layer.provide(OperatorHttp, watched),
-    Layer.provide(OperatorCreditHttp, OperatorTokenHttp),
-    OperatorSessionHttp,
-    OpsHttp,
-    OrganisationsHttp,
-    PaymentsHttp,
-    WebhooksHttp,
-    PoolingHttp,
-    PricesHttp,
-    SandboxHttp,
-    TenantsHttp,
-    TransferInvitesHttp,
-    TenantInvitesHttp,
-    TransfersHttp,
-    UsageHttp
-  ]),
-  Layer.provideMerge(SecurityHttp)
+/** The handlers of every group of `Api`. */
+export const handlers = Layer.mergeAll(
+  merged(partsOf("handlers")),
+  AuthHttp,
+  OAuthHttp,
+  ConsentHttp,
+  UserInfoHttp,
+  BrowserHttp,
+  ConsoleHttp,
+  AllowancesHttp,
+  VouchersHttp,
+  AutoReloadHttp,
+  BillingHttp,
+  ContactHttp,
+  EventsHttp,
+  NotificationsHttp,
+  Layer.provide(OperatorHttp, watched),
+  Layer.provide(OperatorCreditHttp, OperatorTokenHttp),
+  OperatorSessionHttp,
+  OpsHttp,
+  OrganisationsHttp,
+  PaymentsHttp,
+  WebhooksHttp,
+  PoolingHttp,
+  PricesHttp,
+  SandboxHttp,
+  TenantsHttp,
+  TransferInvitesHttp,
+  TenantInvitesHttp,
+  TransfersHttp,
+  UsageHttp
 )
 
-/** The service over HTTP, mounted at a prefix of the server. The prefix is empty on the service's own server. */
-export const face = (prefix: "" | `/${string}`) =>
+const api = HttpApiBuilder.api(Api).pipe(Layer.provide(handlers), Layer.provideMerge(SecurityHttp))
+
+/** A contract over HTTP, mounted at a prefix of the server: `api` has its handlers. */
+export const faceOf = <E, R>(
+  contract: HttpApi.HttpApi.AnyWithProps,
+  api: Layer.Layer<HttpApi.Api | Authentication, E, R>,
+  prefix: "" | `/${string}`
+) =>
   Face.layer(
     Layer.mergeAll(
       ApiMiddleware,
-      documents(Api as unknown as HttpApi.HttpApi.AnyWithProps, prefix, () => import("./guides/GuidePages.ts")),
+      documents(contract, prefix, () => import("./guides/GuidePages.ts")),
       page(prefix)
     ).pipe(Layer.provideMerge(api))
   )
+
+/** The service over HTTP. The prefix is empty on the service's own server. */
+export const face = (prefix: "" | `/${string}`) => faceOf(Api as unknown as HttpApi.HttpApi.AnyWithProps, api, prefix)
 
 /** Connects observers: requests go to the metrics, upstream exchanges to the metrics and the upstreams' health. */
 export const observers = Layer.merge(

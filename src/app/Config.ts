@@ -4,33 +4,27 @@ import { parse as parseExactly } from "lossless-json"
 import { readFileSync } from "node:fs"
 import * as SignIn from "../people/auth/Settings.ts"
 import { withEntries } from "../upstream/catalogue/Entries.ts"
-import * as Chat from "../calls/engine/Settings.ts"
 import * as Console from "../console/Settings.ts"
 import * as Contact from "../people/contact/Settings.ts"
-import * as Decisions from "../calls/decisions/Settings.ts"
-import * as Embeddings from "../calls/embeddings/Settings.ts"
+import { fieldsOf, layersOf, partsOf } from "./Capabilities.ts"
 import { hostOf } from "./Environment.ts"
 import type { EnvironmentFacts } from "./Environment.ts"
 import * as Http from "../http/server/Settings.ts"
 import * as Idempotency from "../http/idempotency/Settings.ts"
-import * as Images from "../calls/images/Settings.ts"
 import { ConfigProblem } from "../kernel/Setting.ts"
 import * as Service from "../kernel/ServiceInfo.ts"
 import * as Verify from "../books/ledger/audit/Settings.ts"
 import * as Mail from "../people/mail/Settings.ts"
-import * as Media from "../calls/media/Settings.ts"
 import * as Telemetry from "../operations/ops/Telemetry.ts"
 import * as Allowances from "../money/allowances/Settings.ts"
 import * as Payments from "../money/payments/Settings.ts"
 import * as Prices from "../books/prices/PriceList.ts"
-import * as Rerank from "../calls/rerank/Settings.ts"
-import * as Search from "../calls/search/Settings.ts"
-import * as Speech from "../calls/speech/Settings.ts"
-import * as Transcription from "../calls/transcription/Settings.ts"
 import * as Transfers from "../money/transfers/Settings.ts"
 import * as Upstreams from "../upstream/models/Settings.ts"
 
-const Tools = Schema.Struct({ ...Images.fields, ...Search.fields, ...Speech.fields, ...Transcription.fields })
+const settings = partsOf("settings")
+const tools = partsOf("tool")
+const Tools = Schema.Struct(fieldsOf(tools))
 
 const entries = Schema.Struct({
   ...Service.fields,
@@ -46,43 +40,40 @@ const entries = Schema.Struct({
   ...Http.fields,
   ...Idempotency.fields,
   ...Upstreams.fields,
-  ...Chat.fields,
+  ...fieldsOf(settings),
   /** Providers of each tool. The first of a kind is the default. */
-  tools: Schema.optionalWith(Tools, { default: () => ({ images: [], search: [], speech: [], transcription: [] }) }),
-  ...Media.fields,
-  ...Decisions.fields,
-  ...Embeddings.fields,
-  ...Rerank.fields,
+  tools: Schema.optionalWith(Tools, { default: () => Schema.decodeSync(Tools)({}) }),
   ...Prices.fields
 }).annotations({ parseOptions: { onExcessProperty: "error" } })
 
 type Named = readonly [path: ReadonlyArray<string | number>, upstream: string]
 
-/** Every reference to an upstream, with its path in the file. */
-const upstreamsNamed = ({
-  decisions,
-  embeddings,
-  media,
-  models,
-  rerank,
-  tools
-}: typeof entries.Type): ReadonlyArray<Named> => [
-  ...Object.entries({ models, embeddings, rerank }).flatMap(([kind, models]) =>
-    models.flatMap(({ routes }, i) =>
-      routes.map(({ upstream }, j): Named => [[kind, i, "upstreams", j, "upstream"], upstream])
-    )
-  ),
-  ...Object.entries(tools).flatMap(([kind, providers]) =>
-    providers.map(({ upstream }, i): Named => [["tools", kind, i, "upstream"], upstream])
-  ),
-  ...media.map(({ upstream }, i): Named => [["media", i, "upstream"], upstream]),
-  ...(decisions === undefined ? [] : [[["decisions", "upstream"], decisions.upstream] as const])
+/** An entry of a capability: it names its upstream, or those of its routes. */
+interface Entry {
+  readonly upstream?: string
+  readonly routes?: ReadonlyArray<{ readonly upstream: string }>
+}
+
+const upstreamsOf = ({ routes = [], upstream }: Entry, path: Named[0]): ReadonlyArray<Named> => [
+  ...(upstream === undefined ? [] : [[[...path, "upstream"], upstream] as const]),
+  ...routes.map(({ upstream }, i): Named => [[...path, "upstreams", i, "upstream"], upstream])
 ]
+
+/** References to upstreams in the entries of these settings, with their paths. */
+const namedIn = (parts: typeof settings | typeof tools, file: object, path: Named[0]): ReadonlyArray<Named> =>
+  Object.keys(fieldsOf<(typeof parts)[number]>(parts)).flatMap((name) => {
+    const value = (file as Readonly<Record<string, Entry | ReadonlyArray<Entry> | string | undefined>>)[name]
+    if (value === undefined || typeof value === "string") return []
+    return isList(value)
+      ? value.flatMap((entry, i) => upstreamsOf(entry, [...path, name, i]))
+      : upstreamsOf(value, [...path, name])
+  })
+const isList = (value: Entry | ReadonlyArray<Entry>): value is ReadonlyArray<Entry> => Array.isArray(value)
 
 export const ConfigFile = entries.pipe(
   Schema.filter((file) => {
     const { auto, models, upstreams } = file
-    const issues: Array<Schema.FilterIssue> = upstreamsNamed(file)
+    const issues: Array<Schema.FilterIssue> = [...namedIn(settings, file, []), ...namedIn(tools, file.tools, ["tools"])]
       .filter(([, upstream]) => !Object.hasOwn(upstreams, upstream))
       .map(([path, upstream]) => ({ path, message: `there is no upstream ${upstream}` }))
     if (auto !== undefined && !models.some(({ id }) => id === auto)) {
@@ -92,6 +83,15 @@ export const ConfigFile = entries.pipe(
   })
 )
 export interface ConfigFile extends Schema.Schema.Type<typeof ConfigFile> {}
+
+/** Whether the configuration names a model, a tool or anything else to call. */
+export const servesSomething = ({ decisions, embeddings, media, models, rerank, tools }: ConfigFile): boolean =>
+  decisions !== undefined ||
+  [models, embeddings, rerank, media, ...Object.values(tools)].some((kind) => kind.length > 0)
+
+/** The refusal of a configuration that serves nothing. */
+export const noModel = (config: string): string =>
+  `--config ${config} names no model: add one to "models" ("tollgate models" lists the catalogue), or let "tollgate quickstart" write a configuration`
 
 /** The settings of every room, from the configuration file and the environment. */
 export const layer = (environment: EnvironmentFacts, file: ConfigFile) =>
@@ -107,15 +107,8 @@ export const layer = (environment: EnvironmentFacts, file: ConfigFile) =>
     Http.layer(file),
     Idempotency.layer(file),
     Upstreams.layer(file),
-    Chat.layer(file),
-    Images.layer(file.tools),
-    Search.layer(file.tools),
-    Speech.layer(file.tools),
-    Transcription.layer(file.tools),
-    Media.layer(file),
-    Decisions.layer(file),
-    Embeddings.layer(file),
-    Rerank.layer(file),
+    layersOf(settings, file),
+    layersOf(tools, file.tools),
     Prices.layer(file)
   ).pipe(Layer.provideMerge(serviceInfo(environment, file)))
 

@@ -40,7 +40,7 @@ export class ConsoleApi extends HttpApiGroup.make("console")
   .add(
     HttpApiEndpoint.get("providers", "/console/providers")
       .addSuccess(Envelope(Providers))
-      .annotate(OpenApi.Summary, "The providers by which a person may sign in to the console")
+      .annotate(OpenApi.Summary, "The identity providers for signing in to the console")
   )
   .add(
     HttpApiEndpoint.get("signIn", "/console/sign-in/:provider")

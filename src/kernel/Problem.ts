@@ -1,6 +1,6 @@
 /**
- * How a refusal is declared: once, as a `Schema.TaggedError` whose fields hold its data, together with how HTTP shows it. As a schema
- * its encoded side is the body `{ error, code?, details? }`, annotated with the status, so a contract names the class itself.
+ * Declares a refusal once, as a `Schema.TaggedError` with its data and its HTTP form. Its encoded side is the body
+ * `{ error, code?, details? }`, annotated with the status, so a contract names the class itself.
  *
  *     export class TransferNotPending extends Problem<TransferNotPending>()("TransferNotPending", {
  *       status: 409, error: "the transfer is no longer pending", code: "transfer_not_pending"
@@ -40,7 +40,7 @@ export interface ProblemInstance<Tag extends string> extends Cause.YieldableErro
   readonly code: string | undefined
   readonly body: ProblemBody
   readonly retry_after: number | undefined
-  /** Headers that go with it, by their names in lower case. */
+  /** Its response headers, by lower-case name. */
   readonly headers: { readonly [name: string]: string }
 }
 
@@ -64,23 +64,22 @@ export interface Declared<Fields extends Schema.Struct.Fields> {
   readonly status: number
   readonly error: string
   readonly code?: string
-  /** Without a code, a client tells it from others of its status by its text: what that is like, where instances have texts of their own. */
+  /** Without a code, a client recognizes the problem by status and text. This pattern matches the texts of instances that set their own. */
   readonly like?: RegExp
   /** The data of an instance. It is shown as `details`, encoded, unless `details` says otherwise. */
   readonly fields?: Fields
   /**
-   * How the fields become `details`: a schema between the two, or the same object for all instances. An empty object is not shown.
-   * With an object the fields stay in this process: the body is all that a client gets, so an instance that a client reads from it has
-   * none of them, but those with a constructor's default.
+   * How the fields become `details`: a schema between the two, or one object for all instances. An empty object is omitted.
+   * With an object the fields stay in this process. An instance decoded from the body then has only fields with a constructor default.
    */
   readonly details?: { readonly [key: string]: unknown } | Schema.Schema.AnyNoContext
   readonly headers?: (fields: Schema.Struct.Type<Fields>) => ProblemInstance<string>["headers"]
 }
 
-/** The names that mean something in every instance. */
+/** Names that every instance uses. */
 type Reserved = Exclude<keyof ProblemInstance<string> | keyof ProblemWords, symbol>
 
-/** Where a field has such a name, a property that no declaration has: the compiler says its text. */
+/** If a field has a reserved name, requires a property that cannot exist. The compiler then shows its text. */
 type Unreserved<Fields> = [keyof Fields & Reserved] extends [never]
   ? unknown
   : {
@@ -144,7 +143,7 @@ export const Problem =
     interface Instance extends ProblemInstance<Tag> {
       readonly message: string
     }
-    // The types hold its parts; a refusal that could fail to be made would be a defect instead.
+    // Construction skips validation: the types check the fields, and a refusal must not turn into a defect.
     // @effect-diagnostics-next-line classSelfMismatch:off -- the class that is declared by this one is what it is an instance of
     class Base extends Schema.TaggedError<Instance>(`tollgate/${tag}`)(tag, data) {
       // @effect-diagnostics-next-line overriddenSchemaConstructor:off -- the text that it declares is its own where none is given
@@ -177,7 +176,7 @@ export const Problem =
       details: Schema.optional(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
     }).annotations({ identifier: `${tag}Body`, description: error }) as unknown as Schema.Schema<ProblemBody>
 
-    /** By class, since the schema of a class that extends this one is for its own instances. */
+    /** One schema per class: the schema of a subclass decodes to instances of the subclass. */
     const schemas = new WeakMap<object, Schema.Schema<Instance, ProblemBody>>()
     const schemaOf = (self: typeof Base): Schema.Schema<Instance, ProblemBody> => {
       let schema = schemas.get(self)

@@ -106,7 +106,7 @@ const faultLevers = (faults: Faults): ReadonlyArray<Lever> => [
   {
     method: "DELETE",
     path: "/control/faults",
-    does: "Forgets the faults that no call has met yet",
+    does: "Forgets the faults that no call has met yet, and answers the calls that a delay holds",
     answer: () => forgotten(faults.clear())
   }
 ]

@@ -65,7 +65,7 @@ function* lumps(pieces: Streamed["pieces"]): Generator<string | Uint8Array> {
 }
 
 /** Waits in real time, not by the steered clock, and stops when the caller disconnects. */
-export const pause = (response: ServerResponse, millis: number): Promise<void> =>
+const pause = (response: ServerResponse, millis: number): Promise<void> =>
   new Promise((resolve) => {
     if (response.destroyed) return resolve()
     const over = () => {

@@ -89,12 +89,15 @@ export interface Faults {
   readonly add: (fault: Fault) => void
   /** Takes one use of the service's first fault. */
   readonly next: (service: ServiceName) => Fault | undefined
-  /** Answers the number of faults forgotten. */
+  /** Calls `onEnd` once: after so long, or when the faults are forgotten. Returns what ends the delay at once. */
+  readonly delay: (millis: number, onEnd: () => void) => () => void
+  /** Ends the delays under way too. Answers the number of faults forgotten. */
   readonly clear: () => number
 }
 
 export const make = (): Faults => {
   const queues = new Map<ServiceName, Array<{ readonly fault: Fault; left: number }>>()
+  const delays = new Set<() => void>()
   return {
     add: (fault) => {
       const waiting = { fault, left: fault.times }
@@ -110,7 +113,18 @@ export const make = (): Faults => {
       if (due.left === 0) queue?.shift()
       return due.fault
     },
+    delay: (millis, onEnd) => {
+      const end = () => {
+        if (!delays.delete(end)) return
+        clearTimeout(timer)
+        onEnd()
+      }
+      const timer = setTimeout(end, millis)
+      delays.add(end)
+      return end
+    },
     clear: () => {
+      for (const end of delays) end()
       let count = 0
       for (const queue of queues.values()) count += queue.length
       queues.clear()

@@ -47,7 +47,7 @@ export const make: Make = ({ calls, faults }) =>
             caught = caught.slice(-lettersMax)
             done()
           }
-          setTimeout(() => void take(), delayOf(fault))
+          faults.delay(delayOf(fault), () => void take())
         })
       }
     })

@@ -9,7 +9,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import type { Duplex } from "node:stream"
 import type { Calls } from "./Calls.ts"
-import { deliver, pause } from "./Delivery.ts"
+import { deliver } from "./Delivery.ts"
 import { answerOf } from "./Faults.ts"
 import type { Faults } from "./Faults.ts"
 import { json, Refusal } from "./Outside.ts"
@@ -65,7 +65,7 @@ export const make = ({ calls, faults, port }: Options): Effect.Effect<Switchboar
       const fault = faults.next(service)
       if (fault === undefined) return deliver(response, await answered(route, received), {}, hangUp)
       const due = answerOf(fault) ?? (await answered(route, received))
-      if (fault.delay_ms !== undefined) await pause(response, fault.delay_ms)
+      if (fault.delay_ms !== undefined) await delayed(response, fault.delay_ms, faults)
       if (!response.destroyed) await deliver(response, due, fault, hangUp)
     }
 
@@ -79,6 +79,17 @@ export const make = ({ calls, faults, port }: Options): Effect.Effect<Switchboar
     server.on("clientError", (_, socket) => refuseBytes(socket))
     yield* Effect.acquireRelease(listen(server, port), () => close(server))
     return { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, plug: plugs.plug }
+  })
+
+/** Waits for the fault's delay. It ends early when the caller disconnects, or the faults are forgotten. */
+const delayed = (response: ServerResponse, millis: number, faults: Faults): Promise<void> =>
+  new Promise((resolve) => {
+    if (response.destroyed) return resolve()
+    const end = faults.delay(millis, () => {
+      response.off("close", end)
+      resolve()
+    })
+    response.once("close", end)
   })
 
 const answered = async (route: Route, received: Received): Promise<Answer> => {

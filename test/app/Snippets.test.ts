@@ -1,10 +1,12 @@
 /** Runs every fenced snippet of the README and the guides as a reader would. A snippet without a runner here fails the last test. */
-import { execFile } from "node:child_process"
+import { execFile, spawn } from "node:child_process"
+import { once } from "node:events"
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { freshFolder, root, start } from "../support/Service.ts"
+import { startLocalServer } from "../support/LocalServer.ts"
+import { environmentOf, freePort, freshFolder, root, start } from "../support/Service.ts"
 import type { Person, Service } from "../support/Service.ts"
 
 interface Snippet {
@@ -206,6 +208,44 @@ describe("an operator", () => {
   })
 })
 
+describe("a first hour", () => {
+  it("goes from quickstart to keys with limits", async () => {
+    const [quickstart] = take("sh", /^tollgate quickstart/)
+    const [check] = take("sh", /^tollgate check/)
+    const [create] = take("sh", /^tollgate key create/)
+    const [grant] = take("sh", /^tollgate grant --tenant TENANT --amount 25\n$/)
+    const { address, server } = await startLocalServer()
+    const folder = freshFolder()
+    const env = { DATA_DIR: folder, PORT: String(await freePort()), LOG_LEVEL: "error" }
+    const config = join(folder, "tollgate.json")
+    /** Serves, takes the printed line, and stops when `use` is done. */
+    const served = async (text: string, words: RegExp, use: (tenant_id: string) => Promise<void>) => {
+      const args = words.exec(text)![1]!.replace("http://127.0.0.1:11434", address).split(" ")
+      const child = spawn(process.execPath, [join(root, "dist", "main.js"), ...args, "--json"], {
+        cwd: folder,
+        env: await environmentOf(env),
+        stdio: ["ignore", "pipe", "ignore"]
+      })
+      const [line] = (await once(child.stdout, "data")) as [Buffer]
+      await use((JSON.parse(String(line)) as { readonly tenant_id: string }).tenant_id)
+      const closed = once(child, "close")
+      child.kill("SIGTERM")
+      await closed
+    }
+    await served(quickstart!.text, /^tollgate (.*)$/m, async (tenant_id) => {
+      expect(await shell(check!.text.replace("tollgate.json", config), env)).toContain("upstreams.local")
+      expect(await shell(create!.text.replace("TENANT", tenant_id), env)).toMatch(/^svc-prod-[0-9a-f]{64}\n$/)
+      expect(await shell(grant!.text.replace("TENANT", tenant_id), env)).toContain("its balance is 45")
+    })
+    // `npm start` runs `serve`.
+    const [npm] = take("sh", /^npm start -- --quickstart/)
+    await served(npm!.text.replace("npm start --", "serve"), /^(.*)$/m, async (tenant_id) =>
+      expect(tenant_id).toMatch(/^ten_/)
+    )
+    server.close()
+  })
+})
+
 describe("a host program", () => {
   it("builds the documented layers over its own database", async () => {
     for (const [i, { text }] of take("ts", /Database\.layerOver/).entries()) {
@@ -228,14 +268,19 @@ describe("a host program", () => {
     expect(readFileSync(join(root, "test", "e2e", "Package.test.ts"), "utf8")).toContain("embed.md")
   })
 
-  it("checks a ledger with the suites", async () => {
-    // The reader's own ledger and transfers are this project's, in memory. `without` is tested in testing/LedgerSuite.
-    const mine = `import { layerMemory, layerTransfersMemory } from "tollgate/testing"
+  // The reader's own ledger and transfers are this project's, in memory. `without` is tested in testing/LedgerSuite.
+  const mine = `import { layerMemory, layerTransfersMemory } from "tollgate/testing"
       const MyLedger = { layer: layerMemory }
       const MyTransfers = { layer: layerTransfersMemory }
       const it = async (name: string, check: () => Promise<unknown>) => { await check(); console.log(name) }\n`
-    const [readme, guide] = take("ts", /checkLedger/)
+
+  it("checks a ledger with the suite, as the README says", async () => {
+    const [readme] = take("ts", /checkLedger/)
     expect(await typescript("suite", mine + readme!.text)).toContain("keeps its books")
+  })
+
+  it("checks a ledger and transfers with the suites, as the guide says", async () => {
+    const [, guide] = take("ts", /checkLedger/)
     expect(await typescript("suites", mine + guide!.text)).toContain("loses no credit")
     take("", /goes wrong/)
   })

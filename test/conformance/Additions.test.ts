@@ -41,11 +41,14 @@ describe("amounts", () => {
       available: before.balance
     })
     expect(before.giftable + before.granted).toBeCloseTo(before.balance, 9)
-    await service.control("/faults", { service: "chat", delay_ms: 3_000, times: 1 })
+    await service.control("/faults", { service: "chat", delay_ms: 600_000, times: 1 })
+    await service.control("/calls", undefined, "DELETE")
     const call = chat(ada.token)
     let during = before
     while (during.reserved === 0) during = (await of(ada, "billing/amounts")).body.result
     expect(during.available).toBeCloseTo(during.balance - during.reserved, 9)
+    await expect.poll(async () => (await service.control("/calls?service=chat")).length, { timeout: 60_000 }).toBe(1)
+    await service.control("/faults", undefined, "DELETE")
     expect((await call).status).toBe(200)
     expect((await of(ada, "billing/amounts")).body.result.reserved).toBe(0)
     expect((await service.call(`/v1/tenants/${ada.tenant_id}/billing/amounts`, { token: bob.token })).status).toBe(403)

@@ -218,9 +218,18 @@ describe("what is refused here", () => {
 
   it("twenty at once are admitted on a balance for twenty", async () => {
     const who = await person()
-    await fault({ delay_ms: 700, times: 30 })
-    const answers = await Promise.all(Array.from({ length: 30 }, () => decide(who)))
+    // The model answers once the others are refused.
+    await fault({ delay_ms: 600_000, times: 30 })
+    let refused = 0
+    const ask = async () => {
+      const answer = await decide(who)
+      if (answer.status !== 200) refused++
+      return answer
+    }
+    const asked = Promise.all(Array.from({ length: 30 }, ask))
+    await expect.poll(() => refused, { timeout: 60_000 }).toBe(10)
     await service.control("/faults", undefined, "DELETE")
+    const answers = await asked
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(20)
     expect(answers.filter(({ status }) => status === 402)).toHaveLength(10)
   })
@@ -358,11 +367,14 @@ describe("an Idempotency-Key on a metered call", () => {
 
   it("answers 409 while the first is in flight", async () => {
     const who = await person()
-    await fault({ delay_ms: 500 })
+    await fault({ delay_ms: 600_000 })
+    await service.control("/calls", undefined, "DELETE")
     const first = keyed(who, "decide-in-flight-1")
-    await new Promise((resolve) => setTimeout(resolve, 200))
+    const heard = async () => (await service.control("/calls?service=decisions")).length
+    await expect.poll(heard, { timeout: 60_000 }).toBe(1)
     const second = await keyed(who, "decide-in-flight-1")
     expect([second.status, second.body.code]).toEqual([409, "idempotency_in_flight"])
+    await service.control("/faults", undefined, "DELETE")
     expect((await first).status).toBe(200)
     expect((await keyed(who, "decide-in-flight-1")).status).toBe(200)
     expect(await service.usage(who)).toHaveLength(1)

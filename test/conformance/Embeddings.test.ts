@@ -252,15 +252,18 @@ describe("embeddings", () => {
 
   it("of a client that leaves are charged all the same", async () => {
     const who = await person()
-    await fault("embeddings", { delay_ms: 300 })
+    await fault("embeddings", { delay_ms: 600_000 })
     const connection = await line(service.port)
     const json = JSON.stringify({ model: small, input: "one two three" })
     const request = head("/v1/embeddings", "Content-Type: application/json", `Content-Length: ${json.length}`)
     const before = (await calls("embeddings")).length
     connection.write(request.replace("Bearer x", `Bearer ${who.token}`) + json)
-    await expect.poll(async () => (await calls("embeddings")).length).toBe(before + 1)
+    await expect.poll(async () => (await calls("embeddings")).length, { timeout: 60_000 }).toBe(before + 1)
     connection.socket.destroy()
-    await expect.poll(() => service.usage(who)).toMatchObject([{ endpoint: "embeddings", cost: 6e-8 }])
+    await service.control("/faults", undefined, "DELETE")
+    await expect
+      .poll(() => service.usage(who), { timeout: 60_000 })
+      .toMatchObject([{ endpoint: "embeddings", cost: 6e-8 }])
   })
 
   it("have models of their own, which are none to chat with", async () => {

@@ -101,7 +101,7 @@ const leave = async (
     headers: { ...(request.headers as Record<string, string>), authorization: `Bearer ${who.token}` },
     signal: leaving.signal
   })
-  await expect.poll(async () => (await at.control(`/calls?service=${vendor}`)).length).toBe(1)
+  await expect.poll(async () => (await at.control(`/calls?service=${vendor}`)).length, { timeout: 60_000 }).toBe(1)
   leaving.abort()
   await expect(answer).rejects.toThrow()
 }
@@ -112,19 +112,21 @@ const nothingIsOpen = async () =>
 describe.each(paths)("a client that leaves %s", (path, vendor, request, record) => {
   it("pays what the vendor measured", async () => {
     const who = await person()
-    await service.control("/faults", { service: vendor, delay_ms: 400, times: 1 })
+    await service.control("/faults", { service: vendor, delay_ms: 600_000, times: 1 })
     await leave(who, path, vendor, request())
-    await expect.poll(() => service.usage(who), { timeout: 20_000 }).toMatchObject([record])
+    await service.control("/faults", undefined, "DELETE")
+    await expect.poll(() => service.usage(who), { timeout: 60_000 }).toMatchObject([record])
     await nothingIsOpen()
   })
 
   it("pays nothing where the vendor fails", async () => {
     const who = await person()
     const before = await service.balance(who)
-    await service.control("/faults", { service: vendor, delay_ms: 400, drop: true, times: 1 })
+    await service.control("/faults", { service: vendor, delay_ms: 600_000, drop: true, times: 1 })
     await leave(who, path, vendor, request())
+    await service.control("/faults", undefined, "DELETE")
     await expect
-      .poll(() => service.usage(who), { timeout: 20_000 })
+      .poll(() => service.usage(who), { timeout: 60_000 })
       .toMatchObject([{ endpoint: record["endpoint"], cost: 0, success: false }])
     expect(await service.balance(who)).toBe(before)
     await nothingIsOpen()

@@ -358,7 +358,7 @@ describe("a client that leaves", () => {
     leaving.abort()
     await expect.poll(() => service.usage(who), { timeout: 20_000 }).toMatchObject([{ success: true, cost: 0.0003 }])
 
-    await fault("transcription", { delay_ms: 300 })
+    await fault("transcription", { delay_ms: 600_000 })
     await service.control("/calls", undefined, "DELETE")
     const hanging = new AbortController()
     const form = new FormData()
@@ -370,9 +370,11 @@ describe("a client that leaves", () => {
       headers: bearer(who),
       signal: hanging.signal
     })
-    await expect.poll(async () => (await service.control("/calls?service=transcription")).length).toBe(1)
+    const received = async () => (await service.control("/calls?service=transcription")).length
+    await expect.poll(received, { timeout: 60_000 }).toBe(1)
     hanging.abort()
     await expect(heard).rejects.toThrow()
+    await service.control("/faults", undefined, "DELETE")
     await expect
       .poll(async () => (await service.usage(who))[0])
       .toMatchObject({ endpoint: "audio/transcriptions", cost: 0.0001, units: 1 })
@@ -440,6 +442,41 @@ describe("images", () => {
     }
     expect(asked).toEqual([])
     inside.close()
+  })
+
+  it("are charged as far as they came, be they data URIs or addresses", async () => {
+    const who = await person()
+    const one = { url: "data:image/png;base64,AAAA" }
+    for (const [came, units, cost] of [
+      [[one, one], 2, 0.08],
+      [[one, { url: "https://example.com/a.png" }, one], 3, 0.12],
+      [[one, one, one, one, one], 4, 0.16]
+    ] as const) {
+      await fault("images", { status: 200, body: { request_id: "nobody", status: "IN_QUEUE" } })
+      await fault("images", { status: 200, body: { status: "COMPLETED" } })
+      await fault("images", { status: 200, body: { images: came } })
+      const answer = await sent(who, "/v1/images/generations", { ...image, n: 4 })
+      expect([answer.body.data.length, answer.headers.get("x-charge-usd")]).toEqual([came.length, String(cost)])
+      expect((await service.usage(who))[0]).toMatchObject({ success: true, cost, units })
+    }
+  })
+
+  it("that failed cost nothing, whichever way the vendor says so", async () => {
+    const who = await person()
+    const before = await service.balance(who)
+    for (const [standing, result] of [
+      [{ status: "FAILED", error: "out of memory" }, undefined],
+      [{ status: "COMPLETED", error: "not safe" }, undefined],
+      [{ status: "COMPLETED" }, { status: 422, body: { detail: "not safe" } }]
+    ] as const) {
+      await fault("images", { status: 200, body: { request_id: "nobody", status: "IN_QUEUE" } })
+      await fault("images", { status: 200, body: standing })
+      if (result !== undefined) await fault("images", result)
+      const answer = await sent(who, "/v1/images/generations", image)
+      expect(answer.status).toBeGreaterThanOrEqual(400)
+      expect((await service.usage(who))[0]).toMatchObject({ success: false, cost: 0 })
+    }
+    expect(await service.balance(who)).toBe(before)
   })
 
   it("in a vendor's data URIs need not be fetched", async () => {

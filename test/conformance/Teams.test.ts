@@ -543,14 +543,21 @@ describe("who pays", () => {
       json: { mode: "pinned", billing_account_id: tenant.replace("ten_", "bil_") }
     })
     // Each may cost 3 at the most: three fit into the pool's 10, and two more into the own 6.
-    await service.control("/faults", { service: "chat", delay_ms: 500, times: 12 })
+    // The vendor answers once the others are refused.
+    await service.control("/faults", { service: "chat", delay_ms: 600_000, times: 12 })
     const dear = { model: "sandbox-large", n: 48, max_tokens: 4_096, messages: [{ role: "user", content: "hi" }] }
-    const answers = await Promise.all(
-      Array.from({ length: 12 }, () => service.call("/v1/chat/completions", { token: bob.token, json: dear }))
-    )
+    let refused = 0
+    const ask = async () => {
+      const answer = await service.call("/v1/chat/completions", { token: bob.token, json: dear })
+      if (answer.status !== 200) refused++
+      return answer
+    }
+    const asked = Promise.all(Array.from({ length: 12 }, ask))
+    await expect.poll(() => refused, { timeout: 60_000 }).toBe(7)
+    await service.control("/faults", undefined, "DELETE")
+    const answers = await asked
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(5)
     expect(answers.filter(({ status }) => status === 402)).toHaveLength(7)
-    await service.control("/faults", undefined, "DELETE")
     const usage = (await service.call("/v1/me/billing-sources/usage", { token: bob.token })).body.result
     expect(usage.sources).toMatchObject(
       expect.arrayContaining([

@@ -410,14 +410,17 @@ describe("the error table", () => {
 
   it("what a call in flight has reserved cannot be sent", async () => {
     const ada = await sender()
-    await service.control("/faults", { service: "chat", delay_ms: 1_500, times: 1 })
+    await service.control("/faults", { service: "chat", delay_ms: 600_000, times: 1 })
+    await service.control("/calls", undefined, "DELETE")
     const call = service.call("/v1/chat/completions", {
       token: ada.token,
       // Up to 7.9 of the 16.
       json: { model: "sandbox-large", n: 128, max_tokens: 4_096, messages: [{ role: "user", content: "hi" }] }
     })
-    await new Promise((resolve) => setTimeout(resolve, 500))
+    const heard = async () => (await service.control("/calls?service=chat")).length
+    await expect.poll(heard, { timeout: 60_000 }).toBe(1)
     expect(refusal(await send(ada, gift("x@example.com", 9)))).toEqual([422, "transfer_insufficient_credits"])
+    await service.control("/faults", undefined, "DELETE")
     expect((await call).status).toBe(200)
     expect((await send(ada, gift("x@example.com", 9))).status).toBe(201)
   })

@@ -197,7 +197,7 @@ export class Desk {
   /** An empty tab: nobody is signed in. */
   async tab(options: BrowserContextOptions = screens.desktop): Promise<Tab> {
     const context = await this.browser.newContext({ locale: "en-US", timezoneId: "UTC", ...options })
-    context.setDefaultTimeout(60_000)
+    context.setDefaultTimeout(180_000)
     if (this.ahead > 0) await context.clock.install({ time: Date.now() + this.ahead })
     return new Tab(await context.newPage(), new URL(this.service.url).origin)
   }
@@ -211,7 +211,7 @@ export class Desk {
   async signIn(name: string, path = "", options?: BrowserContextOptions): Promise<Tab> {
     const tab = await this.tab(options)
     await tab.page.goto(this.at(path))
-    await tab.page.getByLabel("Somebody else").fill(name)
+    await tab.page.getByLabel("Someone else").fill(name)
     await tab.page.getByRole("button", { name: "Sign in" }).click()
     // On a phone the navigation is behind a button.
     await tab.page.locator("main.shell-main").waitFor()

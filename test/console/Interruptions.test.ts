@@ -22,7 +22,7 @@ const call = async (service: Service, key: string): Promise<void> => {
 describe("the console", () => {
   it("writes no error to the browser's log at a first visit, by a person or by an operator", async () => {
     for (const [path, text] of [
-      ["", "Somebody else"],
+      ["", "Someone else"],
       ["operator", "tollgate operator"]
     ] as const) {
       const tab = await desk.tab()
@@ -71,7 +71,7 @@ describe("the console", () => {
     const ended = await tab.context.request.delete(desk.at("session"), { headers: { origin: desk.service.url } })
     expect(ended.status()).toBe(200)
     await page.getByRole("link", { name: "Keys" }).click()
-    await page.getByLabel("Somebody else").fill("grace")
+    await page.getByLabel("Someone else").fill("grace")
     await page.getByRole("button", { name: "Sign in" }).click()
     await page.getByRole("heading", { name: "Keys" }).waitFor()
     tab.done()

@@ -49,7 +49,7 @@ describe("on a phone", () => {
     await grace.page.getByText("Lighthouse", { exact: true }).waitFor()
     expect(grace.page.url()).toBe(desk.at("invitation"))
     expect(await grace.axe()).toEqual([])
-    await grace.page.getByLabel("Somebody else").fill(email)
+    await grace.page.getByLabel("Someone else").fill(email)
     await grace.page.getByRole("button", { name: "Sign in" }).click()
     await grace.page.getByRole("button", { name: "Join the team" }).click()
     await grace.page.getByText("You are a member of Lighthouse.").waitFor()

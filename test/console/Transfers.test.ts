@@ -33,7 +33,7 @@ describe("on a phone", () => {
     const to = "grace@example.com"
     await giftable("ada@example.com", 25)
     const ada = await desk.signIn("ada@example.com", "transfers", screens.phone)
-    await ada.page.getByText("Nobody has sent you credit").waitFor()
+    await ada.page.getByText("No transfers received yet").waitFor()
     expect(await ada.axe()).toEqual([])
     await ada.page.getByRole("button", { name: "Send credit" }).click()
     await ada.page.getByText(/^Up to \$25\.00 can be sent/).waitFor()
@@ -54,7 +54,7 @@ describe("on a phone", () => {
     expect(grace.page.url()).toBe(desk.at("invitation"))
     expect(await grace.page.content()).not.toContain(token)
     expect(await grace.axe()).toEqual([])
-    await grace.page.getByLabel("Somebody else").fill(to)
+    await grace.page.getByLabel("Someone else").fill(to)
     await grace.page.getByRole("button", { name: "Sign in" }).click()
     await grace.page.getByRole("button", { name: "Accept $5.00" }).click()
     await grace.page.getByText("You accepted").waitFor()

@@ -321,7 +321,7 @@ describe("the keyboard alone", () => {
     const tab = await desk.tab()
     const { page } = tab
     await page.goto(desk.at("keys"))
-    await tabTo(page, page.getByLabel("Somebody else"))
+    await tabTo(page, page.getByLabel("Someone else"))
     await page.keyboard.type("kay")
     await page.keyboard.press("Enter")
     await page.getByText("No key yet").waitFor()

@@ -1,5 +1,5 @@
 /** The gate from outside: what it admits, what it refuses, and what the books say of calls that go wrong. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import { start } from "../support/Service.ts"
 import type { Person, Service } from "../support/Service.ts"
 
@@ -55,13 +55,20 @@ describe("admission", () => {
   it("admits exactly 3 of 200 concurrent calls when the balance affords 3", async () => {
     const { key, who } = await person()
     const before = await upstreamCalls()
-    // Longer than the machine takes to refuse the others: a call that ends gives its reservation back.
-    await service.control("/faults", { service: "chat", delay_ms: 5_000, times: 200 })
-    // 32 answers of 4,096 tokens at 15 USD a million: 1.97 each, of a balance of 6.
-    const answers = await Promise.all(
-      Array.from({ length: 200 }, () => chat(key, { model: "sandbox-large", n: 32, max_tokens: 4_096 }))
-    )
+    // The vendor answers once the service has refused the others: a call that ends gives its reservation back.
+    await service.control("/faults", { service: "chat", delay_ms: 10 * 60_000, times: 200 })
+    let refused = 0
+    const ask = async () => {
+      // 32 answers of 4,096 tokens at 15 USD a million: 1.97 each, of a balance of 6.
+      const answer = await chat(key, { model: "sandbox-large", n: 32, max_tokens: 4_096 })
+      if (answer.status !== 200) refused++
+      return answer
+    }
+    const asked = Promise.all(Array.from({ length: 200 }, ask))
+    await vi.waitFor(() => expect(refused).toBe(197), { timeout: 120_000, interval: 50 })
+    expect((await upstreamCalls()) - before).toBe(3)
     await service.control("/faults", undefined, "DELETE")
+    const answers = await asked
     const statuses = answers.map(({ status }) => status)
     expect(statuses.filter((status) => status === 200)).toHaveLength(3)
     expect(statuses.filter((status) => status === 402)).toHaveLength(197)

@@ -6,7 +6,7 @@ import type { ServerResponse } from "node:http"
 import { connect } from "node:net"
 import type { AddressInfo, Socket } from "node:net"
 import { join } from "node:path"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import * as Sandbox from "../../src/sandbox/Sandbox.ts"
 import { freshFolder, start } from "../support/Service.ts"
 import type { Person, Service } from "../support/Service.ts"
@@ -23,24 +23,19 @@ const ending = [
   .concat("data: [DONE]\n\n")
   .join("")
 
-/** Writes until nobody takes it, and ends the stream once that is taken. */
+/** More than the buffers of two connections hold: a stream that its reader does not take stops before its end. */
+const floodBytes = 64 * 1024 * 1024
+
+/** Writes that much, as fast as it is taken, and then ends the stream. */
 const flood = (response: ServerResponse): void => {
   response.writeHead(200, { "content-type": "text/event-stream" })
+  let written = 0
   const more = (): void => {
-    // More than the buffers of two connections hold.
-    for (let i = 0; i < 64; i++) if (!response.write(piece)) return void waits()
-    setImmediate(more)
-  }
-  const waits = () => {
-    const stuck = setTimeout(() => {
-      response.off("drain", goesOn)
-      response.once("drain", () => response.end(ending))
-    }, 300)
-    const goesOn = () => {
-      clearTimeout(stuck)
-      more()
+    while (written < floodBytes) {
+      written += piece.length
+      if (!response.write(piece)) return void response.once("drain", more)
     }
-    response.once("drain", goesOn)
+    response.end(ending)
   }
   more()
 }
@@ -129,11 +124,12 @@ const ask = (model: string, headers: ReadonlyArray<string> = []): Socket => {
 }
 
 const recorded = async (count: number) => {
-  for (let i = 0; i < 600 && (await service.usage(ada)).length < count; i++)
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  const records = await service.usage(ada)
-  expect(records).toHaveLength(count)
-  return records[0]
+  const look = async () => {
+    const records = await service.usage(ada)
+    expect(records).toHaveLength(count)
+    return records[0]
+  }
+  return vi.waitFor(look, { timeout: 120_000, interval: 50 })
 }
 
 /** Calls that something is set aside for. */

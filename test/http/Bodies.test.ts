@@ -183,13 +183,20 @@ describe("bodies that stall", () => {
   })
 
   it("are not those that come slowly, but steadily", async () => {
-    const connection = await line(slow.port)
+    // A window that a busy machine does not miss between two pieces. The body takes longer than one.
+    const window_ms = 5_000
+    const patient = await serve({ window_ms, bytes_total: 8 * limit })
+    const connection = await line(patient.port)
     connection.write(head("/lane", `Content-Length: ${limit}`, "Connection: close"))
-    for (let sent = 0; sent < limit; sent += limit / 16) {
-      connection.write(Buffer.alloc(limit / 16, "x"))
-      await new Promise((resolve) => setTimeout(resolve, 40))
+    const piece = limit / 64
+    let sent = 0
+    for (; sent < limit - piece; sent += piece) {
+      connection.write(Buffer.alloc(piece, "x"))
+      await new Promise((resolve) => setTimeout(resolve, window_ms / 50))
     }
+    connection.write(Buffer.alloc(limit - sent, "x"))
     expect(await connection.closed).toMatch(/^HTTP\/1.1 200 /)
+    await patient.stop()
   })
 
   it("do not hold the connection of a refused request either", async () => {

@@ -162,6 +162,14 @@ describe("a fault", () => {
   })
 })
 
+it("forgotten faults delay no longer: a call that waits is answered", async () => {
+  await fault({ delay_ms: 600_000 })
+  const answer = chat()
+  await eventually(async () => (await calls())[0])
+  await scene.call("/control/faults", undefined, { method: "DELETE" })
+  expect((await answer).status).toBe(200)
+})
+
 describe("the list of calls", () => {
   it("holds every call with its body, faulted or not, newest first", async () => {
     await fault({ status: 500 })

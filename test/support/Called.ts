@@ -3,7 +3,7 @@
  * is a caller with a balance of their own.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
-import { Context, Duration, Effect, Exit, Fiber, Layer, Logger, Redacted } from "effect"
+import { Context, Effect, Exit, Fiber, Layer, Logger, Redacted } from "effect"
 import { accountsTable } from "../../src/books/ledger/rows/Rows.ts"
 import { Gate } from "../../src/books/gate/Gate.ts"
 import { Payers } from "../../src/books/gate/Payers.ts"
@@ -28,7 +28,7 @@ const vendorAt = (path: string) =>
   Layer.unwrapEffect(
     Effect.map(Outside, ({ url }) =>
       Upstreams.layer({
-        vendor: { base_url: `${url}/${path}`, api_key: Redacted.make("sandbox"), silence_ms_max: 5_000 }
+        vendor: { base_url: `${url}/${path}`, api_key: Redacted.make("sandbox"), silence_ms_max: 60_000 }
       })
     )
   )
@@ -128,6 +128,9 @@ const control = (method: string, path: string, json?: object) =>
 /** The next call to this vendor goes so. */
 export const fault = (service: string, more: object) => control("POST", "/faults", { service, times: 1, ...more })
 
+/** Forgets the faults; calls that they hold are answered. */
+export const forgetFaults = control("DELETE", "/faults")
+
 export interface Received {
   // oxlint-disable-next-line typescript/no-explicit-any -- a test looks into what came, whatever it is
   readonly body: any
@@ -140,11 +143,16 @@ export const received = (service: string) =>
 
 // ---- interruption ---------------------------------------------------------------------------------------------------------------
 
-/** Begins a call, and interrupts it while its vendor works on it; answers how long the interruption took, in milliseconds. */
+/** A fault that holds a call until `interruptedAtWork` has interrupted it. */
+export const holds = { delay_ms: 600_000 }
+
+/** Begins a call, interrupts it while its vendor holds it (`holds`), lets the vendor answer, and waits for the end. */
 export const interruptedAtWork = Effect.fnUntraced(function* <A, E, R>(service: string, call: Effect.Effect<A, E, R>) {
   const before = (yield* received(service)).length
   const fiber = yield* Effect.fork(call)
   while ((yield* received(service)).length === before) yield* Effect.sleep(5)
-  const [duration, exit] = yield* Effect.timed(Fiber.interrupt(fiber))
-  return { millis: Duration.toMillis(duration), interrupted: Exit.isInterrupted(exit) }
+  yield* Fiber.interruptFork(fiber)
+  yield* Effect.yieldNow()
+  yield* forgetFaults
+  return { interrupted: Exit.isInterrupted(yield* Fiber.await(fiber)) }
 })

@@ -4,7 +4,7 @@ import { Deferred, Effect, Exit, Fiber } from "effect"
 import { Readable } from "node:stream"
 import { vi } from "vitest"
 import { readOnFor } from "../../src/kernel/ReadOn.ts"
-import { ByteStream, handedOver, ofReadable, whole } from "../../src/upstream/wire/ByteStream.ts"
+import { ByteStream, closeIfUnclaimed, ofReadable, whole } from "../../src/upstream/wire/ByteStream.ts"
 import type { Sink, Source } from "../../src/upstream/wire/ByteStream.ts"
 
 /** A source that is steered by hand. */
@@ -198,7 +198,7 @@ describe("a byte stream", () => {
       const { source, told } = byHand()
       const bytes = new ByteStream(source, { tap: whole, read_on: 0 }).body
       const made = yield* Deferred.make<void>()
-      const asked = yield* Effect.fork(handedOver(Effect.as(Deferred.await(made), bytes), (made) => made))
+      const asked = yield* Effect.fork(closeIfUnclaimed(Effect.as(Deferred.await(made), bytes), (made) => made))
       yield* turn
       const left = yield* Effect.fork(Fiber.interrupt(asked))
       yield* turn
@@ -207,7 +207,7 @@ describe("a byte stream", () => {
       expect(told).toEqual(["abort"])
 
       const { body } = new ByteStream(byHand().source, { tap: whole, read_on: 0 })
-      expect((yield* handedOver(Effect.succeed(body), (made) => made)).destroyed).toBe(false)
+      expect((yield* closeIfUnclaimed(Effect.succeed(body), (made) => made)).destroyed).toBe(false)
     })
   )
 })

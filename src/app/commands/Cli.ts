@@ -8,6 +8,7 @@ import * as NodeTerminal from "@effect/platform-node/NodeTerminal"
 import { Effect, Layer } from "effect"
 import * as Allowance from "./Allowance.ts"
 import * as Backup from "./Backup.ts"
+import * as Check from "./Check.ts"
 import * as Client from "./Client.ts"
 import * as CommandLine from "./CommandLine.ts"
 import * as Grant from "./Grant.ts"
@@ -22,6 +23,7 @@ import * as Purchase from "./Purchase.ts"
 import * as Reseal from "./Reseal.ts"
 import * as Restore from "./Restore.ts"
 import * as RotateKeys from "./RotateKeys.ts"
+import * as Quickstart from "./Quickstart.ts"
 import * as Serve from "./ServeCommand.ts"
 import * as Tenants from "./Tenants.ts"
 import * as Verify from "./Verify.ts"
@@ -32,6 +34,8 @@ import { version } from "../../kernel/Version.ts"
 
 const commands = [
   Serve.command,
+  Quickstart.command,
+  Check.command,
   Grant.command,
   Purchase.command,
   Allowance.command,
@@ -95,9 +99,16 @@ const platform = Layer.mergeAll(
   NodeTerminal.layer
 )
 
+/** `npm start` runs `serve`, so that `npm start -- --quickstart` is `serve --quickstart`: the same as `quickstart`. */
+const startedQuickly = (argv: ReadonlyArray<string>): ReadonlyArray<string> =>
+  argv[2] === "serve" && argv.includes("--quickstart")
+    ? [...argv.slice(0, 2), "quickstart", ...argv.slice(3).filter((word) => word !== "--quickstart")]
+    : argv
+
 /** Runs the command of a command line. */
-export const run = (argv: ReadonlyArray<string>) =>
+export const run = (given: ReadonlyArray<string>) =>
   Effect.gen(function* () {
+    const argv = startedQuickly(given)
     const words = argv.slice(2)
     const twice = CommandLine.flags(words).find((flag, i, all) => all.indexOf(flag) !== i && flag !== "--redirect-uri")
     if (twice !== undefined) return yield* refuse(`${twice} is given twice`)

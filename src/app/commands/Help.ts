@@ -17,4 +17,8 @@ export const command = Command.make("help", { guide }, ({ guide }) =>
     if (!isGuide(name)) return yield* refuse(`no guide is called ${name}: there are ${Object.keys(guides).join(", ")}`)
     yield* Console.log(textOf(name).trimEnd())
   })
-).pipe(Command.withDescription("Print a guide: clients, configure, operate, postgres, embed, your-ledger, errors"))
+).pipe(
+  Command.withDescription(
+    "Print a guide: first-hour, clients, configure, operate, postgres, embed, your-ledger, errors"
+  )
+)

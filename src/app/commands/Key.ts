@@ -1,21 +1,24 @@
 /** `tollgate key`: API keys of tenants. */
 import { Command, Options } from "@effect/cli"
-import { Console, Duration, Effect, Layer } from "effect"
+import { Console, Duration, Effect, Layer, Option } from "effect"
 import { randomBytes } from "node:crypto"
 import { serviceInfo } from "../Config.ts"
 import type { EnvironmentFacts } from "../Environment.ts"
 import * as DeploymentSecret from "../../storage/secret/DeploymentSecret.ts"
 import type { ApplicationId, TenantId } from "../../kernel/Ids.ts"
-import { toIso } from "../../kernel/Moment.ts"
+import { parse, toIso } from "../../kernel/Moment.ts"
 import { toDecimal } from "../../kernel/Money.ts"
 import type { Application } from "../../people/tenants/Application.ts"
 import { Applications } from "../../people/tenants/Applications.ts"
 import { Belonging } from "../../people/tenants/Belonging.ts"
 import { cacheLifetime } from "../../people/tenants/KeyCallers.ts"
-import { audited } from "./Audited.ts"
+import { Tenants } from "../../people/tenants/Tenants.ts"
+import { PriceList } from "../../books/prices/PriceList.ts"
+import * as Secret from "../Secret.ts"
+import { audited, auditedAt } from "./Audited.ts"
 import * as CommandLine from "./CommandLine.ts"
 import { database } from "./Database.ts"
-import { json, printed, tenantOption } from "./Options.ts"
+import { amountOf, json, noTenant, oneLine, printed, tenantOption } from "./Options.ts"
 import { fromEnvironment, refuse } from "./Report.ts"
 
 const keysOf = (facts: EnvironmentFacts) =>
@@ -76,6 +79,92 @@ const keyList = Command.make("list", { tenant: tenantOption, json }, ({ json, te
   })
 ).pipe(Command.withDescription("List a tenant's API keys and their limits"))
 
+/** Rooms that make a key. Its hash needs the deployment's secret. */
+const makersOf = (facts: EnvironmentFacts) =>
+  Layer.merge(Applications.layer, Tenants.layer).pipe(
+    Layer.provide(Belonging.layer),
+    Layer.provide([Secret.layer(facts), serviceInfo(facts, {}), PriceList.layerNone]),
+    Layer.provideMerge(database(facts))
+  )
+
+const limits = {
+  limit: Options.text("limit").pipe(Options.withDescription("the most it may spend, in USD"), Options.optional),
+  period: Options.choice("period", ["month", "total"]).pipe(
+    Options.withDescription("what the limit holds for: each calendar month (UTC), or the key's life"),
+    Options.withDefault("total" as const)
+  ),
+  models: Options.text("models").pipe(
+    Options.withDescription("the models it may call, separated by commas; all by default"),
+    Options.optional
+  ),
+  expires: Options.text("expires").pipe(
+    Options.withDescription("its end: a day (2027-01-31) or a time (2027-01-31T12:00:00Z)"),
+    Options.optional
+  )
+}
+
+interface Limits {
+  readonly limit: Option.Option<string>
+  readonly period: "month" | "total"
+  readonly models: Option.Option<string>
+  readonly expires: Option.Option<string>
+}
+
+const limitsOf = Effect.fnUntraced(function* ({ expires, limit, models, period }: Limits) {
+  const end = Option.map(expires, (text) => parse(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text))
+  if (Option.isSome(end) && end.value === undefined)
+    return yield* refuse(
+      `--expires ${Option.getOrThrow(expires)}: must be a day (2027-01-31) or a time (2027-01-31T12:00:00Z)`
+    )
+  const names = Option.map(models, (text) => text.split(",").map((name) => name.trim()))
+  if (Option.isSome(names) && names.value.some((name) => name === ""))
+    return yield* refuse(`--models ${Option.getOrThrow(models)}: must be names separated by commas`)
+  return {
+    ...(Option.isSome(limit) && {
+      spending_limit_usd: yield* amountOf(limit.value, "--limit"),
+      spending_limit_period: period
+    }),
+    ...(Option.isSome(end) && { expires_at: end.value! }),
+    ...(Option.isSome(names) && { allowed_models: names.value })
+  }
+})
+
+const keyCreate = Command.make(
+  "create",
+  {
+    tenant: tenantOption,
+    name: Options.text("name").pipe(Options.withDescription("shown in the list of keys")),
+    ...limits,
+    json
+  },
+  ({ json, name, tenant, ...asked }) =>
+    Effect.gen(function* () {
+      const facts = yield* fromEnvironment
+      const application = {
+        name: yield* oneLine("--name", name),
+        description: "made by the operator",
+        ...(yield* limitsOf(asked))
+      }
+      const entry = yield* auditedAt
+      const key = yield* Effect.gen(function* () {
+        const tenant_id = tenant as TenantId
+        const members = yield* Effect.flatMap(Tenants, (tenants) => tenants.members(tenant_id))
+        const owner = members.find(({ role, status }) => role === "owner" && status === "active")
+        if (owner === undefined) return yield* refuse(noTenant(tenant))
+        return yield* Effect.flatMap(Applications, (keys) =>
+          keys.create({
+            caller: { account_id: owner.account_id, tenant_id },
+            application,
+            beside: (subject) => [entry({ action: "key.create", tenant_id: tenant, subject, details: { name } })]
+          })
+        )
+      }).pipe(Effect.provide(makersOf(facts)))
+      if (json) return yield* printed({ ...keyOf(key), api_key: key.api_key })
+      yield* Console.log(key.api_key)
+      yield* Console.error(`made ${key.id} for ${tenant}: the key is not shown again`)
+    })
+).pipe(Command.withDescription("Make an API key for the tenant's owner; prints the key once"))
+
 const keyRevoke = Command.make("revoke", { tenant: tenantOption, id: Options.text("id") }, ({ id, tenant }) =>
   Effect.gen(function* () {
     const facts = yield* fromEnvironment
@@ -101,7 +190,7 @@ const noticedBy = ({ database }: EnvironmentFacts): string =>
     ? `a running service notices within ${Duration.toMinutes(cacheLifetime)} min`
     : "running nodes are notified and refuse it at once; a node that misses the notification refuses it within 2 s"
 
-export const subcommands = [keyList, keyRevoke] as const
+export const subcommands = [keyList, keyCreate, keyRevoke] as const
 
 export const command = Command.make("key").pipe(
   Command.withDescription("API keys of tenants"),

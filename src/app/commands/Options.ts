@@ -15,11 +15,11 @@ export const printed = (document: object) => Console.log(JSON.stringify(document
 export const tenantOption = Options.text("tenant").pipe(Options.withDescription("the tenant's id (ten_…)"))
 
 /** Credit to book. An amount that would be rounded, or that the books cannot hold, is refused. */
-export const amountOf = (text: string): Effect.Effect<Nano, ConfigProblem> => {
+export const amountOf = (text: string, flag = "--amount"): Effect.Effect<Nano, ConfigProblem> => {
   const nano = text.length > 40 ? undefined : fromDecimal(text, 9)
   return nano === undefined || nano <= 0n || nano > amountMax || fromDecimal(text, 18) !== nano * 1_000_000_000n
     ? refuse(
-        `--amount ${text.slice(0, 40)}: a decimal number above 0 and up to ${toDecimal(amountMax)}, with at most 9 places`
+        `${flag} ${text.slice(0, 40)}: a decimal number above 0 and up to ${toDecimal(amountMax)}, with at most 9 places`
       )
     : Effect.succeed(nano)
 }

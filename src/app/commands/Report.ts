@@ -62,4 +62,10 @@ const isWorded = (error: unknown): error is { readonly message: string } =>
 
 /** The exit code. An interrupted service has succeeded; any other interrupted command has not (130). */
 export const exitCode = (exit: Exit.Exit<unknown, unknown>, argv: ReadonlyArray<string>): number =>
-  Exit.isSuccess(exit) ? 0 : !Cause.isInterruptedOnly(exit.cause) ? 1 : argv[2] === "serve" ? 0 : 130
+  Exit.isSuccess(exit)
+    ? 0
+    : !Cause.isInterruptedOnly(exit.cause)
+      ? 1
+      : ["serve", "quickstart"].includes(argv[2] ?? "")
+        ? 0
+        : 130

@@ -1,30 +1,46 @@
 /** `tollgate serve`: runs the service until it is stopped; without a configuration file, as a sandbox. */
 import { Effect } from "effect"
-import { readFile } from "../Config.ts"
+import { noModel, readFile, servesSomething } from "../Config.ts"
 import type { ConfigFile } from "../Config.ts"
 import * as DataFolder from "../DataFolder.ts"
 import type { EnvironmentFacts } from "../Environment.ts"
 import * as NodeServer from "../../http/server/NodeServer.ts"
 import * as Engine from "../../storage/engine/Engine.ts"
 import { service } from "./Process.ts"
-import { fromEnvironment } from "./Report.ts"
+import { fromEnvironment, refuse } from "./Report.ts"
 
-export const serve = (config: string | undefined) =>
+/** A deployment that has begun to serve. */
+export interface Served {
+  readonly url: string
+  readonly file: ConfigFile
+}
+
+/** `greet` runs once the deployment serves. */
+export const serve = <E = never, R = never>(
+  config: string | undefined,
+  greet: (served: Served) => Effect.Effect<void, E, R> = () => Effect.void as Effect.Effect<void, E, R>
+) =>
   Effect.gen(function* () {
     const facts = yield* fromEnvironment
     const file = config === undefined ? undefined : yield* readFile(config)
+    if (file !== undefined && !servesSomething(file)) return yield* refuse(noModel(config!))
     yield* DataFolder.make(facts)
     const found = yield* Engine.lookPatiently(facts.database)
     yield* DataFolder.keepPrivate(facts)
     yield* Engine.lock(facts.database)
     if (found !== undefined) yield* Engine.awaitUnlocked(facts.database)
-    return yield* file === undefined ? serveSandbox(facts) : serveDeployment(facts, file)
+    return yield* file === undefined ? serveSandbox(facts) : serveDeployment(facts, file, greet)
   }).pipe(Effect.scoped)
 
-const serveDeployment = (facts: EnvironmentFacts, file: ConfigFile) =>
+const serveDeployment = <E, R>(
+  facts: EnvironmentFacts,
+  file: ConfigFile,
+  greet: (served: Served) => Effect.Effect<void, E, R>
+) =>
   Effect.gen(function* () {
     const { url } = yield* NodeServer.Listening
     yield* Effect.logInfo(`serving at ${url}`)
+    yield* greet({ url, file })
     return yield* Effect.never
   }).pipe(Effect.provide(service(facts, file)))
 

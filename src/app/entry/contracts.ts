@@ -57,16 +57,7 @@ export type { Chat, ChatCall, ChatContract, TextCall } from "../../calls/chat/Ch
 export type { Call, ChatProblem, Completed, Engine, EngineContract, Streamed } from "../../calls/engine/Engine.ts"
 export type { ChatChunk, ChatCompletion, ReportedUsage, Said, TextCompletion } from "../../calls/engine/Events.ts"
 export type { Extra } from "../../calls/prompts/Extras.ts"
-export type {
-  Catalogue,
-  DetailPrices,
-  LimitField,
-  LongContext,
-  Model,
-  ModelRoute,
-  Models,
-  VendorCost
-} from "../../calls/prompts/Model.ts"
+export type * from "../../calls/prompts/Model.ts"
 export type * from "../../calls/prompts/Problems.ts"
 export type { Kept, Named, NotHandedOut } from "../../calls/prompts/Kept.ts"
 export type {
@@ -84,24 +75,11 @@ export type { HeldClientToken, HeldClientTokenFacts } from "../../people/contact
 export type * from "../../people/contact/Problems.ts"
 export type { ContactEmail, ContactKeptDays } from "../../people/contact/Settings.ts"
 export type { DecisionAnswer, DecisionRequest } from "../../calls/decisions/Decision.ts"
-export type {
-  Decision,
-  DecisionCall,
-  DecisionProblem,
-  Decisions,
-  DecisionsContract,
-  UpstreamAnswer
-} from "../../calls/decisions/Decisions.ts"
+export type * from "../../calls/decisions/Decisions.ts"
 export type * from "../../calls/decisions/Problems.ts"
 export type { ConfiguredDecisionModel, DecisionModel } from "../../calls/decisions/Settings.ts"
 export type { EmbeddingAnswer, EmbeddingRequest } from "../../calls/embeddings/Embedding.ts"
-export type {
-  Embedded,
-  EmbeddingCall,
-  EmbeddingProblem,
-  Embeddings,
-  EmbeddingsContract
-} from "../../calls/embeddings/Embeddings.ts"
+export type * from "../../calls/embeddings/Embeddings.ts"
 export type { EmbeddingModel, EmbeddingModels } from "../../calls/embeddings/Settings.ts"
 export type {
   Admission,
@@ -237,16 +215,7 @@ export type {
 } from "../../people/mail/Settings.ts"
 export type { SelfMail, SelfMailContract, SentLetter } from "../../calls/email/SelfMail.ts"
 export type { MediaModelEntry, MediaResult, MediaStatus, MediaSubmitted } from "../../calls/media/Answer.ts"
-export type {
-  FailureType,
-  Job,
-  JobCaller,
-  JobCharge,
-  JobKey,
-  JobRoute,
-  JobStatus,
-  Order
-} from "../../calls/media/Job.ts"
+export type * from "../../calls/media/Job.ts"
 export type { Jobs, JobsContract } from "../../calls/media/Jobs.ts"
 export type { MediaContent } from "../../calls/media/Content.ts"
 export type { Media, MediaContract, MediaJob, MediaQuote } from "../../calls/media/Media.ts"
@@ -408,31 +377,11 @@ export type {
 export type * from "../../people/tenants/Problems.ts"
 export type { TenantsContract, Tenants, Welcomed } from "../../people/tenants/Tenants.ts"
 export type { Audio } from "../../calls/transcription/Audio.ts"
-export type {
-  OpenAiFields,
-  OpenAiTranscriptionFields,
-  OpenAiTranslationFields,
-  TranscriptFormat,
-  TranscriptionAnswer,
-  TranscriptionFields
-} from "../../calls/transcription/Fields.ts"
+export type * from "../../calls/transcription/Fields.ts"
 export type { Extent, Length } from "../../calls/transcription/Length.ts"
 export type * from "../../calls/transcription/Problems.ts"
-export type {
-  TranscriptionModel,
-  TranscriptionProvider,
-  TranscriptionProviders
-} from "../../calls/transcription/Settings.ts"
-export type {
-  ProviderAnswer,
-  Transcript,
-  Transcription,
-  TranscriptionCall,
-  TranscriptionChoice,
-  TranscriptionContract,
-  TranscriptionProblem,
-  TranscriptionQuote
-} from "../../calls/transcription/Transcription.ts"
+export type * from "../../calls/transcription/Settings.ts"
+export type * from "../../calls/transcription/Transcription.ts"
 export type * from "../../money/transfers/Problems.ts"
 export type {
   Draft,

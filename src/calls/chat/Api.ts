@@ -2,15 +2,11 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example, Metered, Streams } from "../../http/contract/Documented.ts"
-import { GateRefusal } from "../../books/gate/Problems.ts"
 import { Fast, ReadsOwnBody } from "../../http/contract/Annotations.ts"
-import { BodyRefusal } from "../../http/contract/Problems.ts"
-import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { KeyOrToken } from "../../people/credentials/Security.ts"
-import { IdempotencyRefusal } from "../../http/idempotency/Problems.ts"
-import { UpstreamRefusal } from "../../upstream/wire/Problems.ts"
 import { ModelNotFound } from "../prompts/Problems.ts"
 import { ChatRequest, CompletionRequest } from "../prompts/Prompt.ts"
+import { MeteredRefusal } from "../metered/Problems.ts"
 
 const Usd = Schema.optionalWith(Schema.String, { exact: true })
 
@@ -160,9 +156,5 @@ export class ChatApi extends HttpApiGroup.make("chat")
       .addError(ModelNotFound)
       .annotate(OpenApi.Exclude, true)
   )
-  .addError(InvalidRequest)
-  .addError(BodyRefusal)
-  .addError(GateRefusal)
-  .addError(IdempotencyRefusal)
-  .addError(UpstreamRefusal)
+  .addError(MeteredRefusal)
   .middleware(KeyOrToken) {}

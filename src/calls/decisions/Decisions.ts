@@ -3,7 +3,7 @@
  * `DecisionUpstreamFailed` or `DecisionUpstreamUnreachable`.
  */
 import { Context, Effect, Layer } from "effect"
-import { Gate } from "../../books/gate/Gate.ts"
+import { failure, Gate } from "../../books/gate/Gate.ts"
 import type { Admission, Claim, Measured, Receipt } from "../../books/gate/Gate.ts"
 import type { GateRefusal } from "../../books/gate/Problems.ts"
 import { Busy, busyFor, noRoomForAnswer } from "../../kernel/Busy.ts"
@@ -150,7 +150,7 @@ const make = Effect.gen(function* () {
     const { headers, lost, status } = answer
     if (status === 422 || status === 429 || status === 529) {
       const refusal = refusalOf(answer, status)
-      yield* admission.settle(costless(refusal.error_type))
+      yield* admission.settle(failure(refusal.error_type))
       return yield* refusal
     }
     const isAnswer = status >= 200 && status < 300
@@ -210,18 +210,6 @@ const refusalOf = ({ body, headers }: Wire.Whole, status: keyof typeof errorType
     retry_after: Wire.header(headers, "retry-after"),
     body
   })
-
-/** The settlement of a refusal by the model. */
-const costless = (error_type: string): Measured => ({
-  cost: 0n,
-  prompt_tokens: 0,
-  completion_tokens: 0,
-  units: 0,
-  provider: null,
-  success: false,
-  error_type,
-  usage_source: "none"
-})
 
 /**
  * The charge. A token is at least a byte, so the request's bytes bound its input tokens; what was set aside bounds them too. A figure

@@ -10,8 +10,9 @@ import type { Beside } from "../../http/idempotency/Idempotency.ts"
 import type { Caller } from "../../kernel/Caller.ts"
 import { write } from "../../kernel/Decimal.ts"
 import type { InvalidRequest } from "../../kernel/InvalidRequest.ts"
-import { toDecimal, toJson } from "../../kernel/Money.ts"
+import { toJson } from "../../kernel/Money.ts"
 import { isObject } from "../../upstream/wire/Failures.ts"
+import { chargeHeader } from "../metered/ReceiptHeaders.ts"
 import { DecisionsApi } from "./Api.ts"
 import type { DecisionRequest } from "./Decision.ts"
 import { Decisions } from "./Decisions.ts"
@@ -79,7 +80,7 @@ const replyOf = ({ id, model, provider, receipt, upstream, usage }: Decision): R
   headers: {
     "content-type": "application/json",
     ...retryAfter(upstream.retry_after),
-    "x-charge-usd": toDecimal(receipt.charged)
+    ...chargeHeader(receipt.charged)
   },
   body: write({
     ...upstream.body,
@@ -98,7 +99,7 @@ const replyOf = ({ id, model, provider, receipt, upstream, usage }: Decision): R
 /** The model's refusal, unchanged. */
 const replyOfRefusal = ({ body, content_type, retry_after, status }: DecisionRefused): Reply => ({
   status,
-  headers: { "content-type": content_type, ...retryAfter(retry_after), "x-charge-usd": "0" },
+  headers: { "content-type": content_type, ...retryAfter(retry_after), ...chargeHeader(0n) },
   body: Buffer.from(body.buffer, body.byteOffset, body.byteLength)
 })
 

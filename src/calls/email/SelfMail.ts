@@ -8,7 +8,7 @@
  */
 import { Context, Effect, Fiber, Layer } from "effect"
 import { Gate } from "../../books/gate/Gate.ts"
-import type { Admission, Claim, Measured, Receipt } from "../../books/gate/Gate.ts"
+import type { Admission, Claim, Receipt } from "../../books/gate/Gate.ts"
 import type { GateRefusal } from "../../books/gate/Problems.ts"
 import type { Caller } from "../../kernel/Caller.ts"
 import { charge } from "../../kernel/Price.ts"
@@ -21,6 +21,7 @@ import { Outbox } from "../../people/mail/Outbox.ts"
 import { EmailNotVerified, LetterRefused, MailUnavailable } from "../../people/mail/Problems.ts"
 import type { TooManyLetters } from "../../people/mail/Problems.ts"
 import { LetterPrice } from "../../people/mail/Settings.ts"
+import { measuredOf } from "../metered/Measured.ts"
 
 /** A letter that the mail server has taken, or that waits in the outbox. */
 export interface SentLetter {
@@ -53,16 +54,7 @@ const make = Effect.gen(function* () {
   const versions = yield* PriceVersions
 
   const cost = charge([{ units: 1, price }])
-  const measured: Measured = {
-    cost,
-    prompt_tokens: 0,
-    completion_tokens: 0,
-    units: 1,
-    provider: null,
-    success: true,
-    error_type: null,
-    usage_source: "counted"
-  }
+  const measured = measuredOf(cost, 1, null)
 
   const post = Effect.fnUntraced(function* (
     server: NonNullable<typeof mail>,

@@ -1,15 +1,11 @@
 /** Embeddings, and the models that make them. */
+import { MeteredRefusal } from "../metered/Problems.ts"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example, Metered } from "../../http/contract/Documented.ts"
-import { GateRefusal } from "../../books/gate/Problems.ts"
 import { Fast, ReadsOwnBody, RefusalShape } from "../../http/contract/Annotations.ts"
 import { openAiRefusal } from "../../http/contract/OpenAiRefusal.ts"
-import { BodyRefusal } from "../../http/contract/Problems.ts"
-import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { KeyOrToken } from "../../people/credentials/Security.ts"
-import { IdempotencyRefusal } from "../../http/idempotency/Problems.ts"
-import { UpstreamRefusal } from "../../upstream/wire/Problems.ts"
 import { EmbeddingAnswer, EmbeddingRequest } from "./Embedding.ts"
 
 export const EmbeddingModelList = Schema.Struct({
@@ -47,10 +43,6 @@ export class EmbeddingsApi extends HttpApiGroup.make("embeddings")
       .addSuccess(EmbeddingModelList)
       .annotate(OpenApi.Summary, "The models that make embeddings, with prices")
   )
-  .addError(InvalidRequest)
-  .addError(BodyRefusal)
-  .addError(GateRefusal)
-  .addError(IdempotencyRefusal)
-  .addError(UpstreamRefusal)
+  .addError(MeteredRefusal)
   .annotate(RefusalShape, openAiRefusal)
   .middleware(KeyOrToken) {}

@@ -4,6 +4,7 @@ import type { Measured } from "../../books/gate/Gate.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { charge } from "../../kernel/Price.ts"
 import { believed } from "../../upstream/models/Reported.ts"
+import { measuredOf } from "../metered/Measured.ts"
 import { answerBytesOf, askedOf, encoded, faultIn, filled, tokensReported } from "./Embedding.ts"
 import type { Asked, EmbeddingRequest } from "./Embedding.ts"
 import { EmbeddingModels } from "./Settings.ts"
@@ -47,27 +48,18 @@ const make = Effect.gen(function* () {
     faultIn,
     completed: encoded,
     reports: (answer) => tokensReported(answer) !== undefined,
-    measuredOf
+    measuredOf: usedBy
   })
   return { embed: call, least } satisfies EmbeddingsContract
 })
 
 const costOf = ({ price }: EmbeddingModel, tokens: number): Nano => charge([{ units: tokens, price }])
 
-const measuredOf = (
+const usedBy = (
   { context, estimate, model }: Asked,
   provider: string,
   answer: Readonly<Record<string, unknown>>
 ): Measured => {
   const { count, usage_source } = believed(tokensReported(answer), context, estimate)
-  return {
-    cost: costOf(model, count),
-    prompt_tokens: count,
-    completion_tokens: 0,
-    units: count,
-    provider,
-    success: true,
-    error_type: null,
-    usage_source
-  }
+  return measuredOf(costOf(model, count), count, provider, { prompt_tokens: count, usage_source })
 }

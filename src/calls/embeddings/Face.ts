@@ -1,16 +1,14 @@
 /** The shared part of the routes of embeddings and reranking: JSON to a request, the answer as bytes, once for a key. */
 import { Effect, Either } from "effect"
-import { Gate } from "../../books/gate/Gate.ts"
 import type { Shape } from "../../http/contract/Annotations.ts"
 import type { Inbound } from "../../http/transport/Inbound.ts"
 import { parse } from "../../http/transport/Json.ts"
 import type { Reply } from "../../http/transport/Reply.ts"
-import { affordable } from "../../http/idempotency/BeforeBody.ts"
-import { Idempotency } from "../../http/idempotency/Idempotency.ts"
 import type { Beside } from "../../http/idempotency/Idempotency.ts"
 import type { Caller } from "../../kernel/Caller.ts"
-import { toDecimal } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
+import { meteredRoutes } from "../metered/Routes.ts"
+import { chargeHeader } from "../metered/ReceiptHeaders.ts"
 import type { SingleAnswer, SingleCall, SingleProblem } from "./Single.ts"
 
 /** The longest request body. */
@@ -26,8 +24,7 @@ export const single = Effect.fnUntraced(function* (
   answer: (call: SingleCall<never>) => Effect.Effect<SingleAnswer, SingleProblem>,
   shape?: Shape
 ) {
-  const idempotency = yield* Idempotency
-  const ifAffordable = affordable(yield* Gate, idempotency, [least])
+  const meteredRoute = yield* meteredRoutes([least])
 
   const call = Effect.fnUntraced(function* (caller: Caller, inbound: Inbound, beside: Beside | undefined) {
     const json = yield* inbound.read(bodyBytesMax)
@@ -40,23 +37,10 @@ export const single = Effect.fnUntraced(function* (
     )
     return {
       status: 200,
-      headers: { "content-type": "application/json", "x-charge-usd": toDecimal(receipt.charged) },
+      headers: { "content-type": "application/json", ...chargeHeader(receipt.charged) },
       body: bytes
     } satisfies Reply
   })
 
-  return (caller: Caller, inbound: Inbound) =>
-    ifAffordable(
-      caller,
-      inbound,
-      idempotency.onceOf(
-        caller,
-        inbound,
-        name,
-        bodyBytesMax,
-        (inbound, beside) => call(caller, inbound, beside),
-        undefined,
-        shape
-      )
-    )
+  return meteredRoute({ name, body_bytes_max: bodyBytesMax, answer: call, shape })
 })

@@ -47,9 +47,9 @@ import { PriceVersions } from "../../books/prices/PriceVersions.ts"
 import type { Usage } from "../../protocols/conversation/Usage.ts"
 import type { StreamOptions } from "../../protocols/conversation/Translation.ts"
 import { responses } from "../dialects/responses/Protocol.ts"
-import { handedOver } from "../../upstream/wire/ByteStream.ts"
-import type { How } from "../../upstream/wire/ByteStream.ts"
-import { failed, readJson, refused } from "../../upstream/wire/Failures.ts"
+import { closeIfUnclaimed } from "../../upstream/wire/ByteStream.ts"
+import type { StreamEnd } from "../../upstream/wire/ByteStream.ts"
+import { failed, isRefusal, readJson, refused } from "../../upstream/wire/Failures.ts"
 import { firstOf, spent, tooLong } from "../../upstream/models/Failover.ts"
 import type { Spent } from "../../upstream/models/Failover.ts"
 import type { UpstreamProblem } from "../../upstream/wire/Failures.ts"
@@ -263,7 +263,7 @@ const make = Effect.gen(function* () {
   /** A caller that is interrupted before it has the stream leaves the stream. */
   const stream = <Prompt, A>(protocol: Protocol, eventsOf: EventsOf<A>) => {
     const call = metered<Prompt, Streamed<A>>(setup, protocol, streaming(eventsOf))
-    return (asked: Call<Prompt>) => handedOver(call(asked), ({ bytes }) => bytes)
+    return (asked: Call<Prompt>) => closeIfUnclaimed(call(asked), ({ bytes }) => bytes)
   }
   return {
     complete,
@@ -519,7 +519,7 @@ const complete: Form<Completed<unknown>>["ask"] = Effect.fnUntraced(function* (a
       .exchange(request, { limit: answerBytesMax, room, long: speaks.long, read_on: admission.to_its_end }),
     ({ reason }) => failed(upstream.name, reason, request_id)
   )
-  if (answer.status < 200 || answer.status > 299) return yield* refused(upstream.name, answer, request_id)
+  if (isRefusal(answer)) return yield* refused(upstream.name, answer, request_id)
   if (answer.outline !== undefined) return yield* completeLong(attempt, answer, answer.outline)
   const options = attempt.pair === undefined ? undefined : yield* answerOptions(attempt)
   const whole = wholeOf(attempt, answer, options, "its answer is not a JSON object")
@@ -665,7 +665,7 @@ const open = Effect.fnUntraced(function* <A>(eventsOf: EventsOf<A>, attempt: Att
   const { admission, pair, prompt, protocol, request, request_id, speaks, upstream } = attempt
   const unreachable = ({ reason }: Wire.Unreachable) => failed(upstream.name, reason, request_id)
   const answer = yield* Effect.catchAll(upstream.wire(admission).open(request, admission.to_its_end), unreachable)
-  if (answer.status < 200 || answer.status > 299) {
+  if (isRefusal(answer)) {
     const whole = yield* Effect.catchAll(Wire.collect(answer, { limit: refusalBytesMax }), unreachable)
     return yield* refused(upstream.name, whole, request_id)
   }
@@ -735,7 +735,7 @@ const settleStream = (
   attempt: Attempt,
   relay: EventRelay.Relay,
   arriving: Arriving<unknown>,
-  how: How
+  how: StreamEnd
 ): Effect.Effect<void> => {
   const report = relay.report()
   const settled = Effect.matchCauseEffect(
@@ -823,7 +823,7 @@ const countedOf = ({ model, most, prompt }: Attempt, completion_tokens: number):
   completion_tokens
 })
 
-const measuredOf = (how: How, { tokens_counted, usage }: EventRelay.Report, attempt: Attempt): Measured => {
+const measuredOf = (how: StreamEnd, { tokens_counted, usage }: EventRelay.Report, attempt: Attempt): Measured => {
   // A broken stream costs the usage that the upstream reported before it broke. So does a stream that ended before its answer began.
   if (how === "broken" || (how === "unfinished" && tokens_counted === 0)) {
     const reported = tokensOf(usage, nothing, attempt.most)

@@ -1,19 +1,17 @@
 /** The routes of the engine: a JSON prompt in, the upstream's answer or events out, once for an idempotency key. */
 import { Effect, Either } from "effect"
-import { Gate } from "../../books/gate/Gate.ts"
 import type { Shape } from "../../http/contract/Annotations.ts"
 import { shortMax } from "../../http/transport/Bytes.ts"
 import type { Inbound } from "../../http/transport/Inbound.ts"
 import { parse, parseInPieces } from "../../http/transport/Json.ts"
 import type { Reply } from "../../http/transport/Reply.ts"
-import { affordable } from "../../http/idempotency/BeforeBody.ts"
-import { Idempotency } from "../../http/idempotency/Idempotency.ts"
 import type { Beside } from "../../http/idempotency/Idempotency.ts"
 import type { Caller } from "../../kernel/Caller.ts"
 import { isDone } from "../../kernel/hot/Done.ts"
-import { toDecimal } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import type { ProblemInstance } from "../../kernel/Problem.ts"
+import { meteredRoutes } from "../metered/Routes.ts"
+import { headersOf, usageHeader } from "../metered/ReceiptHeaders.ts"
 import type { Call, ChatProblem, Completed, Streamed } from "./Engine.ts"
 
 /** The longest request body: pictures travel in it. */
@@ -34,29 +32,12 @@ export interface Protocolled {
 
 /** Makes routes of a service; `least` is its cheapest possible call. Each route has a name, which scopes its idempotency keys. */
 export const routes = Effect.fnUntraced(function* (least: Nano) {
-  const idempotency = yield* Idempotency
-  const ifAffordable = affordable(yield* Gate, idempotency, [least])
+  const meteredRoute = yield* meteredRoutes([least])
   return <E extends ProblemInstance<string> = never>(
     name: string,
     methods: Methods<E>,
     { ofHeaders, shape }: Partial<Protocolled> = {}
-  ) => {
-    const call = serve(methods, ofHeaders)
-    return (caller: Caller, inbound: Inbound) =>
-      ifAffordable(
-        caller,
-        inbound,
-        idempotency.onceOf(
-          caller,
-          inbound,
-          name,
-          requestBytesMax,
-          (inbound, beside) => call(caller, inbound, beside),
-          undefined,
-          shape
-        )
-      )
-  }
+  ) => meteredRoute({ name, body_bytes_max: requestBytesMax, answer: serve(methods, ofHeaders), shape })
 })
 
 /** The body of a request, and what it says. */
@@ -87,14 +68,13 @@ const completeReply = ({ bytes, receipt }: Completed<unknown>): Reply => ({
   status: 200,
   headers: {
     "content-type": "application/json",
-    "x-charge-usd": toDecimal(receipt.charged),
-    "x-usage-id": receipt.usage_id
+    ...headersOf(receipt)
   },
   body: bytes
 })
 
 const streamReply = ({ bytes, usage_id }: Streamed<unknown>): Reply => ({
   status: 200,
-  headers: { "content-type": "text/event-stream", "cache-control": "no-cache", "x-usage-id": usage_id },
+  headers: { "content-type": "text/event-stream", "cache-control": "no-cache", ...usageHeader(usage_id) },
   body: bytes
 })

@@ -1,15 +1,12 @@
 /** Images: made at once or polled for, and who makes them. */
+import { MeteredRefusal } from "../metered/Problems.ts"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, Multipart, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example, Metered } from "../../http/contract/Documented.ts"
-import { GateRefusal } from "../../books/gate/Problems.ts"
 import { ReadsOwnBody, RefusalShape } from "../../http/contract/Annotations.ts"
 import { openAiRefusal } from "../../http/contract/OpenAiRefusal.ts"
-import { BodyRefusal } from "../../http/contract/Problems.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { KeyOrToken } from "../../people/credentials/Security.ts"
-import { IdempotencyRefusal } from "../../http/idempotency/Problems.ts"
-import { UpstreamRefusal } from "../../upstream/wire/Problems.ts"
 import { ProviderNames } from "../../upstream/models/Provider.ts"
 import { ImageAnswer, ImageRequest, ImageStatusQuery } from "./Image.ts"
 import { OpenAiEditFields, OpenAiImageRequest, OpenAiImages } from "./OpenAi.ts"
@@ -28,11 +25,7 @@ const generate = <const Name extends string>(name: Name, path: `/${string}`) =>
   HttpApiEndpoint.post(name, path)
     .setPayload(ImageRequest)
     .addSuccess(ImageAnswer)
-    .addError(InvalidRequest)
-    .addError(BodyRefusal)
-    .addError(GateRefusal)
-    .addError(IdempotencyRefusal)
-    .addError(UpstreamRefusal)
+    .addError(MeteredRefusal)
     .annotate(ReadsOwnBody, true)
     .annotate(Example, { body: { prompt: "a lighthouse at dusk", num_images: 1, image_size: "square_hd" } })
     .annotate(Metered, { charge_known: true })
@@ -54,11 +47,7 @@ export class ImagesApi extends HttpApiGroup.make("images")
     HttpApiEndpoint.post("createImage", "/v1/images/generations")
       .setPayload(OpenAiImageRequest)
       .addSuccess(OpenAiImages)
-      .addError(InvalidRequest)
-      .addError(BodyRefusal)
-      .addError(GateRefusal)
-      .addError(IdempotencyRefusal)
-      .addError(UpstreamRefusal)
+      .addError(MeteredRefusal)
       .addError(ImagesPending)
       .addError(ImagesNotFetched)
       .annotate(RefusalShape, openAiRefusal)
@@ -71,12 +60,8 @@ export class ImagesApi extends HttpApiGroup.make("images")
     HttpApiEndpoint.post("editImage", "/v1/images/edits")
       .setPayload(EditForm)
       .addSuccess(OpenAiImages)
-      .addError(InvalidRequest)
       .addError(ImagesTooLarge)
-      .addError(BodyRefusal)
-      .addError(GateRefusal)
-      .addError(IdempotencyRefusal)
-      .addError(UpstreamRefusal)
+      .addError(MeteredRefusal)
       .addError(ImagesPending)
       .addError(ImagesNotFetched)
       .annotate(RefusalShape, openAiRefusal)

@@ -17,7 +17,6 @@ import { Busy, busyFor } from "../../kernel/Busy.ts"
 import type { Caller } from "../../kernel/Caller.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { base64Of } from "../../upstream/wire/LongText.ts"
-import { toDecimal } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { charge } from "../../kernel/Price.ts"
 import { usualAnswer } from "../../kernel/Room.ts"
@@ -25,6 +24,8 @@ import type { Room } from "../../kernel/Room.ts"
 import { UpstreamFailed, UpstreamRejected } from "../../upstream/wire/Problems.ts"
 import { namesOf } from "../../upstream/models/Provider.ts"
 import { Unreachable } from "../../upstream/wire/Wire.ts"
+import { meteredRoutes } from "../metered/Routes.ts"
+import { chargeHeader } from "../metered/ReceiptHeaders.ts"
 import { ImagesApi } from "./Api.ts"
 import { encoded } from "./Encoded.ts"
 import { ImageRequest } from "./Image.ts"
@@ -53,7 +54,7 @@ const answerOf = ({ error, images, provider, request_id, status }: ImageJob): Im
 })
 
 const replyOf = (job: ImageJob): Reply.Reply =>
-  Reply.json(200, answerOf(job), job.charge === undefined ? {} : { "x-charge-usd": toDecimal(job.charge.charged) })
+  Reply.json(200, answerOf(job), job.charge === undefined ? {} : chargeHeader(job.charge.charged))
 
 // ---- OpenAI's routes -------------------------------------------------------------------------------------------------------------
 
@@ -118,7 +119,7 @@ const openAiReplyOf = Effect.fnUntraced(function* (
     return yield* new UpstreamFailed({ message: error })
   }
   const created = Math.floor((yield* Clock.currentTimeMillis) / 1_000)
-  const headers = { "x-charge-usd": toDecimal(charge?.charged ?? 0n) }
+  const headers = chargeHeader(charge?.charged ?? 0n)
   if (format === "b64_json") {
     const body = yield* fetched(images, job, created, room)
     return { status: 200, headers: { "content-type": "application/json", ...headers }, body } satisfies Reply.Reply
@@ -165,91 +166,97 @@ const costsOf = (providers: ReadonlyArray<ImageProvider>): ReadonlyArray<Nano> =
     sizesOf(provider).map((size) => charge([{ units: 1, price: priceOf(provider, size, true).price }]))
   )
 
+/** The service's own route. */
+const generation = Effect.gen(function* () {
+  const images = yield* Images
+  const meteredRoute = yield* meteredRoutes()
+  return meteredRoute({
+    name: "images/generate",
+    body_bytes_max: bodyBytesMax,
+    answer: (caller, inbound, beside) =>
+      Effect.map(
+        Effect.flatMap(read(inbound), (request) => images.generate({ caller, request, beside })),
+        replyOf
+      ),
+    // Its first answer was not kept; its job is the same.
+    resume: (caller, inbound, call) =>
+      Effect.map(
+        Effect.flatMap(read(inbound), (request) => images.ofCall({ caller, request, call })),
+        (job) => (job === undefined ? job : replyOf(job))
+      )
+  })
+})
+
+/** The answer for a call whose answer was not kept: its job is the same. */
+const made = (images: ImagesContract, caller: Caller, inbound: Inbound, call: string, creation: Creation) =>
+  withRoom(inbound, creation, (room) =>
+    Effect.flatMap(images.ofCall({ caller, call }), (job) =>
+      job === undefined ? Effect.succeed(undefined) : openAiReplyOf(images, job, creation.response_format, room)
+    )
+  )
+
+/** OpenAI's route that makes images from a text. */
+const creations = Effect.gen(function* () {
+  const images = yield* Images
+  const meteredRoute = yield* meteredRoutes()
+  return meteredRoute({
+    name: "images/generations",
+    body_bytes_max: creationBytesMax,
+    answer: (caller, inbound, beside) =>
+      Effect.flatMap(readCreation(inbound), (creation) =>
+        withRoom(inbound, creation, (room) =>
+          Effect.flatMap(images.create({ caller, creation, beside }), (job) =>
+            openAiReplyOf(images, job, creation.response_format, room)
+          )
+        )
+      ),
+    resume: (caller, inbound, call) =>
+      Effect.flatMap(readCreation(inbound), (creation) => made(images, caller, inbound, call, creation)),
+    shape: openAiRefusal
+  })
+})
+
+/** OpenAI's route that edits images. The form is read before the idempotency key is looked up: its boundary changes with each retry. */
+const edits = Effect.gen(function* () {
+  const images = yield* Images
+  const idempotency = yield* Idempotency
+  const ifAffordable = affordable(yield* Gate, idempotency, costsOf(yield* ImageProviders))
+  return (caller: Caller, inbound: Inbound) =>
+    ifAffordable(
+      caller,
+      inbound,
+      Effect.flatMap(readEdit(inbound), ({ creation, fingerprint }) =>
+        idempotency.once(
+          caller,
+          inbound.header("idempotency-key"),
+          () => `images/edits ${fingerprint()}`,
+          (beside) =>
+            withRoom(inbound, creation, (room) =>
+              Effect.flatMap(images.create({ caller, creation, endpoint: "images/edits", beside }), (job) =>
+                openAiReplyOf(images, job, creation.response_format, room)
+              )
+            ),
+          (call) => made(images, caller, inbound, call, creation),
+          refusalIn(openAiRefusal, inbound.request_id ?? "")
+        )
+      )
+    )
+})
+
 export const ImagesHttp = HttpApiBuilder.group(
   contract.add(ImagesApi),
   "images",
   Effect.fnUntraced(function* (handlers) {
     const images = yield* Images
     const providers = yield* ImageProviders
-    const idempotency = yield* Idempotency
-
-    const generate = raw((caller: Caller, inbound: Inbound) =>
-      idempotency.onceOf(
-        caller,
-        inbound,
-        "images/generate",
-        bodyBytesMax,
-        (inbound, beside) =>
-          Effect.map(
-            Effect.flatMap(read(inbound), (request) => images.generate({ caller, request, beside })),
-            replyOf
-          ),
-        // Its first answer was not kept; its job is the same.
-        (inbound, call) =>
-          Effect.map(
-            Effect.flatMap(read(inbound), (request) => images.ofCall({ caller, request, call })),
-            (job) => (job === undefined ? job : replyOf(job))
-          )
-      )
-    )
-    const generations = raw((caller: Caller, inbound: Inbound) =>
-      idempotency.onceOf(
-        caller,
-        inbound,
-        "images/generations",
-        creationBytesMax,
-        (inbound, beside) =>
-          Effect.flatMap(readCreation(inbound), (creation) =>
-            withRoom(inbound, creation, (room) =>
-              Effect.flatMap(images.create({ caller, creation, beside }), (job) =>
-                openAiReplyOf(images, job, creation.response_format, room)
-              )
-            )
-          ),
-        (inbound, call) => Effect.flatMap(readCreation(inbound), (creation) => made(caller, inbound, call, creation)),
-        openAiRefusal
-      )
-    )
-
-    const ifAffordable = affordable(yield* Gate, idempotency, costsOf(providers))
-    const edits = raw((caller: Caller, inbound: Inbound) =>
-      ifAffordable(
-        caller,
-        inbound,
-        Effect.flatMap(readEdit(inbound), ({ creation, fingerprint }) =>
-          idempotency.once(
-            caller,
-            inbound.header("idempotency-key"),
-            () => `images/edits ${fingerprint()}`,
-            (beside) =>
-              withRoom(inbound, creation, (room) =>
-                Effect.flatMap(images.create({ caller, creation, endpoint: "images/edits", beside }), (job) =>
-                  openAiReplyOf(images, job, creation.response_format, room)
-                )
-              ),
-            (call) => made(caller, inbound, call, creation),
-            refusalIn(openAiRefusal, inbound.request_id ?? "")
-          )
-        )
-      )
-    )
-
-    /** The answer for a call whose answer was not kept: its job is the same. */
-    const made = (caller: Caller, inbound: Inbound, call: string, creation: Creation) =>
-      withRoom(inbound, creation, (room) =>
-        Effect.flatMap(images.ofCall({ caller, call }), (job) =>
-          job === undefined ? Effect.succeed(undefined) : openAiReplyOf(images, job, creation.response_format, room)
-        )
-      )
-
+    const generate = raw(yield* generation)
     const status = (request_id: string) =>
       Effect.flatMap(CurrentCaller, (caller) => Effect.map(images.status({ caller, request_id }), answerOf))
-
     return handlers
       .handleRaw("generate", generate)
       .handleRaw("toolGenerate", generate)
-      .handleRaw("createImage", generations)
-      .handleRaw("editImage", edits)
+      .handleRaw("createImage", raw(yield* creations))
+      .handleRaw("editImage", raw(yield* edits))
       .handle("status", ({ urlParams }) => status(urlParams.request_id))
       .handle("toolStatus", ({ urlParams }) => status(urlParams.request_id))
       .handle("providers", () => Effect.succeed(namesOf(providers)))

@@ -7,7 +7,7 @@ import type { Inbound } from "../../http/transport/Inbound.ts"
 import { parse } from "../../http/transport/Json.ts"
 import { raw } from "../../http/lanes/Raw.ts"
 import * as Reply from "../../http/transport/Reply.ts"
-import { Idempotency } from "../../http/idempotency/Idempotency.ts"
+import { meteredRoutes } from "../metered/Routes.ts"
 import { MediaApi, MediaModelsApi } from "./Api.ts"
 import { entryOf, jobEntryOf, MediaSubmitted, resultOf, statusOf, submittedOf } from "./Answer.ts"
 import type { MediaContent } from "./Content.ts"
@@ -42,7 +42,7 @@ export const MediaHttp = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const media = yield* Media
     const models = yield* MediaModels
-    const idempotency = yield* Idempotency
+    const meteredRoute = yield* meteredRoutes()
 
     const read = (inbound: Inbound) =>
       Effect.flatMap(inbound.read(bodyBytesMax), (bytes) =>
@@ -52,20 +52,19 @@ export const MediaHttp = HttpApiBuilder.group(
     return handlers
       .handleRaw(
         "submit",
-        raw((caller, inbound) =>
-          idempotency.onceOf(
-            caller,
-            inbound,
-            "media/generate",
-            bodyBytesMax,
-            (inbound, beside) =>
+        raw(
+          meteredRoute({
+            name: "media/generate",
+            body_bytes_max: bodyBytesMax,
+            answer: (caller, inbound, beside) =>
               Effect.map(
                 Effect.flatMap(read(inbound), (job) => media.submit({ caller, job, beside })),
                 submitted
               ),
             // Its first answer was not kept; the job is the same.
-            (_, call) => Effect.map(media.ofCall({ caller, call }), (job) => (job === undefined ? job : submitted(job)))
-          )
+            resume: (caller, _, call) =>
+              Effect.map(media.ofCall({ caller, call }), (job) => (job === undefined ? job : submitted(job)))
+          })
         )
       )
       .handle("status", ({ urlParams: { request_id } }) =>

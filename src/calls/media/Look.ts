@@ -1,6 +1,10 @@
 /**
  * Looks at a vendor: how a job stands there, and the end of a job in one transaction with its charge. Looks at one job never overlap,
  * and clients cause only so many of them.
+ *
+ * Where the specification is silent:
+ * - Fewer images than were ordered cost their part of the quote. An output with an image that has no address is no result: it is fetched
+ *   again, and costs nothing if it stays so.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Deferred, Duration, Effect, FiberId } from "effect"
@@ -9,9 +13,11 @@ import { failure } from "../../books/gate/Gate.ts"
 import type { Admission, Gate, Measured } from "../../books/gate/Gate.ts"
 import { fromRow } from "../../kernel/Money.ts"
 import type { Writer } from "../../books/ledger/write/Writer.ts"
+import type { Nano } from "../../kernel/Money.ts"
 import { isObject } from "../../upstream/wire/Failures.ts"
 import * as Vendor from "../../upstream/generation/GenerationQueue.ts"
 import type { Upstream, Upstreams } from "../../upstream/models/Upstreams.ts"
+import { measuredOf } from "../metered/Measured.ts"
 import { lifetime } from "./Job.ts"
 import type { FailureType, Order } from "./Job.ts"
 import * as Rows from "./Rows.ts"
@@ -130,18 +136,8 @@ export const make = ({ gate, scope, sql, upstreams, writer }: Needs) => {
     if (output === undefined) {
       return watch.isOneMistakeTooMany() ? yield* fail(row, admission, "media_failed", "its result is not valid") : row
     }
-    // The quote, whatever was made: a longer video than was asked for is the vendor's affair.
-    const cost = fromRow(row.quote)
-    const measured: Measured = {
-      cost,
-      prompt_tokens: 0,
-      completion_tokens: 0,
-      units: row.units,
-      provider: row.provider,
-      success: true,
-      error_type: null,
-      usage_source: "counted"
-    }
+    const { cost, units } = deliveredOf(row, output)
+    const measured = measuredOf(cost, units, row.provider)
     return yield* settle(row, admission, measured, { status: "COMPLETED", cost, inference_time, output })
   })
 
@@ -195,6 +191,22 @@ export const make = ({ gate, scope, sql, upstreams, writer }: Needs) => {
   }
 
   return { rows, watches, watchOf, look, fail, cancelAt }
+}
+
+/**
+ * The charge for an output: the quote, or its part for the images that came if they are fewer than ordered. More than was ordered, such as a
+ * longer video, costs nothing more.
+ */
+const deliveredOf = (
+  row: Row,
+  { images }: Record<string, unknown>
+): { readonly cost: Nano; readonly units: number } => {
+  const quote = fromRow(row.quote)
+  if (row.type === "video" || !Array.isArray(images) || images.length >= row.units)
+    return { cost: quote, units: row.units }
+  const ordered = BigInt(row.units)
+  const cost = (2n * quote * BigInt(images.length) + ordered) / (2n * ordered)
+  return { cost, units: images.length }
 }
 
 /** How deep an output may be nested: much deeper it could be read, but not be written down again. */

@@ -15,7 +15,7 @@ import { parsedOfVendor } from "../../protocols/conversation/Json.ts"
 import type { Generated } from "../../protocols/conversation/Gist.ts"
 import type { Usage } from "../../protocols/conversation/Usage.ts"
 import { ByteStream } from "../../upstream/wire/ByteStream.ts"
-import type { How, Source, Stop, Tap } from "../../upstream/wire/ByteStream.ts"
+import type { StreamEnd, Source, Stop, Tap } from "../../upstream/wire/ByteStream.ts"
 import { readOnFor } from "../../kernel/ReadOn.ts"
 import { bytesAToken, tokensOfString } from "./Tokens.ts"
 
@@ -35,10 +35,10 @@ export interface Relay {
   /** Waits for the first bytes for the client: `false` if the stream ends without any. */
   readonly begun: Effect.Effect<boolean>
   /** Waits for the end of the stream, also after its client has left. */
-  readonly ended: Effect.Effect<How>
+  readonly ended: Effect.Effect<StreamEnd>
   readonly report: () => Report
   /** Gives the client the end, once the charge is in the books. */
-  readonly finish: (how: How) => void
+  readonly finish: (how: StreamEnd) => void
   /** Cuts the client off without an end, because the books could not be written in time. */
   readonly cut: () => void
 }
@@ -64,7 +64,7 @@ export interface Reader {
   readonly isFinished: () => boolean
   readonly report: () => Report
   /** The last bytes for the client, once the charge is in the books. */
-  readonly last: (how: How) => string | Buffer
+  readonly last: (how: StreamEnd) => string | Buffer
 }
 
 /** An event that was too long to be kept. */
@@ -88,7 +88,7 @@ const seam = blankLineCrLf.length - 1
 const empty = Buffer.alloc(0)
 
 /** How a stream ended that had not finished when no more bytes came. */
-const unfinished: Readonly<Record<Stop, How>> = {
+const unfinished: Readonly<Record<Stop, StreamEnd>> = {
   ended: "unfinished",
   short: "unfinished",
   cut: "broken",

@@ -1,14 +1,10 @@
 /** Documents ordered by a query, and the models that do so. */
+import { MeteredRefusal } from "../metered/Problems.ts"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example, Metered } from "../../http/contract/Documented.ts"
-import { GateRefusal } from "../../books/gate/Problems.ts"
 import { Fast, ReadsOwnBody } from "../../http/contract/Annotations.ts"
-import { BodyRefusal } from "../../http/contract/Problems.ts"
-import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { KeyOrToken } from "../../people/credentials/Security.ts"
-import { IdempotencyRefusal } from "../../http/idempotency/Problems.ts"
-import { UpstreamRefusal } from "../../upstream/wire/Problems.ts"
 import { RerankAnswer, RerankRequest } from "./Ranking.ts"
 
 export const RerankModelList = Schema.Struct({
@@ -53,9 +49,5 @@ export class RerankApi extends HttpApiGroup.make("rerank")
       .addSuccess(RerankModelList)
       .annotate(OpenApi.Summary, "The models that order documents, with prices")
   )
-  .addError(InvalidRequest)
-  .addError(BodyRefusal)
-  .addError(GateRefusal)
-  .addError(IdempotencyRefusal)
-  .addError(UpstreamRefusal)
+  .addError(MeteredRefusal)
   .middleware(KeyOrToken) {}

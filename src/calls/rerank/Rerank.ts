@@ -7,6 +7,7 @@ import type { Nano } from "../../kernel/Money.ts"
 import { charge } from "../../kernel/Price.ts"
 import type { PriceLine } from "../../books/prices/Lines.ts"
 import { believed } from "../../upstream/models/Reported.ts"
+import { measuredOf } from "../metered/Measured.ts"
 import { answerBytesOf, askedOf, faultIn, reported, withDocuments } from "./Ranking.ts"
 import type { Amounts, Asked, RerankRequest } from "./Ranking.ts"
 import { RerankModels } from "./Settings.ts"
@@ -48,7 +49,7 @@ const make = Effect.gen(function* () {
     faultIn,
     completed: withDocuments,
     reports: (answer) => Object.values(reported(answer)).some((figure) => figure !== undefined),
-    measuredOf
+    measuredOf: usedBy
   })
   return { rerank: call, least } satisfies RerankContract
 })
@@ -67,7 +68,7 @@ const priceLines = ({ search_price, token_price }: RerankModel): ReadonlyArray<P
 ]
 
 /** A missing figure without a price does not make the usage an estimate. */
-const measuredOf = (
+const usedBy = (
   { context, estimate, model, most }: Asked,
   provider: string,
   answer: Readonly<Record<string, unknown>>
@@ -77,14 +78,9 @@ const measuredOf = (
   const searches = believed(figures.searches, most.searches, estimate.searches)
   const priced = [...(model.token_price === 0n ? [] : [tokens]), ...(model.search_price === 0n ? [] : [searches])]
   const bySearch = model.search_price !== 0n || model.token_price === 0n
-  return {
-    cost: costOf(model, { tokens: tokens.count, searches: searches.count }),
+  const cost = costOf(model, { tokens: tokens.count, searches: searches.count })
+  return measuredOf(cost, bySearch ? searches.count : tokens.count, provider, {
     prompt_tokens: tokens.count,
-    completion_tokens: 0,
-    units: bySearch ? searches.count : tokens.count,
-    provider,
-    success: true,
-    error_type: null,
     usage_source: priced.every(({ usage_source }) => usage_source === "provider") ? "provider" : "estimated"
-  }
+  })
 }

@@ -2,16 +2,12 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { NotHandedOut } from "../prompts/Kept.ts"
-import { GateRefusal } from "../../books/gate/Problems.ts"
 import { Fast, ReadsOwnBody, RefusalShape, RefusesWebSocket } from "../../http/contract/Annotations.ts"
 import { Example, Metered, Streams } from "../../http/contract/Documented.ts"
-import { BodyRefusal } from "../../http/contract/Problems.ts"
 import { KeyOrToken } from "../../people/credentials/Security.ts"
-import { IdempotencyRefusal } from "../../http/idempotency/Problems.ts"
-import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
-import { UpstreamRefusal } from "../../upstream/wire/Problems.ts"
 import { ResponsesRequest } from "../dialects/responses/Prompt.ts"
 import { openAiRefusal } from "../../http/contract/OpenAiRefusal.ts"
+import { MeteredRefusal } from "../metered/Problems.ts"
 
 const ResponseAnswer = Schema.Struct({
   id: Schema.String,
@@ -42,11 +38,7 @@ export class ResponsesApi extends HttpApiGroup.make("responses")
         "Response in OpenAI's newer protocol, streamed or not; fields unknown here pass through to the model"
       )
   )
-  .addError(InvalidRequest)
-  .addError(BodyRefusal)
-  .addError(GateRefusal)
-  .addError(IdempotencyRefusal)
-  .addError(UpstreamRefusal)
+  .addError(MeteredRefusal)
   .addError(NotHandedOut)
   .annotate(RefusalShape, openAiRefusal)
   .middleware(KeyOrToken) {}

@@ -7,8 +7,8 @@ import { group, raw } from "../../http/lanes/Raw.ts"
 import { json } from "../../http/transport/Reply.ts"
 import type { Reply } from "../../http/transport/Reply.ts"
 import type { Caller } from "../../kernel/Caller.ts"
-import { toDecimal } from "../../kernel/Money.ts"
 import { listOf, namesOf } from "../../upstream/models/Provider.ts"
+import { headersOf } from "../metered/ReceiptHeaders.ts"
 import { SearchApi } from "./Api.ts"
 import { SearchQuery } from "./Query.ts"
 import { SearchProviders } from "./Settings.ts"
@@ -42,8 +42,4 @@ export const SearchHttp = group(
 )
 
 const replyOf = ({ provider, query, receipt, results }: SearchResults): Reply =>
-  json(
-    200,
-    { query, results, provider },
-    { "x-charge-usd": toDecimal(receipt.charged), "x-usage-id": receipt.usage_id }
-  )
+  json(200, { query, results, provider }, headersOf(receipt))

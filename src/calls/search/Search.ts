@@ -7,7 +7,7 @@
  */
 import { Context, Effect, Layer, Redacted } from "effect"
 import { Gate } from "../../books/gate/Gate.ts"
-import type { Admission, Measured, Receipt } from "../../books/gate/Gate.ts"
+import type { Admission, Receipt } from "../../books/gate/Gate.ts"
 import type { GateRefusal } from "../../books/gate/Problems.ts"
 import { Busy, busyFor, noRoomForAnswer } from "../../kernel/Busy.ts"
 import type { Caller } from "../../kernel/Caller.ts"
@@ -17,12 +17,13 @@ import { usualAnswer } from "../../kernel/Room.ts"
 import type { Room } from "../../kernel/Room.ts"
 import { PriceVersions } from "../../books/prices/PriceVersions.ts"
 import { tooLong } from "../../upstream/models/Failover.ts"
-import { failed, readJson, refused } from "../../upstream/wire/Failures.ts"
+import { failed, isRefusal, readJson, refused } from "../../upstream/wire/Failures.ts"
 import type { UpstreamProblem } from "../../upstream/wire/Failures.ts"
 import { pick } from "../../upstream/models/Provider.ts"
 import type { UnknownProvider } from "../../upstream/models/Provider.ts"
 import { upstreamLookup } from "../../upstream/models/Upstreams.ts"
 import type { SearchAsk, SearchResult } from "../../upstream/search/SearchVendor.ts"
+import { measuredOf } from "../metered/Measured.ts"
 import { defaultDepth, priceOf, searchVendors } from "./Provider.ts"
 import type { SearchQuery } from "./Query.ts"
 import { SearchProviders } from "./Settings.ts"
@@ -105,8 +106,8 @@ const make = Effect.gen(function* () {
       upstream.wire(admission).exchange(request, { limit: answerBytesMax, read_on: admission.to_its_end, room, long }),
       ({ reason }) => failed(upstream.name, reason, request_id)
     )
-    if (answer.status < 200 || answer.status > 299) return yield* refused(upstream.name, answer, request_id)
-    const measured = measuredOf(provider, cost)
+    if (isRefusal(answer)) return yield* refused(upstream.name, answer, request_id)
+    const measured = measuredOf(cost, 1, provider.id)
     if (answer.lost === "too_long") {
       yield* admission.settle({ ...measured, success: false, error_type: "upstream_error" })
       return yield* failed(upstream.name, tooLong, request_id)
@@ -127,16 +128,4 @@ const make = Effect.gen(function* () {
   })
 
   return { search } satisfies SearchContract
-})
-
-/** One search. */
-const measuredOf = ({ id }: SearchProvider, cost: Nano): Measured => ({
-  cost,
-  prompt_tokens: 0,
-  completion_tokens: 0,
-  units: 1,
-  provider: id,
-  success: true,
-  error_type: null,
-  usage_source: "counted"
 })

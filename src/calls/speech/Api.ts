@@ -1,14 +1,10 @@
 /** Text to speech. */
+import { MeteredRefusal } from "../metered/Problems.ts"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Example, Metered, Produces } from "../../http/contract/Documented.ts"
-import { GateRefusal } from "../../books/gate/Problems.ts"
 import { ReadsOwnBody, RefusalShape } from "../../http/contract/Annotations.ts"
 import { openAiRefusal } from "../../http/contract/OpenAiRefusal.ts"
-import { BodyRefusal } from "../../http/contract/Problems.ts"
-import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { KeyOrToken } from "../../people/credentials/Security.ts"
-import { IdempotencyRefusal } from "../../http/idempotency/Problems.ts"
-import { UpstreamRefusal } from "../../upstream/wire/Problems.ts"
 import { ToolModelList } from "../../upstream/models/Provider.ts"
 import { formats, OpenAiSpeechRequest, SpeechRequest, ToolSpeechRequest } from "./Request.ts"
 
@@ -48,11 +44,7 @@ export class SpeechApi extends HttpApiGroup.make("speech")
       .annotate(Metered, { charge_known: true, says_record: true })
       .annotate(OpenApi.Summary, "Text to speech with OpenAI's fields, on OpenAI's path")
   )
-  .addError(InvalidRequest)
-  .addError(BodyRefusal)
-  .addError(GateRefusal)
-  .addError(IdempotencyRefusal)
-  .addError(UpstreamRefusal)
+  .addError(MeteredRefusal)
   .middleware(KeyOrToken) {}
 
 export class SpeechModelsApi extends HttpApiGroup.make("speechModels")

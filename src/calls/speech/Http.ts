@@ -9,12 +9,12 @@ import type { Inbound } from "../../http/transport/Inbound.ts"
 import { openAiRefusal } from "../../http/contract/OpenAiRefusal.ts"
 import { raw } from "../../http/lanes/Raw.ts"
 import type { Reply } from "../../http/transport/Reply.ts"
-import { Idempotency } from "../../http/idempotency/Idempotency.ts"
 import type { Beside } from "../../http/idempotency/Idempotency.ts"
 import type { Caller } from "../../kernel/Caller.ts"
 import type { InvalidRequest } from "../../kernel/InvalidRequest.ts"
-import { toDecimal } from "../../kernel/Money.ts"
 import { modelsOf, withModel } from "../../upstream/models/Provider.ts"
+import { meteredRoutes } from "../metered/Routes.ts"
+import { headersOf } from "../metered/ReceiptHeaders.ts"
 import { SpeechApi, SpeechModelsApi } from "./Api.ts"
 import { OpenAiSpeechRequest, SpeechRequest, ToolSpeechRequest } from "./Request.ts"
 import { SpeechProviders } from "./Settings.ts"
@@ -28,8 +28,7 @@ export const SpeechHttp = HttpApiBuilder.group(
   "speech",
   Effect.fnUntraced(function* (handlers) {
     const speech = yield* Speech
-    const idempotency = yield* Idempotency
-
+    const meteredRoute = yield* meteredRoutes()
     const providers = yield* SpeechProviders
 
     /** A route: the name that keeps its keys apart, how its body is read, its name in usage records, and its refusals. */
@@ -43,16 +42,7 @@ export const SpeechHttp = HttpApiBuilder.group(
         const request = yield* read(yield* inbound.read(bodyBytesMax))
         return replyOf(yield* speech.speak({ caller, request, endpoint, beside }))
       })
-      return (caller: Caller, inbound: Inbound) =>
-        idempotency.onceOf(
-          caller,
-          inbound,
-          route,
-          bodyBytesMax,
-          (inbound, beside) => call(caller, inbound, beside),
-          undefined,
-          shape
-        )
+      return meteredRoute({ name: route, body_bytes_max: bodyBytesMax, answer: call, shape })
     }
 
     /** OpenAI's clients name a model and no provider. */
@@ -80,6 +70,6 @@ const readOpenAi = json(OpenAiSpeechRequest)
 
 const replyOf = ({ audio, content_type, cost, usage_id }: SpeechAudio): Reply => ({
   status: 200,
-  headers: { "content-type": content_type, "x-charge-usd": toDecimal(cost), "x-usage-id": usage_id },
+  headers: { "content-type": content_type, ...headersOf({ charged: cost, usage_id }) },
   body: audio
 })

@@ -1,11 +1,11 @@
 /** Text to speech over the OpenAI audio route: the audio passes through as it comes, at the model's price of a character. */
 import { Context, Deferred, Effect, Exit, Layer } from "effect"
 import type { Readable } from "node:stream"
-import { Gate } from "../../books/gate/Gate.ts"
+import { failure, Gate } from "../../books/gate/Gate.ts"
 import type { Admission, Claim, Measured, Metered, Receipt } from "../../books/gate/Gate.ts"
 import type { GateRefusal } from "../../books/gate/Problems.ts"
-import { handedOver } from "../../upstream/wire/ByteStream.ts"
-import type { How } from "../../upstream/wire/ByteStream.ts"
+import { closeIfUnclaimed } from "../../upstream/wire/ByteStream.ts"
+import type { StreamEnd } from "../../upstream/wire/ByteStream.ts"
 import type { Caller } from "../../kernel/Caller.ts"
 import * as Ids from "../../kernel/Ids.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
@@ -13,13 +13,14 @@ import type { Nano } from "../../kernel/Money.ts"
 import { charge } from "../../kernel/Price.ts"
 import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 import { PriceVersions } from "../../books/prices/PriceVersions.ts"
-import { failed, refused } from "../../upstream/wire/Failures.ts"
+import { failed, isRefusal, refused } from "../../upstream/wire/Failures.ts"
 import type { UpstreamProblem } from "../../upstream/wire/Failures.ts"
 import * as Passage from "../../upstream/wire/Passage.ts"
 import { pick, pickModel } from "../../upstream/models/Provider.ts"
 import type { UnknownModel, UnknownProvider } from "../../upstream/models/Provider.ts"
 import { upstreamLookup } from "../../upstream/models/Upstreams.ts"
 import * as Wire from "../../upstream/wire/Wire.ts"
+import { measuredOf } from "../metered/Measured.ts"
 import { SpeechProviders } from "./Settings.ts"
 import type { SpeechModel, SpeechProvider } from "./Settings.ts"
 import { charactersOf, formats } from "./Request.ts"
@@ -101,7 +102,7 @@ const make = Effect.gen(function* () {
       beside
     } as const
     const order = { provider, model, request, characters, cost }
-    return yield* handedOver(
+    return yield* closeIfUnclaimed(
       gate.meter(claim, (admission) => ask(admission, order)),
       ({ audio }) => audio
     )
@@ -127,7 +128,7 @@ const make = Effect.gen(function* () {
     })
     const sent = { method: "POST", path: "/audio/speech", headers: upstream.headers, body } as const
     const answer = yield* Effect.catchAll(upstream.wire(admission).open(sent, admission.to_its_end), unreachable)
-    if (answer.status < 200 || answer.status > 299) {
+    if (isRefusal(answer)) {
       const whole = yield* Effect.catchAll(Wire.collect(answer, { limit: refusalBytesMax }), unreachable)
       return yield* refused(upstream.name, whole)
     }
@@ -141,7 +142,7 @@ const make = Effect.gen(function* () {
     if (!(yield* passage.begun)) return yield* failed(upstream.name, "its answer is empty")
     const receipt = yield* Deferred.make<Receipt, BooksUnavailable>()
     const settled = Effect.flatMap(passage.ended, (ending) =>
-      Effect.map(Effect.exit(admission.settle(measuredOf(ending, order))), (exit) => {
+      Effect.map(Effect.exit(admission.settle(settlementOf(ending, order))), (exit) => {
         Deferred.unsafeDone(receipt, exit)
         if (Exit.isSuccess(exit)) passage.finish(ending)
         else passage.cut()
@@ -169,13 +170,10 @@ const noEvents = InvalidRequest.of("stream_format", "audio: this model makes no 
  * Audio that the upstream broke off costs nothing. The rest of any other audio was made all the same. `left`: the service stopped before it
  * came. `unfinished`: the client took so little of it that the upstream gave up.
  */
-const measuredOf = (how: How, { characters, cost, provider }: Order): Measured => ({
-  cost: how === "broken" ? 0n : cost,
-  prompt_tokens: 0,
-  completion_tokens: 0,
-  units: how === "broken" ? 0 : characters,
-  provider: provider.id,
-  success: how === "complete" || how === "left",
-  error_type: how === "complete" ? null : how === "left" ? "client_disconnected" : "upstream_error",
-  usage_source: how === "broken" ? "none" : "counted"
-})
+const settlementOf = (how: StreamEnd, { characters, cost, provider }: Order): Measured =>
+  how === "broken"
+    ? { ...failure("upstream_error"), provider: provider.id }
+    : measuredOf(cost, characters, provider.id, {
+        success: how !== "unfinished",
+        error_type: how === "complete" ? null : how === "left" ? "client_disconnected" : "upstream_error"
+      })

@@ -1,16 +1,12 @@
 /** Audio transcription. */
+import { MeteredRefusal } from "../metered/Problems.ts"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, Multipart, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example, Metered } from "../../http/contract/Documented.ts"
-import { GateRefusal } from "../../books/gate/Problems.ts"
 import { ReadsOwnBody, RefusalShape } from "../../http/contract/Annotations.ts"
 import { openAiRefusal } from "../../http/contract/OpenAiRefusal.ts"
-import { BodyRefusal } from "../../http/contract/Problems.ts"
-import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { KeyOrToken } from "../../people/credentials/Security.ts"
-import { IdempotencyRefusal } from "../../http/idempotency/Problems.ts"
 import { Envelope } from "../../kernel/Envelope.ts"
-import { UpstreamRefusal } from "../../upstream/wire/Problems.ts"
 import { ToolModelList } from "../../upstream/models/Provider.ts"
 import { AudioTooLarge } from "./Problems.ts"
 import {
@@ -71,12 +67,8 @@ export class TranscriptionApi extends HttpApiGroup.make("transcription")
       "Speech to English text, by models that translate"
     )
   )
-  .addError(InvalidRequest)
   .addError(AudioTooLarge)
-  .addError(BodyRefusal)
-  .addError(GateRefusal)
-  .addError(IdempotencyRefusal)
-  .addError(UpstreamRefusal)
+  .addError(MeteredRefusal)
   .middleware(KeyOrToken) {}
 
 export class TranscriptionModelsApi extends HttpApiGroup.make("transcriptionModels")

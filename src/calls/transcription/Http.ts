@@ -17,8 +17,8 @@ import { Idempotency, refusalIn } from "../../http/idempotency/Idempotency.ts"
 import type { Caller } from "../../kernel/Caller.ts"
 import { envelope } from "../../kernel/Envelope.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
-import { toDecimal } from "../../kernel/Money.ts"
 import { modelsOf, withModel } from "../../upstream/models/Provider.ts"
+import { headersOf } from "../metered/ReceiptHeaders.ts"
 import { TranscriptionApi, TranscriptionModelsApi } from "./Api.ts"
 import { OpenAiTranscriptionFields, OpenAiTranslationFields, TranscriptionFields } from "./Fields.ts"
 import type { OpenAiFields, TranscriptionAnswer } from "./Fields.ts"
@@ -149,16 +149,11 @@ const notStreamed = Either.left(InvalidRequest.of("stream", "only with json or t
 
 const openAiReplyOf = (transcript: Transcript, { response_format = "json", stream }: OpenAiFields): Reply => {
   const { body, content_type } = stream === "true" ? events(transcript) : formatted(transcript, response_format)
-  return { status: 200, headers: { "content-type": content_type, ...receiptHeaders(transcript) }, body }
+  return { status: 200, headers: { "content-type": content_type, ...headersOf(transcript.receipt) }, body }
 }
 
 const replyOf = (transcript: Transcript, shape: (answer: TranscriptionAnswer) => object): Reply => {
   const { duration, provider, text } = transcript
   const answer = { text, status: "completed", provider, ...(duration !== undefined && { duration }) } as const
-  return json(200, shape(answer), receiptHeaders(transcript))
+  return json(200, shape(answer), headersOf(transcript.receipt))
 }
-
-const receiptHeaders = ({ receipt }: Transcript) => ({
-  "x-charge-usd": toDecimal(receipt.charged),
-  "x-usage-id": receipt.usage_id
-})

@@ -8,7 +8,7 @@
 import { Context, Effect, Either, Layer } from "effect"
 import { randomBytes } from "node:crypto"
 import { Gate } from "../../books/gate/Gate.ts"
-import type { Admission, Claim, Measured, Receipt } from "../../books/gate/Gate.ts"
+import type { Admission, Claim, Receipt } from "../../books/gate/Gate.ts"
 import type { GateRefusal } from "../../books/gate/Problems.ts"
 import { Busy, busyFor, noRoomForAnswer } from "../../kernel/Busy.ts"
 import type { Caller } from "../../kernel/Caller.ts"
@@ -20,12 +20,13 @@ import type { Room } from "../../kernel/Room.ts"
 import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 import { PriceVersions } from "../../books/prices/PriceVersions.ts"
 import { tooLong } from "../../upstream/models/Failover.ts"
-import { failed, isObject, readJson, refused } from "../../upstream/wire/Failures.ts"
+import { failed, isObject, isRefusal, readJson, refused } from "../../upstream/wire/Failures.ts"
 import type { UpstreamProblem } from "../../upstream/wire/Failures.ts"
 import { reportsIn } from "../../upstream/wire/Intake.ts"
 import { pick, pickModel } from "../../upstream/models/Provider.ts"
 import type { UnknownModel, UnknownProvider } from "../../upstream/models/Provider.ts"
 import { upstreamLookup } from "../../upstream/models/Upstreams.ts"
+import { measuredOf } from "../metered/Measured.ts"
 import { formOf, lengthInBytes, release, secondsIn } from "./Audio.ts"
 import type { Audio } from "./Audio.ts"
 import { segmentsIn } from "./Formats.ts"
@@ -198,23 +199,15 @@ const make = Effect.gen(function* () {
       ),
       ({ reason }) => failed(upstream.name, reason)
     )
-    if (answer.status < 200 || answer.status > 299) return yield* refused(upstream.name, answer)
+    if (isRefusal(answer)) return yield* refused(upstream.name, answer)
     const { lost } = answer
     const json = lost === undefined ? readJson(answer.body) : undefined
     const parsed = json?.value ?? reportsIn(answer)
     const reported = parsed.duration ?? (isObject(parsed.usage) ? parsed.usage.seconds : undefined)
     const text = typeof parsed.text === "string" ? parsed.text : ""
     const { duration, seconds, usage_source } = lengthOf(reported, extent, text)
-    const measured: Measured = {
-      cost: charge([{ units: seconds, price: model.price }]),
-      prompt_tokens: 0,
-      completion_tokens: 0,
-      units: seconds,
-      provider: provider.id,
-      success: true,
-      error_type: null,
-      usage_source
-    }
+    const cost = charge([{ units: seconds, price: model.price }])
+    const measured = measuredOf(cost, seconds, provider.id, { usage_source })
     if (lost === "no_room") {
       yield* admission.settle({ ...measured, error_type: "busy" })
       return yield* new Busy({ message: noRoomForAnswer, retry_after: busyFor })

@@ -60,8 +60,9 @@ export const texts = {
     with: (provider: string) => `Continue with ${provider}`,
     none: "No identity provider is configured. The operator adds one under identity_providers.",
     sandboxTitle: "Sandbox",
-    sandboxLead: "This service runs on a sandbox: nobody outside is asked, and no money is real. Be whoever you like.",
-    someoneElse: "Somebody else",
+    sandboxLead:
+      "This service runs on a sandbox: it calls no outside service, and no money is real. Sign in as anyone.",
+    someoneElse: "Someone else",
     name: "Name or email address",
     go: "Sign in",
     ended: "The session has ended. Sign in to go on where you were.",
@@ -139,10 +140,10 @@ export const texts = {
       available: "Available to calls"
     },
     partsHelp: {
-      giftable: "Bought, or received from somebody: can be sent on.",
+      giftable: "Bought or received: you can send it to others.",
       granted: "Given by the operator: can be spent, not sent.",
       reserved: "Set aside for calls that run now; what they do not use comes back.",
-      held: "On its way to somebody who has not accepted yet. Not part of the balance.",
+      held: "Sent, but not accepted yet. Not part of the balance.",
       available: "The balance without what is reserved."
     },
     changes: "Recent changes",
@@ -262,7 +263,7 @@ export const texts = {
     models: "Models",
     modelsHelp: "Ids, separated by commas. Empty for all.",
     madeTitle: "Your new key",
-    madeText: "Copy it now. It is not shown again: nobody can read it, not even the operator.",
+    madeText: "Copy it now. It is not shown again, not even to the operator.",
     tryIt: "Try it",
     empty: "No key yet",
     emptyText: "Make one for each program: so each has its own limit, its own figures, and can be revoked alone.",

@@ -46,9 +46,9 @@ import * as Calls from "../../books/ledger/Calls.ts"
 import { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 import { untilWritten, Writer } from "../../books/ledger/write/Writer.ts"
 import { Runs } from "../../storage/engine/Runs.ts"
-import { handedOver } from "../../upstream/wire/ByteStream.ts"
+import { closeIfUnclaimed } from "../../upstream/wire/ByteStream.ts"
 import * as Answers from "./Answers.ts"
-import * as Kept from "./Kept.ts"
+import * as StoredAnswers from "./StoredAnswers.ts"
 import * as Keys from "./Keys.ts"
 import type { Key, PackedAnswer, StoredAnswer } from "./Keys.ts"
 import { IdempotencyInFlight, IdempotencyKeyInvalid, IdempotencyKeyReused } from "./Problems.ts"
@@ -114,7 +114,7 @@ const make = Effect.gen(function* () {
   const fibers = yield* FiberPool.make
   yield* Effect.addFinalizer(() => fibers.quiet(drainLimit))
   const keys = Keys.make(sql, writer, run)
-  const kept = Kept.make(sql, writer, yield* Kept.KeptConfig)
+  const kept = StoredAnswers.make(sql, writer, yield* StoredAnswers.StoredAnswersConfig)
   /** The keys that requests of this process use now. */
   const inUse = new Set<string>()
 
@@ -265,7 +265,7 @@ const make = Effect.gen(function* () {
       inUse.add(mine.id)
       return withinPatience(serve(mine, request_hash, call, resume, refusal))
     })
-    return handedOver(served, bodyOf)
+    return closeIfUnclaimed(served, bodyOf)
   }
 
   const isNew: IdempotencyContract["isNew"] = (caller, key) =>

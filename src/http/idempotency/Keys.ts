@@ -1,4 +1,4 @@
-/** The table of Idempotency-Keys: whose a key is, how its row is read, and every statement that changes one. */
+/** The table of Idempotency-Keys: the owner of a key, its row, and every statement that changes it. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
 import type { Context } from "effect"
@@ -21,26 +21,26 @@ export interface Row {
   readonly status: number | null
   readonly headers: string | null
   readonly body: Uint8Array | null
-  /** When its answer was stored. A row that has this and no status had an answer, which was deleted to make room (`Kept`). */
+  /** When its answer was stored. A row that has this and no status had an answer, which was deleted to make room (`StoredAnswers`). */
   readonly answered_at: number | null
 }
 
-/** An answer that is to be stored. */
+/** An answer to store. */
 export interface StoredAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | Buffer
 }
 
-/** The same as the database gets it. */
+/** The same, compressed for the database. */
 export interface PackedAnswer extends StoredAnswer {
   readonly body: Buffer
 }
 
-/** How many old keys are forgotten in one transaction. */
+/** Maximum number of old keys deleted in one transaction. */
 const forgottenAtOnce = 500
 
-/** Of keys that were taken before keys had holders: every credential of their account may use them. */
+/** The holder of keys from versions that stored none: every credential of their account may use them. */
 const anyHolder = "any"
 
 export type Keys = ReturnType<typeof make>
@@ -67,7 +67,7 @@ export const make = (sql: SqlClient, writer: Context.Tag.Service<Writer>, run: s
         ),
         ([row]) => row
       ),
-      /** Whether it was new. */
+      /** Inserts the key. Returns whether it was new. */
       take: (request_hash: string) =>
         Effect.flatMap(Clock.currentTimeMillis, (now) =>
           foundRow(
@@ -92,7 +92,7 @@ export const make = (sql: SqlClient, writer: Context.Tag.Service<Writer>, run: s
             )
           )
         ),
-      /** Takes one that the given run, which has ended, used. */
+      /** Takes the key over from the given run, which has ended. */
       takeOver: (ended: string) =>
         foundRow(
           submit(
@@ -102,8 +102,8 @@ export const make = (sql: SqlClient, writer: Context.Tag.Service<Writer>, run: s
           )
         ),
       /**
-       * Ties it to the call, in the transaction that admits that. Refuses that where another process has taken the key over, for which this
-       * one was taken to have ended (a node that was frozen): it may have made the call.
+       * Ties the key to the call, in the transaction that admits the call. The call is refused if another process has taken the key over. That
+       * happens to a node that was frozen and presumed dead. The other process may have made the call.
        */
       beside: (call: string): ReadonlyArray<Statement> => [
         statement(
@@ -111,7 +111,7 @@ export const make = (sql: SqlClient, writer: Context.Tag.Service<Writer>, run: s
           1
         )
       ],
-      /** Unless another process has taken it over. */
+      /** Deletes the key, unless another process has taken it over. */
       release: submit(sql`DELETE FROM tollgate_idempotency_keys WHERE ${mine} AND run = ${run}`),
       store: ({ body, headers, status }: PackedAnswer) =>
         Effect.flatMap(Clock.currentTimeMillis, (now) =>
@@ -121,7 +121,7 @@ export const make = (sql: SqlClient, writer: Context.Tag.Service<Writer>, run: s
     }
   }
 
-  /** Forgets keys that are older than that and whose call is not open; answers whether there may be more of them. */
+  /** Deletes keys that are older and whose call is not open. Returns whether there may be more. */
   const forget = Effect.fnUntraced(function* (before: number) {
     const oldest = sql.literal("ORDER BY created_at, tenant_id, account_id, key, holder")
     const old = yield* sql<{ call: string | null }>`SELECT call FROM tollgate_idempotency_keys

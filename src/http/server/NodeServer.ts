@@ -1,6 +1,6 @@
 /**
  * The service on node's HTTP server: the fast lane first, the platform's router for everything else, and a way to stop that loses
- * nothing. (`Front` is the server itself.)
+ * nothing. (`Listener` is the server itself.)
  *
  * Where the specification is silent:
  * - Paths are exact, upper and lower case included. A request without a `Host` and one with an expectation are answered as any other.
@@ -14,7 +14,7 @@ import type { Address } from "./Address.ts"
 import { crossOrigin } from "../transport/CrossOrigin.ts"
 import { Face } from "../lanes/Face.ts"
 import * as FastLane from "../lanes/FastLane.ts"
-import * as Front from "./Front.ts"
+import * as Listener from "./Listener.ts"
 import { awaitsContinue } from "../transport/Incoming.ts"
 import { HeadTooLong, HeadTooSlow, MethodNotAllowed, PayloadTooLarge } from "../contract/Problems.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
@@ -46,7 +46,7 @@ export const layer = (options: Address) =>
       const { app, lane } = yield* Face
       const serve = FastLane.before(lane, yield* NodeHttpServer.makeHandler(app))
       const front = yield* Effect.acquireRelease(
-        Effect.sync(() => Front.take(options)),
+        Effect.sync(() => Listener.take(options)),
         ({ server }) => close(server)
       )
       endUnread(front.server, yield* Unread)

@@ -8,7 +8,7 @@ import * as Body from "./Incoming.ts"
 import type { BodyProblem } from "./Incoming.ts"
 import { Bytes, shortMax } from "./Bytes.ts"
 import type { Budget, Share } from "./Bytes.ts"
-import { isOver, whenOver } from "./Gone.ts"
+import { isOver, whenOver } from "./Closed.ts"
 import { PayloadTooLarge } from "../contract/Problems.ts"
 
 export interface Inbound {

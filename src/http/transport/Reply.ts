@@ -6,7 +6,7 @@ import { write } from "../../kernel/Decimal.ts"
 import type { ProblemInstance } from "../../kernel/Problem.ts"
 import type { Shape } from "../contract/Annotations.ts"
 import { crossOrigin } from "./CrossOrigin.ts"
-import { isOver, whenOver } from "./Gone.ts"
+import { isOver, whenOver } from "./Closed.ts"
 import { reasonOf } from "./Reason.ts"
 
 export interface Reply {

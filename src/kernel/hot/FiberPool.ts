@@ -1,8 +1,8 @@
 /**
- * Fibers that outlive what they run. Making one is cheap, but the runtime keeps its root fibers in a `Set`, and the tables that a
- * busy set leaves behind hold on to whole calls until the next full collection. What runs once for every call runs here.
+ * Reusable fibers for jobs that run once per call. A new fiber is cheap, but the runtime keeps root fibers in a `Set`, and the old tables of
+ * a busy `Set` retain whole calls until the next full collection.
  *
- * A job cannot be interrupted, but where it says `Effect.interruptible`; a fiber that has been is not used again.
+ * A job can be interrupted only where it uses `Effect.interruptible`. An interrupted fiber is not reused.
  */
 import { Effect, FiberId, Runtime } from "effect"
 import type { Duration, Fiber, Scope } from "effect"
@@ -10,14 +10,14 @@ import { poolScheduler } from "./PoolScheduler.ts"
 
 export interface FiberPool {
   /**
-   * Runs the job now, on a fiber that waits, or on a new one. A job handles its own failures. What is returned interrupts the job; it must
-   * not be used once the job is over, since its fiber has another job then.
+   * Runs the job now, on an idle fiber or a new one. A job handles its own failures. The result interrupts the job. Do not use it after the
+   * job has ended: its fiber may have another job.
    */
   readonly run: (job: Effect.Effect<void>) => Interruptible
   /** Counts work on another fiber until its `end`: `quiet` waits for it too. */
   readonly begin: () => void
   readonly end: () => void
-  /** Waits until nothing runs, or for so long; also where nothing else could interrupt the wait, as at the end of a scope. */
+  /** Waits until nothing runs, at most for `limit`. The wait can be interrupted even in a finalizer. */
   readonly quiet: (limit: Duration.DurationInput) => Effect.Effect<void>
 }
 
@@ -27,10 +27,10 @@ export interface Interruptible {
 
 type Job = Effect.Effect<void>
 
-/** How many fibers without work are kept for what comes next. */
+/** Maximum number of idle fibers. */
 const idleMax = 256
 
-/** The pool's fibers have the clock, the loggers and the other references that this effect finds. */
+/** The pool's fibers inherit the clock, loggers and other references of this effect. */
 export const make: Effect.Effect<FiberPool, never, Scope.Scope> = Effect.gen(function* () {
   const idle: Array<Worker> = []
   let running = 0
@@ -41,7 +41,7 @@ export const make: Effect.Effect<FiberPool, never, Scope.Scope> = Effect.gen(fun
     for (const tell of onQuiet.splice(0)) tell()
   }
 
-  /** A fiber, and what is made once for all its jobs. */
+  /** A fiber, with the objects that all its jobs share. */
   class Worker implements Interruptible {
     fiber: Fiber.RuntimeFiber<void> | undefined
     resume: (job: Effect.Effect<Job>) => void = () => {}
@@ -65,7 +65,7 @@ export const make: Effect.Effect<FiberPool, never, Scope.Scope> = Effect.gen(fun
       Effect.matchCauseEffect(job, { onFailure: this.next, onSuccess: this.next })
   }
 
-  // A fiber made for it has the tracer off: every call would open spans that are never read.
+  // The tracer is off: every call would open spans that are never read.
   const runtime = Effect.withScheduler(Effect.runtime<never>(), poolScheduler)
   const fork = Runtime.runFork(yield* Effect.withTracerEnabled(runtime, false))
   yield* Effect.addFinalizer(() =>

@@ -54,7 +54,7 @@ export const signInFirst = Effect.fnUntraced(function* (
     )
   )
   const found = providers.flat()
-  if (found.length === 0) return html(503, Pages.wrong("Nobody can be signed in just now."))
+  if (found.length === 0) return html(503, Pages.wrong("Sign-in is not available at the moment."))
   const body = Pages.signIn({ service: info.service_name, client, providers: found })
   return yield* withPending(dependencies, html(200, body), nonce)
 })

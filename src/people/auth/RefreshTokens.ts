@@ -35,23 +35,31 @@ interface Row extends Omit<Refreshable, "current"> {
 
 const macLength = 32
 
-export const make = (sql: SqlClient, secret: DeploymentSecretContract) => {
+const expiryOf = (signedInAt: number, now: number): number =>
+  Math.min(now + Duration.toMillis(refreshLifetime), signedInAt + Duration.toMillis(familyLifetime))
+
+/** The format of a token: `rt_`, its sign-in, random digits, and the keyed hash of all that. */
+const formatOf = (secret: DeploymentSecretContract) => {
   const hashOf = (token: string) => secret.hash("refresh_token", token)
   const macOf = (content: string) => hashOf(content).slice(0, macLength)
-
-  const newToken = (family: string): string => {
-    const content = `rt_${family}_${randomBytes(32).toString("hex")}`
-    return content + macOf(content)
+  return {
+    hashOf,
+    newToken: (family: string): string => {
+      const content = `rt_${family}_${randomBytes(32).toString("hex")}`
+      return content + macOf(content)
+    },
+    /** The sign-in that the token names; `undefined` if the token was not made here, or by an earlier version. */
+    familyIn: (token: string): string | undefined => {
+      const [, content, family, mac] = /^(rt_(\w+)_[0-9a-f]{64})([0-9a-f]{32})$/.exec(token) ?? []
+      return content !== undefined && timingSafeEqual(Buffer.from(mac!), Buffer.from(macOf(content)))
+        ? family
+        : undefined
+    }
   }
+}
 
-  /** The sign-in that the token names; `undefined` if the token was not made here, or by an earlier version. */
-  const familyIn = (token: string): string | undefined => {
-    const [, content, family, mac] = /^(rt_(\w+)_[0-9a-f]{64})([0-9a-f]{32})$/.exec(token) ?? []
-    return content !== undefined && timingSafeEqual(Buffer.from(mac!), Buffer.from(macOf(content))) ? family : undefined
-  }
-
-  const expiryOf = (signedInAt: number, now: number): number =>
-    Math.min(now + Duration.toMillis(refreshLifetime), signedInAt + Duration.toMillis(familyLifetime))
+export const make = (sql: SqlClient, secret: DeploymentSecretContract) => {
+  const { familyIn, hashOf, newToken } = formatOf(secret)
 
   const inserted = (row: Omit<Row, "used_at" | keyof Omit<Refreshable, "family_id" | "tenant_id" | "expires_at">>) =>
     statement(sql`INSERT INTO tollgate_auth_refresh_tokens ${sql.insert({ ...row, used_at: null })}`)

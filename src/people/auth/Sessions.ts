@@ -96,7 +96,7 @@ export interface SessionsContract {
   readonly revoke: (token: string, client_id?: string) => Effect.Effect<void, BooksUnavailable>
 }
 
-/** The most sign-ins that an account may have. */
+/** The most sign-ins that an account may have, beside those that hold its API keys. */
 const openMax = 1_000
 
 /** No token of an older sign-in is valid: the last refresh token has expired, and the access tokens made with it. */
@@ -160,9 +160,10 @@ const inserted = (sql: SqlClient, signIn: SignIn, id: string, signed_in_at: numb
   return statement(sql`INSERT INTO tollgate_auth_families ${sql.insert({ ...row, revoked_at: null })}`)
 }
 
-/** Selects the account's sign-ins that must end before another may begin. */
+/** Selects the account's sign-ins that must end before another may begin. One that holds API keys is neither counted nor ended. */
 const surplus = (sql: SqlClient, account: AccountId, now: number): Fragment => {
-  const counted = sql`${ofAccount(sql, account)} AND signed_in_at > ${now - Duration.toMillis(idleAfter)}`
+  const counted = sql`${ofAccount(sql, account)} AND signed_in_at > ${now - Duration.toMillis(idleAfter)}
+    AND NOT ${hasKeys(sql, "tollgate_auth_families.id")}`
   return sql`${counted} AND id <= (SELECT id FROM tollgate_auth_families WHERE ${counted}
     ORDER BY id DESC LIMIT 1 OFFSET ${sql.literal(String(openMax - 1))})`
 }

@@ -5,7 +5,7 @@
  * - A client token is answered as a bare object, a contact message in an envelope, as in the specification's examples.
  * - A message is deleted after 180 days (`contact_kept_days`).
  */
-import { SqlClient } from "@effect/sql/SqlClient"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { Clients } from "../credentials/Clients.ts"
 import * as ClientTokens from "../auth/ClientTokens.ts"
@@ -43,7 +43,7 @@ export class Contacts extends Context.Tag("tollgate/contact/Contacts")<Contacts,
 }
 
 const make = Effect.gen(function* () {
-  const sql = yield* SqlClient
+  const sql = yield* SqlClient.SqlClient
   const writer = yield* Writer
   const tokens = ClientTokens.make(sql, yield* DeploymentSecret)
   const clients = yield* Clients
@@ -75,36 +75,13 @@ const make = Effect.gen(function* () {
     const { client_id, hash } = token
     const now = yield* Clock.currentTimeMillis
     const id = Ids.at("msg", now)
-    const { email, inquiryType: inquiry_type, message: text, name, subscribe } = message
-    const letters =
-      operator === undefined
-        ? []
-        : [
-            yield* outbox.letter({
-              key: `contact/${id}`,
-              to: operator,
-              subject: `${service_name}: ${plainName(inquiry_type, "a message")}`,
-              text: `${plainName(name, "Somebody")} <${email}> writes:\n\n${text}\n\nSubscribes to news: ${subscribe ? "yes" : "no"}`
-            })
-          ]
+    const letters = operator === undefined ? [] : [yield* outbox.letter(letterOf(service_name, operator, id, message))]
     const written = writer.submit({
       postings: [],
       statements: [
         tokens.spend(hash, now),
-        statement(sql`DELETE FROM tollgate_contact_messages WHERE id IN (SELECT id FROM tollgate_contact_messages
-          WHERE id < ${Ids.at("msg", Math.max(0, now - keptFor))} ORDER BY id LIMIT 20)`),
-        statement(
-          sql`INSERT INTO tollgate_contact_messages ${sql.insert({
-            id,
-            client_id,
-            name,
-            email,
-            inquiry_type,
-            message: text,
-            subscribe: subscribe ? 1 : 0,
-            created_at: now
-          })}`
-        ),
+        forgetOld(sql, now - keptFor),
+        insert(sql, { id, client_id, created_at: now }, message),
         ...letters
       ]
     })
@@ -113,3 +90,25 @@ const make = Effect.gen(function* () {
 
   return { token, find, write } satisfies ContactsContract
 })
+
+/** The letter that mails a message to the operator. */
+const letterOf = (service_name: string, operator: string, id: string, message: ContactMessage) => ({
+  key: `contact/${id}`,
+  to: operator,
+  subject: `${service_name}: ${plainName(message.inquiryType, "a message")}`,
+  text: `${plainName(message.name, "Someone")} <${message.email}> writes:\n\n${message.message}\n\nSubscribes to news: ${message.subscribe ? "yes" : "no"}`
+})
+
+/** Deletes some of the messages from before this time. */
+const forgetOld = (sql: SqlClient.SqlClient, before: number) =>
+  statement(sql`DELETE FROM tollgate_contact_messages WHERE id IN (SELECT id FROM tollgate_contact_messages
+    WHERE id < ${Ids.at("msg", Math.max(0, before))} ORDER BY id LIMIT 20)`)
+
+const insert = (
+  sql: SqlClient.SqlClient,
+  facts: { readonly id: string; readonly client_id: string; readonly created_at: number },
+  { email, inquiryType: inquiry_type, message, name, subscribe }: ContactMessage
+) =>
+  statement(
+    sql`INSERT INTO tollgate_contact_messages ${sql.insert({ ...facts, name, email, inquiry_type, message, subscribe: subscribe ? 1 : 0 })}`
+  )

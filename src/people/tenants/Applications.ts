@@ -60,6 +60,8 @@ export interface ApplicationsContract {
     readonly application: NewApplication
     /** The name of the caller's OAuth client; its id by default. */
     readonly client_name?: string | undefined
+    /** Statements in the same transaction. */
+    readonly beside?: ((id: ApplicationId) => ReadonlyArray<Statement>) | undefined
   }) => Effect.Effect<ApplicationWithKey, InvalidRequest | TooManyApplications | BooksUnavailable>
   /** A page of the applications that the caller reaches, newest first. */
   readonly list: (request: By & PageOf) => Effect.Effect<typeof ApplicationPage.Type>
@@ -248,7 +250,12 @@ const creating = (dependencies: Dependencies): ApplicationsContract["create"] =>
     yield* Effect.catchTags(
       writer.submit({
         postings: [...swept.postings, ...(limit === null ? [] : [setLimit(row.id, tenant_id, limit)])],
-        statements: [...swept.statements, statement(hasRoom, 1), statement(inserted)]
+        statements: [
+          ...swept.statements,
+          statement(hasRoom, 1),
+          statement(inserted),
+          ...(request.beside?.(row.id) ?? [])
+        ]
       }),
       { ...broken, Conflict: () => new TooManyApplications() }
     )

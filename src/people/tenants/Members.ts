@@ -18,6 +18,8 @@ import type { TenantsContract } from "./Tenants.ts"
 /** The most tenants that an account may own, its home included, and be a member of. */
 const ownedMax = 20
 const membershipsMax = 100
+/** The most ended memberships that are kept of a tenant. */
+const removedMax = 500
 
 interface Dependencies {
   readonly sql: SqlClient
@@ -104,7 +106,8 @@ const changing = (dependencies: Dependencies): OrganisationsContract["change"] =
           RETURNING account_id`,
         1
       ),
-      ...withoutInvites(sql, tenant_id, after, now)
+      ...withoutInvites(sql, tenant_id, after, now),
+      ...(after.status === "removed" ? [withoutOldest(sql, tenant_id)] : [])
     ]
     return yield* afterCommit(writer.submit({ postings: [], statements }), belonging.changed(account_id)).pipe(
       Effect.as(after),
@@ -123,6 +126,14 @@ const withoutInvites = (sql: SqlClient, tenant: TenantId, { account_id, role, st
   const revoked = sql`UPDATE tollgate_tenants_invites SET status = 'revoked', ended_at = ${now}
     WHERE tenant_id = ${tenant} AND invited_by = ${account_id} AND status = 'pending' AND ${sql.in("role", lost)}`
   return lost.length === 0 ? [] : [statement(revoked)]
+}
+
+/** Deletes the memberships of a tenant that ended first, beyond the number that is kept. */
+const withoutOldest = (sql: SqlClient, tenant: TenantId): Statement => {
+  const removed = sql`tenant_id = ${tenant} AND status = 'removed'`
+  return statement(sql`DELETE FROM tollgate_tenants_memberships WHERE ${removed} AND (updated_at, account_id) <= (
+    SELECT updated_at, account_id FROM tollgate_tenants_memberships WHERE ${removed}
+    ORDER BY updated_at DESC, account_id DESC LIMIT 1 OFFSET ${sql.literal(String(removedMax))})`)
 }
 
 interface Decision {

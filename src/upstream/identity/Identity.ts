@@ -33,7 +33,8 @@ export class IdentityProviders extends Context.Tag("tollgate/upstream/IdentityPr
 
 /** A person as the provider vouches for them. */
 export interface VerifiedIdentity {
-  readonly provider: ProviderName
+  /** `email`: the operator vouches for the address. */
+  readonly provider: ProviderName | "email"
   readonly subject: string
   /** In lower case; empty where the provider gives none. */
   readonly email: string

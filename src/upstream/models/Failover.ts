@@ -6,7 +6,7 @@ import type { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import type { LongMembers, Place } from "../../kernel/JsonOutline.ts"
 import type { Room } from "../../kernel/Room.ts"
 import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
-import { failed, readJson, refused } from "../wire/Failures.ts"
+import { failed, isRefusal, readJson, refused } from "../wire/Failures.ts"
 import type { UpstreamProblem } from "../wire/Failures.ts"
 import { reportsIn } from "../wire/Intake.ts"
 import type { UpstreamFailed } from "../wire/Problems.ts"
@@ -98,7 +98,7 @@ export const ask = Effect.fnUntraced(function* (
     upstream.wire(admission).exchange(request, { limit: answerBytesMax, room, long, read_on: admission.to_its_end }),
     ({ reason }) => failed(upstream.name, reason, request_id)
   )
-  if (answer.status < 200 || answer.status > 299) return yield* refused(upstream.name, answer, request_id)
+  if (isRefusal(answer)) return yield* refused(upstream.name, answer, request_id)
   const { lost, outline } = answer
   const isTooLong = lost === "too_long"
   const read = outline === undefined ? readJson(answer.body) : undefined

@@ -101,7 +101,7 @@ export class UnspokenProtocol extends Schema.TaggedError<UnspokenProtocol>()("Un
   named_by: Schema.String,
   /** The protocol of the upstream. */
   speaks: Schema.Array(Schema.String),
-  /** The protocols of which it needs at least one. */
+  /** It needs at least one of these protocols. */
   needs: Schema.Array(Schema.String)
 }) {
   override get message() {

@@ -1,4 +1,7 @@
-/** Brave's web search: `GET /res/v1/web/search`, the key in the header `X-Subscription-Token`. It has no raw pages and no depths. */
+/**
+ * Brave's web search: `GET /res/v1/web/search`, the key in the header `X-Subscription-Token`. It has no raw pages and no depths.
+ * An answer to a query that finds no pages has no `web`.
+ */
 import { isObject } from "../wire/Failures.ts"
 import { resultOf, resultsOf } from "./SearchVendor.ts"
 import type { SearchVendor } from "./SearchVendor.ts"
@@ -20,8 +23,10 @@ export const brave: SearchVendor = {
       headers: { accept: "application/json", "x-subscription-token": key }
     }
   },
-  results: ({ web }) =>
-    isObject(web)
-      ? resultsOf(web.results, ({ description, title, url }) => resultOf(url, title, description))
-      : undefined
+  results: ({ error, web }) => {
+    if (error !== undefined) return undefined
+    const found = web ?? {}
+    if (!isObject(found)) return undefined
+    return resultsOf(found.results ?? [], ({ description, title, url }) => resultOf(url, title, description))
+  }
 }

@@ -33,7 +33,7 @@ export interface Source {
  * How a stream ended. `complete`: the source finished. `unfinished`: the source stopped without a failure, but its last bytes do not finish
  * the answer; or it failed after its reader had held it up. `broken`: the source failed. `left`: the reader left before the source ended.
  */
-export type How = "complete" | "unfinished" | "broken" | "left"
+export type StreamEnd = "complete" | "unfinished" | "broken" | "left"
 
 /** Why no more bytes come: the source ended, it was cut (`short`: without a failure), or its reader left and the source was given up. */
 export type Stop = "ended" | "cut" | "short" | "left"
@@ -42,11 +42,11 @@ export interface Tap {
   /** Looks at a chunk. `stream.pass` gives bytes to the reader; `stream.end` ends the stream early. */
   readonly data: (chunk: Buffer, stream: ByteStream) => void
   /** Decides how the stream ended. The default is `usually`. */
-  readonly end?: (stream: ByteStream, stop: Stop) => How
+  readonly end?: (stream: ByteStream, stop: Stop) => StreamEnd
 }
 
 /** How a stream ended if its bytes say nothing about that. */
-export const usually = (stop: Stop): How => (stop === "ended" ? "complete" : stop === "left" ? "left" : "broken")
+export const usually = (stop: Stop): StreamEnd => (stop === "ended" ? "complete" : stop === "left" ? "left" : "broken")
 
 export interface Options {
   readonly tap: Tap
@@ -64,7 +64,7 @@ export class ByteStream {
   readonly body: Readable
   private readonly source: Source
   private readonly tap: Tap
-  private how: How | undefined
+  private how: StreamEnd | undefined
   private gone = false
   private any = false
   /** When the source was paused. */
@@ -73,7 +73,7 @@ export class ByteStream {
   private held = 0
   /** Ends the wait for a source that is read on. */
   private readToEnd: () => void = nothing
-  private onEnded: ((how: How) => void) | undefined
+  private onEnded: ((how: StreamEnd) => void) | undefined
   private onBegun: ((any: boolean) => void) | undefined
 
   constructor(source: Source, { read_on, tap }: Options) {
@@ -114,7 +114,7 @@ export class ByteStream {
   }
 
   /** Ends the stream. Only the first end counts. A caller that ends the stream before its source ends also aborts the source. */
-  end(how: How): void {
+  end(how: StreamEnd): void {
     if (this.how !== undefined) return
     this.readToEnd()
     this.how = how === "broken" && this.wasHeldUp() ? "unfinished" : how
@@ -142,7 +142,7 @@ export class ByteStream {
   }
 
   /** Waits for the end of the source, even if the reader has left. */
-  get ended(): Effect.Effect<How> {
+  get ended(): Effect.Effect<StreamEnd> {
     return Effect.async((resume) => {
       this.onEnded = (how) => resume(Effect.succeed(how))
       if (this.how !== undefined) this.onEnded(this.how)
@@ -225,7 +225,7 @@ export const ofReadable = (readable: Readable): Source => ({
  * Gives the caller a value that may contain a stream. If the caller was interrupted meanwhile, it does not get the value, and the stream is
  * destroyed. `make` is not interrupted between making the value and returning it.
  */
-export const handedOver = <A, E, R>(
+export const closeIfUnclaimed = <A, E, R>(
   make: Effect.Effect<A, E, R>,
   bytesOf: (made: A) => Readable | undefined
 ): Effect.Effect<A, E, R> =>

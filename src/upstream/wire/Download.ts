@@ -3,7 +3,7 @@
  */
 import { Effect, Exit, Scope } from "effect"
 import { Readable } from "node:stream"
-import { ByteStream, handedOver } from "./ByteStream.ts"
+import { ByteStream, closeIfUnclaimed } from "./ByteStream.ts"
 import type { Tap } from "./ByteStream.ts"
 import { mayBePublic } from "./PublicAddress.ts"
 import * as Wire from "./Wire.ts"
@@ -54,7 +54,7 @@ export const open = (url: string, host: string, limit: number): Effect.Effect<Fi
         length: bytes.length,
         body: Readable.from([bytes])
       }))
-    : handedOver(opened(url, host, limit), ({ body }) => body)
+    : closeIfUnclaimed(opened(url, host, limit), ({ body }) => body)
 
 const opened = Effect.fnUntraced(function* (url: string, host: string, limit: number) {
   const { address, options } = yield* placeOf(url, host)

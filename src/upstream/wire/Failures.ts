@@ -31,6 +31,9 @@ export const failed = (
     Effect.andThen(new UpstreamFailed({ upstream }))
   )
 
+/** Any status but a success. */
+export const isRefusal = ({ status }: { readonly status: number }): boolean => status < 200 || status > 299
+
 /** An upstream's own refusal. Its words are passed on only where they speak of the request. */
 export const refused = (
   upstream: string,

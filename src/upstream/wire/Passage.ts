@@ -3,7 +3,7 @@ import type { Effect } from "effect"
 import type { Readable } from "node:stream"
 import type { ToItsEnd } from "../../kernel/ReadOn.ts"
 import { ByteStream, usually } from "./ByteStream.ts"
-import type { How, Source, Tap } from "./ByteStream.ts"
+import type { StreamEnd, Source, Tap } from "./ByteStream.ts"
 
 export interface Passage {
   /** Waits for the first bytes: `false` if the answer ends without any. */
@@ -11,9 +11,9 @@ export interface Passage {
   /** The client's side. */
   readonly body: Readable
   /** Waits for the end of the answer, also after its client has left. An answer without bytes is `broken`. */
-  readonly ended: Effect.Effect<How>
+  readonly ended: Effect.Effect<StreamEnd>
   /** Gives the client the end. An answer that lacks bytes is cut off, so that the client does not take it for a whole one. */
-  readonly finish: (how: How) => void
+  readonly finish: (how: StreamEnd) => void
   /** Cuts the client off, because the books could not be written in time. */
   readonly cut: () => void
 }

@@ -60,7 +60,15 @@ const transfer = (payments: number): ReadonlyArray<string> => {
   ]
 }
 
-/** What breaks each rule, and the rule that must notice. */
+/** Makes acme's first credit one of another source. */
+const firstEntry = (source: string, reference: string) =>
+  `UPDATE tollgate_ledger_entries SET source = '${source}', reference_id = '${reference}'
+    WHERE billing_account_id = 'bil_acme' AND number = 1`
+
+/** A voucher that was used once, by its own count. */
+const voucher = "INSERT INTO tollgate_vouchers_vouchers VALUES ('vou_1', 'hash', 'abc', 5, 2, 1, '', 0, NULL, NULL)"
+
+/** Statements that break each rule, and the check that must notice. */
 const noBytes = TestDatabase.isPostgres ? "''" : "x''"
 
 const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArray<string>]> = [
@@ -261,7 +269,23 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
     "DELETE FROM tollgate_usage_by_provider",
     "DELETE FROM tollgate_usage_records",
     "UPDATE tollgate_usage_by_provider_end SET record = 1"
-  ]
+  ],
+  [
+    "an allowance is granted once a period",
+    "INSERT INTO tollgate_allowances_grants VALUES ('ten_acme', 'month', 1, 1, 'alw_1', 5, 1, 0)"
+  ],
+  ["an entry of an allowance has its grant", firstEntry("allowance", "alw_1")],
+  [
+    "an allowance takes back no more than is unused",
+    "UPDATE tollgate_ledger_entries SET source = 'allowance', reference_id = 'alw_1' WHERE type = 'debit' AND number = 3"
+  ],
+  ["a voucher counts its uses", voucher],
+  [
+    "a use of a voucher has one credit",
+    voucher,
+    "INSERT INTO tollgate_vouchers_uses VALUES ('vou_1', 'ten_acme', 'acc_ada', 'vch_1', 0)"
+  ],
+  ["an entry of a voucher has its use", firstEntry("voucher", "vch_1")]
 ]
 
 describe("Invariants", () => {

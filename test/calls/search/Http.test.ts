@@ -36,6 +36,31 @@ it.each([
   }
 )
 
+it.each([
+  ["no `web`", { type: "search", query: { original: "x" }, mixed: { type: "mixed", main: [] } }],
+  ["`web` of null", { type: "search", web: null }],
+  ["`web` without results", { type: "search", web: { type: "search" } }],
+  ["nothing at all", {}]
+])("an answer of brave with %s is an answer without results, and is charged", async (_, body) => {
+  const before = await service.balance(who)
+  await answers(body)
+  const found = await search("provider=brave")
+  expect([found.status, found.body]).toEqual([200, { query: "x", results: [], provider: "brave" }])
+  expect((await service.usage(who))[0]).toMatchObject({ success: true, cost: 0.005 })
+  expect(await service.balance(who)).toBeCloseTo(before - 0.005, 9)
+})
+
+it.each([
+  ["an error", { type: "ErrorResponse", error: { code: "INTERNAL", detail: "no index" } }],
+  ["`web` that is no object", { web: "none" }],
+  ["results that are no list", { web: { results: "none" } }]
+])("an answer of brave with %s is a failure, and costs nothing", async (_, body) => {
+  const before = await service.balance(who)
+  await answers(body)
+  expect((await search("provider=brave")).status).toBe(500)
+  expect(await service.balance(who)).toBe(before)
+})
+
 it("the depth is passed on as it is, whatever it is called", async () => {
   for (const [asked, sent] of [
     ["&search_depth=ultra-fast", "ultra-fast"],

@@ -10,7 +10,7 @@ import { json } from "../../../src/http/transport/Reply.ts"
 import { capture, lost } from "../../../src/http/idempotency/Answers.ts"
 import type { Refusal } from "../../../src/http/idempotency/Answers.ts"
 import { Idempotency, lifetime } from "../../../src/http/idempotency/Idempotency.ts"
-import { KeptConfig } from "../../../src/http/idempotency/Kept.ts"
+import { StoredAnswersConfig } from "../../../src/http/idempotency/StoredAnswers.ts"
 import type { StoredAnswer } from "../../../src/http/idempotency/Keys.ts"
 import type { Caller } from "../../../src/kernel/Caller.ts"
 import type { AccountId, ApplicationId, TenantId } from "../../../src/kernel/Ids.ts"
@@ -128,7 +128,7 @@ layer(world)("a key", (it) => {
 
 const roomy = { answers_per_account: 8, bytes_per_account: 16 * 1024 * 1024 }
 const small = Idempotency.layer.pipe(
-  Layer.provide(Layer.succeed(KeptConfig, roomy)),
+  Layer.provide(Layer.succeed(StoredAnswersConfig, roomy)),
   Layer.provideMerge(TestDatabase.writer),
   Layer.provideMerge(TestDatabase.sql)
 )

@@ -35,6 +35,9 @@ const chat = (json: object = {}) =>
     json: { model: "sandbox-small", messages: [{ role: "user", content: "hello there" }], ...json }
   })
 
+/** For what happens in the background: a verification of the whole books takes long on a busy machine. */
+const patiently = { timeout: 300_000, interval: 50 }
+
 const csv = (text: string | Uint8Array, query = "", headers: Record<string, string> = {}) =>
   operator(`/drift${query}`, { method: "POST", raw: text, headers: { "content-type": "text/csv", ...headers } })
 
@@ -302,7 +305,7 @@ describe("the books", () => {
       202,
       true
     ])
-    await expect.poll(async () => (await result("/verify")).running, { timeout: 30_000 }).toBe(null)
+    await expect.poll(async () => (await result("/verify")).running, patiently).toBe(null)
     const after = await result("/verify")
     expect(after.last).toMatchObject({ whole: true, findings: 0 })
     expect(after.last_held).toEqual(after.last)
@@ -310,9 +313,9 @@ describe("the books", () => {
     expect(after.behind).toEqual({ entries: 0, records: 0 })
     expect(after.found).toEqual([])
     await chat()
-    await expect.poll(async () => (await result("/verify")).behind.records).toBe(1)
+    await expect.poll(async () => (await result("/verify")).behind.records, patiently).toBe(1)
     expect((await operator("/verify", { json: {} })).status).toBe(202)
-    await expect.poll(async () => (await result("/verify")).last?.whole, { timeout: 30_000 }).toBe(false)
+    await expect.poll(async () => (await result("/verify")).last?.whole, patiently).toBe(false)
     const actions = (await result("/audit?limit=3")).records.map(({ action }: { action: string }) => action)
     expect(actions.slice(0, 2)).toEqual(["verify", "verify"])
   })

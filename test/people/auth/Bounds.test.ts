@@ -57,6 +57,28 @@ describe("sign-ins of an account", () => {
   )
 
   scene(
+    "do not push out an application's sign-in that holds an API key, however new it is",
+    Effect.gen(function* () {
+      const ada = yield* person("ada@example.com")
+      const { begin } = yield* Sessions
+      const holder = yield* begin(signInOf(ada, { client_id: "robot", team_first: true }))
+      const idle = yield* begin(signInOf(ada, { client_id: "robot", team_first: true }))
+      const { callerOf, create } = yield* Applications
+      const { api_key } = yield* create({
+        caller: { ...signInOf(ada), oauth_client: "robot", sign_in: holder },
+        application: { name: "key", description: "" }
+      })
+      yield* TestClock.adjust("1 second")
+      for (let i = 0; i < 1000; i++) yield* begin(signInOf(ada))
+      yield* TestClock.adjust("2 minutes")
+      const { isLive } = yield* Sessions
+      expect([yield* isLive(holder), yield* isLive(idle)]).toEqual([true, false])
+      expect((yield* callerOf(api_key))?.account_id).toBe(ada.account_id)
+      expect(yield* signIns).toBe(1001)
+    })
+  )
+
+  scene(
     "leave no rows after each way to end",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")

@@ -14,7 +14,7 @@ import { PriceList } from "../../../src/books/prices/PriceList.ts"
 import { Belonging } from "../../../src/people/tenants/Belonging.ts"
 import { Tenants } from "../../../src/people/tenants/Tenants.ts"
 import { Mail } from "../../../src/upstream/mail/Mail.ts"
-import { booksOf, fault, interruptedAtWork, Outside, over } from "../../support/Called.ts"
+import { booksOf, fault, holds, interruptedAtWork, Outside, over } from "../../support/Called.ts"
 
 /** 0.001 USD a letter. */
 const price = usd / 1_000n
@@ -123,7 +123,7 @@ layer(over(room, "none"), { excludeTestServices: true })("a letter to oneself", 
   it.effect("is charged if the caller is interrupted while it is sent", () =>
     Effect.gen(function* () {
       const { caller, email } = yield* writer("leaves", usd)
-      yield* fault("mail", { delay_ms: 1_000 })
+      yield* fault("mail", holds)
       const { interrupted } = yield* interruptedAtWork("mail", (yield* SelfMail).send({ caller, letter }))
       expect(interrupted).toBe(true)
       expect(yield* lettersTo(email)).toHaveLength(1)

@@ -50,12 +50,15 @@ it("a letter that is refused for now is charged, and leaves later", async () => 
 
 it("a letter at a slow server is answered after ten seconds, and sent once", async () => {
   const { send, who } = await writer("slow@example.com")
-  await fault({ delay_ms: 3_000 })
+  await fault({ delay_ms: 600_000 })
+  const before = (await service.control("/calls?service=mail")).length
   const answer = send()
-  await new Promise((resolve) => setTimeout(resolve, 1_000))
+  const heard = async () => (await service.control("/calls?service=mail")).length
+  await expect.poll(heard, { timeout: 60_000 }).toBe(before + 1)
   await service.control("/clock", { advance_ms: 11_000 })
   const [{ status }, early] = [await answer, await lettersTo(service, who.email)]
   expect([status, early]).toEqual([200, []])
+  await service.control("/faults", undefined, "DELETE")
   for (let i = 0; i < 200 && (await lettersTo(service, who.email)).length === 0; i++) {
     await new Promise((resolve) => setTimeout(resolve, 20))
   }

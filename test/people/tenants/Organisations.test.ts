@@ -137,6 +137,40 @@ describe("an organisation", () => {
     }).pipe(Effect.provide(rooms))
   )
 
+  it.effect("keeps its 500 newest ended memberships, and those of another", () =>
+    Effect.gen(function* () {
+      const organisations = yield* Organisations
+      const sql = yield* SqlClient
+      const letters = yield* Letters
+      const [ada, bob] = [yield* person("ada"), yield* person("bob")]
+      const { id: tenant_id } = yield* organisations.create({ caller: ada, name: "Engines" })
+      const { id: other } = yield* organisations.create({ caller: ada, name: "Others" })
+      yield* organisations.invite({ caller: ada, tenant_id, invite: { email: "bob@example.com", role: "member" } })
+      yield* organisations.accept({ caller: bob, token: tokenOf(letters[0]!) })
+      const ended = (tenant: string, count: number) =>
+        Array.from({ length: count }, (_, i) => ({
+          account_id: `acc_${tenant}_${String(i).padStart(4, "0")}`,
+          tenant_id: tenant,
+          role: "member",
+          status: "removed",
+          created_at: 0,
+          // Long before the clock of this test.
+          updated_at: i - 10_000
+        }))
+      yield* sql`INSERT INTO tollgate_tenants_memberships ${sql.insert([...ended(tenant_id, 600), ...ended(other, 600)])}`
+      const change = { status: "removed" } as const
+      yield* organisations.change({ caller: ada, tenant_id, account_id: bob.account_id, change })
+      const kept = yield* sql<{ tenant_id: string; status: string; n: number; first: number }>`
+        SELECT tenant_id, status, count(*) AS n, min(updated_at) AS first FROM tollgate_tenants_memberships
+        WHERE ${sql.in("tenant_id", [tenant_id, other])} GROUP BY tenant_id, status`
+      const of = (tenant: string, status: string) =>
+        kept.find((row) => row.tenant_id === tenant && row.status === status)
+      expect(of(tenant_id, "removed")).toMatchObject({ n: 500, first: 101 - 10_000 })
+      expect(of(tenant_id, "active")).toMatchObject({ n: 1 })
+      expect(of(other, "removed")).toMatchObject({ n: 600 })
+    }).pipe(Effect.provide(rooms))
+  )
+
   it.effect("keeps its 500 newest invitations, and the open ones", () =>
     Effect.gen(function* () {
       const organisations = yield* Organisations

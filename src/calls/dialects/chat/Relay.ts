@@ -10,7 +10,7 @@
 import { usageOf } from "../../../protocols/chat/Usage.ts"
 import { generated } from "../../../protocols/conversation/Gist.ts"
 import { noUsage as nothingReported } from "../../../protocols/conversation/Usage.ts"
-import type { How } from "../../../upstream/wire/ByteStream.ts"
+import type { StreamEnd } from "../../../upstream/wire/ByteStream.ts"
 import {
   blankLine,
   dataOf,
@@ -99,7 +99,7 @@ export const reader = (options: { readonly show_usage: boolean }): Reader => {
     isWhole: (text) => isDone.test(text) || parse(text) !== undefined,
     isFinished: () => finished,
     report: () => ({ usage: usageOf(usage) ?? nothingReported, tokens_counted }),
-    last: (how: How) => (how === "complete" ? done : brokenOff)
+    last: (how: StreamEnd) => (how === "complete" ? done : brokenOff)
   }
 }
 

@@ -7,7 +7,7 @@
  *   `message_delta` costs the tokens of its prompt, if they were reported.
  * - A broken stream ends with an event `error` in place of `message_stop`.
  */
-import type { How } from "../../../upstream/wire/ByteStream.ts"
+import type { StreamEnd } from "../../../upstream/wire/ByteStream.ts"
 import { blankLine, eachEvent, parse, passedEventMax, runOf } from "../../prompts/EventRelay.ts"
 import type { Looking, Reader } from "../../prompts/EventRelay.ts"
 import { generatedInMessages } from "../../../protocols/conversation/Gist.ts"
@@ -106,6 +106,6 @@ export const reader = (): Reader => {
     isWhole: (text) => parse(text) !== undefined,
     isFinished: () => finished,
     report: () => ({ usage: usageOf(usage) ?? noUsage, tokens_counted }),
-    last: (how: How) => (how !== "complete" ? brokenOff : last === undefined ? stop : Buffer.from(last, "latin1"))
+    last: (how: StreamEnd) => (how !== "complete" ? brokenOff : last === undefined ? stop : Buffer.from(last, "latin1"))
   }
 }

@@ -12,7 +12,7 @@ import { usageOf } from "../../../protocols/responses/Usage.ts"
 import { noUsage } from "../../../protocols/conversation/Usage.ts"
 import type { Usage } from "../../../protocols/conversation/Usage.ts"
 import { handedOutBy } from "./Named.ts"
-import type { How } from "../../../upstream/wire/ByteStream.ts"
+import type { StreamEnd } from "../../../upstream/wire/ByteStream.ts"
 
 /** The end of a broken stream, behind these events. */
 export const broken = (events: string): string => {
@@ -95,7 +95,7 @@ export const reader = (notes: boolean): Reader => {
     isWhole: (text) => parse(text) !== undefined,
     isFinished: () => last !== undefined,
     report: () => ({ usage, tokens_counted, ...(handed_out !== undefined && { handed_out: [...handed_out] }) }),
-    last: (how: How) => (how !== "complete" || last === undefined ? broken(latest) : Buffer.from(last, "latin1"))
+    last: (how: StreamEnd) => (how !== "complete" || last === undefined ? broken(latest) : Buffer.from(last, "latin1"))
   }
 }
 

@@ -81,6 +81,37 @@ const Figures = memo(
   )
 )
 
+interface LegendProps {
+  readonly series: ReadonlyArray<PlotSeries>
+  readonly colors: ReadonlyArray<string>
+  /** The series that is shown alone. */
+  readonly only: string | undefined
+  readonly onPress: (series: PlotSeries) => void
+  /** The figure beside a name. */
+  readonly children: (series: PlotSeries) => ReactNode
+}
+
+const Legend = ({ children, colors, only, onPress, series }: LegendProps) => (
+  <ul className="plot-legend">
+    {series.map((one, index) => (
+      <li key={one.key}>
+        <button
+          type="button"
+          className="plot-key"
+          aria-pressed={only === one.key}
+          data-out={(only !== undefined && only !== one.key) || undefined}
+          title={texts.plot.show(one.name)}
+          onClick={() => onPress(one)}
+        >
+          <span className="plot-swatch" style={{ background: colors[index] }} />
+          <span className="ellipsis">{one.name}</span>
+          <span className="plot-value">{children(one)}</span>
+        </button>
+      </li>
+    ))}
+  </ul>
+)
+
 export const Plot = ({
   chosen,
   format,
@@ -168,27 +199,9 @@ export const Plot = ({
           </>
         )}
       </p>
-      <ul className="plot-legend">
-        {series.map((one, index) => {
-          const { key, name, values } = one
-          return (
-            <li key={key}>
-              <button
-                type="button"
-                className="plot-key"
-                aria-pressed={only === key}
-                data-out={(isOne && only !== key) || undefined}
-                title={texts.plot.show(name)}
-                onClick={() => press(one)}
-              >
-                <span className="plot-swatch" style={{ background: colors[index] }} />
-                <span className="ellipsis">{name}</span>
-                <span className="plot-value">{at === undefined ? total?.(key) : format(values[at] ?? 0)}</span>
-              </button>
-            </li>
-          )
-        })}
-      </ul>
+      <Legend series={series} colors={colors} only={isOne ? only : undefined} onPress={press}>
+        {({ key, values }) => (at === undefined ? total?.(key) : format(values[at] ?? 0))}
+      </Legend>
       <details className="plot-table" onToggle={({ currentTarget }) => setTable(currentTarget.open)}>
         <summary>{texts.plot.asTable}</summary>
         {isTable ? <Figures times={times} series={series} format={format} formatTime={formatTime} /> : null}

@@ -67,6 +67,65 @@ const columns =
     return { fill, stroke: null, flags: 0 }
   }
 
+/** The drawing's options. Handlers and formats are read when they are used, so a change of one draws nothing anew. */
+const optionsOf = (
+  element: HTMLElement,
+  { colors, height, isWhole, times }: Pick<PlotCanvasProps, "times" | "colors" | "height" | "isWhole">,
+  handlers: { readonly current: Pick<PlotCanvasProps, "onAt" | "format" | "formatTick"> }
+): uPlot.Options => {
+  const color = (name: string): string => resolved(element, name)
+  const ink = color("var(--ink-3)")
+  const line = color("var(--line)")
+  const font = `11px ${getComputedStyle(element).fontFamily}`
+  const isBars = times.length <= barsMax
+  const width = times.length < 2 ? 3600 : times[1]! - times[0]!
+  const axis: uPlot.Axis = { stroke: ink, font, grid: { stroke: line, width: 1 }, ticks: { show: false } }
+  return {
+    width: element.clientWidth || 600,
+    height,
+    padding: [8, 20, 0, 0],
+    legend: { show: false },
+    cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
+    tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
+    scales: {
+      // A bucket is drawn around its instant, under which its label stands; the pointer finds the nearest one.
+      x: { time: true, range: () => [(times[0] ?? 0) - width / 2, (times.at(-1) ?? 0) + width / 2] },
+      y: { range: (_, __, max) => [0, max > 0 ? max * 1.08 : 1] }
+    },
+    axes: [
+      {
+        ...axis,
+        grid: { show: false },
+        size: 28,
+        gap: 6,
+        space: 84,
+        values: (_, splits) => splits.map((seconds) => handlers.current.formatTick(seconds))
+      },
+      {
+        ...axis,
+        size: (_, values) => 14 + 7 * Math.max(3, ...(values ?? []).map((text) => text.length)),
+        gap: 6,
+        space: 44,
+        ...(isWhole && { incrs: wholeSteps }),
+        values: (_, splits) => splits.map((value) => handlers.current.format(value))
+      }
+    ],
+    series: [
+      {},
+      ...colors.toReversed().map((css): uPlot.Series => {
+        const paths = isBars ? uPlot.paths.bars!({ size: [0.82, 48], gap: 0 }) : columns(width)
+        return { fill: color(css), width: 0, points: { show: false }, paths }
+      })
+    ],
+    hooks: {
+      setCursor: [
+        ({ cursor: { idx, left } }) =>
+          handlers.current.onAt(left === undefined || left < 0 ? undefined : (idx ?? undefined))
+      ]
+    }
+  }
+}
+
 export const PlotCanvas = ({
   at,
   colors,
@@ -86,58 +145,8 @@ export const PlotCanvas = ({
 
   useEffect(() => {
     const element = box.current!
-    const color = (name: string): string => resolved(element, name)
-    const ink = color("var(--ink-3)")
-    const line = color("var(--line)")
-    const font = `11px ${getComputedStyle(element).fontFamily}`
-    const isBars = times.length <= barsMax
-    const width = times.length < 2 ? 3600 : times[1]! - times[0]!
-    const axis: uPlot.Axis = { stroke: ink, font, grid: { stroke: line, width: 1 }, ticks: { show: false } }
     const made = new uPlot(
-      {
-        width: element.clientWidth || 600,
-        height,
-        padding: [8, 20, 0, 0],
-        legend: { show: false },
-        cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
-        tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
-        scales: {
-          // A bucket is drawn around its instant, under which its label stands; the pointer finds the nearest one.
-          x: { time: true, range: () => [(times[0] ?? 0) - width / 2, (times.at(-1) ?? 0) + width / 2] },
-          y: { range: (_, __, max) => [0, max > 0 ? max * 1.08 : 1] }
-        },
-        axes: [
-          {
-            ...axis,
-            grid: { show: false },
-            size: 28,
-            gap: 6,
-            space: 84,
-            values: (_, splits) => splits.map((seconds) => handlers.current.formatTick(seconds))
-          },
-          {
-            ...axis,
-            size: (_, values) => 14 + 7 * Math.max(3, ...(values ?? []).map((text) => text.length)),
-            gap: 6,
-            space: 44,
-            ...(isWhole && { incrs: wholeSteps }),
-            values: (_, splits) => splits.map((value) => handlers.current.format(value))
-          }
-        ],
-        series: [
-          {},
-          ...colors.toReversed().map((css): uPlot.Series => {
-            const paths = isBars ? uPlot.paths.bars!({ size: [0.82, 48], gap: 0 }) : columns(width)
-            return { fill: color(css), width: 0, points: { show: false }, paths }
-          })
-        ],
-        hooks: {
-          setCursor: [
-            ({ cursor: { idx, left } }) =>
-              handlers.current.onAt(left === undefined || left < 0 ? undefined : (idx ?? undefined))
-          ]
-        }
-      },
+      optionsOf(element, { times, colors, height, isWhole }, handlers),
       stacked(times, series),
       element
     )

@@ -14,7 +14,7 @@ export const creditTexts = {
   classesHelp: {
     giftable: "Bought or received. Calls spend it, and it can be sent on.",
     granted: "Given by the operator. Calls spend it; it cannot be sent.",
-    held: "On its way to somebody. Not part of the balance."
+    held: "Sent, but not accepted yet. Not part of the balance."
   },
   allowance: "Allowance",
   allowanceAmount: "Amount",
@@ -107,7 +107,7 @@ export const creditTexts = {
   alertsOn: "Turn on",
   alertsEnabled: "Tell us when the balance is low",
   alertsStates: { on: "On", below: "Below", off: "Off" },
-  alertsOff: "Nobody is told when the balance runs low.",
+  alertsOff: "No one is notified when the balance runs low.",
   alertsRule: (warn: string) =>
     `When the balance falls below ${warn}, owners and admins are notified, and the billing addresses get an email.`,
   alertsRearm: (rearm: string) => `The next alert comes only after the balance has been above ${rearm}.`,

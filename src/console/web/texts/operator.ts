@@ -93,7 +93,7 @@ export const operatorTexts = {
     foundTitle: "Found",
     invariants: "Invariants",
     invariantsLead: "Checks that take less than a second.",
-    notLooked: "Nobody has looked since this view was opened.",
+    notLooked: "Not checked since this view was opened.",
     look: "Look now",
     looked: (holds: string, of: string, millis: string) => `${holds} of ${of} hold, looked at in ${millis}`,
     holds: "holds",
@@ -124,7 +124,7 @@ export const operatorTexts = {
       indexes: "builds indexes of tables while calls go on",
       verifier: "compares the books with what they were made of",
       payments: "takes back what refunds of an earlier version left due",
-      transfers: "returns transfers that nobody accepted in time"
+      transfers: "returns transfers that were not accepted in time"
     } as Readonly<Record<string, string>>,
     jobs: (status: string) => `Media jobs ${status.toLowerCase().replaceAll("_", " ")}`,
     outbox: "Emails waiting",
@@ -203,7 +203,7 @@ export const operatorTexts = {
   },
   act: {
     reason: "Reason",
-    reasonHelp: "For the audit log. Nobody else sees it.",
+    reasonHelp: "Appears only in the audit log.",
     amount: "Amount",
     reference: "Reference",
     referenceHelp: "Makes it safe to send twice: the same reference is booked once.",
@@ -344,7 +344,7 @@ export const operatorTexts = {
   owed: {
     title: "Owed",
     lead: "What refunds and disputes have not taken back yet. It is taken as soon as credit becomes free or arrives.",
-    none: "Nobody owes anything",
+    none: "No debts",
     noneText: "Every refund and dispute was taken back whole.",
     payment: "Payment",
     waiting: "Refunds of payments that are not known",
@@ -366,7 +366,7 @@ export const operatorTexts = {
     refused: "refused",
     details: "Details",
     none: "No entry fits",
-    noneText: "Nobody did anything here yet, or the filter fits nothing.",
+    noneText: "No actions yet, or none match the filter.",
     result: "Result",
     done: "done",
     actions: {
@@ -380,6 +380,7 @@ export const operatorTexts = {
       "tenant.activate": "Activated a tenant",
       "person.suspend": "Suspended a person",
       "person.activate": "Activated a person",
+      "key.create": "Made a key",
       "key.revoke": "Revoked a key",
       "sign_ins.revoke": "Ended sign-ins",
       "session.end": "Ended a session",

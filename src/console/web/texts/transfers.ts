@@ -16,8 +16,8 @@ export const transfersTexts = {
   landed: "Accepted credit lands in your personal tenant.",
   received: "Received",
   sent: "Sent",
-  receivedEmpty: "Nobody has sent you credit",
-  receivedEmptyText: "When somebody does, it waits here for your answer, and an email tells you.",
+  receivedEmpty: "No transfers received yet",
+  receivedEmptyText: "Transfers that you receive wait here until you accept or decline. You also get an email.",
   sentEmpty: "Nothing sent yet",
   sentEmptyText: "Send credit that was bought or received to anybody with an email address. They need no account yet.",
   who: { received: "From", sent: "To" },
@@ -56,7 +56,7 @@ export const transfersTexts = {
     returnedText: "All of it went back to the sender's balance.",
     revoked: "The sender took it back",
     youRevoked: "You took it back",
-    expired: "Nobody accepted in thirty days",
+    expired: "Not accepted within 30 days",
     ends: "It ends by itself",
     endsText: "If it was not accepted by then, all of it goes back to the sender's balance.",
     from: "From",
@@ -78,7 +78,7 @@ export const transfersTexts = {
     granted: (amount: string) => `${amount} of the balance was granted, which can be spent but not sent.`,
     noneGiftable: "Nothing of this balance can be sent: only what was bought or received can.",
     email: "To",
-    emailHelp: "Any email address. Somebody without an account gets an email and signs in with that address.",
+    emailHelp: "Any email address. A recipient without an account gets an email and signs in with that address.",
     kind: "As",
     kindHelp: { gift: "A gift may carry a reason and a message.", transfer: "A transfer carries no message." },
     reason: "Reason",
@@ -92,7 +92,7 @@ export const transfersTexts = {
       letter: (to: string) =>
         `${to} gets an email with a link, and a notification if there is an account with that address.`,
       until: (day: string) => `They have until ${day}. If they decline, or do not answer, all of it comes back.`,
-      back: "You can take it back until they accept. Afterwards nobody can."
+      back: "You can take it back until they accept. After that it is final."
     },
     send: (amount: string) => `Send ${amount}`,
     change: "Change",

@@ -28,10 +28,10 @@ const tones: Readonly<Record<Reload["auto_reload"]["state"], Tone>> = {
   disabled: "plain"
 }
 
-/** It switched itself off. */
+/** Whether auto-reload disabled itself. */
 const isPaused = ({ disabled_reason, enabled }: Reload["auto_reload"]): boolean => !enabled && disabled_reason !== null
 
-/** The next step, in a sentence or two; nothing if it is simply off. */
+/** The next step, in a sentence or two; `undefined` if auto-reload is off. */
 const nextOf = (settings: Reload["auto_reload"], available: bigint | undefined): string | undefined => {
   const { failures, free_at, state, threshold_usd } = settings
   if (isPaused(settings)) return creditTexts.reloadNextPaused
@@ -52,7 +52,7 @@ const nextOf = (settings: Reload["auto_reload"], available: bigint | undefined):
   }
 }
 
-/** Of a refusal to charge: why, and from when on it may be asked for again. */
+/** The reason for a refused charge, and when the next attempt is possible. */
 const chargeAdvice = (error: unknown): string => {
   if (!(error instanceof Refusal)) return advice(error)
   const { free_at, reason } = error.details
@@ -117,7 +117,8 @@ interface SettingsProps {
   readonly onClose: () => void
 }
 
-const Settings = ({ of: { alerts, auto_reload }, onClose }: SettingsProps) => {
+/** The form's values, and the request that saves them. */
+const useSettingsForm = ({ of: { alerts, auto_reload }, onClose }: SettingsProps) => {
   const tenant_id = tenantId()
   const queries = useQueryClient()
   const methods = useMethods()
@@ -125,7 +126,7 @@ const Settings = ({ of: { alerts, auto_reload }, onClose }: SettingsProps) => {
   const [threshold, setThreshold] = useState(usd(nano(auto_reload.threshold_usd)))
   const [amount, setAmount] = useState(String(auto_reload.amount_credits))
   const [chosen, setMethod] = useState<string>()
-  // The first one, until another is chosen; methods may come after the form.
+  // The first method is the default. The methods may load after the form opens.
   const method = chosen ?? auto_reload.payment_method_id ?? methods.data?.[0]?.id ?? ""
   const save = useMutation({
     mutationFn: () =>
@@ -149,6 +150,13 @@ const Settings = ({ of: { alerts, auto_reload }, onClose }: SettingsProps) => {
       onClose()
     }
   })
+  return { amount, enabled, method, methods, save, setAmount, setEnabled, setMethod, setThreshold, threshold }
+}
+
+const Settings = (props: SettingsProps) => {
+  const { amount, enabled, method, methods, save, setAmount, setEnabled, setMethod, setThreshold, threshold } =
+    useSettingsForm(props)
+  const { onClose } = props
   return (
     <Dialog title={creditTexts.reload} isOpen onClose={onClose}>
       <FormOf

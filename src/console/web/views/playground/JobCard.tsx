@@ -65,7 +65,7 @@ const Way = ({ of }: { readonly of: Made }) =>
     </a>
   ) : null
 
-/** A picture is shown as soon as it is there, a film on request: it may be long. */
+/** A picture loads at once. A film may be long, so it loads on request. */
 const Result = ({ index, job, name, of }: ResultProps) => {
   const [isWanted, setWanted] = useState(of.kind === "image")
   const [isUnshowable, setUnshowable] = useState(false)

@@ -72,9 +72,9 @@ export class Runs<Input, Output> {
   }
 
   /** The runs of another person are forgotten. */
-  belongTo(somebody: string): void {
-    if (this.#of !== somebody && this.all.length > 0) this.clear()
-    this.#of = somebody
+  belongTo(owner: string): void {
+    if (this.#of !== owner && this.all.length > 0) this.clear()
+    this.#of = owner
   }
 
   readonly send = async (input: Input): Promise<void> => {
@@ -101,7 +101,7 @@ export class Runs<Input, Output> {
 
 export const useRuns = <Input, Output>(runs: Runs<Input, Output>): ReadonlyArray<Run<Input, Output>> => {
   const { state } = personSession
-  const somebody = state.kind === "open" ? `${state.grant.account_id} ${state.grant.tenant_id}` : ""
-  runs.belongTo(somebody)
+  const owner = state.kind === "open" ? `${state.grant.account_id} ${state.grant.tenant_id}` : ""
+  runs.belongTo(owner)
   return useSyncExternalStore(runs.subscribe, () => runs.all)
 }

@@ -1,15 +1,15 @@
 /**
- * The instant at which the client stops waiting for an answer. Node tells an answer that its connection has ended, but not one that still
- * waits behind another answer of the same connection, as pipelined requests make them: that one has no socket yet.
+ * Detects that a client no longer waits for an answer. Node emits `close` on the answer that has the socket. A pipelined answer, which waits
+ * for an earlier one on the same connection, has no socket yet, so the connection itself is watched.
  */
 import type { ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 
-/** Whether the answer is over, or its connection. */
+/** Whether the answer or its connection has ended. */
 export const isOver = (response: ServerResponse): boolean =>
   response.closed || response.destroyed || (response.socket === null && response.req.socket.destroyed)
 
-/** Calls back once, when the answer is over or its connection has ended; not for one that is over already. */
+/** Calls back once, when the answer or its connection ends. Never calls back if that has already happened. */
 export const whenOver = (response: ServerResponse, then: () => void): void => {
   if (response.socket !== null) {
     response.once("close", then)
@@ -25,7 +25,7 @@ export const whenOver = (response: ServerResponse, then: () => void): void => {
   others.add(over)
 }
 
-/** Those who wait for the end of a connection: one listener for them all, since many requests may be pipelined. */
+/** Callbacks by connection. A connection has one listener for all of them, since many requests may be pipelined. */
 const waiting = new WeakMap<Socket, Set<() => void>>()
 
 const waitingOn = (socket: Socket): Set<() => void> => {

@@ -1,9 +1,9 @@
 /**
- * Node's server on its port. It can listen before the service behind it is loaded: it answers then that the process is alive (`GET
- * /healthz`), and holds every other request until the service takes them. It imports nothing that takes time to load.
+ * Node's server on its port. It can listen before the service is loaded. Until then it answers `GET /healthz` and holds every other
+ * request. It imports nothing that takes time to load.
  *
  * Where the specification is silent:
- * - A request that is held for ten seconds is answered 503: its sender may ask another node.
+ * - A request that is held for ten seconds is answered with 503, so that its client can try another node.
  */
 import { createServer } from "node:http"
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http"
@@ -11,41 +11,41 @@ import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
 import type { Address } from "./Address.ts"
 import { crossOrigin } from "../transport/CrossOrigin.ts"
-import { isOver } from "../transport/Gone.ts"
+import { isOver } from "../transport/Closed.ts"
 import { phraseOf } from "../transport/Reason.ts"
 import * as RequestId from "../transport/RequestId.ts"
 
-/** What the service does with connections to its port. */
+/** The service's handlers for the events of its port. */
 export interface Listeners {
   readonly request: RequestListener
-  /** A request that waits to be told that its body may come. */
+  /** A request with `Expect: 100-continue`. */
   readonly checkContinue: RequestListener
   readonly checkExpectation: RequestListener
-  /** A request to become a tunnel. */
+  /** A CONNECT request. */
   readonly connect: (request: IncomingMessage, socket: Duplex) => void
-  /** Bytes that are no HTTP request. */
+  /** Bytes that are not a valid HTTP request. */
   readonly clientError: (error: NodeJS.ErrnoException, socket: Socket) => void
 }
 
-export interface Front {
+export interface Listener {
   readonly server: Server
-  /** Hands over what is held, and everything that comes from now on. */
+  /** Passes the held events and all later ones to these listeners. */
   readonly serve: (listeners: Listeners) => void
 }
 
 const events = ["request", "checkContinue", "checkExpectation", "connect", "clientError"] as const
 
-/** How long a request is held. */
+/** Milliseconds for which a request is held. */
 const holdMax = 10_000
 
-export const make = (): Front => {
+export const make = (): Listener => {
   const server = createServer({
     keepAliveTimeout: 65_000,
     headersTimeout: 20_000,
     connectionsCheckingInterval: 5_000,
-    // How slowly a body may come is watched where it is read.
+    // The reader of a body enforces its minimum speed (`transport/Incoming`).
     requestTimeout: 0,
-    // A request without a Host is a request; node would answer it in its own words.
+    // Node would answer a request without a Host itself, in its own format.
     requireHostHeader: false
   })
   endSilent(server)
@@ -63,7 +63,7 @@ export const make = (): Front => {
   }
 }
 
-/** Holds the events of a kind: they happen again when they are released. */
+/** Holds events of one kind, and emits them again on release. */
 const holder =
   (server: Server, event: (typeof events)[number], held: Set<() => void>) =>
   (first: unknown, second: unknown): void => {
@@ -87,7 +87,7 @@ const holder =
     held.add(release)
   }
 
-/** As `Reply` sends it. */
+/** Sends the same headers as `Reply`. */
 const answer = (
   response: ServerResponse,
   status: number,
@@ -105,7 +105,7 @@ const answer = (
   response.end(body)
 }
 
-/** Ends the connections that have sent no request when the server begins to drain. */
+/** When the server begins to drain, closes the connections that have sent no request. */
 const endSilent = (server: Server): void => {
   const silent = new Set<Socket>()
   server.on("connection", (socket) => {
@@ -118,15 +118,15 @@ const endSilent = (server: Server): void => {
   })
 }
 
-// ---- ahead of the service -----------------------------------------------------------------------------------------------------
+// ---- before the service is loaded -----------------------------------------------------------------------------------------------------
 
-interface Prepared extends Front {
+interface Prepared extends Listener {
   readonly address: Address
 }
 
 let prepared: Prepared | undefined
 
-/** Listens ahead of the service that will `take` it. Where it cannot, the service says so when it comes to listen itself. */
+/** Listens before the service is loaded, which then takes the server with `take`. An error is ignored here: the service's own attempt reports it. */
 export const prepare = (address: Address): Promise<void> => {
   const front = (prepared = { ...make(), address })
   const { server } = front
@@ -143,8 +143,8 @@ export const prepare = (address: Address): Promise<void> => {
   })
 }
 
-/** The server of a service at this address: what was prepared for it, else one that does not listen yet. */
-export const take = ({ host, port }: Address): Front => {
+/** The server for this address: the prepared one, otherwise a new one that does not listen yet. */
+export const take = ({ host, port }: Address): Listener => {
   const front = prepared
   if (front === undefined || front.address.host !== host || front.address.port !== port) return make()
   prepared = undefined

@@ -6,7 +6,7 @@ import { connect, createServer } from "node:net"
 import type { AddressInfo } from "node:net"
 import { text } from "node:stream/consumers"
 import { afterEach, expect, it, vi } from "vitest"
-import * as Front from "../../src/http/server/Front.ts"
+import * as Listener from "../../src/http/server/Listener.ts"
 
 const host = "127.0.0.1"
 const open: Array<{ readonly close: () => unknown }> = []
@@ -17,7 +17,7 @@ afterEach(() => {
 })
 
 const listening = async () => {
-  const front = Front.make()
+  const front = Listener.make()
   open.push(front.server)
   front.server.listen(0, host)
   await once(front.server, "listening")
@@ -105,14 +105,14 @@ it("is given to the service at its address, once; where the port is taken, the s
   await once(other, "listening")
   open.push(other)
   const taken = { host, port: (other.address() as AddressInfo).port }
-  await Front.prepare(taken)
-  expect(Front.take(taken).server.listening).toBe(false)
+  await Listener.prepare(taken)
+  expect(Listener.take(taken).server.listening).toBe(false)
 
   const address = { host, port: 0 }
-  await Front.prepare(address)
-  expect(Front.take(taken).server.listening).toBe(false)
-  const front = Front.take(address)
+  await Listener.prepare(address)
+  expect(Listener.take(taken).server.listening).toBe(false)
+  const front = Listener.take(address)
   open.push(front.server)
   expect(front.server.listening).toBe(true)
-  expect(Front.take(address).server.listening).toBe(false)
+  expect(Listener.take(address).server.listening).toBe(false)
 })

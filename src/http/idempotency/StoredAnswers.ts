@@ -12,7 +12,7 @@ import { statement } from "../../books/ledger/rules/Transaction.ts"
 import type { Writer } from "../../books/ledger/write/Writer.ts"
 import { answerBytesMax } from "./Answers.ts"
 
-export const KeptSettings = Schema.Struct({
+export const StoredAnswersSettings = Schema.Struct({
   /** How many stored answers an account may have. */
   answers_per_account: Schema.optionalWith(Schema.Int.pipe(Schema.greaterThanOrEqualTo(100)), {
     default: () => 10_000
@@ -22,11 +22,14 @@ export const KeptSettings = Schema.Struct({
     default: () => 32 * 1024 * 1024
   })
 })
-export interface KeptSettings extends Schema.Schema.Type<typeof KeptSettings> {}
+export interface StoredAnswersSettings extends Schema.Schema.Type<typeof StoredAnswersSettings> {}
 
-export class KeptConfig extends Context.Reference<KeptConfig>()("tollgate/idempotency/KeptConfig", {
-  defaultValue: () => Schema.decodeSync(KeptSettings)({})
-}) {}
+export class StoredAnswersConfig extends Context.Reference<StoredAnswersConfig>()(
+  "tollgate/idempotency/StoredAnswersConfig",
+  {
+    defaultValue: () => Schema.decodeSync(StoredAnswersSettings)({})
+  }
+) {}
 
 interface Sum {
   readonly answers: number
@@ -43,7 +46,7 @@ const countAgainAfter = Duration.toMillis("10 minutes")
 /** A process remembers the sums of this many accounts. */
 const accountsMax = 10_000
 
-export const make = (sql: SqlClient, writer: Context.Tag.Service<Writer>, settings: KeptSettings) => {
+export const make = (sql: SqlClient, writer: Context.Tag.Service<Writer>, settings: StoredAnswersSettings) => {
   const { answers_per_account, bytes_per_account } = settings
   const sums = new Map<string, Counted>()
 

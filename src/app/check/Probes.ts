@@ -1,0 +1,131 @@
+/**
+ * Tries to reach what a configuration names, without cost.
+ *
+ * Where the specification is silent:
+ * - An upstream is asked for its list of models with its key. A refused key (401, 403) or no answer fails the check; any other answer passes,
+ *   because some vendors have no such list. Upstreams with AWS, Google Cloud or Entra credentials, the mail server and the processor are only
+ *   connected to.
+ * - Each probe has ten seconds.
+ */
+import { Effect, Redacted } from "effect"
+import { connect } from "node:net"
+import type { ConfigFile } from "../Config.ts"
+import { headerOf, usualHeader } from "../../upstream/models/Credential.ts"
+
+export interface Probed {
+  /** The entry of the configuration, such as `upstreams.openai`. */
+  readonly entry: string
+  /** The address that was tried. */
+  readonly address: string
+  /** The fault and its remedy; undefined if the probe succeeded. */
+  readonly fault: string | undefined
+}
+
+interface Probe {
+  readonly entry: string
+  readonly address: string
+  readonly run: (signal: AbortSignal) => Promise<string | undefined>
+}
+
+const patience = "10 seconds"
+
+const statusOf = async (
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  signal: AbortSignal
+): Promise<number> => {
+  const response = await fetch(url, { headers, signal, redirect: "manual" })
+  await response.body?.cancel()
+  return response.status
+}
+
+/** Opens a connection and closes it. */
+const reach = (host: string, port: number, signal: AbortSignal): Promise<undefined> =>
+  new Promise((resolve, reject) => {
+    const socket = connect({ host, port })
+    signal.addEventListener("abort", () => socket.destroy())
+    socket.once("error", reject).once("connect", () => {
+      socket.destroy()
+      resolve(undefined)
+    })
+  })
+
+const portIn = (url: URL): number => Number(url.port || (url.protocol === "http:" ? 80 : 443))
+
+/** A URL's host without the brackets of IPv6. */
+const hostIn = (url: URL): string => url.hostname.replace(/^\[|\]$/g, "")
+
+const connects = (entry: string, address: string): Probe => {
+  const url = new URL(address)
+  return { entry, address, run: (signal) => reach(hostIn(url), portIn(url), signal) }
+}
+
+type UpstreamEntry = ConfigFile["upstreams"][string]
+
+const upstream = (name: string, settings: UpstreamEntry, variables: Variables): Probe => {
+  const { api_key, api_key_env, base_url, credential, headers, speaks } = settings
+  const entry = `upstreams.${name}`
+  if (settings.aws !== undefined || settings.google_cloud !== undefined || settings.entra !== undefined)
+    return connects(entry, base_url)
+  const key = (api_key_env === undefined ? api_key : variables[api_key_env]) ?? ""
+  const sent = key === "" ? {} : headerOf(credential ?? usualHeader(speaks[0]!), Redacted.make(key))
+  const url = `${base_url.replace(/\/$/, "")}/models`
+  return {
+    entry,
+    address: url,
+    run: async (signal) => {
+      const status = await statusOf(url, { "anthropic-version": "2023-06-01", ...headers, ...sent }, signal)
+      if (status !== 401 && status !== 403) return undefined
+      return `refuses the key (${status}): ${api_key_env === undefined ? "set api_key_env" : `look at the variable ${api_key_env}`}`
+    }
+  }
+}
+
+const issuer = (name: string, address: string): Probe => {
+  const url = `${address.replace(/\/$/, "")}/.well-known/openid-configuration`
+  return {
+    entry: `identity.${name}`,
+    address: url,
+    run: async (signal) => {
+      const status = await statusOf(url, {}, signal)
+      return status === 200 ? undefined : `answers ${status}: is this the issuer's address?`
+    }
+  }
+}
+
+const mailServer = ({ host, port, secure }: NonNullable<ConfigFile["mail"]>): Probe => {
+  const reached = port ?? (secure ? 465 : 587)
+  return { entry: "mail", address: `${host}:${reached}`, run: (signal) => reach(host, reached, signal) }
+}
+
+export interface Variables {
+  readonly [name: string]: string | undefined
+}
+
+const probesOf = (file: ConfigFile, variables: Variables): ReadonlyArray<Probe> => [
+  ...Object.entries(file.upstreams).map(([name, settings]) => upstream(name, settings, variables)),
+  ...Object.entries(file.identity).flatMap(([name, settings]) =>
+    settings === undefined ? [] : [issuer(name, settings.issuer)]
+  ),
+  ...(file.mail === undefined ? [] : [mailServer(file.mail)]),
+  ...(file.payments === undefined ? [] : [connects("payments", file.payments.base_url ?? "https://api.stripe.com")])
+]
+
+const faultOf = (error: unknown): string => {
+  const { cause, code, message } = error as Error & {
+    readonly code?: string
+    readonly cause?: { readonly code?: string }
+  }
+  return `cannot be reached (${cause?.code ?? code ?? message})`
+}
+
+const probed = ({ address, entry, run }: Probe): Effect.Effect<Probed> =>
+  Effect.tryPromise({ try: run, catch: faultOf }).pipe(
+    Effect.timeoutFail({ duration: patience, onTimeout: () => `does not answer within ${patience}` }),
+    Effect.merge,
+    Effect.map((fault) => ({ entry, address, fault }))
+  )
+
+/** Runs all probes at once. `variables` is the environment. */
+export const probe = (file: ConfigFile, variables: Variables): Effect.Effect<ReadonlyArray<Probed>> =>
+  Effect.forEach(probesOf(file, variables), probed, { concurrency: "unbounded" })

@@ -1,0 +1,48 @@
+/** `tollgate check`: says what a configuration means, and tries to reach what it names. */
+import { Command, Options } from "@effect/cli"
+import { Console, Effect, Layer } from "effect"
+import * as Config from "../Config.ts"
+import type { ConfigFile } from "../Config.ts"
+import * as Probes from "../check/Probes.ts"
+import * as CommandLine from "./CommandLine.ts"
+import { json, printed } from "./Options.ts"
+import { fromEnvironment, refuse } from "./Report.ts"
+
+const config = Options.text("config").pipe(Options.withDescription("the configuration file"))
+
+const listOf = (names: ReadonlyArray<string>): string => (names.length === 0 ? "none" : names.join(", "))
+
+/** One line for each part of a configuration, in the words of its file. */
+const meaningOf = (file: ConfigFile): ReadonlyArray<readonly [part: string, meaning: string]> => [
+  ["models", listOf([...file.models, ...file.embeddings, ...file.rerank].map(({ id }) => id))],
+  ["tools", listOf(Object.entries(file.tools).flatMap(([kind, providers]) => (providers.length === 0 ? [] : [kind])))],
+  ["sign-in", listOf(Object.entries(file.identity).flatMap(([name, entry]) => (entry === undefined ? [] : [name])))],
+  ["mail", file.mail === undefined ? "off: no letter leaves" : `from ${file.mail.from}`],
+  ["payments", file.payments === undefined ? "off: only the operator gives credit" : "on"],
+  ["console", file.console.enabled ? "on" : "off"]
+]
+
+const lineOf = ({ address, entry, fault }: Probes.Probed): ReadonlyArray<string> => [
+  fault === undefined ? "ok" : "FAIL",
+  entry,
+  fault === undefined ? address : `${address} ${fault}`
+]
+
+export const command = Command.make("check", { config, json }, ({ config, json }) =>
+  Effect.gen(function* () {
+    const facts = yield* fromEnvironment
+    const file = yield* Config.readFile(config)
+    // Fails if a variable that the file names is not set, or holds none.
+    yield* Effect.scoped(Layer.build(Config.layer(facts, file)))
+    const meaning = meaningOf(file)
+    const probes = yield* Probes.probe(file, process.env)
+    const faults = probes.filter(({ fault }) => fault !== undefined)
+    if (json) yield* printed({ ok: faults.length === 0, ...Object.fromEntries(meaning), probes })
+    else {
+      yield* Console.log(CommandLine.table(meaning))
+      yield* Console.log(`\n${CommandLine.table(probes.map(lineOf))}`)
+    }
+    if (!Config.servesSomething(file)) return yield* refuse(Config.noModel(config))
+    if (faults.length > 0) return yield* refuse(`${listOf(faults.map(({ entry }) => entry))}: see above`)
+  })
+).pipe(Command.withDescription("Say what a configuration means, and try to reach everything that it names"))

@@ -1,0 +1,134 @@
+/**
+ * `tollgate quickstart`: from nothing to a paid call. It writes a configuration from the vendors whose keys are in the environment or from a local
+ * server, makes a person with credit and an API key, and serves.
+ *
+ * Where the specification is silent:
+ * - An existing configuration file is served unchanged.
+ * - A key is printed once, at the start that makes it. Later starts print how to make another; `--json` then has `null`.
+ */
+import { Command, Options, Prompt } from "@effect/cli"
+import { Console, Duration, Effect, Option } from "effect"
+import { existsSync, writeFileSync } from "node:fs"
+import { resolve } from "node:path"
+import * as Config from "../Config.ts"
+import { toDecimal } from "../../kernel/Money.ts"
+import { codeLifetime, OperatorSessions } from "../../operations/operator/Sessions.ts"
+import * as Draft from "../quickstart/Draft.ts"
+import * as FirstPerson from "../quickstart/FirstPerson.ts"
+import * as LocalServer from "../quickstart/LocalServer.ts"
+import { inEnvironment } from "../quickstart/Vendors.ts"
+import { auditedAt } from "./Audited.ts"
+import { amountOf, json, printed } from "./Options.ts"
+import { refuse } from "./Report.ts"
+import { serve } from "./Serve.ts"
+import type { Served } from "./Serve.ts"
+import { userName } from "./UserName.ts"
+
+const options = {
+  upstream: Options.text("upstream").pipe(
+    Options.withDescription(
+      "the address of a local OpenAI-compatible server, such as http://127.0.0.1:11434/v1 (Ollama)"
+    ),
+    Options.optional
+  ),
+  config: Options.text("config").pipe(
+    Options.withDescription("the configuration file to write; an existing file is served unchanged"),
+    Options.withDefault("tollgate.json")
+  ),
+  email: Options.text("email").pipe(Options.withDescription("the first person's e-mail address"), Options.optional),
+  credit: Options.text("credit").pipe(
+    Options.withDescription("the first person's credit in USD"),
+    Options.withDefault("20")
+  ),
+  yes: Options.boolean("yes").pipe(Options.withDescription("ask nothing")),
+  json
+}
+
+const emailPreset = "owner@localhost"
+
+const askedAddress = Prompt.text({
+  message: "Address of a local OpenAI-compatible server (Ollama: http://127.0.0.1:11434/v1)"
+})
+const askedEmail = Prompt.text({ message: "Your e-mail address", default: emailPreset })
+
+/** Models to serve: of the vendors in the environment, and of the local server that is named. */
+const sourcesOf = Effect.fnUntraced(function* (upstream: Option.Option<string>, asks: boolean) {
+  const vendors = inEnvironment(process.env)
+  const needsOne = vendors.length === 0 && Option.isNone(upstream)
+  if (needsOne && !asks) return yield* refuse(Draft.noSource)
+  const address = needsOne ? yield* askedAddress : Option.getOrUndefined(upstream)
+  const local = address === undefined ? undefined : yield* LocalServer.ask(address)
+  return { vendors, local }
+})
+
+/** Writes the file unless it exists. */
+const configured = Effect.fnUntraced(function* (path: string, upstream: Option.Option<string>, asks: boolean) {
+  if (existsSync(path)) {
+    yield* Console.error(`serving ${path} as it was written before`)
+    return
+  }
+  const text = Draft.textOf(yield* sourcesOf(upstream, asks))
+  yield* Config.decodeFile(JSON.parse(text), path)
+  yield* Effect.try({
+    // Another process may have written it meanwhile.
+    try: () => writeFileSync(path, text, { flag: "wx" }),
+    catch: (error) => refuse(`--config ${path} could not be written: ${(error as Error).message}`)
+  })
+  yield* Console.error(`wrote ${path}`)
+})
+
+interface Greeting extends FirstPerson.FirstPerson {
+  readonly base_url: string
+  readonly console: string
+  readonly config: string
+  readonly model: string | undefined
+  readonly credit: string
+}
+
+const keyPlace = "YOUR_KEY"
+
+const textOf = ({ api_key, base_url, config, console, credit, model, tenant_id }: Greeting): string => `
+  Tollgate serves ${config}.
+
+  base URL     ${base_url}/v1
+  tenant       ${tenant_id}${api_key === undefined ? "" : ` (${credit} USD of credit)`}
+  API key      ${api_key ?? `printed at the first start; tollgate key create --tenant ${tenant_id} makes another`}
+
+  A first call:
+
+  curl ${base_url}/v1/chat/completions -H "Authorization: Bearer ${api_key ?? keyPlace}" -H "Content-Type: application/json" -d '${JSON.stringify({ model: model ?? "auto", messages: [{ role: "user", content: "Hello" }] })}'
+
+  And its cost:
+
+  curl ${base_url}/v1/usage -H "Authorization: Bearer ${api_key ?? keyPlace}"
+
+  The operator's console (this link works once, within ${Duration.toMinutes(codeLifetime)} minutes; tollgate operator makes another):
+
+  ${console}
+`
+
+export const command = Command.make("quickstart", options, ({ config, credit, email, json, upstream, yes }) =>
+  Effect.gen(function* () {
+    const amount = yield* amountOf(credit, "--credit")
+    const asks = !yes && !json && process.stdin.isTTY
+    yield* configured(config, upstream, asks)
+    const address = Option.isSome(email) ? email.value : asks ? yield* askedEmail : emailPreset
+    if (!/^[^\s@]+@[^\s@]+$/.test(address)) return yield* refuse(`--email ${address}: must be an e-mail address`)
+    const greet = Effect.fnUntraced(function* ({ file, url }: Served) {
+      const base_url = (file.public_url ?? url).replace(/\/$/, "")
+      const person = yield* FirstPerson.make({ email: address, credit: amount, audited: yield* auditedAt })
+      const { code } = yield* Effect.flatMap(OperatorSessions, (sessions) => sessions.invite(userName()))
+      if (json)
+        return yield* printed({
+          base_url,
+          tenant_id: person.tenant_id,
+          api_key: person.api_key ?? null,
+          config: resolve(config)
+        })
+      const console = `${base_url}/console/operator#code=${code}`
+      const greeting = { ...person, base_url, console, config, model: file.models[0]?.id, credit: toDecimal(amount) }
+      yield* Console.log(textOf(greeting))
+    })
+    yield* serve(config, greet)
+  })
+).pipe(Command.withDescription("Write a configuration, make a person with credit and a key, and serve"))

@@ -1,0 +1,60 @@
+/**
+ * The configuration that `tollgate quickstart` writes: one screen of JSON, with a line for each upstream and model.
+ *
+ * Where the specification is silent:
+ * - A model of a local server costs 0.10 USD per million tokens of prompt and 0.40 of answer, so that credit and limits mean something. Change
+ *   the price in the file.
+ */
+import { vendors } from "./Vendors.ts"
+import type { Vendor } from "./Vendors.ts"
+import type { LocalServer } from "./LocalServer.ts"
+
+export interface Sources {
+  readonly vendors: ReadonlyArray<Vendor>
+  readonly local: LocalServer | undefined
+}
+
+export const localPrice = { prompt_usd_per_million: "0.10", completion_usd_per_million: "0.40" }
+
+/** More models of a server make the file longer than a screen; they are added by hand. */
+const localMax = 20
+const outputMax = 16_384
+
+type Lines = ReadonlyArray<readonly [name: string, entry: object]>
+
+const upstreamsOf = ({ local, vendors }: Sources): Lines => [
+  ...vendors.map(
+    ({ name, upstream: { base_url, ...rest }, variable }) =>
+      [name, { base_url, api_key_env: variable, ...rest }] as const
+  ),
+  ...(local === undefined ? [] : [["local", { base_url: local.base_url }] as const])
+]
+
+const modelsOf = ({ local, vendors }: Sources): ReadonlyArray<object> => [
+  ...vendors.flatMap(({ models, name }) => models.map((model) => ({ catalogue: `${name}/${model}` }))),
+  ...(local?.models ?? []).slice(0, localMax).map(({ context_length, id }) => ({
+    id,
+    context_length,
+    max_output_tokens: Math.min(outputMax, context_length),
+    // Local servers know no `max_completion_tokens`.
+    limit_field: "max_tokens",
+    price: localPrice,
+    upstreams: [{ upstream: "local", model: id }]
+  }))
+]
+
+/** JSON on one line, with spaces. Texts in JSON have no line breaks of their own. */
+const lineOf = (value: unknown): string => JSON.stringify(value, null, 1).replaceAll(/\n */g, " ")
+
+/** The text of the file. */
+export const textOf = (sources: Sources): string => {
+  const upstreams = upstreamsOf(sources).map(([name, entry]) => `    ${JSON.stringify(name)}: ${lineOf(entry)}`)
+  const models = modelsOf(sources).map((entry) => `    ${lineOf(entry)}`)
+  return `{\n  "upstreams": {\n${upstreams.join(",\n")}\n  },\n  "models": [\n${models.join(",\n")}\n  ]\n}\n`
+}
+
+/** The refusal if no source of models is known. */
+export const noSource =
+  "no vendor is known. Set the key of one in the environment " +
+  `(${vendors.map(({ variable }) => variable).join(", ")}), or name a local server: ` +
+  "tollgate quickstart --upstream http://127.0.0.1:11434/v1"

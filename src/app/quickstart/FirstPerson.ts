@@ -1,0 +1,69 @@
+/**
+ * The first person of a deployment, with credit and an API key.
+ *
+ * Where the specification is silent:
+ * - It is made once. A second `tollgate quickstart` with the same address finds the person and their key, and gives no further credit.
+ */
+import { Effect } from "effect"
+import { billingAccountOf } from "../../kernel/Ids.ts"
+import * as Ids from "../../kernel/Ids.ts"
+import type { TenantId } from "../../kernel/Ids.ts"
+import type { Nano } from "../../kernel/Money.ts"
+import { Ledger } from "../../books/ledger/Ledger.ts"
+import { Applications } from "../../people/tenants/Applications.ts"
+import { Tenants } from "../../people/tenants/Tenants.ts"
+import type { Statement } from "../../books/ledger/rules/Transaction.ts"
+import type { Act } from "../../operations/operator/Audit.ts"
+
+export interface FirstPerson {
+  readonly tenant_id: TenantId
+  /** Undefined if an earlier start made the key: only its hash is stored. */
+  readonly api_key: string | undefined
+}
+
+/** The name of the key, and the description of the credit. */
+const made = "quickstart"
+
+export interface Wanted {
+  readonly email: string
+  /** In nano-USD. */
+  readonly credit: Nano
+  /** Makes the entry of an act for the audit log. */
+  readonly audited: (act: Act) => Statement
+}
+
+export const make = Effect.fn("FirstPerson.make")(function* ({ audited, credit, email }: Wanted) {
+  const tenants = yield* Tenants
+  const applications = yield* Applications
+  const { account_id, home_tenant_id: tenant_id } = yield* tenants.welcome({
+    provider: "email",
+    subject: email,
+    email,
+    email_verified: true,
+    name: email.slice(0, email.lastIndexOf("@"))
+  })
+  yield* giveOnce(tenant_id, credit, audited)
+  const caller = { account_id, tenant_id }
+  const { records } = yield* applications.list({ caller, page: 1, per_page: 1_000 })
+  if (records.some(({ name }) => name === made)) return { tenant_id, api_key: undefined } satisfies FirstPerson
+  const application = { name: made, description: "the first key of this deployment" }
+  const { api_key } = yield* applications.create({ caller, application })
+  return { tenant_id, api_key } satisfies FirstPerson
+})
+
+/** Credit comes before the key, so a start that is cut off between the two is finished by the next one. */
+const giveOnce = Effect.fnUntraced(function* (tenant_id: TenantId, credit: Nano, audited: Wanted["audited"]) {
+  const ledger = yield* Ledger
+  const account = billingAccountOf(tenant_id)
+  const { records } = yield* ledger.entries(account, { page: 1, per_page: 1_000 }, ["admin"])
+  if (credit === 0n || records.some(({ description }) => description === made)) return
+  const reference = yield* Ids.make("pay")
+  const entry = audited({
+    action: "grant",
+    tenant_id,
+    details: { amount_usd: credit, reference, description: made }
+  })
+  yield* ledger
+    .credit({ account, amount: credit, source: "admin", reference, description: made }, [entry])
+    .pipe(Effect.catchTag("Conflict", Effect.die))
+})

@@ -1,0 +1,86 @@
+/** Asks an OpenAI-compatible server (Ollama, vLLM, LM Studio, llama.cpp) which models it serves. */
+import { Effect, Either, ParseResult, Schema } from "effect"
+import { ConfigProblem } from "../../kernel/Setting.ts"
+
+export interface LocalModel {
+  readonly id: string
+  readonly context_length: number
+}
+
+export interface LocalServer {
+  /** The address under which it answered, such as `http://127.0.0.1:11434/v1`. */
+  readonly base_url: string
+  readonly models: ReadonlyArray<LocalModel>
+}
+
+/** For servers that do not say how long a prompt may be. */
+const contextPreset = 32_768
+/** The list of a server's models must come within this time, and in so many bytes. */
+const patience = "10 seconds"
+const bytesMax = 4_000_000
+
+const Listed = Schema.parseJson(
+  Schema.Struct({
+    data: Schema.Array(
+      Schema.Struct({
+        id: Schema.NonEmptyString,
+        /** vLLM. */
+        max_model_len: Schema.optionalWith(Schema.Number, { nullable: true }),
+        /** LM Studio and others. */
+        context_length: Schema.optionalWith(Schema.Number, { nullable: true })
+      })
+    )
+  })
+)
+
+/** Models for embeddings answer no chats. */
+const isChat = (id: string): boolean => !/embed|rerank|whisper|tts/i.test(id)
+
+const contextOf = (said: number | undefined): number =>
+  said !== undefined && Number.isSafeInteger(said) && said > 0 ? said : contextPreset
+
+const modelsIn = (text: string): Either.Either<ReadonlyArray<LocalModel>, string> =>
+  Schema.decodeUnknownEither(Listed)(text).pipe(
+    Either.mapBoth({
+      onLeft: (error) =>
+        `it answers no list of models (${ParseResult.ArrayFormatter.formatErrorSync(error)[0]!.message.slice(0, 100)})`,
+      onRight: ({ data }) =>
+        data
+          .filter(({ id }) => isChat(id))
+          .map(({ context_length, id, max_model_len }) => ({
+            id,
+            context_length: contextOf(max_model_len ?? context_length)
+          }))
+    }),
+    Either.filterOrLeft(
+      (models) => models.length > 0,
+      () => "it serves no chat model: load one first (ollama pull llama3.2)"
+    )
+  )
+
+const listed = (base_url: string): Effect.Effect<ReadonlyArray<LocalModel>, string> =>
+  Effect.tryPromise({
+    try: async (signal) => {
+      const response = await fetch(`${base_url}/models`, { signal, redirect: "error" })
+      const bytes = await response.arrayBuffer()
+      return { status: response.status, text: Buffer.from(bytes.slice(0, bytesMax)).toString("utf8") }
+    },
+    catch: (error) => {
+      const { cause, message } = error as Error & { readonly cause?: { readonly code?: string } }
+      return `it cannot be reached (${cause?.code ?? message})`
+    }
+  }).pipe(
+    Effect.timeoutFail({ duration: patience, onTimeout: () => `it does not answer within ${patience}` }),
+    Effect.flatMap(({ status, text }) => (status === 200 ? modelsIn(text) : Effect.fail(`it answers ${status}`)))
+  )
+
+/** Tries the address itself, and then `/v1` below it. */
+export const ask = (address: string): Effect.Effect<LocalServer, ConfigProblem> => {
+  const wrong = (why: string) => new ConfigProblem({ message: `--upstream ${address}: ${why}` })
+  const url = address.replace(/\/+$/, "")
+  if (!/^https?:\/\/[^/]/.test(url) || !URL.canParse(url))
+    return Effect.fail(wrong("must be an address such as http://127.0.0.1:11434/v1"))
+  const at = (base_url: string) => Effect.map(listed(base_url), (models): LocalServer => ({ base_url, models }))
+  const tried = url.endsWith("/v1") ? at(url) : Effect.orElse(at(`${url}/v1`), () => at(url))
+  return Effect.mapError(tried, wrong)
+}

@@ -1,0 +1,71 @@
+/**
+ * Vendors that `tollgate quickstart` knows: the variable of their key, their upstream, and a few of their models. The catalogue has limits and
+ * prices of the models; a test checks that each is there.
+ */
+
+export interface Vendor {
+  /** The name of the upstream, and of the vendor in the catalogue. */
+  readonly name: string
+  readonly variable: string
+  readonly upstream: {
+    readonly base_url: string
+    readonly speaks?: ReadonlyArray<string>
+  }
+  /** Ids of the catalogue, without the vendor's name. The first is the default. */
+  readonly models: ReadonlyArray<string>
+}
+
+export const vendors: ReadonlyArray<Vendor> = [
+  {
+    name: "openai",
+    variable: "OPENAI_API_KEY",
+    upstream: { base_url: "https://api.openai.com/v1", speaks: ["chat", "text", "responses", "embeddings"] },
+    models: ["gpt-5.4-mini", "gpt-5.5", "gpt-5.4-nano", "gpt-4.1", "gpt-4o-mini"]
+  },
+  {
+    name: "anthropic",
+    variable: "ANTHROPIC_API_KEY",
+    upstream: { base_url: "https://api.anthropic.com/v1", speaks: ["messages"] },
+    models: ["claude-sonnet-5-5", "claude-opus-5-5", "claude-haiku-5-5"]
+  },
+  {
+    name: "google",
+    variable: "GEMINI_API_KEY",
+    upstream: { base_url: "https://generativelanguage.googleapis.com/v1beta", speaks: ["google"] },
+    models: ["gemini-3.5-flash", "gemini-2.5-pro", "gemini-2.5-flash-lite"]
+  },
+  {
+    name: "openrouter",
+    variable: "OPENROUTER_API_KEY",
+    upstream: { base_url: "https://openrouter.ai/api/v1" },
+    models: ["openai/gpt-5.4-mini", "anthropic/claude-sonnet-5.5", "google/gemini-3.5-flash"]
+  },
+  {
+    name: "mistral",
+    variable: "MISTRAL_API_KEY",
+    upstream: { base_url: "https://api.mistral.ai/v1" },
+    models: ["mistral-small-latest", "mistral-large-latest"]
+  },
+  {
+    name: "deepseek",
+    variable: "DEEPSEEK_API_KEY",
+    upstream: { base_url: "https://api.deepseek.com/v1" },
+    models: ["deepseek-v4-pro", "deepseek-flash"]
+  },
+  {
+    name: "groq",
+    variable: "GROQ_API_KEY",
+    upstream: { base_url: "https://api.groq.com/openai/v1" },
+    models: ["llama-3.3-70b-versatile", "openai/gpt-oss-120b"]
+  },
+  {
+    name: "xai",
+    variable: "XAI_API_KEY",
+    upstream: { base_url: "https://api.x.ai/v1" },
+    models: ["grok-4.7", "grok-4.6"]
+  }
+]
+
+/** Vendors whose variable is set. */
+export const inEnvironment = (environment: { readonly [name: string]: string | undefined }): ReadonlyArray<Vendor> =>
+  vendors.filter(({ variable }) => (environment[variable] ?? "").trim() !== "")

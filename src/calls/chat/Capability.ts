@@ -1,0 +1,15 @@
+/** Chat, messages and responses as one value: the client protocols share one catalogue of models. */
+import { Layer } from "effect"
+import * as settings from "../engine/Settings.ts"
+import { MessagesHttp } from "../messages/Http.ts"
+import { Messages } from "../messages/Messages.ts"
+import { ResponsesHttp } from "../responses/Http.ts"
+import { Responses } from "../responses/Responses.ts"
+import { Chat } from "./Chat.ts"
+import { ChatHttp } from "./Http.ts"
+
+export const capability = {
+  handlers: Layer.mergeAll(ChatHttp, MessagesHttp, ResponsesHttp),
+  layer: Layer.mergeAll(Chat.layer, Messages.layer, Responses.layer),
+  settings
+}

@@ -1,0 +1,5 @@
+/** Mail to oneself as one value. Its price and mail server are settings of `people/mail`. */
+import { MailHttp } from "./Http.ts"
+import { SelfMail } from "./SelfMail.ts"
+
+export const capability = { handlers: MailHttp, layer: SelfMail.layer }

@@ -1,0 +1,13 @@
+/** Media generation as one value. Its loop also polls the jobs of `images`. */
+import { Layer } from "effect"
+import { MediaHttp, MediaModelsHttp } from "./Http.ts"
+import { Jobs } from "./Jobs.ts"
+import { Media } from "./Media.ts"
+import * as settings from "./Settings.ts"
+
+export const capability = {
+  handlers: Layer.merge(MediaHttp, MediaModelsHttp),
+  layer: Layer.provideMerge(Media.layer, Jobs.layer),
+  jobs: Jobs.layerJobs,
+  settings
+}

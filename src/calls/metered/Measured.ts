@@ -1,0 +1,21 @@
+/** The measure of a complete answer that is priced by the unit. */
+import type { Measured } from "../../books/gate/Gate.ts"
+import type { Nano } from "../../kernel/Money.ts"
+
+/** A complete answer. Its tokens are 0 and its units are counted by the service, unless `rest` has other figures. */
+export const measuredOf = (
+  cost: Nano,
+  units: number,
+  provider: string | null,
+  rest: Partial<Measured> = {}
+): Measured => ({
+  cost,
+  prompt_tokens: 0,
+  completion_tokens: 0,
+  units,
+  provider,
+  success: true,
+  error_type: null,
+  usage_source: "counted",
+  ...rest
+})

@@ -1,0 +1,45 @@
+/** Metered routes: each answers once for an idempotency key, and refuses a long body before reading it if the caller cannot pay. */
+import { Effect } from "effect"
+import { Gate } from "../../books/gate/Gate.ts"
+import type { Shape } from "../../http/contract/Annotations.ts"
+import { affordable } from "../../http/idempotency/BeforeBody.ts"
+import { Idempotency } from "../../http/idempotency/Idempotency.ts"
+import type { Beside } from "../../http/idempotency/Idempotency.ts"
+import type { Inbound } from "../../http/transport/Inbound.ts"
+import type { Reply } from "../../http/transport/Reply.ts"
+import type { Caller } from "../../kernel/Caller.ts"
+import type { Nano } from "../../kernel/Money.ts"
+import type { ProblemInstance } from "../../kernel/Problem.ts"
+
+export interface MeteredRoute<E extends ProblemInstance<string>> {
+  /** Scopes the route's idempotency keys. */
+  readonly name: string
+  /** The longest request body. */
+  readonly body_bytes_max: number
+  readonly answer: (caller: Caller, inbound: Inbound, beside: Beside | undefined) => Effect.Effect<Reply, E>
+  /** Answers a retry of a call whose answer was not stored, from what the call made. */
+  readonly resume?: (caller: Caller, inbound: Inbound, call: string) => Effect.Effect<Reply | undefined, E>
+  /** The shape of the route's refusals. */
+  readonly shape?: Shape | undefined
+}
+
+/** Makes the routes of a service. `costs` has the cheapest call of each model; without it, every body is read. */
+export const meteredRoutes = Effect.fnUntraced(function* (costs: ReadonlyArray<Nano> = []) {
+  const idempotency = yield* Idempotency
+  const ifAffordable = affordable(yield* Gate, idempotency, costs)
+  return <E extends ProblemInstance<string>>({ answer, body_bytes_max, name, resume, shape }: MeteredRoute<E>) =>
+    (caller: Caller, inbound: Inbound) =>
+      ifAffordable(
+        caller,
+        inbound,
+        idempotency.onceOf(
+          caller,
+          inbound,
+          name,
+          body_bytes_max,
+          (inbound, beside) => answer(caller, inbound, beside),
+          resume && ((inbound, call) => resume(caller, inbound, call)),
+          shape
+        )
+      )
+})

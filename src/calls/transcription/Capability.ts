@@ -1,0 +1,11 @@
+/** Transcription as one value. */
+import { Layer } from "effect"
+import { TranscriptionHttp, TranscriptionModelsHttp } from "./Http.ts"
+import * as tool from "./Settings.ts"
+import { Transcription } from "./Transcription.ts"
+
+export const capability = {
+  handlers: Layer.merge(TranscriptionHttp, TranscriptionModelsHttp),
+  layer: Transcription.layer,
+  tool
+}
