@@ -18,6 +18,7 @@ import { Sessions } from "../people/auth/Sessions.ts"
 import { SigningKeys } from "../people/auth/SigningKeys.ts"
 import { Tokens } from "../people/auth/Tokens.ts"
 import { Allowances } from "../money/allowances/Allowances.ts"
+import { TenantPlans } from "../money/allowances/TenantPlans.ts"
 import { AllowancesHttp } from "../money/allowances/Http.ts"
 import { AutoReloads } from "../money/autoreload/AutoReloads.ts"
 import { AutoReloadHttp } from "../money/autoreload/Http.ts"
@@ -133,6 +134,7 @@ export const domains = Layer.mergeAll(
       Records.layer,
       Idempotency.layer,
       PriceVersions.layer,
+      TenantPlans.layerFactors.pipe(Layer.provideMerge(TenantPlans.layer)),
       Sessions.layer,
       Applications.layer,
       Clients.layer,
@@ -166,6 +168,7 @@ export const domains = Layer.mergeAll(
 export const jobs = Layer.mergeAll(
   Gate.layerJobs,
   Allowances.layerJobs,
+  TenantPlans.layerJobs,
   AutoReloads.layerJobs,
   merged(partsOf("jobs")),
   Idempotency.layerJobs,

@@ -180,6 +180,30 @@ describe("an operator", () => {
     expect(printed).toMatch(/http:\/\/127\.0\.0\.1/)
   })
 
+  it("gives a class its allowances, a plan and a code", async () => {
+    const env = {
+      TENANT: person.tenant_id,
+      TOKEN: (await shell("tollgate operator --token")).trim()
+    }
+    const [commands] = take("sh", /^tollgate allowance set/m)
+    expect(await shell(commands!.text, env)).toContain("gets 20 credits a month, rollover none; 20 are unused")
+    const [put] = take("sh", /^curl .*\/allowance/)
+    expect(JSON.parse(await shell(put!.text, env)).result).toMatchObject({
+      unused_usd: 20,
+      rollover: { up_to_usd: 10 }
+    })
+    const [codes] = take("sh", /^tollgate voucher create/)
+    const [code] = (await shell(codes!.text)).split("\n")
+    const redeemed = await service.call("/v1/vouchers/redeem", { method: "POST", token: person.token, json: { code } })
+    expect(redeemed.body.result).toMatchObject({ amount_usd: 5 })
+    const [plan] = take("json", /"plans"/)
+    const file = join(freshFolder(), "tollgate.json")
+    writeFileSync(file, plan!.text)
+    expect(
+      (await shell(`tollgate allowance set --tenant $TENANT --plan student --config ${file}`, env)).trim()
+    ).toMatch(/gets 20 credits a month \(plan student\), rollover up to 10 USD/)
+  })
+
   it("moves the books as e2e/Moving does", () => {
     take("sh", /^tollgate migrate --to postgres/)
     expect(readFileSync(join(root, "test", "e2e", "Moving.test.ts"), "utf8")).toContain("--to")

@@ -420,6 +420,19 @@ describe("the examples", () => {
     const operator = (
       await commandHere(["operator", "--token"], { DATA_DIR: service.folder, PORT: String(service.port) })
     ).stdout.trim()
+    const allowance = async () => {
+      await ofDana()
+      const json = { amount_usd: 1, period: "week" }
+      await ok(`/v1/operator/tenants/${dana.tenant_id}/allowance`, { method: "PUT", token: operator, json })
+    }
+    for (const method of ["GET", "DELETE"]) before[`${method} /v1/operator/tenants/{tenant_id}/allowance`] = allowance
+    const voucher = async () => {
+      const { vouchers } = await ok("/v1/operator/vouchers", { token: operator, json: { amount_usd: 1 } })
+      known.voucher_id = vouchers[0].id
+      known.voucher_code = vouchers[0].code
+    }
+    before["POST /v1/vouchers/redeem"] = voucher
+    before["DELETE /v1/operator/vouchers/{voucher_id}"] = voucher
 
     let asked = 0
     const wrong: Array<unknown> = []

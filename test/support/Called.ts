@@ -13,6 +13,7 @@ import type { Caller } from "../../src/kernel/Caller.ts"
 import type { Nano } from "../../src/kernel/Money.ts"
 import { verify } from "../../src/app/Checks.ts"
 import { Writer } from "../../src/books/ledger/write/Writer.ts"
+import { PriceFactors } from "../../src/books/prices/PriceFactors.ts"
 import { PriceVersions } from "../../src/books/prices/PriceVersions.ts"
 import * as Sandbox from "../../src/sandbox/Sandbox.ts"
 import { Upstreams } from "../../src/upstream/models/Upstreams.ts"
@@ -36,9 +37,13 @@ const vendorAt = (path: string) =>
  * A room, its settings among it, with the vendor below this path of the sandbox as its only upstream. It logs nothing: vendors fail here
  * as a matter of course.
  */
-export const over = <A, E, R>(room: Layer.Layer<A, E, R>, path: string) =>
+export const over = <A, E, R>(
+  room: Layer.Layer<A, E, R>,
+  path: string,
+  factors: Layer.Layer<PriceFactors> = PriceFactors.layerNone
+) =>
   room.pipe(
-    Layer.provideMerge(Layer.mergeAll(Gate.layer, PriceVersions.layer)),
+    Layer.provideMerge(Layer.mergeAll(Gate.layer, PriceVersions.layer, factors)),
     Layer.provide(Payers.layerOwnOnly),
     Layer.provideMerge(vendorAt(path)),
     Layer.provideMerge(Outside.layer),

@@ -19,6 +19,7 @@ import type { Order } from "../../src/calls/media/Job.ts"
 import { Jobs } from "../../src/calls/media/Jobs.ts"
 import { Media } from "../../src/calls/media/Media.ts"
 import { MediaModels } from "../../src/calls/media/Settings.ts"
+import { PriceFactors } from "../../src/books/prices/PriceFactors.ts"
 import { PriceVersions } from "../../src/books/prices/PriceVersions.ts"
 import { Rerank } from "../../src/calls/rerank/Rerank.ts"
 import { RerankModels } from "../../src/calls/rerank/Settings.ts"
@@ -62,7 +63,7 @@ const transcription = [
   { id: "one", upstream_model: "one", wire_format: "json", translates: false, max_seconds: 7_200, price }
 ] as const
 
-type Needs = Gate | Jobs | PriceVersions | SqlClient | Upstreams
+type Needs = Gate | Jobs | PriceFactors | PriceVersions | SqlClient | Upstreams
 
 const rooms: ReadonlyArray<readonly [named_by: string, Layer.Layer<never, unknown, Needs>]> = [
   ["chat model one", Chat.layer.pipe(Layer.provide(ChatSettings.layer({ models: [model] })))],
@@ -189,7 +190,7 @@ const spoken: ReadonlyArray<
 const here = { base_url: "http://127.0.0.1:1", api_key: Redacted.make("key"), silence_ms_max: 1_000 }
 
 const world = Jobs.layer.pipe(
-  Layer.provideMerge(Layer.mergeAll(Gate.layer, PriceVersions.layer)),
+  Layer.provideMerge(Layer.mergeAll(Gate.layer, PriceVersions.layer, PriceFactors.layerNone)),
   Layer.provide(Payers.layerOwnOnly),
   Layer.provideMerge(Upstreams.layer({ here })),
   Layer.provideMerge(TestDatabase.writer),

@@ -1,6 +1,7 @@
 /** `tollgate/gate`: admission. A metered call runs inside `meter` and cannot spend more than its payer has. */
 import { Layer } from "effect"
 import { Gate } from "../../books/gate/Gate.ts"
+import { PriceFactors } from "../../books/prices/PriceFactors.ts"
 import { PriceVersions } from "../../books/prices/PriceVersions.ts"
 import "./contracts.ts"
 
@@ -18,7 +19,7 @@ export type { Caller } from "../../kernel/Caller.ts"
 export { AccountId, ApplicationId, TenantId } from "../../kernel/Ids.ts"
 
 /** Admission, and the price versions that charges refer to. Needs a database, and `Payers`, which decides who pays a call. */
-export const layer = Layer.mergeAll(Gate.layer, PriceVersions.layer)
+export const layer = Layer.mergeAll(Gate.layer, PriceVersions.layer, PriceFactors.layerNone)
 
 /** The loop of `layer`: releases reservations of processes that have ended. */
 export const layerJobs = Gate.layerJobs

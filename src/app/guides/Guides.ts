@@ -8,6 +8,7 @@ export const guides = {
   clients: "call it from SDKs and coding agents; retries, key limits, OAuth",
   configure: "models, prices, vendors, environment",
   operate: "commands, monitoring, backup, upgrades, payments",
+  "class-of-forty": "credit that renews, plans, and vouchers",
   postgres: "PostgreSQL, many nodes, moving the books",
   embed: "layers and entry points for host programs",
   "your-ledger": "the property suites against your own ledger",

@@ -25,6 +25,8 @@ export interface PriceLine {
   readonly price: UnitPrice
   /** It counts for calls whose prompt has more tokens. */
   readonly above?: number | undefined
+  /** The factors in the price, as decimals; absent at list price. */
+  readonly factors?: ReadonlyArray<string> | undefined
 }
 
 /** The counted quantity of a call. */

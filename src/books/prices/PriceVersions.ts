@@ -32,9 +32,9 @@ const make = Effect.gen(function* () {
   const known = new Set<string>()
 
   const of = Effect.fnUntraced(function* (lines: ReadonlyArray<PriceLine>) {
-    // `above` is left out of the JSON where a line has none.
+    // `above` and `factors` are left out of the JSON where a line has none.
     const text = JSON.stringify(
-      lines.map(({ above, price, quantity, unit }) => ({ quantity, unit, price: `${price}`, above }))
+      lines.map(({ above, factors, price, quantity, unit }) => ({ quantity, unit, price: `${price}`, above, factors }))
     )
     const id = createHash("sha256").update(text).digest("hex").slice(0, 16)
     if (known.has(id)) return id

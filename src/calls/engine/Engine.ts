@@ -41,6 +41,8 @@ import { charge } from "../../kernel/Price.ts"
 import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 import type { Statement } from "../../books/ledger/rules/Transaction.ts"
 import { messages } from "../dialects/messages/Protocol.ts"
+import { PriceFactors } from "../../books/prices/PriceFactors.ts"
+import type { PriceFactor } from "../../books/prices/PriceFactors.ts"
 import { PriceVersions } from "../../books/prices/PriceVersions.ts"
 import type { Usage } from "../../protocols/conversation/Usage.ts"
 import type { StreamOptions } from "../../protocols/conversation/Translation.ts"
@@ -63,6 +65,8 @@ import { unpricedHour } from "../prompts/CacheHour.ts"
 import * as Kept from "../prompts/Kept.ts"
 import * as EventRelay from "../prompts/EventRelay.ts"
 import { extrasOf, withExtras } from "../prompts/Extras.ts"
+import type { Extra } from "../prompts/Extras.ts"
+import { withFactor } from "../prompts/Factor.ts"
 import { findModel, leastOf, linesOf, Models } from "../prompts/Model.ts"
 import type { Model, ModelRoute } from "../prompts/Model.ts"
 import { UnknownChatModel } from "../prompts/Problems.ts"
@@ -234,15 +238,25 @@ const make = Effect.gen(function* () {
       .filter(({ routes }) => routes.some(({ upstream }) => upstreamOf(upstream).keeps_responses))
       .map(({ id }) => id)
   )
-  const plain = new Map(
-    yield* Effect.forEach(catalogue.models, (model) =>
-      Effect.map(offer(versions, model), (offered) => [model.id, offered] as const)
+  const factors = yield* PriceFactors
+  const plain = yield* offers(versions, catalogue.models)
+  const factored = new Map(
+    yield* Effect.forEach(factors.all, (factor) =>
+      Effect.map(
+        offers(
+          versions,
+          catalogue.models.map((model) => withFactor(model, factor))
+        ),
+        (offered) => [factor.text, offered] as const
+      )
     )
   )
-  const setup: Setup = { gate, catalogue, upstreamOf, versions, kept, clock, keeps_responses, plain }
+  const setup: Setup = { gate, catalogue, upstreamOf, versions, kept, clock, keeps_responses, plain, factors, factored }
 
   // Every answer has at least one token.
-  const costs = catalogue.models.map((model) => charge([{ units: 1, price: leastOf(model) }]))
+  const costs = [plain, ...factored.values()].flatMap((offers) =>
+    [...offers.values()].map(({ model }) => charge([{ units: 1, price: leastOf(model) }]))
+  )
 
   const complete = <Prompt, A>(protocol: Protocol) =>
     metered<Prompt, Completed<A>>(setup, protocol, whole as Form<Completed<unknown>> as Form<Completed<A>>)
@@ -276,11 +290,38 @@ interface Setup {
   readonly clock: Clock.Clock
   readonly keeps_responses: ReadonlySet<string>
   /** The offer of each model without extras. */
-  readonly plain: ReadonlyMap<string, Offer>
+  readonly plain: Offers
+  readonly factors: PriceFactors["Type"]
+  /** The same at each factor, by its text. */
+  readonly factored: ReadonlyMap<string, Offers>
 }
+
+/** By model. */
+type Offers = ReadonlyMap<string, Offer>
 
 const offer = (versions: PriceVersions["Type"], model: Model): Effect.Effect<Offer, BooksUnavailable> =>
   Effect.map(versions.of(linesOf(model)), (price) => ({ model, price }))
+
+const offers = (
+  versions: PriceVersions["Type"],
+  models: ReadonlyArray<Model>
+): Effect.Effect<Offers, BooksUnavailable> =>
+  Effect.map(
+    Effect.forEach(models, (model) => Effect.map(offer(versions, model), (offered) => [model.id, offered] as const)),
+    (all) => new Map(all)
+  )
+
+/** The offer of a model at a tenant's factor, for a request with extras or without. */
+const offerAt = (
+  { factored, plain, versions }: Setup,
+  found: Model,
+  extras: ReadonlyArray<Extra>,
+  factor: PriceFactor | undefined
+): Effect.Effect<Offer, BooksUnavailable> | Offer => {
+  if (extras.length === 0) return (factor === undefined ? plain : factored.get(factor.text)!).get(found.id)!
+  const model = withExtras(found, extras)
+  return offer(versions, factor === undefined ? model : withFactor(model, factor))
+}
 
 /** The ways to each model for clients of this protocol, in the order of the attempts. */
 const waysFor = (
@@ -296,7 +337,7 @@ const waysFor = (
   )
 
 const metered = <Prompt, A>(setup: Setup, protocol: Protocol, form: Form<A>) => {
-  const { catalogue, gate, keeps_responses, plain, versions } = setup
+  const { catalogue, factors, gate, keeps_responses } = setup
   const waysOf = waysFor(setup, protocol, form.streams)
   return Effect.fnUntraced(function* (call: Call<Prompt>) {
     // A right `Either` is not yielded: that would cost a step of the fiber.
@@ -316,8 +357,8 @@ const metered = <Prompt, A>(setup: Setup, protocol: Protocol, form: Form<A>) => 
     const ways = carrying(protocol, priced, found, prompt, form.streams)
     if (Either.isLeft(ways)) return yield* ways.left
     const keeps = protocol.handedOutIn !== undefined && keeps_responses.has(found.id)
-    const { model, price } =
-      extras.right.length === 0 ? plain.get(found.id)! : yield* offer(versions, withExtras(found, extras.right))
+    const offered = offerAt(setup, found, extras.right, factors.of(call.caller.tenant_id))
+    const { model, price } = Effect.isEffect(offered) ? yield* offered : offered
 
     if (call.room?.reserve(usualAnswer) === false) return yield* new Busy({ retry_after: busyFor })
     const { enough, least, most } = boundOf(model, prompt)

@@ -5,6 +5,8 @@ import { billed as messagesBilled } from "../dialects/messages/Billed.ts"
 import { billed as responsesBilled } from "../dialects/responses/Billed.ts"
 import type { UnitPrice } from "../../kernel/Price.ts"
 import { Count, distinct, Factor, NonEmpty, readAs } from "../../kernel/Setting.ts"
+import { PriceFactor } from "../../books/prices/PriceFactors.ts"
+import { withFactor } from "../prompts/Factor.ts"
 import { billed, priceableOf } from "../prompts/Extras.ts"
 import { Models } from "../prompts/Model.ts"
 import type { Catalogue, DetailPrices, Model } from "../prompts/Model.ts"
@@ -116,6 +118,8 @@ const ModelEntry = Schema.Struct({
    */
   limit_field: Schema.optionalWith(LimitField, { default: () => "max_completion_tokens" as const }),
   price: Price,
+  /** Multiplies every price of it: a markup or a discount. */
+  price_factor: Schema.optional(PriceFactor),
   /** Fields that make the upstream bill otherwise, and what a call with one costs; without an entry, it is refused. */
   extras: Schema.optionalWith(Schema.Array(ExtraEntry), { default: () => [] }),
   /**
@@ -140,7 +144,11 @@ const ModelEntry = Schema.Struct({
   )
 })
 
-const modelOf = (entry: typeof ModelEntry.Type): Model => ({
+const modelOf = (entry: typeof ModelEntry.Type): Model =>
+  entry.price_factor === undefined ? listed(entry) : withFactor(listed(entry), entry.price_factor)
+
+/** The model at its list price. */
+const listed = (entry: typeof ModelEntry.Type): Model => ({
   id: entry.id,
   name: entry.name ?? entry.id,
   description: entry.description,

@@ -71,6 +71,8 @@ export interface Model {
   readonly detail_prices?: DetailPrices | undefined
   /** Other prices for longer prompts. */
   readonly long_context?: ReadonlyArray<LongContext> | undefined
+  /** The factors that its prices were multiplied by. */
+  readonly factors?: ReadonlyArray<string> | undefined
   /** Extras that it serves at prices of their own. */
   readonly extras: ReadonlyArray<Extra>
   /** Whether requests may name files, containers and spoken answers by the ids that the vendor gave them; their owner is not checked. */
@@ -91,11 +93,13 @@ export const linesOf = (model: Model): ReadonlyArray<PriceLine> => {
 const makeLines = (model: Model): ReadonlyArray<PriceLine> => {
   const { completion_price, detail_prices, prompt_price, request_price } = model
   const requests = { quantity: "requests", unit: "request", price: request_price } as const
-  return [
+  const { factors } = model
+  const lines: ReadonlyArray<PriceLine> = [
     ...tokenLines({ prompt_price, completion_price, detail_prices }),
     ...(request_price === 0n ? [] : [requests]),
     ...(model.long_context ?? []).flatMap((tier) => tokenLines(tier, tier.above_prompt_tokens))
   ]
+  return factors === undefined ? lines : lines.map((line) => ({ ...line, factors }))
 }
 
 const tokenLines = (

@@ -1,8 +1,13 @@
-/** Plans in the configuration file: `plans`, by name. */
+/** Plans and the price factors of tenants in the configuration file: `plans` by name, `tenant_price_factors` by tenant. */
 import { Context, Layer, Schema } from "effect"
+import { PriceFactor } from "../../books/prices/PriceFactors.ts"
 import { Terms } from "./Allowance.ts"
 
-export const Plan = Schema.Struct({ allowance: Schema.optional(Terms) })
+export const Plan = Schema.Struct({
+  allowance: Schema.optional(Terms),
+  /** Multiplies the prices of models for tenants of the plan. */
+  price_factor: Schema.optional(PriceFactor)
+})
 export interface Plan extends Schema.Schema.Type<typeof Plan> {}
 
 const PlansByName = Schema.Record({ key: Schema.NonEmptyString, value: Plan })
@@ -13,8 +18,16 @@ export class Plans extends Context.Tag("tollgate/allowances/Plans")<Plans, Plans
   static readonly layerNone = Layer.sync(Plans, () => ({}))
 }
 
+const FactorsByTenant = Schema.Record({ key: Schema.NonEmptyString, value: PriceFactor })
+export type FactorsByTenant = typeof FactorsByTenant.Type
+
+/** Factors that go before those of a plan. */
+export class TenantFactors extends Context.Tag("tollgate/allowances/TenantFactors")<TenantFactors, FactorsByTenant>() {}
+
 export const fields = {
+  tenant_price_factors: Schema.optionalWith(FactorsByTenant, { default: () => ({}) }),
   plans: Schema.optionalWith(PlansByName, { default: () => ({}) })
 }
 
-export const layer = ({ plans }: { readonly plans: PlansByName }) => Layer.succeed(Plans, plans)
+export const layer = (file: { readonly plans: PlansByName; readonly tenant_price_factors: FactorsByTenant }) =>
+  Layer.merge(Layer.succeed(Plans, file.plans), Layer.succeed(TenantFactors, file.tenant_price_factors))

@@ -17,6 +17,8 @@ export const Explanation = Schema.Struct({
     Schema.Struct({
       /** Identical prices have the same version. */
       version: Schema.String,
+      /** The factors in the unit prices below, as exact decimals; absent at list price. */
+      factors: Schema.optionalWith(Schema.Array(Schema.String), { exact: true }),
       lines: Schema.Array(
         Schema.Struct({
           quantity: Schema.Number,

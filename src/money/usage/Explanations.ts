@@ -98,6 +98,7 @@ const explained = (row: Row, version: string | null, lines: ReadonlyArray<PriceL
         ? null
         : {
             version,
+            ...(lines[0]?.factors !== undefined && { factors: lines[0].factors }),
             lines: billed(lines, figures).filter(isWorthALine).map(lineOf)
           },
     computed_usd: computed,

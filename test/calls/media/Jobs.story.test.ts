@@ -21,6 +21,7 @@ import { verify } from "../../../src/app/Checks.ts"
 import { Writer } from "../../../src/books/ledger/write/Writer.ts"
 import type { Job } from "../../../src/calls/media/Job.ts"
 import { Jobs } from "../../../src/calls/media/Jobs.ts"
+import { PriceFactors } from "../../../src/books/prices/PriceFactors.ts"
 import { PriceVersions } from "../../../src/books/prices/PriceVersions.ts"
 import * as Sandbox from "../../../src/sandbox/Sandbox.ts"
 import { Upstreams } from "../../../src/upstream/models/Upstreams.ts"
@@ -45,7 +46,7 @@ const control = (path: string, json: object) =>
 const layer = (file: string) =>
   Jobs.layerJobs.pipe(
     Layer.provideMerge(Jobs.layer),
-    Layer.provideMerge(Layer.mergeAll(Gate.layer, PriceVersions.layer)),
+    Layer.provideMerge(Layer.mergeAll(Gate.layer, PriceVersions.layer, PriceFactors.layerNone)),
     Layer.provide(Payers.layerOwnOnly),
     Layer.provideMerge(
       Upstreams.layer({

@@ -1,0 +1,60 @@
+/**
+ * The price factors of tenants: of their own, by the configuration, or of the plan that they have. Which tenant has which plan is read every
+ * half minute, and only where a plan has a factor.
+ */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Context, Duration, Effect, Layer } from "effect"
+import { PriceFactors } from "../../books/prices/PriceFactors.ts"
+import type { PriceFactor } from "../../books/prices/PriceFactors.ts"
+import * as Loop from "../../kernel/Loop.ts"
+import { Plans, TenantFactors } from "./Settings.ts"
+
+const pause = Duration.seconds(30)
+
+export interface TenantPlansContract {
+  readonly factorOf: (tenant: string) => PriceFactor | undefined
+  /** Reads again which tenant has which plan. */
+  readonly refresh: Effect.Effect<void>
+  readonly jobs: ReadonlyArray<Loop.Job>
+}
+
+export class TenantPlans extends Context.Tag("tollgate/allowances/TenantPlans")<TenantPlans, TenantPlansContract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(TenantPlans, make))
+  static readonly layerJobs = Loop.layer(TenantPlans, ({ jobs }) => jobs)
+  /** The factors of the configuration. */
+  static readonly layerFactors = Layer.suspend(() => Layer.effect(PriceFactors, factors))
+}
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient
+  const own = new Map(Object.entries(yield* TenantFactors))
+  const byPlan = new Map(
+    Object.entries(yield* Plans).flatMap(([name, { price_factor }]) =>
+      price_factor === undefined ? [] : [[name, price_factor] as const]
+    )
+  )
+  let byTenant: ReadonlyMap<string, PriceFactor> = own
+  const read = Effect.gen(function* () {
+    const rows = yield* sql<{
+      tenant_id: string
+      plan: string
+    }>`SELECT tenant_id, plan FROM tollgate_allowances_allowances
+      WHERE ended_at IS NULL AND plan IN (SELECT value FROM json_each(${JSON.stringify([...byPlan.keys()])}))`
+    byTenant = new Map([...rows.map(({ plan, tenant_id }) => [tenant_id, byPlan.get(plan)!] as const), ...own])
+  }).pipe(Effect.orDie)
+  const refresh = byPlan.size === 0 ? Effect.void : read
+  yield* refresh
+  const job: Loop.Job = { name: "plans", turn: Effect.as(refresh, pause), everywhere: true }
+  return {
+    factorOf: (tenant) => byTenant.get(tenant),
+    refresh,
+    jobs: byPlan.size === 0 ? [] : [job]
+  } satisfies TenantPlansContract
+})
+
+const factors = Effect.gen(function* () {
+  const { factorOf } = yield* TenantPlans
+  const ofPlans = Object.values(yield* Plans).flatMap(({ price_factor }) => price_factor ?? [])
+  const all = [...Object.values(yield* TenantFactors), ...ofPlans]
+  return { of: all.length === 0 ? () => undefined : factorOf, all }
+})
