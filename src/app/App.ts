@@ -54,7 +54,9 @@ import { OperatorCreditHttp } from "../operations/credit/Http.ts"
 import { OperatorActs } from "../operations/operator/Acts.ts"
 import { AuditLog } from "../operations/operator/AuditLog.ts"
 import { OperatorDirectory } from "../operations/operator/Directory.ts"
-import { OperatorHttp, OperatorTokenHttp } from "../operations/operator/Http.ts"
+import { OperatorHttp } from "../operations/operator/Http.ts"
+import { ManagementKeys } from "../operations/operator/ManagementKeys.ts"
+import { OperatorTokenHttp } from "../operations/operator/SecurityHttp.ts"
 import { OperatorSessionHttp } from "../operations/operator/SessionHttp.ts"
 import { OperatorSessions } from "../operations/operator/Sessions.ts"
 import { OperatorUpstreams } from "../operations/operator/Upstreams.ts"
@@ -117,9 +119,12 @@ const verifier = Verifier.layer(
 )
 
 /** The operator's services over the other rooms. */
-const operator = Layer.mergeAll(OperatorSessions.layer, OperatorDirectory.layer, OperatorActs.layer).pipe(
-  Layer.provideMerge(AuditLog.layer)
-)
+const operator = Layer.mergeAll(
+  OperatorSessions.layer,
+  ManagementKeys.layer,
+  OperatorDirectory.layer,
+  OperatorActs.layer
+).pipe(Layer.provideMerge(AuditLog.layer))
 
 /** The operator's services about this process. */
 const watched = Layer.mergeAll(
