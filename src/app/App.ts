@@ -51,6 +51,8 @@ import { Messages } from "../calls/messages/Messages.ts"
 import { NotificationsHttp } from "../people/notifications/Http.ts"
 import { Notifications } from "../people/notifications/Notifications.ts"
 import { OperatorCreditHttp } from "../operations/credit/Http.ts"
+import { ProvisioningHttp } from "../operations/provisioning/Http.ts"
+import { Provisioning } from "../operations/provisioning/Provisioning.ts"
 import { OperatorActs } from "../operations/operator/Acts.ts"
 import { AuditLog } from "../operations/operator/AuditLog.ts"
 import { OperatorDirectory } from "../operations/operator/Directory.ts"
@@ -157,11 +159,12 @@ export const domains = Layer.mergeAll(
   Credentials.layer,
   Organisations.layer,
   Transfers.layer,
-  Allowances.layer,
+  Provisioning.layer,
   Vouchers.layer,
   Browser.layer,
   Contacts.layer
 ).pipe(
+  Layer.provideMerge(Allowances.layer),
   Layer.provideMerge(Feed.layer),
   Layer.provideMerge(Layer.mergeAll(Authorization.layer, BrowserSessions.layer, Records.layer, Notifications.layer)),
   Layer.provideMerge(Jobs.layer),
@@ -250,6 +253,7 @@ const api = HttpApiBuilder.api(Api).pipe(
     NotificationsHttp,
     Layer.provide(OperatorHttp, watched),
     Layer.provide(OperatorCreditHttp, OperatorTokenHttp),
+    Layer.provide(ProvisioningHttp, OperatorTokenHttp),
     OperatorSessionHttp,
     OpsHttp,
     OrganisationsHttp,

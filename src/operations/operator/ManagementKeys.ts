@@ -138,14 +138,16 @@ const holding = (
       // A read is answered while the books cannot be written.
       yield* Effect.ignore(Statements.write(writer, used))
     }
+    const { scopes } = keyIn(row)
     const operator: SignedInOperator = {
       name: `${row.name} (${row.key_prefix})`,
       via: "token",
       session_id: row.id,
       signed_in_at: row.created_at,
-      expires_at: row.expires_at
+      expires_at: row.expires_at,
+      scopes
     }
-    return { operator, scopes: keyIn(row).scopes }
+    return { operator, scopes }
   })
 
 /** A new deployment secret makes every management key unknown. */

@@ -28,7 +28,7 @@ const steps = [
     removed_at INTEGER,
     PRIMARY KEY (kind, external_id)
   ) STRICT, WITHOUT ROWID`,
-  `CREATE UNIQUE INDEX tollgate_provisioning_externals_id ON tollgate_provisioning_externals (kind, id) WHERE removed_at IS NULL`
+  `CREATE INDEX tollgate_provisioning_externals_id ON tollgate_provisioning_externals (kind, id) WHERE removed_at IS NULL`
 ]
 
 export default Effect.flatMap(SqlClient, (sql) => Effect.forEach(steps, (step) => sql.unsafe(step), { discard: true }))

@@ -711,7 +711,7 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
       removed_at bigint,
       PRIMARY KEY (kind, external_id)
     )`,
-    `CREATE UNIQUE INDEX tollgate_provisioning_externals_id ON tollgate_provisioning_externals (kind, id) WHERE removed_at IS NULL`
+    `CREATE INDEX tollgate_provisioning_externals_id ON tollgate_provisioning_externals (kind, id) WHERE removed_at IS NULL`
   ],
   "0016_allowances": [
     // Its own terms, or those of a plan of the configuration.
