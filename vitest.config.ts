@@ -53,7 +53,8 @@ const onPostgresToo = [
   "test/people/tenants/Limits.test.ts",
   "test/people/tenants/Organisations.test.ts",
   "test/money/transfers/*.test.ts",
-  "test/money/vouchers/*.test.ts"
+  "test/money/vouchers/*.test.ts",
+  "test/operations/provisioning/Provisioning.test.ts"
 ]
 
 /** What takes longest, half a minute or more each: `npm run test:long`. */
@@ -75,7 +76,7 @@ const long = [
   "test/upgrade/Kills.test.ts"
 ]
 /** Part of these is long too: it asks for `TEST_LONG`. */
-const partlyLong = ["test/e2e/Nodes.test.ts"]
+const partlyLong = ["test/e2e/Nodes.test.ts", "test/operations/provisioning/Provisioning.test.ts"]
 
 const shared = {
   setupFiles: ["test/support/testers.ts"],

@@ -17,6 +17,7 @@ import { EmbeddingsApi } from "../calls/embeddings/Api.ts"
 import { NotificationsApi } from "../people/notifications/Api.ts"
 import { OperatorApi, OperatorSessionApi } from "../operations/operator/Api.ts"
 import { OperatorCreditApi } from "../operations/credit/Api.ts"
+import { ProvisioningApi } from "../operations/provisioning/Api.ts"
 import { OpsApi } from "../operations/ops/Api.ts"
 import { PoolingApi } from "../money/pooling/Api.ts"
 import { PaymentsApi, WebhooksApi } from "../money/payments/Api.ts"
@@ -78,6 +79,7 @@ const routes = contract
   .add(OperatorSessionApi)
   .add(OperatorApi)
   .add(OperatorCreditApi)
+  .add(ProvisioningApi)
   .add(OpsApi)
   .add(SandboxApi)
   .addError(InternalError)

@@ -46,10 +46,14 @@ import { Outbox } from "../people/mail/Outbox.ts"
 import { NotificationsHttp } from "../people/notifications/Http.ts"
 import { Notifications } from "../people/notifications/Notifications.ts"
 import { OperatorCreditHttp } from "../operations/credit/Http.ts"
+import { ProvisioningHttp } from "../operations/provisioning/Http.ts"
+import { Provisioning } from "../operations/provisioning/Provisioning.ts"
 import { OperatorActs } from "../operations/operator/Acts.ts"
 import { AuditLog } from "../operations/operator/AuditLog.ts"
 import { OperatorDirectory } from "../operations/operator/Directory.ts"
-import { OperatorHttp, OperatorTokenHttp } from "../operations/operator/Http.ts"
+import { OperatorHttp } from "../operations/operator/Http.ts"
+import { ManagementKeys } from "../operations/operator/ManagementKeys.ts"
+import { OperatorTokenHttp } from "../operations/operator/SecurityHttp.ts"
 import { OperatorSessionHttp } from "../operations/operator/SessionHttp.ts"
 import { OperatorSessions } from "../operations/operator/Sessions.ts"
 import { OperatorUpstreams } from "../operations/operator/Upstreams.ts"
@@ -97,9 +101,12 @@ const verifier = Verifier.layer(
 )
 
 /** The operator's services over the other rooms. */
-const operator = Layer.mergeAll(OperatorSessions.layer, OperatorDirectory.layer, OperatorActs.layer).pipe(
-  Layer.provideMerge(AuditLog.layer)
-)
+const operator = Layer.mergeAll(
+  OperatorSessions.layer,
+  ManagementKeys.layer,
+  OperatorDirectory.layer,
+  OperatorActs.layer
+).pipe(Layer.provideMerge(AuditLog.layer))
 
 /** The operator's services about this process. */
 const watched = Layer.mergeAll(
@@ -121,11 +128,12 @@ export const domains = Layer.mergeAll(
   Credentials.layer,
   Organisations.layer,
   Transfers.layer,
-  Allowances.layer,
+  Provisioning.layer,
   Vouchers.layer,
   Browser.layer,
   Contacts.layer
 ).pipe(
+  Layer.provideMerge(Allowances.layer),
   Layer.provideMerge(Feed.layer),
   Layer.provideMerge(Layer.mergeAll(Authorization.layer, BrowserSessions.layer, Records.layer, Notifications.layer)),
   Layer.provideMerge(
@@ -202,6 +210,7 @@ export const handlers = Layer.mergeAll(
   NotificationsHttp,
   Layer.provide(OperatorHttp, watched),
   Layer.provide(OperatorCreditHttp, OperatorTokenHttp),
+  Layer.provide(ProvisioningHttp, OperatorTokenHttp),
   OperatorSessionHttp,
   OpsHttp,
   OrganisationsHttp,

@@ -16,6 +16,7 @@ export type Kind =
   | "med"
   | "msg"
   | "ntf"
+  | "opk"
   | "ops"
   | "pay"
   | "req"

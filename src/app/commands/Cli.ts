@@ -18,6 +18,7 @@ import * as Key from "./Key.ts"
 import * as Migrate from "./Migrate.ts"
 import * as Models from "./Models.ts"
 import * as Operator from "./Operator.ts"
+import * as OperatorKeys from "./OperatorKeys.ts"
 import * as Owed from "./Owed.ts"
 import * as Purchase from "./Purchase.ts"
 import * as Reseal from "./Reseal.ts"
@@ -74,6 +75,7 @@ const namesOf = (
 const allNames = namesOf(commands, {
   allowance: namesOf(Allowance.subcommands),
   voucher: namesOf(Voucher.subcommands),
+  operator: namesOf(Operator.subcommands, { keys: namesOf(OperatorKeys.subcommands) }),
   client: namesOf(Client.subcommands),
   key: namesOf(Key.subcommands)
 })

@@ -6,6 +6,7 @@ import type { EnvironmentFacts } from "../Environment.ts"
 import { toIso } from "../../kernel/Moment.ts"
 import { nameMax } from "../../operations/operator/Operator.ts"
 import { codeLifetime, OperatorSessions } from "../../operations/operator/Sessions.ts"
+import * as Keys from "./OperatorKeys.ts"
 import * as Secret from "../Secret.ts"
 import * as CommandLine from "./CommandLine.ts"
 import { database } from "./Database.ts"
@@ -45,6 +46,8 @@ const nameOf = Effect.fnUntraced(function* (given: Option.Option<string>) {
   const name = Option.isNone(given) ? userName() : yield* oneLine("--name", given.value)
   return name.length > nameMax ? yield* refuse(`--name: up to ${nameMax} characters`) : name
 })
+
+export const subcommands = [Keys.command] as const
 
 export const command = Command.make(
   "operator",
@@ -93,4 +96,7 @@ export const command = Command.make(
         )
       }).pipe(Effect.provide(sessionsOf(facts)))
     })
-).pipe(Command.withDescription("Print a link that opens the operator's console once"))
+).pipe(
+  Command.withDescription("Print a link that opens the operator's console once"),
+  Command.withSubcommands(subcommands)
+)

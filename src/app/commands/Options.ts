@@ -4,6 +4,7 @@ import { Console, Effect } from "effect"
 import { amountMax, fromDecimal, toDecimal } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import type { ConfigProblem } from "../../kernel/Setting.ts"
+import { day, parse } from "../../kernel/Moment.ts"
 import * as CommandLine from "./CommandLine.ts"
 import { refuse } from "./Report.ts"
 
@@ -37,4 +38,13 @@ export const oneLine = (flag: string, text: string): Effect.Effect<string, Confi
   return trimmed === "" || trimmed.length > textMax || CommandLine.printable(trimmed) !== trimmed
     ? refuse(`${flag}: 1 to ${textMax} characters on one line`)
     : Effect.succeed(trimmed)
+}
+
+/** The end of a day, or an instant. */
+export const endOf = (text: string, flag = "--expires"): Effect.Effect<number, ConfigProblem> => {
+  const isDay = /^\d{4}-\d{2}-\d{2}$/.test(text)
+  const at = parse(isDay ? `${text}T00:00:00Z` : text)
+  return at === undefined
+    ? refuse(`${flag} ${CommandLine.printable(text)}: a day (2027-01-31, to its end in UTC) or an RFC 3339 time`)
+    : Effect.succeed(isDay ? at + day : at)
 }

@@ -20,6 +20,7 @@ import { apiKeysEnd } from "../../people/tenants/Applications.ts"
 import { invitationsEnd } from "../../people/tenants/Invites.ts"
 import { transferLinksEnd } from "../../money/transfers/Transfers.ts"
 import { SigningKeys } from "../../people/auth/SigningKeys.ts"
+import { managementKeysEnd } from "../../operations/operator/ManagementKeys.ts"
 import * as DataFolder from "../DataFolder.ts"
 import * as Database from "../entry/database.ts"
 import * as Secret from "../Secret.ts"
@@ -47,7 +48,8 @@ const endings: Record<Protected, Ending | undefined> = {
   operator_code: operatorSessionsEnd,
   // Both belong to the row of the operator's code.
   operator_cookie: undefined,
-  operator_token: undefined
+  operator_token: undefined,
+  management_key: managementKeysEnd
 }
 
 const stored = Object.values(endings).filter((ending) => ending !== undefined)

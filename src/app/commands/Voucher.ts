@@ -1,7 +1,7 @@
 /** `tollgate voucher`: codes that are worth credit. */
 import { Command, Options } from "@effect/cli"
 import { Console, Effect, Layer, Option } from "effect"
-import { day, parse, toIso } from "../../kernel/Moment.ts"
+import { toIso } from "../../kernel/Moment.ts"
 import { toDecimal } from "../../kernel/Money.ts"
 import { Ledger } from "../../books/ledger/Ledger.ts"
 import { countMax, usesMax } from "../../money/vouchers/Voucher.ts"
@@ -11,20 +11,11 @@ import type { EnvironmentFacts } from "../Environment.ts"
 import { audited } from "./Audited.ts"
 import * as CommandLine from "./CommandLine.ts"
 import { database } from "./Database.ts"
-import { amountOf, json, oneLine, printed } from "./Options.ts"
+import { amountOf, endOf, json, oneLine, printed } from "./Options.ts"
 import { fromEnvironment, refuse } from "./Report.ts"
 
 const vouchersOf = (facts: EnvironmentFacts) =>
   Vouchers.layer.pipe(Layer.provideMerge(Ledger.layer), Layer.provideMerge(database(facts)))
-
-/** The end of a day, or an instant. */
-const endOf = (text: string) => {
-  const isDay = /^\d{4}-\d{2}-\d{2}$/.test(text)
-  const at = parse(isDay ? `${text}T00:00:00Z` : text)
-  return at === undefined
-    ? refuse(`--expires ${CommandLine.printable(text)}: a day (2027-01-31, to its end in UTC) or an RFC 3339 time`)
-    : Effect.succeed(isDay ? at + day : at)
-}
 
 const within = (flag: string, count: number, max: number) =>
   count < 1 || count > max ? refuse(`${flag}: from 1 to ${max}`) : Effect.void

@@ -27,6 +27,7 @@ import {
   Work
 } from "./Figures.ts"
 import { after, before, Keyset, limit } from "./Keyset.ts"
+import { CreatedManagementKey, ManagementKeyEnded, ManagementKeys, NewManagementKey } from "./ManagementKey.ts"
 import { AlreadyRunning, BalanceBeyondBooks, ReferenceUsed, TenantClosed, TenantNotFound } from "./Problems.ts"
 import { OperatorToken } from "./Security.ts"
 import { Costs, dayQuery, Drift, UpstreamList } from "./Upstream.ts"
@@ -83,6 +84,26 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .setPath(Schema.Struct({ session_id: Schema.String }))
       .addSuccess(Envelope(SessionEnded))
       .annotate(OpenApi.Summary, "End an operator's link or session")
+  )
+  .add(
+    HttpApiEndpoint.get("managementKeys", "/v1/operator/management-keys")
+      .addSuccess(Envelope(ManagementKeys))
+      .annotate(OpenApi.Summary, "Open management keys, newest first, without the keys themselves")
+  )
+  .add(
+    HttpApiEndpoint.post("createManagementKey", "/v1/operator/management-keys")
+      .setPayload(NewManagementKey)
+      .addSuccess(Envelope(CreatedManagementKey), { status: 201 })
+      .annotate(Example, {
+        body: { name: "terraform", scopes: ["read", "people", "tenants", "keys"], expires_at: "2027-11-01T00:00:00Z" }
+      })
+      .annotate(OpenApi.Summary, "Make a management key for a program. Only this answer has the key")
+  )
+  .add(
+    HttpApiEndpoint.del("endManagementKey", "/v1/operator/management-keys/:key_id")
+      .setPath(Schema.Struct({ key_id: Schema.String }))
+      .addSuccess(Envelope(ManagementKeyEnded))
+      .annotate(OpenApi.Summary, "End a management key at once")
   )
   .add(
     HttpApiEndpoint.get("audit", "/v1/operator/audit")

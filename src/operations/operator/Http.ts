@@ -1,4 +1,5 @@
-import { HttpApiBuilder, HttpServerRequest } from "@effect/platform"
+import { HttpApiBuilder } from "@effect/platform"
+import type { HttpServerRequest } from "@effect/platform"
 import { Effect, Layer } from "effect"
 import { contract } from "../../http/contract/Contract.ts"
 import { BillingAccounts } from "../../money/billing/BillingAccounts.ts"
@@ -18,20 +19,12 @@ import { OperatorDirectory } from "./Directory.ts"
 import * as LiveEvents from "./LiveEvents.ts"
 import type { SignedInOperator } from "./Operator.ts"
 import { TenantNotFound } from "./Problems.ts"
-import { OperatorToken } from "./Security.ts"
+import { ManagementKeys } from "./ManagementKeys.ts"
+import { holderOf, OperatorTokenHttp } from "./SecurityHttp.ts"
 import { OperatorSessions } from "./Sessions.ts"
 import type { OperatorSessionsContract } from "./Sessions.ts"
 import { OperatorUpstreams } from "./Upstreams.ts"
 import { OperatorWatch } from "./Watch.ts"
-
-/** Tells the operator by the token of a request. */
-export const OperatorTokenHttp = Layer.effect(
-  OperatorToken,
-  Effect.map(OperatorSessions, ({ operatorOf }) => ({
-    operator_token: () =>
-      Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) => operatorOf(headers["authorization"]))
-  }))
-)
 
 const isCsv = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
   /^text\/csv *(?:;|$)/i.test(headers["content-type"] ?? "")
@@ -55,6 +48,7 @@ export const OperatorHttp = HttpApiBuilder.group(
   "operator",
   Effect.fnUntraced(function* (handlers) {
     const sessions = yield* OperatorSessions
+    const keys = yield* ManagementKeys
     const log = yield* AuditLog
     const directory = yield* OperatorDirectory
     const acts = yield* OperatorActs
@@ -63,12 +57,17 @@ export const OperatorHttp = HttpApiBuilder.group(
     const explanations = yield* Explanations
     const watch = yield* OperatorWatch
     const upstreams = yield* OperatorUpstreams
-    const live = LiveEvents.make(sessions, watch)
+    const live = LiveEvents.make(holderOf(sessions, keys), watch)
     return handlers
       .handle("me", () => by((me) => Effect.succeed(me)))
       .handle("sessions", () => by((me) => sessionsOf(sessions, me)))
       .handle("endSession", ({ path }) =>
         by((me) => Effect.map(sessions.end(path.session_id, me), (ended) => ({ ended })))
+      )
+      .handle("managementKeys", () => answered(Effect.map(keys.list, (found) => ({ keys: found }))))
+      .handle("createManagementKey", ({ payload }) => by((me) => keys.create(me, payload)))
+      .handle("endManagementKey", ({ path }) =>
+        by((me) => Effect.map(keys.end(me, path.key_id), (ended) => ({ ended })))
       )
       .handle("audit", ({ urlParams }) => answered(log.page(urlParams)))
       .handle("search", ({ urlParams: { limit, q } }) => answered(directory.search(q, limit)))

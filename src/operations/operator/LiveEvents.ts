@@ -6,7 +6,6 @@ import type { EventStream } from "../../http/transport/EventStream.ts"
 import { Busy } from "../../kernel/Busy.ts"
 import { write } from "../../kernel/Decimal.ts"
 import { LiveFigures } from "./Figures.ts"
-import type { OperatorSessionsContract } from "./Sessions.ts"
 import type { OperatorWatchContract } from "./Watch.ts"
 
 /** The most listeners of one node. */
@@ -17,12 +16,16 @@ const checkEvery = 5
 
 const encode = Schema.encodeSync(LiveFigures)
 
-export const make = ({ operatorOf }: OperatorSessionsContract, { live }: OperatorWatchContract) => {
+/** `holderOf` refuses an `Authorization` header whose credential does not hold. */
+export const make = (
+  holderOf: (authorization: string | undefined) => Effect.Effect<unknown, unknown>,
+  { live }: OperatorWatchContract
+) => {
   let listeners = 0
 
   const run = (request: HttpServerRequest.HttpServerRequest) =>
     Effect.fnUntraced(function* (stream: EventStream) {
-      const holds = Effect.isSuccess(operatorOf(request.headers["authorization"]))
+      const holds = Effect.isSuccess(holderOf(request.headers["authorization"]))
       for (let sent = 0; ; sent++) {
         if (sent % checkEvery === 0 && !(yield* holds)) return "credential"
         const figures = { ...encode(yield* live), listeners }

@@ -16,6 +16,8 @@ export interface SignedInOperator extends Operator {
   readonly signed_in_at: number
   /** When the session expires. */
   readonly expires_at: number
+  /** The scopes of a management key; a session has none and may do everything. */
+  readonly scopes?: ReadonlyArray<string> | undefined
 }
 
 export const nameMax = 64

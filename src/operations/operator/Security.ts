@@ -1,19 +1,21 @@
 /** The credential of the operator's routes. */
 import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { InvalidToken, MissingAuthorization } from "../../people/credentials/Problems.ts"
+import { RateLimited } from "../../http/contract/Problems.ts"
+import { InsufficientScope, InvalidToken, MissingAuthorization } from "../../people/credentials/Problems.ts"
 import { CurrentOperator } from "./CurrentOperator.ts"
 
 /** Checks the operator's token before anything else of the request is read. */
 export class OperatorToken extends HttpApiMiddleware.Tag<OperatorToken>()("tollgate/operator/OperatorToken", {
   provides: CurrentOperator,
-  failure: Schema.Union(MissingAuthorization, InvalidToken),
+  failure: Schema.Union(MissingAuthorization, InvalidToken, InsufficientScope, RateLimited),
   security: {
     operator_token: HttpApiSecurity.bearer.pipe(
       HttpApiSecurity.annotate(
         OpenApi.Description,
         "`Authorization: Bearer …` with a token of an operator's session (`POST /console/operator/session`, or `tollgate operator --token`). " +
-          "It is not a user's token, and a user's token is refused here."
+          "It is not a user's token, and a user's token is refused here. A program uses a management key (`POST /v1/operator/management-keys`, or " +
+          "`tollgate operator keys create`), which has scopes and an end."
       )
     )
   }

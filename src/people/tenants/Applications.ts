@@ -60,6 +60,8 @@ export interface ApplicationsContract {
     readonly application: NewApplication
     /** The name of the caller's OAuth client; its id by default. */
     readonly client_name?: string | undefined
+    /** Whether the limits are the operator's, so that the member may only make them stricter. */
+    readonly isBound?: boolean | undefined
     /** Statements in the same transaction. */
     readonly beside?: ((id: ApplicationId) => ReadonlyArray<Statement>) | undefined
   }) => Effect.Effect<ApplicationWithKey, InvalidRequest | TooManyApplications | BooksUnavailable>
@@ -193,10 +195,14 @@ const broken = { AccountMissing: Effect.die } as const
 
 // ---- creating -----------------------------------------------------------------------------------------------------------
 
+const spendingOf = ({ spending_limit_period: period = "total", spending_limit_usd: amount }: ApplicationChange) =>
+  amount == null ? null : { amount, period }
+
 const newRow = (
   { prefix, secret }: Dependencies,
   {
-    application: { allowed_models = null, description, expires_at = null, name },
+    application: { allowed_models = null, description, expires_at = null, name, ...spending },
+    isBound = false,
     caller: { account_id, oauth_client, sign_in, tenant_id },
     client_name
   }: Parameters<ApplicationsContract["create"]>[0],
@@ -219,7 +225,9 @@ const newRow = (
     client_id: oauth_client ?? null,
     client_name: oauth_client === undefined ? null : (client_name ?? oauth_client),
     family_id: sign_in ?? null,
-    bounds: null
+    bounds: isBound
+      ? Bounds.toRow(Bounds.including({}, { spending: spendingOf(spending), expires_at, allowed_models }))
+      : null
   }
   return { api_key, row }
 }

@@ -70,9 +70,11 @@ export const make = (sql: SqlClient) => ({
   tenantsById: (ids: ReadonlyArray<string>) => tenantsById(sql, ids),
   namesOf: (ids: Iterable<string | null>) => namesOf(sql, ids),
   tenantsNamed: (text: string, limit: number) => tenantsNamed(sql, text, limit),
+  people: (before: string | undefined, limit: number) => peopleBefore(sql, before, limit),
   person: (id: string) => person(sql, id),
   peopleLike: (text: string, limit: number) => peopleLike(sql, text, limit),
   identities: (account: AccountId) => identities(sql, account),
+  keys: (before: string | undefined, limit: number) => keysBefore(sql, before, limit),
   key: (id: string) => key(sql, id),
   keysLike: (text: string, limit: number) => keysLike(sql, text, limit),
   keysOfAccount: (account: AccountId, limit: number) => keysOfAccount(sql, account, limit)
@@ -142,6 +144,16 @@ const people = (sql: SqlClient) =>
 const person = (sql: SqlClient, id: string) =>
   Effect.map(Effect.orDie(sql<PersonRow>`SELECT ${people(sql)} WHERE a.id = ${id}`), ([row]) => row && personOf(row))
 
+/** Newest first, with ids below `before`. */
+const peopleBefore = (sql: SqlClient, before: string | undefined, limit: number) =>
+  Effect.map(
+    Effect.orDie(
+      sql<PersonRow>`SELECT ${people(sql)} WHERE ${before === undefined ? sql`true` : sql`a.id < ${before}`}
+        ORDER BY a.id DESC LIMIT ${limit}`
+    ),
+    (rows) => rows.map(personOf)
+  )
+
 /** People whose address begins with the text, then people whose name does. */
 const peopleLike = Effect.fnUntraced(function* (sql: SqlClient, text: string, limit: number) {
   const byAddress = yield* sql<PersonRow>`SELECT ${people(sql)}
@@ -166,6 +178,13 @@ const key = (sql: SqlClient, id: string) =>
   Effect.map(
     Effect.orDie(sql<Key>`SELECT ${keys(sql)} FROM tollgate_tenants_applications k WHERE k.id = ${id}`),
     ([row]) => row
+  )
+
+/** Newest first, with ids below `before`. */
+const keysBefore = (sql: SqlClient, before: string | undefined, limit: number) =>
+  Effect.orDie(
+    sql<Key>`SELECT ${keys(sql)} FROM tollgate_tenants_applications k
+      WHERE ${before === undefined ? sql`true` : sql`k.id < ${before}`} ORDER BY k.id DESC LIMIT ${limit}`
   )
 
 /** Keys whose stored prefix begins with the text, then keys whose name does. */

@@ -12,6 +12,7 @@ import type { Account, Me, Member, Membership, Plan, Role } from "./Account.ts"
 import * as Accounts from "./Accounts.ts"
 import { Belonging } from "./Belonging.ts"
 import * as Memberships from "./Memberships.ts"
+import * as Names from "./Names.ts"
 import * as Plans from "./Plans.ts"
 import type { AccountNotFound, InsufficientRole } from "./Problems.ts"
 import * as Suspensions from "./Suspensions.ts"
@@ -60,6 +61,17 @@ export interface TenantsContract {
   readonly suspend: (account: AccountId, beside: ReadonlyArray<Statement>) => Effect.Effect<boolean, BooksUnavailable>
   /** Ends a suspension. Answers `false` if there is none. */
   readonly activate: (account: AccountId, beside: ReadonlyArray<Statement>) => Effect.Effect<boolean, BooksUnavailable>
+  /** Changes the name of an account, in one transaction with `beside`. Answers `false` for an unknown account. */
+  readonly renameAccount: (
+    account: AccountId,
+    name: string,
+    beside: ReadonlyArray<Statement>
+  ) => Effect.Effect<boolean, BooksUnavailable>
+  readonly renameTenant: (
+    tenant: TenantId,
+    name: string,
+    beside: ReadonlyArray<Statement>
+  ) => Effect.Effect<boolean, BooksUnavailable>
   readonly isSuspended: (account: AccountId) => Effect.Effect<boolean>
 }
 
@@ -83,6 +95,7 @@ const make = Effect.gen(function* () {
     welcome,
     ...Accounts.make(sql, grant, byVerifiedEmail),
     ...Memberships.make(sql),
+    ...Names.make(sql, writer),
     ...Plans.make(sql, writer, belonging),
     ...Suspensions.make(sql, writer, belonging)
   } satisfies TenantsContract

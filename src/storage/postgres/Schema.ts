@@ -685,6 +685,34 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
       WHERE family_id IN (SELECT id FROM tollgate_auth_families WHERE revoked_at IS NOT NULL)`,
     `DELETE FROM tollgate_auth_families WHERE revoked_at IS NOT NULL`
   ],
+  "0014_provisioning": [
+    `CREATE TABLE tollgate_operator_keys (
+      id ${text} PRIMARY KEY,
+      name ${text} NOT NULL,
+      key_hash ${text} NOT NULL UNIQUE,
+      -- The first characters of the key, to tell it by.
+      key_prefix ${text} NOT NULL,
+      -- Separated by spaces.
+      scopes ${text} NOT NULL,
+      created_by ${text} NOT NULL,
+      created_at bigint NOT NULL,
+      expires_at bigint NOT NULL,
+      last_used_at bigint,
+      ended_at bigint
+    )`,
+    `CREATE TABLE tollgate_provisioning_externals (
+      kind ${text} NOT NULL CHECK (kind IN ('person', 'tenant', 'key')),
+      external_id ${text} NOT NULL,
+      -- Of the account, tenant or application.
+      id ${text} NOT NULL,
+      created_at bigint NOT NULL,
+      -- Credit is given once for an external id, also if it is removed and used again.
+      credited_at bigint,
+      removed_at bigint,
+      PRIMARY KEY (kind, external_id)
+    )`,
+    `CREATE INDEX tollgate_provisioning_externals_id ON tollgate_provisioning_externals (kind, id) WHERE removed_at IS NULL`
+  ],
   "0015_sign_in": [
     `CREATE TABLE tollgate_tenants_group_members (
       account_id ${text} NOT NULL,

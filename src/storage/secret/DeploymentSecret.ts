@@ -20,7 +20,8 @@ export const purposes = [
   "browser",
   "operator_code",
   "operator_cookie",
-  "operator_token"
+  "operator_token",
+  "management_key"
 ] as const
 export type Purpose = (typeof purposes)[number]
 

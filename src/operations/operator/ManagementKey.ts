@@ -1,0 +1,87 @@
+/**
+ * Management keys: credentials for programs on the operator's routes, with scopes and an end.
+ *
+ * Where the specification is silent:
+ * - A management key is `{KEY_PREFIX}-admin-` and 64 hex digits. It is shown once, and stored as a keyed hash.
+ * - `read` opens every GET of the operator's routes. Another scope opens the writes of its area, and the GETs of that area. `operate` opens all
+ *   other writes. No key opens the routes of management keys and of operators' sessions: those need an operator's own session.
+ * - A key without the scope is refused with 403 `insufficient_scope`, which names the scope.
+ * - In the audit log, the operator is the key's name and first characters, `via` is `token`.
+ */
+import { Schema } from "effect"
+import { Moment } from "../../kernel/Moment.ts"
+import { Line } from "./Act.ts"
+import { nameMax } from "./Operator.ts"
+
+export const Scope = Schema.Literal("read", "people", "tenants", "keys", "grants", "operate").annotations({
+  identifier: "ManagementScope"
+})
+export type Scope = typeof Scope.Type
+
+const Scopes = Schema.Array(Scope).pipe(
+  Schema.filter((scopes) => scopes.length > 0 && new Set(scopes).size === scopes.length, {
+    message: () => `a list of 1 to ${Scope.literals.length} different scopes`
+  })
+)
+
+const Name = Line.pipe(
+  Schema.filter((name) => name.length <= nameMax, { message: () => `a text of 1 to ${nameMax} characters` })
+)
+
+export const NewManagementKey = Schema.Struct({ name: Name, scopes: Scopes, expires_at: Moment }).annotations({
+  identifier: "NewManagementKey"
+})
+export interface NewManagementKey extends Schema.Schema.Type<typeof NewManagementKey> {}
+
+const fields = {
+  id: Schema.String,
+  name: Schema.String,
+  /** The first characters of the key, to recognize it. */
+  key_prefix: Schema.String,
+  scopes: Schema.Array(Scope),
+  created_by: Schema.String,
+  created_at: Moment,
+  /** The key is refused from this time. */
+  expires_at: Moment,
+  /** To the minute. */
+  last_used_at: Schema.NullOr(Moment)
+} as const
+
+export const ManagementKey = Schema.Struct(fields).annotations({ identifier: "ManagementKey" })
+export interface ManagementKey extends Schema.Schema.Type<typeof ManagementKey> {}
+
+/** Only the answer to its creation has the key. */
+export const CreatedManagementKey = Schema.Struct({ ...fields, management_key: Schema.String }).annotations({
+  identifier: "CreatedManagementKey"
+})
+export interface CreatedManagementKey extends Schema.Schema.Type<typeof CreatedManagementKey> {}
+
+export const ManagementKeys = Schema.Struct({ keys: Schema.Array(ManagementKey) }).annotations({
+  identifier: "ManagementKeys"
+})
+export const ManagementKeyEnded = Schema.Struct({ ended: Schema.Boolean }).annotations({
+  identifier: "ManagementKeyEnded"
+})
+
+/** The area of a route, by the beginning of its path below `/v1/operator`. The first match counts. */
+const areas: ReadonlyArray<readonly [RegExp, Scope | undefined]> = [
+  [/^\/(management-keys|sessions)(\/|$)/, undefined],
+  [/^\/people(\/|$)/, "people"],
+  [/^\/tenants\/[^/]+\/(grants|purchases|allowance)$/, "grants"],
+  [/^\/vouchers(\/|$)/, "grants"],
+  [/^\/keys(\/|$)/, "keys"],
+  [/^\/tenants(\/|$)/, "tenants"]
+]
+
+/**
+ * The scopes that open a route, any one of them; the first is named by a refusal. `undefined`: no management key opens it. `path` is the path of
+ * the contract, with its parameters' names.
+ */
+export const scopesOf = (method: string, path: string): ReadonlyArray<Scope> | undefined => {
+  const below = path.replace(/^\/v1\/operator/, "")
+  const found = areas.find(([area]) => area.test(below))
+  if (found !== undefined && found[1] === undefined) return undefined
+  const area = found?.[1]
+  if (method === "GET" || method === "HEAD") return area === undefined ? ["read"] : ["read", area]
+  return [area ?? "operate"]
+}

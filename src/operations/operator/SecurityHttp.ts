@@ -1,0 +1,55 @@
+/** Checks the credential of the operator's routes: a session's token, or a management key with the route's scope. */
+import { HttpRouter, HttpServerRequest } from "@effect/platform"
+import { Effect, Layer } from "effect"
+import { RateLimits } from "../../http/transport/RateLimits.ts"
+import { InsufficientScope, InvalidToken } from "../../people/credentials/Problems.ts"
+import { scopesOf } from "./ManagementKey.ts"
+import type { Scope } from "./ManagementKey.ts"
+import { ManagementKeys } from "./ManagementKeys.ts"
+import type { ManagementKeysContract } from "./ManagementKeys.ts"
+import { OperatorToken } from "./Security.ts"
+import { OperatorSessions } from "./Sessions.ts"
+import type { OperatorSessionsContract } from "./Sessions.ts"
+
+const bearerOf = (authorization: string | undefined): string =>
+  /^bearer +(\S+) *$/i.exec(authorization ?? "")?.[1] ?? ""
+
+/** The operator of an `Authorization` header, whatever the route. */
+export const holderOf =
+  ({ operatorOf }: OperatorSessionsContract, keys: ManagementKeysContract) =>
+  (authorization: string | undefined) =>
+    Effect.gen(function* () {
+      const bearer = bearerOf(authorization)
+      if (!keys.isOne(bearer)) return { operator: yield* operatorOf(authorization), scopes: undefined }
+      return (yield* keys.holderOf(bearer)) ?? (yield* new InvalidToken())
+    })
+
+const lacking = (needed: ReadonlyArray<Scope> | undefined): InsufficientScope =>
+  needed === undefined
+    ? new InsufficientScope({
+        message: "no management key may do this, only an operator's session (tollgate operator)"
+      })
+    : new InsufficientScope({ message: `this management key needs the scope ${needed[0]!}`, scope: needed[0]! })
+
+/** Unknown management keys of one address are counted like its requests for tokens. */
+const make = Effect.gen(function* () {
+  const sessions = yield* OperatorSessions
+  const keys = yield* ManagementKeys
+  const limits = yield* RateLimits
+  const holder = holderOf(sessions, keys)
+  const operator = Effect.gen(function* () {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    const authorization = request.headers["authorization"]
+    const found = yield* Effect.catchTag(holder(authorization), "InvalidToken", (problem) =>
+      keys.isOne(bearerOf(authorization)) ? Effect.zipRight(limits.take("token", request), problem) : problem
+    )
+    if (found.scopes === undefined) return found.operator
+    const { route } = yield* HttpRouter.RouteContext
+    const needed = scopesOf(request.method, route.path)
+    const has = (scope: Scope) => found.scopes?.includes(scope) === true
+    return needed?.some(has) === true ? found.operator : yield* lacking(needed)
+  })
+  return { operator_token: () => operator }
+})
+
+export const OperatorTokenHttp = Layer.effect(OperatorToken, make)

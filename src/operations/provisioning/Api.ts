@@ -1,0 +1,143 @@
+/** The operator's routes that make people, tenants and keys, by the caller's own ids. */
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
+import { Schema } from "effect"
+import { Example } from "../../http/contract/Documented.ts"
+import { Envelope } from "../../kernel/Envelope.ts"
+import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { InsufficientScope } from "../../people/credentials/Problems.ts"
+import { TooManyApplications, TooManyTenants } from "../../people/tenants/Problems.ts"
+import { KeyLine, PersonLine } from "../operator/Found.ts"
+import { before, Keyset, limit } from "../operator/Keyset.ts"
+import { BalanceBeyondBooks, TenantClosed, TenantNotFound } from "../operator/Problems.ts"
+import { OperatorToken } from "../operator/Security.ts"
+import { ExternalIdNotFound, ExternalIdUsed, NoHolder } from "./Problems.ts"
+import {
+  ExternalId,
+  KeyWanted,
+  PersonWanted,
+  ProvisionedKey,
+  ProvisionedPerson,
+  ProvisionedTenant,
+  Removed,
+  TenantWanted
+} from "./Provision.ts"
+
+const byExternalId = Schema.Struct({ external_id: ExternalId })
+const page = Schema.Struct({ limit, before })
+
+export class ProvisioningApi extends HttpApiGroup.make("operatorProvisioning")
+  .add(
+    HttpApiEndpoint.get("people", "/v1/operator/people")
+      .setUrlParams(page)
+      .addSuccess(Envelope(Keyset(PersonLine)))
+      .annotate(OpenApi.Summary, "All people, newest first")
+  )
+  .add(
+    HttpApiEndpoint.post("createPerson", "/v1/operator/people")
+      .setPayload(PersonWanted.pipe(Schema.omit("credit_usd")))
+      .addSuccess(Envelope(ProvisionedPerson))
+      .addError(InsufficientScope)
+      .addError(BalanceBeyondBooks)
+      .addError(TenantClosed)
+      .annotate(Example, { body: { email: "grace@example.com", name: "Grace" } })
+      .annotate(OpenApi.Summary, "Make a person by address; an address that has an account makes nothing")
+  )
+  .add(
+    HttpApiEndpoint.put("putPerson", "/v1/operator/people/by-external-id/:external_id")
+      .setPath(byExternalId)
+      .setPayload(PersonWanted)
+      .addSuccess(Envelope(ProvisionedPerson))
+      .addError(InsufficientScope)
+      .addError(ExternalIdUsed)
+      .addError(BalanceBeyondBooks)
+      .addError(TenantClosed)
+      .annotate(Example, { body: { email: "grace@example.com", name: "Grace", credit_usd: 5 } })
+      .annotate(OpenApi.Summary, "Make a person, or change what differs; the same request twice does nothing twice")
+  )
+  .add(
+    HttpApiEndpoint.get("findPerson", "/v1/operator/people/by-external-id/:external_id")
+      .setPath(byExternalId)
+      .addSuccess(Envelope(ProvisionedPerson))
+      .addError(ExternalIdNotFound)
+      .annotate(OpenApi.Summary, "A person by external id")
+  )
+  .add(
+    HttpApiEndpoint.del("removePerson", "/v1/operator/people/by-external-id/:external_id")
+      .setPath(byExternalId)
+      .addSuccess(Envelope(Removed))
+      .addError(ExternalIdNotFound)
+      .annotate(OpenApi.Summary, "Suspend a person and revoke their keys; credit and records stay")
+  )
+  .add(
+    HttpApiEndpoint.put("putTenant", "/v1/operator/tenants/by-external-id/:external_id")
+      .setPath(byExternalId)
+      .setPayload(TenantWanted)
+      .addSuccess(Envelope(ProvisionedTenant))
+      .addError(InsufficientScope)
+      .addError(ExternalIdUsed)
+      .addError(TooManyTenants)
+      .addError(BalanceBeyondBooks)
+      .addError(TenantClosed)
+      .annotate(Example, { body: { name: "Physics", owner_email: "grace@example.com", credit_usd: 100 } })
+      .annotate(OpenApi.Summary, "Make a tenant, or change what differs; the same request twice does nothing twice")
+  )
+  .add(
+    HttpApiEndpoint.get("findTenant", "/v1/operator/tenants/by-external-id/:external_id")
+      .setPath(byExternalId)
+      .addSuccess(Envelope(ProvisionedTenant))
+      .addError(ExternalIdNotFound)
+      .annotate(OpenApi.Summary, "A tenant by external id")
+  )
+  .add(
+    HttpApiEndpoint.del("removeTenant", "/v1/operator/tenants/by-external-id/:external_id")
+      .setPath(byExternalId)
+      .addSuccess(Envelope(Removed))
+      .addError(ExternalIdNotFound)
+      .annotate(OpenApi.Summary, "Suspend a tenant and revoke its keys; credit and records stay")
+  )
+  .add(
+    HttpApiEndpoint.get("keys", "/v1/operator/keys")
+      .setUrlParams(page)
+      .addSuccess(Envelope(Keyset(KeyLine)))
+      .annotate(OpenApi.Summary, "All API keys, newest first, without the keys themselves")
+  )
+  .add(
+    HttpApiEndpoint.put("putKey", "/v1/operator/keys/by-external-id/:external_id")
+      .setPath(byExternalId)
+      .setPayload(KeyWanted)
+      .addSuccess(Envelope(ProvisionedKey))
+      .addError(ExternalIdUsed)
+      .addError(ExternalIdNotFound)
+      .addError(TenantNotFound)
+      .addError(NoHolder)
+      .addError(TooManyApplications)
+      .annotate(Example, {
+        body: {
+          person_external_id: "student-17",
+          name: "notebook",
+          spending_limit_usd: 20,
+          spending_limit_period: "month",
+          allowed_models: ["sandbox-small"]
+        }
+      })
+      .annotate(
+        OpenApi.Summary,
+        "Make an API key, or change its name and limits. Only the answer that makes it has the key (`api_key`)"
+      )
+  )
+  .add(
+    HttpApiEndpoint.get("findKey", "/v1/operator/keys/by-external-id/:external_id")
+      .setPath(byExternalId)
+      .addSuccess(Envelope(ProvisionedKey))
+      .addError(ExternalIdNotFound)
+      .annotate(OpenApi.Summary, "An API key by external id, without the key itself")
+  )
+  .add(
+    HttpApiEndpoint.del("removeKey", "/v1/operator/keys/by-external-id/:external_id")
+      .setPath(byExternalId)
+      .addSuccess(Envelope(Removed))
+      .addError(ExternalIdNotFound)
+      .annotate(OpenApi.Summary, "Revoke an API key by external id")
+  )
+  .addError(InvalidRequest)
+  .middleware(OperatorToken) {}

@@ -1,0 +1,58 @@
+import { HttpApiBuilder } from "@effect/platform"
+import { Effect } from "effect"
+import { contract } from "../../http/contract/Contract.ts"
+import { storable } from "../../http/lanes/Answer.ts"
+import { envelope } from "../../kernel/Envelope.ts"
+import { InsufficientScope } from "../../people/credentials/Problems.ts"
+import { CurrentOperator } from "../operator/CurrentOperator.ts"
+import { keyset } from "../operator/Keyset.ts"
+import { personLineOf } from "../operator/Lines.ts"
+import type { SignedInOperator } from "../operator/Operator.ts"
+import { ProvisioningApi } from "./Api.ts"
+import { Provisioning } from "./Provisioning.ts"
+import type { PersonWanted } from "./Provision.ts"
+
+const answered = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.map(storable(effect), (result) => envelope(result))
+
+/** Answers with an act of the current operator. */
+const by = <A, E, R>(act: (operator: SignedInOperator) => Effect.Effect<A, E, R>) =>
+  answered(Effect.flatMap(CurrentOperator, act))
+
+/** Credit needs the scope `grants`, whatever it is given with. */
+const mayGive = ({ scopes }: SignedInOperator, wanted: Partial<Pick<PersonWanted, "allowance" | "credit_usd">>) =>
+  scopes === undefined || scopes.includes("grants") || (wanted.allowance ?? wanted.credit_usd) === undefined
+    ? Effect.void
+    : new InsufficientScope({ message: "this management key needs the scope grants to give credit", scope: "grants" })
+
+export const ProvisioningHttp = HttpApiBuilder.group(
+  contract.add(ProvisioningApi),
+  "operatorProvisioning",
+  Effect.fnUntraced(function* (handlers) {
+    const { keys, people, tenants } = yield* Provisioning
+    return handlers
+      .handle("people", ({ urlParams: { before, limit } }) =>
+        answered(
+          Effect.map(people.list(before, limit + 1), (found) => keyset(found.map(personLineOf), limit, ({ id }) => id))
+        )
+      )
+      .handle("createPerson", ({ payload }) =>
+        by((me) => Effect.zipRight(mayGive(me, payload), people.create(me, payload)))
+      )
+      .handle("putPerson", ({ path: { external_id }, payload }) =>
+        by((me) => Effect.zipRight(mayGive(me, payload), people.put(me, external_id, payload)))
+      )
+      .handle("findPerson", ({ path }) => answered(people.find(path.external_id)))
+      .handle("removePerson", ({ path }) => by((me) => people.remove(me, path.external_id)))
+      .handle("putTenant", ({ path: { external_id }, payload }) =>
+        by((me) => Effect.zipRight(mayGive(me, payload), tenants.put(me, external_id, payload)))
+      )
+      .handle("findTenant", ({ path }) => answered(tenants.find(path.external_id)))
+      .handle("removeTenant", ({ path }) => by((me) => tenants.remove(me, path.external_id)))
+      .handle("keys", ({ urlParams: { before, limit } }) =>
+        answered(Effect.map(keys.list(before, limit + 1), (found) => keyset(found, limit, ({ id }) => id)))
+      )
+      .handle("putKey", ({ path, payload }) => by((me) => keys.put(me, path.external_id, payload)))
+      .handle("findKey", ({ path }) => answered(keys.find(path.external_id)))
+      .handle("removeKey", ({ path }) => by((me) => keys.remove(me, path.external_id)))
+  })
+)

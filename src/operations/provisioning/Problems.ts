@@ -1,0 +1,27 @@
+/** Refusals of provisioning. */
+import { Schema } from "effect"
+import { Problem } from "../../kernel/Problem.ts"
+
+export class ExternalIdNotFound extends Problem<ExternalIdNotFound>()("ExternalIdNotFound", {
+  status: 404,
+  error: "nothing has this external id",
+  code: "external_id_not_found",
+  fields: { external_id: Schema.String },
+  details: {}
+}) {}
+
+/** It names another person, tenant or key than the request means. */
+export class ExternalIdUsed extends Problem<ExternalIdUsed>()("ExternalIdUsed", {
+  status: 409,
+  error: "this external id names another one: remove it first, or use another external id",
+  code: "external_id_used",
+  fields: { external_id: Schema.String }
+}) {}
+
+/** The tenant of a key has no active owner, or the person of a key is no active member of its tenant. */
+export class NoHolder extends Problem<NoHolder>()("NoHolder", {
+  status: 409,
+  error: "no active member of this tenant can hold the key",
+  code: "no_holder",
+  fields: { tenant_id: Schema.String }
+}) {}

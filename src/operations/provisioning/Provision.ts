@@ -1,0 +1,124 @@
+/**
+ * Requests and answers of provisioning: people, tenants and keys, by the caller's own ids.
+ *
+ * Where the specification is silent:
+ * - A PUT makes what its external id does not name yet, and otherwise changes what differs. The address of a person, the first owner of a tenant
+ *   and the tenant of a key do not change: another one is 409 `external_id_used`.
+ * - An operator vouches for the address of a person. A later sign-in with the same verified address gets this account.
+ * - `credit_usd` is given once for an external id, with the first request that has it, also if the person is removed and made again.
+ * - A field that is left out changes nothing, except the limits of a key: those are all set by each PUT, and a limit that is left out is lifted.
+ * - Only the answer that makes a key has the key. Another PUT of the same key cannot show it: remove the key, and make it again.
+ * - DELETE of a person suspends them, ends their sign-ins and revokes their keys. DELETE of a tenant suspends it and revokes its keys. Credit and
+ *   records stay, and a later PUT of the same external id activates it again.
+ * - Credit and allowances need the scope `grants` as well.
+ */
+import { Schema } from "effect"
+import { Amount } from "../../kernel/Amount.ts"
+import { Email } from "../../kernel/Email.ts"
+import { AccountId, ApplicationId, TenantId } from "../../kernel/Ids.ts"
+import { Moment } from "../../kernel/Moment.ts"
+import { Usd } from "../../kernel/Money.ts"
+import { Terms } from "../../money/allowances/Allowance.ts"
+import { NewApplication } from "../../people/tenants/Application.ts"
+import { NewOrganisation } from "../../people/tenants/Organisation.ts"
+import { Line } from "../operator/Act.ts"
+import { PersonStatus, TenantStatus } from "../operator/Found.ts"
+
+export const ExternalId = Line.annotations({ description: "The caller's own id: 1 to 200 characters on one line" })
+
+const credit = {
+  credit_usd: Schema.optional(Amount),
+  /** Of the person's home tenant, or of the tenant. */
+  allowance: Schema.optional(Terms)
+} as const
+
+export const PersonWanted = Schema.Struct({
+  email: Email,
+  /** By default the part of the address before the `@`. */
+  name: Schema.optional(NewOrganisation.fields.name),
+  suspended: Schema.optional(Schema.Boolean),
+  ...credit
+}).annotations({ identifier: "PersonWanted" })
+export interface PersonWanted extends Schema.Schema.Type<typeof PersonWanted> {}
+
+export const TenantWanted = Schema.Struct({
+  name: NewOrganisation.fields.name,
+  /** The first owner. Made as a person if there is no account with this address. */
+  owner_email: Email,
+  suspended: Schema.optional(Schema.Boolean),
+  ...credit
+}).annotations({ identifier: "TenantWanted" })
+export interface TenantWanted extends Schema.Schema.Type<typeof TenantWanted> {}
+
+const { allowed_models, expires_at, name, spending_limit_period, spending_limit_usd } = NewApplication.fields
+
+export const KeyWanted = Schema.Struct({
+  tenant_id: Schema.optional(TenantId),
+  /** Instead of `tenant_id`. */
+  tenant_external_id: Schema.optional(ExternalId),
+  /** The key's holder: by default the tenant's first owner. Without a tenant, the key belongs to the person's home tenant. */
+  person_external_id: Schema.optional(ExternalId),
+  name,
+  allowed_models,
+  expires_at,
+  spending_limit_usd,
+  spending_limit_period
+}).pipe(
+  Schema.filter(
+    ({ person_external_id, tenant_external_id, tenant_id }) =>
+      (tenant_id === undefined || tenant_external_id === undefined) &&
+      (tenant_id ?? tenant_external_id ?? person_external_id) !== undefined,
+    { message: () => "one of tenant_id, tenant_external_id and person_external_id" }
+  ),
+  Schema.annotations({ identifier: "KeyWanted" })
+)
+export interface KeyWanted extends Schema.Schema.Type<typeof KeyWanted> {}
+
+const made = {
+  /** Null for a person or tenant that was made without one. */
+  external_id: Schema.NullOr(Schema.String),
+  /** Whether this request made it. */
+  created: Schema.Boolean
+} as const
+
+export const ProvisionedPerson = Schema.Struct({
+  ...made,
+  id: AccountId,
+  home_tenant_id: TenantId,
+  email: Schema.String,
+  name: Schema.String,
+  status: PersonStatus
+}).annotations({ identifier: "ProvisionedPerson" })
+export interface ProvisionedPerson extends Schema.Schema.Type<typeof ProvisionedPerson> {}
+
+export const ProvisionedTenant = Schema.Struct({
+  ...made,
+  id: TenantId,
+  name: Schema.String,
+  owner_email: Schema.NullOr(Schema.String),
+  balance: Usd,
+  status: TenantStatus
+}).annotations({ identifier: "ProvisionedTenant" })
+export interface ProvisionedTenant extends Schema.Schema.Type<typeof ProvisionedTenant> {}
+
+export const ProvisionedKey = Schema.Struct({
+  ...made,
+  id: ApplicationId,
+  tenant_id: TenantId,
+  account_id: AccountId,
+  name: Schema.String,
+  key_prefix: Schema.String,
+  spending_limit_usd: Schema.NullOr(Usd),
+  spending_limit_period: Schema.NullOr(Schema.Literal("month", "total")),
+  spent_usd: Schema.NullOr(Usd),
+  expires_at: Schema.NullOr(Moment),
+  allowed_models: Schema.NullOr(Schema.Array(Schema.String)),
+  /** The key itself, only in the answer that makes it. */
+  api_key: Schema.optional(Schema.String)
+}).annotations({ identifier: "ProvisionedKey" })
+export interface ProvisionedKey extends Schema.Schema.Type<typeof ProvisionedKey> {}
+
+export const Removed = Schema.Struct({ external_id: Schema.String, keys_revoked: Schema.Int }).annotations({
+  identifier: "ProvisioningRemoved"
+})
+export interface Removed extends Schema.Schema.Type<typeof Removed> {}

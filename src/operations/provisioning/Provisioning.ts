@@ -1,0 +1,110 @@
+/** Makes, changes and removes people, tenants and keys for the operator. Each request may be repeated. */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Context, Effect, Layer } from "effect"
+import { Ledger } from "../../books/ledger/Ledger.ts"
+import type { LedgerContract } from "../../books/ledger/Ledger.ts"
+import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
+import { Writer } from "../../books/ledger/write/Writer.ts"
+import type { WriterContract } from "../../books/ledger/write/Writer.ts"
+import type { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { Allowances } from "../../money/allowances/Allowances.ts"
+import type { AllowancesContract } from "../../money/allowances/Allowances.ts"
+import { Applications } from "../../people/tenants/Applications.ts"
+import type { ApplicationsContract } from "../../people/tenants/Applications.ts"
+import { Belonging } from "../../people/tenants/Belonging.ts"
+import * as Tenancy from "../../people/tenants/Directory.ts"
+import type { Key, Person } from "../../people/tenants/Directory.ts"
+import * as Founding from "../../people/tenants/Founding.ts"
+import type { TooManyApplications, TooManyTenants } from "../../people/tenants/Problems.ts"
+import { Tenants } from "../../people/tenants/Tenants.ts"
+import type { TenantsContract } from "../../people/tenants/Tenants.ts"
+import type { Operator } from "../operator/Operator.ts"
+import type { BalanceBeyondBooks, TenantClosed, TenantNotFound } from "../operator/Problems.ts"
+import * as Externals from "./Externals.ts"
+import * as Keys from "./Keys.ts"
+import * as People from "./People.ts"
+import type {
+  KeyWanted,
+  PersonWanted,
+  ProvisionedKey,
+  ProvisionedPerson,
+  ProvisionedTenant,
+  Removed,
+  TenantWanted
+} from "./Provision.ts"
+import type { ExternalIdNotFound, ExternalIdUsed, NoHolder } from "./Problems.ts"
+import * as TenantsOf from "./TenantsOf.ts"
+
+interface Things<Wanted, Made, E> {
+  /** Makes it, or changes what differs. */
+  readonly put: (
+    by: Operator,
+    external_id: string,
+    wanted: Wanted
+  ) => Effect.Effect<Made, E | ExternalIdUsed | BooksUnavailable>
+  readonly find: (external_id: string) => Effect.Effect<Made, ExternalIdNotFound>
+  readonly remove: (by: Operator, external_id: string) => Effect.Effect<Removed, ExternalIdNotFound | BooksUnavailable>
+}
+
+type MoneyProblem = BalanceBeyondBooks | TenantClosed
+
+/** `by` is the acting operator. Lists are newest first, with ids below `before`. */
+export interface ProvisioningContract {
+  readonly people: Things<PersonWanted, ProvisionedPerson, MoneyProblem> & {
+    /** Makes a person without an external id; an address that has an account changes nothing. */
+    readonly create: (
+      by: Operator,
+      wanted: Omit<PersonWanted, "credit_usd">
+    ) => Effect.Effect<ProvisionedPerson, MoneyProblem | BooksUnavailable>
+    readonly list: (before: string | undefined, limit: number) => Effect.Effect<ReadonlyArray<Person>>
+  }
+  readonly tenants: Things<TenantWanted, ProvisionedTenant, MoneyProblem | TooManyTenants>
+  readonly keys: Things<
+    KeyWanted,
+    ProvisionedKey,
+    InvalidRequest | ExternalIdNotFound | TenantNotFound | NoHolder | TooManyApplications
+  > & {
+    readonly list: (before: string | undefined, limit: number) => Effect.Effect<ReadonlyArray<Key>>
+  }
+}
+
+export class Provisioning extends Context.Tag("tollgate/provisioning/Provisioning")<
+  Provisioning,
+  ProvisioningContract
+>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(Provisioning, make))
+}
+
+export interface Parts {
+  readonly sql: SqlClient
+  readonly writer: WriterContract
+  readonly ledger: LedgerContract
+  readonly allowances: AllowancesContract
+  readonly applications: ApplicationsContract
+  readonly tenants: TenantsContract
+  readonly tenancy: ReturnType<typeof Tenancy.make>
+  readonly founding: ReturnType<typeof Founding.make>
+  readonly externals: Externals.Externals
+}
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient
+  const writer = yield* Writer
+  const tenants = yield* Tenants
+  const parts: Parts = {
+    sql,
+    writer,
+    tenants,
+    ledger: yield* Ledger,
+    allowances: yield* Allowances,
+    applications: yield* Applications,
+    tenancy: Tenancy.make(sql),
+    founding: Founding.make(sql, writer, tenants, yield* Belonging),
+    externals: Externals.make(sql)
+  }
+  return {
+    people: People.make(parts),
+    tenants: TenantsOf.make(parts),
+    keys: Keys.make(parts)
+  } satisfies ProvisioningContract
+})
