@@ -298,6 +298,7 @@ describe("the examples", () => {
     Object.assign(known, {
       client_id,
       service_client_id,
+      provider: "google",
       oauth_client_id: oauth_client.client_id,
       redirect_uri: oauth_client.redirect_uri,
       tenant_id: ada.tenant_id,
@@ -320,6 +321,7 @@ describe("the examples", () => {
     const before: Record<string, () => Promise<string | void>> = {
       "POST /v1/auth/google": async () => void (known.id_token = await issued("new@example.com")),
       "POST /v1/auth/microsoft": async () => void (known.id_token = await issued("newer@example.com")),
+      "POST /v1/auth/{provider}": async () => void (known.id_token = await issued("newest@example.com")),
       "POST /v1/auth/oauth/token": async () => {
         const request = document.paths["/v1/auth/oauth/code"]!.post!.requestBody!.content["application/json"]!.example
         known.code = (await ok("/v1/auth/oauth/code", { token: ada.token, json: filled(request) })).code
@@ -333,7 +335,7 @@ describe("the examples", () => {
         (await ok("/v1/web/client-token", { json: { service_client_id } })).token as string
     }
     const refresh = async () => void (known.refresh_token = (await service.signIn("ada@example.com")).refresh_token)
-    for (const path of ["token", "google/refresh", "microsoft/refresh", "revoke"])
+    for (const path of ["token", "google/refresh", "microsoft/refresh", "{provider}/refresh", "revoke"])
       before[`POST /v1/auth/${path}`] = refresh
     const ofTeam = async () => {
       known.tenant_id = team

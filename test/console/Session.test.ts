@@ -34,7 +34,8 @@ describe("a sign-in", () => {
       service_name: "Tollgate",
       providers: [
         { id: "google", name: "Google" },
-        { id: "microsoft", name: "Microsoft" }
+        { id: "microsoft", name: "Microsoft" },
+        { id: "email", name: "e-mail" }
       ],
       sandbox: true
     })
