@@ -427,8 +427,6 @@ const longIn = (file: string): ReadonlyArray<string> => {
 /** This list may only become shorter. */
 const long = [
   "books/gate/Gate.ts make",
-  "books/ledger/write/Batch.ts load",
-  "books/ledger/write/ConcurrentBatch.ts load",
   "books/ledger/write/PostgresWriter.ts make",
   "books/ledger/write/Writer.ts make",
   "books/ledger/write/Writer.ts makeThread",
@@ -453,7 +451,6 @@ const long = [
   "kernel/Problem.ts Problem",
   "kernel/hot/FiberPool.ts make",
   "money/events/Feed.ts make",
-  "storage/postgres/Leases.ts make",
   "upstream/identity/Identity.ts make",
   "upstream/payments/Stripe.ts make"
 ]
