@@ -14,7 +14,7 @@
 import { Effect, Redacted, Runtime, Schedule } from "effect"
 import { hostname } from "node:os"
 import type { UnknownException } from "effect/Cause"
-import type { Client } from "pg"
+import type { Client, QueryResult } from "pg"
 import * as Ids from "../../kernel/Ids.ts"
 import { migrationsTable } from "../database/Unusable.ts"
 import { Postgres } from "./Client.ts"
@@ -34,7 +34,7 @@ const patience = 5_000
 
 const leaseMillis = lease * 1_000
 
-type Ask = (text: string, ...params: ReadonlyArray<unknown>) => Effect.Effect<ReadonlyArray<any>, UnknownException>
+type Ask = (text: string, ...params: ReadonlyArray<unknown>) => Effect.Effect<QueryResult["rows"], UnknownException>
 
 interface Parts {
   readonly settings: PostgresSettings
