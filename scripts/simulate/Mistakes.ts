@@ -156,17 +156,17 @@ export const mistakes: ReadonlyArray<Mistake> = [
     "const maybe_written = false"
   ]),
   mistake("thread-stays-dead", "a writer's thread that ended is started again", [
-    "books/ledger/write/Writer.ts",
+    "books/ledger/write/ThreadWriter.ts",
     "restart = setTimeout(begin, restartPause)",
     ""
   ]),
   mistake("nobody-is-told", "those who wait for a thread that ended are told", [
-    "books/ledger/write/Writer.ts",
+    "books/ledger/write/ThreadWriter.ts",
     "thread = undefined\n    tellAll(new BooksUnavailable({ maybe_written: true }))",
     "thread = undefined"
   ]),
   mistake("surely-not-written", "what a thread that ended had in hand may be written", [
-    "books/ledger/write/Writer.ts",
+    "books/ledger/write/ThreadWriter.ts",
     "thread = undefined\n    tellAll(new BooksUnavailable({ maybe_written: true }))",
     "thread = undefined\n    tellAll(new BooksUnavailable())"
   ]),

@@ -2,6 +2,8 @@
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect, identity } from "effect"
 import * as Audit from "../books/ledger/audit/Audit.ts"
+import { sentences } from "../books/ledger/audit/AuditRules.ts"
+import type { Report } from "../books/ledger/audit/AuditRules.ts"
 import * as SafeHorizon from "../books/ledger/write/SafeHorizon.ts"
 import * as Invariants from "../books/ledger/audit/Invariants.ts"
 import { beginning } from "../books/ledger/audit/Checkpoint.ts"
@@ -23,7 +25,7 @@ const checks: ReadonlyArray<Check> = [
 ]
 
 /** The names of all checks, in the order in which they run. */
-export const checkNames: ReadonlyArray<string> = [...Object.keys(Audit.sentences), ...checks.map(({ name }) => name)]
+export const checkNames: ReadonlyArray<string> = [...Object.keys(sentences), ...checks.map(({ name }) => name)]
 
 const runChecks = Effect.fnUntraced(function* (
   checkpoint: Checkpoint | undefined,
@@ -31,10 +33,10 @@ const runChecks = Effect.fnUntraced(function* (
   several?: Audit.ConcurrentWriters
 ) {
   const found = new Map<string, Array<Finding>>()
-  const report: Audit.Report = (check, row) => {
+  const report: Report = (check, row) => {
     const findings = found.get(check) ?? []
     if (findings.length === 0) found.set(check, findings)
-    if (findings.length < findingsMax) findings.push({ check, ...row, message: Audit.sentences[check](row) })
+    if (findings.length < findingsMax) findings.push({ check, ...row, message: sentences[check](row) })
   }
   const reached = yield* Audit.audit(checkpoint ?? beginning, report, progress, pace, several)
   const atOneMoment = several?.atOneMoment ?? identity
@@ -42,7 +44,7 @@ const runChecks = Effect.fnUntraced(function* (
     .filter(({ isShort }) => checkpoint === undefined || isShort === true)
     .map((check) => Effect.zipRight(pace?.pause ?? Effect.void, atOneMoment(Invariants.lookAt([check]))))
   const rest = yield* Effect.orDie(Effect.all(others))
-  const audited = Object.keys(Audit.sentences).flatMap((check) => found.get(check) ?? [])
+  const audited = Object.keys(sentences).flatMap((check) => found.get(check) ?? [])
   return { findings: [...audited, ...rest.flat()], checkpoint: reached }
 })
 

@@ -101,7 +101,7 @@ export const servesSomething = ({ decisions, embeddings, media, models, rerank, 
   decisions !== undefined ||
   [models, embeddings, rerank, media, ...Object.values(tools)].some((kind) => kind.length > 0)
 
-/** The refusal of a configuration that serves nothing. */
+/** The refusal of an empty configuration, and the warning about one that serves nothing. */
 export const noModel = (config: string): string =>
   `--config ${config} names no model: add one to "models" ("tollgate models" lists the catalogue), or let "tollgate quickstart" write a configuration`
 
@@ -210,7 +210,8 @@ export const readFile = (path: string): Either.Either<ConfigFile, ConfigProblem>
   } catch {
     return unreadable(`is not JSON${placeOf(text)}`)
   }
-  return decodeFile(document, `--config ${path}`)
+  const isEmpty = typeof document === "object" && document !== null && Object.keys(document).length === 0
+  return isEmpty ? Either.left(new ConfigProblem({ message: noModel(path) })) : decodeFile(document, `--config ${path}`)
 }
 
 /** The position of a JSON error. The parser's own message would quote the text, secrets included. */

@@ -7,7 +7,7 @@ import { LedgerRefusal } from "../books/ledger/rules/Problems.ts"
 import type { BooksUnavailable } from "../books/ledger/rules/Problems.ts"
 import type { Posting, Result } from "../books/ledger/rules/Transaction.ts"
 import { Writer } from "../books/ledger/write/Writer.ts"
-import type { Submitted } from "../books/ledger/write/Writer.ts"
+import type { Submitted } from "../books/ledger/write/Submitting.ts"
 import * as Sql from "../storage/sqlite/Sql.ts"
 import type { Answer, LedgerUnderTest } from "./LedgerProperties.ts"
 

@@ -8,7 +8,7 @@ import { redirectAddresses } from "../../people/auth/RedirectAddress.ts"
 import * as NodeServer from "../../http/server/NodeServer.ts"
 import * as Engine from "../../storage/engine/Engine.ts"
 import { service } from "./Process.ts"
-import { fromEnvironment, refuse } from "./Report.ts"
+import { fromEnvironment } from "./Report.ts"
 
 /** A deployment that has begun to serve. */
 export interface Served {
@@ -24,7 +24,7 @@ export const serve = <E = never, R = never>(
   Effect.gen(function* () {
     const facts = yield* fromEnvironment
     const file = config === undefined ? undefined : yield* readFile(config)
-    if (file !== undefined && !servesSomething(file)) return yield* refuse(noModel(config!))
+    if (file !== undefined && !servesSomething(file)) yield* Effect.logWarning(noModel(config!))
     yield* DataFolder.make(facts)
     const found = yield* Engine.lookPatiently(facts.database)
     yield* DataFolder.keepPrivate(facts)

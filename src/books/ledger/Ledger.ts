@@ -122,43 +122,73 @@ const scansMax = 2
 
 const noStatements: ReadonlyArray<Statement> = []
 
+interface Parts {
+  readonly sql: SqlClient
+  readonly writer: Writer["Type"]
+  readonly scans: Effect.Semaphore
+}
+
 const make = Effect.gen(function* () {
-  const sql = yield* SqlClient
-  const writer = yield* Writer
+  const parts: Parts = { sql: yield* SqlClient, writer: yield* Writer, scans: yield* Effect.makeSemaphore(scansMax) }
+  const { sql, writer } = parts
+  const accountById = account(parts)
+  return {
+    open: operation(writer, "Open"),
+    setStatus: operation(writer, "SetStatus"),
+    credit: operation(writer, "Credit"),
+    takeBack: operation(writer, "TakeBack"),
+    renew: operation(writer, "Renew"),
+    escrow: operation(writer, "Escrow"),
+    endEscrow: operation(writer, "EndEscrow"),
+    setLimit: operation(writer, "SetLimit"),
+    reserve: operation(writer, "Reserve"),
+    settle: operation(writer, "Settle"),
+    account: accountById,
+    accountOfTenant: (tenant) => accountById(billingAccountOf(tenant)),
+    accounts: accounts(parts),
+    entries: entries(parts),
+    limits: (applications) => Effect.flatMap(Clock.currentTimeMillis, (now) => limitsOf(sql, applications, now)),
+    purchases: purchases(parts),
+    totals: totals(parts)
+  } satisfies LedgerContract
+})
 
-  const operation = <Tag extends Posting["_tag"]>(_tag: Tag): Operation<Tag> => {
-    const description = descriptions[_tag]
-    return (asked: AskedOf<Tag>, statements: ReadonlyArray<Statement> = noStatements) => {
-      const posting = (description === undefined
-        ? { ...asked, _tag }
-        : { description, ...asked, _tag }) as unknown as Posting
-      return Effect.map(writer.submit({ postings: [posting], statements }), ([result]) => result) as Effect.Effect<
-        ResultByPosting[Tag],
-        RefusalByPosting[Tag] | BooksUnavailable
-      >
-    }
+const operation = <Tag extends Posting["_tag"]>(writer: Writer["Type"], _tag: Tag): Operation<Tag> => {
+  const description = descriptions[_tag]
+  return (asked: AskedOf<Tag>, statements: ReadonlyArray<Statement> = noStatements) => {
+    const posting = (description === undefined
+      ? { ...asked, _tag }
+      : { description, ...asked, _tag }) as unknown as Posting
+    return Effect.map(writer.submit({ postings: [posting], statements }), ([result]) => result) as Effect.Effect<
+      ResultByPosting[Tag],
+      RefusalByPosting[Tag] | BooksUnavailable
+    >
   }
+}
 
-  const account = Effect.fn("Ledger.account")(function* (id: BillingAccountId) {
+const account = ({ sql }: Parts): LedgerContract["account"] =>
+  Effect.fn("Ledger.account")(function* (id) {
     const [row] =
       yield* sql<AccountRow>`SELECT ${sql.literal(accountSelection)} FROM ${sql.literal(accountsTable)} WHERE id = ${id}`
     return Option.map(Option.fromNullable(row), accountOf)
   }, Effect.orDie)
 
-  const accounts = Effect.fn("Ledger.accounts")(function* (ids: ReadonlyArray<BillingAccountId>) {
+const accounts = ({ sql }: Parts): LedgerContract["accounts"] =>
+  Effect.fn("Ledger.accounts")(function* (ids) {
     const rows = yield* sql<AccountRow>`SELECT ${sql.literal(accountSelection)} FROM ${sql.literal(accountsTable)}
       WHERE id IN (SELECT value FROM json_each(${JSON.stringify(ids)}))`
     return new Map(rows.map((row) => [row.id, accountOf(row)]))
   }, Effect.orDie)
 
-  const scans = yield* Effect.makeSemaphore(scansMax)
+const entries = (parts: Parts): LedgerContract["entries"] => {
+  const { scans, sql } = parts
+  const accountById = account(parts)
   const pageOf = (page: PageOf, { rows, total }: EntriesFound) =>
     Effect.map(sql<EntryRow>`SELECT ${sql.literal(entrySelection)} FROM ${rows}`, (rows) =>
       paginated(page, total, rows.map(entryOf))
     )
-
-  const entries = Effect.fn("Ledger.entries")(function* (id: BillingAccountId, page: PageOf, sources?: EntrySources) {
-    const total = Option.match(yield* account(id), { onNone: () => 0, onSome: ({ entries }) => entries })
+  return Effect.fn("Ledger.entries")(function* (id, page, sources) {
+    const total = Option.match(yield* accountById(id), { onNone: () => 0, onSome: ({ entries }) => entries })
     if (sources !== undefined) {
       const found = sources === "call" ? ofCalls(sql, id, total, page) : ofSources(sql, id, sources, page)
       return yield* scans.withPermits(1)(Effect.flatMap(found, (found) => pageOf(page, found)))
@@ -170,14 +200,17 @@ const make = Effect.gen(function* () {
       FROM ${entriesAmong(sql, id, { from: oldest, to: newest + 1 })} ORDER BY e.number DESC`
     return paginated(page, total, rows.map(entryOf))
   }, Effect.orDie)
+}
 
-  const purchases = Effect.fn("Ledger.purchases")(function* (references: ReadonlyArray<string>) {
+const purchases = ({ sql }: Parts): LedgerContract["purchases"] =>
+  Effect.fn("Ledger.purchases")(function* (references) {
     const rows = yield* sql<EntryRow>`SELECT ${sql.literal(entrySelection)} FROM tollgate_ledger_entries e
       WHERE e.source = 'purchase' AND e.reference_id IN (SELECT value FROM json_each(${JSON.stringify(references)}))`
     return rows.map(entryOf)
   }, Effect.orDie)
 
-  const totals = Effect.gen(function* () {
+const totals = ({ sql }: Parts): LedgerContract["totals"] =>
+  Effect.gen(function* () {
     const [escrow] = yield* sql<{ escrowed: string }>`SELECT CAST(COALESCE(SUM(held), 0) AS TEXT) AS escrowed
       FROM tollgate_ledger_accounts WHERE held > 0`
     const [open] = yield* sql<{ reserved: string; calls: number; oldest: number | null }>`
@@ -194,27 +227,6 @@ const make = Effect.gen(function* () {
       findings: verification?.findings ?? 0
     }
   }).pipe(Effect.orDie)
-
-  return {
-    open: operation("Open"),
-    setStatus: operation("SetStatus"),
-    credit: operation("Credit"),
-    takeBack: operation("TakeBack"),
-    renew: operation("Renew"),
-    escrow: operation("Escrow"),
-    endEscrow: operation("EndEscrow"),
-    setLimit: operation("SetLimit"),
-    reserve: operation("Reserve"),
-    settle: operation("Settle"),
-    account,
-    accountOfTenant: (tenant) => account(billingAccountOf(tenant)),
-    accounts,
-    entries,
-    limits: (applications) => Effect.flatMap(Clock.currentTimeMillis, (now) => limitsOf(sql, applications, now)),
-    purchases,
-    totals
-  } satisfies LedgerContract
-})
 
 const entrySelection = `e.billing_account_id, e.number, e.type, CAST(e.amount AS TEXT) AS amount,
   CAST(e.balance AS TEXT) AS balance, CAST(e.giftable AS TEXT) AS giftable, e.source, e.reference_id, e.description, e.at`

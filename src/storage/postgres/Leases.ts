@@ -13,10 +13,12 @@
  */
 import { Effect, Redacted, Runtime, Schedule } from "effect"
 import { hostname } from "node:os"
-import type { Client } from "pg"
+import type { UnknownException } from "effect/Cause"
+import type { Client, QueryResult } from "pg"
 import * as Ids from "../../kernel/Ids.ts"
 import { migrationsTable } from "../database/Unusable.ts"
 import { Postgres } from "./Client.ts"
+import type { PostgresSettings } from "./Client.ts"
 import { now } from "./LeaseTask.ts"
 import * as Locks from "./Locks.ts"
 import * as Notifications from "./Notifications.ts"
@@ -32,118 +34,183 @@ const patience = 5_000
 
 const leaseMillis = lease * 1_000
 
+type Ask = (text: string, ...params: ReadonlyArray<unknown>) => Effect.Effect<QueryResult["rows"], UnknownException>
+
+interface Parts {
+  readonly settings: PostgresSettings
+  readonly run: string
+  readonly name: string
+  /** The newest migration that this version knows. */
+  readonly knows: number
+  readonly ask: Ask
+  readonly state: State
+  readonly listeners: { readonly lead: Set<() => void>; readonly lapse: Set<() => void> }
+}
+
+interface State {
+  client: Client | undefined
+  /** When the last renewal of this thread that was answered was asked for. */
+  renewedAt: number
+  renewal: Renewal.Renewal | undefined
+  /** The connection that holds the lock of the leader. */
+  leading: Client | undefined
+  found: Found
+  /** Whether this process may not serve the database any more: it is too old, or another one has its name. */
+  retired: boolean
+}
+
 export const make = Effect.gen(function* () {
   const { connect, settings } = yield* Postgres
   const run = yield* Ids.make("run")
-  const name = settings.node ?? hostname()
-  const knows = settings.knows ?? anyVersion
-  let client: Client | undefined
-  const ask = async (text: string, params: ReadonlyArray<unknown>) => {
-    if (client === undefined) {
-      const fresh = connect({
-        connectionTimeoutMillis: patience,
-        query_timeout: patience,
-        keepAlive: true,
-        application_name: applicationOf(run)
-      })
-      const lost = () => {
-        if (client === fresh) client = undefined
-      }
-      fresh.on("error", lost)
-      fresh.on("end", lost)
-      await fresh.connect()
-      await fresh.query(`SET idle_session_timeout = '${lease}s'`)
-      client = fresh
-    }
-    const used = client
-    try {
-      return (await used.query(text, params as Array<unknown>)).rows
-    } catch (error) {
-      if (client === used) client = undefined
-      used.end().catch(() => {})
-      throw error
-    }
+  const state: State = {
+    client: undefined,
+    renewedAt: now(),
+    renewal: undefined,
+    leading: undefined,
+    found: { leader: undefined, nodes: 1, lapsed: 0 },
+    retired: false
   }
   /** One statement at a time over the one connection. */
   const turn = yield* Effect.makeSemaphore(1)
-  const asked = (text: string, ...params: ReadonlyArray<unknown>) =>
-    turn.withPermits(1)(Effect.tryPromise(() => ask(text, params)))
+  const parts: Parts = {
+    settings,
+    run,
+    name: settings.node ?? hostname(),
+    knows: settings.knows ?? anyVersion,
+    ask: (text, ...params) =>
+      turn.withPermits(1)(Effect.tryPromise(() => queryOver(connect, run, state, text, params))),
+    state,
+    listeners: { lead: new Set(), lapse: new Set() }
+  }
+  const log = Runtime.runFork(yield* Effect.runtime<never>())
+  const begin = Effect.all([enter(parts), replaceFormer(parts), renew(parts)], { discard: true })
+  yield* Effect.acquireRelease(Effect.orDie(Effect.zipRight(begin, startRenewal(parts, log))), () => leave(parts))
+  yield* pause(renewalMillis).pipe(
+    Effect.zipRight(renew(parts)),
+    Effect.catchAll((error) =>
+      Effect.zipRight(Effect.logWarning("the lease of this node could not be renewed", error.cause), pause(1_000))
+    ),
+    Effect.forever,
+    Effect.withTracerEnabled(false),
+    Effect.forkScoped
+  )
+  return { run, hasEnded: hasEnded(parts), node: nodeOf(parts) }
+})
 
-  /** When the last renewal of this thread that was answered was asked for. */
-  let renewedAt = now()
-  let renewal: Renewal.Renewal | undefined
-  /** The connection that holds the lock of the leader. */
-  let leading: Client | undefined
-  let found: Found = { leader: undefined, nodes: 1, lapsed: 0 }
-  /** Whether this process may not serve the database any more: it is too old, or another one has its name. */
-  let retired = false
-  const listeners = { lead: new Set<() => void>(), lapse: new Set<() => void>() }
-  const sinceRenewal = () => now() - Math.max(renewedAt, renewal?.renewedAt() ?? 0)
-  const leaseLeft = () => (retired ? 0 : leaseMillis - sinceRenewal())
-  // By the renewals of this connection, which holds the lock.
-  const leads = () => !retired && leading !== undefined && leading === client && renewedAt + leaseMillis > now()
+const queryOver = async (
+  connect: Postgres["Type"]["connect"],
+  run: string,
+  state: State,
+  text: string,
+  params: ReadonlyArray<unknown>
+) => {
+  const client = (state.client ??= await open(connect, run, state))
+  try {
+    return (await client.query(text, params as Array<unknown>)).rows
+  } catch (error) {
+    if (state.client === client) state.client = undefined
+    client.end().catch(() => {})
+    throw error
+  }
+}
 
-  const enter = asked(insertRun, run, name, settings.version ?? "", knows)
-  // A batch of the former run that hangs holds its row, and loses its connection after some seconds.
-  const replaceFormer =
-    settings.node === undefined
-      ? Effect.void
-      : Effect.retry(asked(replaceRuns, name, run), { times: 3, schedule: Schedule.spaced("1 second") })
+const open = async (connect: Postgres["Type"]["connect"], run: string, state: State): Promise<Client> => {
+  const client = connect({
+    connectionTimeoutMillis: patience,
+    query_timeout: patience,
+    keepAlive: true,
+    application_name: applicationOf(run)
+  })
+  const lost = () => {
+    if (state.client === client) state.client = undefined
+  }
+  client.on("error", lost)
+  client.on("end", lost)
+  await client.connect()
+  await client.query(`SET idle_session_timeout = '${lease}s'`)
+  return client
+}
 
-  const renew = Effect.gen(function* () {
-    const [needed] = yield* asked(selectOldestNeeded)
-    if (needed!.oldest > knows)
+const closeClient = ({ state }: Parts) => Effect.promise(async () => state.client?.end().catch(() => {}))
+
+// By the renewals of this connection, which holds the lock.
+const leads = ({ state }: Parts): boolean =>
+  !state.retired &&
+  state.leading !== undefined &&
+  state.leading === state.client &&
+  state.renewedAt + leaseMillis > now()
+
+const sinceRenewal = ({ state }: Parts): number => now() - Math.max(state.renewedAt, state.renewal?.renewedAt() ?? 0)
+
+const enter = ({ ask, knows, name, run, settings }: Parts) => ask(insertRun, run, name, settings.version ?? "", knows)
+
+// A batch of the former run that hangs holds its row, and loses its connection after some seconds.
+const replaceFormer = ({ ask, name, run, settings }: Parts) =>
+  settings.node === undefined
+    ? Effect.void
+    : Effect.retry(ask(replaceRuns, name, run), { times: 3, schedule: Schedule.spaced("1 second") })
+
+const renew = Effect.fnUntraced(function* (parts: Parts) {
+  const { ask, knows, listeners, name, run, state } = parts
+  const [needed] = yield* ask(selectOldestNeeded)
+  if (needed!.oldest > knows)
+    return yield* giveUp(
+      parts,
+      `a newer version brought the database up to date (migration ${needed!.id}), and this one cannot serve it any more: run that`
+    )
+  const at = now()
+  if ((yield* ask(renewRun, run)).length === 0) {
+    const [row] = yield* ask("SELECT replaced FROM tollgate_sql_nodes WHERE run = ?", run)
+    if (row?.replaced === 1)
       return yield* giveUp(
-        `a newer version brought the database up to date (migration ${needed!.id}), and this one cannot serve it any more: run that`
+        parts,
+        `another process was started as the node ${name}, so this one admits no calls any more: stop it, or give each its own NODE_NAME`
       )
-    const at = now()
-    if ((yield* asked(renewRun, run)).length === 0) {
-      const [row] = yield* asked("SELECT replaced FROM tollgate_sql_nodes WHERE run = ?", run)
-      if (row?.replaced === 1)
-        return yield* giveUp(
-          `another process was started as the node ${name}, so this one admits no calls any more: stop it, or give each its own NODE_NAME`
-        )
-      // Its row is gone where it said nothing for very long.
-      yield* enter
-    }
-    retired = false
-    renewedAt = at
-    if (leading === undefined || leading !== client) {
-      leading = undefined
-      const [row] = yield* asked(`SELECT pg_try_advisory_lock(${Locks.leader}) AS locked`)
-      if (row?.locked === 1) {
-        leading = client
-        listeners.lead.forEach((listener) => listener())
-      }
-    }
-    const [row] = yield* asked(lookAround)
-    found = { leader: row?.leader ?? undefined, nodes: row?.nodes ?? 0, lapsed: row?.lapsed ?? 0 }
-    if (leads()) {
-      yield* asked(forgetLongEnded)
-      yield* asked(Notifications.forgetOld)
-    }
-    if (found.lapsed > 0) listeners.lapse.forEach((listener) => listener())
+    // Its row is gone where it said nothing for very long.
+    yield* enter(parts)
+  }
+  state.retired = false
+  state.renewedAt = at
+  yield* tryToLead(parts)
+  const [row] = yield* ask(lookAround)
+  state.found = { leader: row?.leader ?? undefined, nodes: row?.nodes ?? 0, lapsed: row?.lapsed ?? 0 }
+  if (leads(parts)) {
+    yield* ask(forgetLongEnded)
+    yield* ask(Notifications.forgetOld)
+  }
+  if (state.found.lapsed > 0) listeners.lapse.forEach((listener) => listener())
+})
+
+/** Takes the lock of the leader if it is free and this connection does not hold it. */
+const tryToLead = Effect.fnUntraced(function* ({ ask, listeners, state }: Parts) {
+  if (state.leading !== undefined && state.leading === state.client) return
+  state.leading = undefined
+  const [row] = yield* ask(`SELECT pg_try_advisory_lock(${Locks.leader}) AS locked`)
+  if (row?.locked !== 1) return
+  state.leading = state.client
+  listeners.lead.forEach((listener) => listener())
+})
+
+/** The node admits no calls from now on, and another one leads. */
+const giveUp = (parts: Parts, why: string) =>
+  Effect.suspend(() => {
+    const { ask, run, state } = parts
+    if (state.retired) return Effect.void
+    state.retired = true
+    state.leading = undefined
+    return Effect.zipRight(
+      Effect.logFatal(why),
+      ask("UPDATE tollgate_sql_nodes SET until = now(), ended = true WHERE run = ?", run).pipe(
+        // With it goes the lock of the leader.
+        Effect.zipRight(closeClient(parts))
+      )
+    )
   })
 
-  /** The node admits no calls from now on, and another one leads. */
-  const giveUp = (why: string) =>
-    Effect.suspend(() => {
-      if (retired) return Effect.void
-      retired = true
-      leading = undefined
-      return Effect.zipRight(
-        Effect.logFatal(why),
-        asked("UPDATE tollgate_sql_nodes SET until = now(), ended = true WHERE run = ?", run).pipe(
-          // With it goes the lock of the leader.
-          Effect.zipRight(Effect.promise(async () => client?.end().catch(() => {})))
-        )
-      )
-    })
-
-  const log = Runtime.runFork(yield* Effect.runtime<never>())
-  const startRenewal = Effect.sync(() => {
+const startRenewal = ({ run, settings, state }: Parts, log: (effect: Effect.Effect<void>) => unknown) =>
+  Effect.sync(() => {
     if (settings.hasThread !== true) return
-    renewal = Renewal.start(
+    state.renewal = Renewal.start(
       {
         url: Redacted.value(settings.url),
         run,
@@ -155,50 +222,42 @@ export const make = Effect.gen(function* () {
       (error) => log(Effect.logWarning("the thread that renews the lease of this node has failed", error))
     )
   })
-  yield* Effect.acquireRelease(
-    Effect.orDie(Effect.zipRight(Effect.all([enter, replaceFormer, renew], { discard: true }), startRenewal)),
-    () =>
-      Effect.zipRight(
-        Effect.promise(async () => renewal?.stop()),
-        Effect.ignore(asked("DELETE FROM tollgate_sql_nodes WHERE run = ? AND NOT replaced", run)).pipe(
-          Effect.zipRight(Effect.promise(async () => client?.end().catch(() => {})))
+
+const leave = (parts: Parts) =>
+  Effect.zipRight(
+    Effect.promise(async () => parts.state.renewal?.stop()),
+    Effect.ignore(parts.ask("DELETE FROM tollgate_sql_nodes WHERE run = ? AND NOT replaced", parts.run)).pipe(
+      Effect.zipRight(closeClient(parts))
+    )
+  )
+
+const hasEnded =
+  ({ ask, run }: Parts) =>
+  (name: string) =>
+    name === run
+      ? Effect.succeed(false)
+      : ask(endRun, name).pipe(
+          Effect.zipRight(ask("SELECT 1 FROM tollgate_sql_nodes WHERE run = ? AND NOT ended", name)),
+          Effect.map((rows) => rows.length === 0),
+          // A run that cannot be looked up is taken to be alive.
+          Effect.orElseSucceed(() => false)
         )
-      )
-  )
-  yield* pause(renewalMillis).pipe(
-    Effect.zipRight(renew),
-    Effect.catchAll((error) =>
-      Effect.zipRight(Effect.logWarning("the lease of this node could not be renewed", error.cause), pause(1_000))
-    ),
-    Effect.forever,
-    Effect.withTracerEnabled(false),
-    Effect.forkScoped
-  )
+
+const nodeOf = (parts: Parts) => {
+  const { listeners, name, state } = parts
   return {
-    run,
-    hasEnded: (name: string) =>
-      name === run
-        ? Effect.succeed(false)
-        : asked(endRun, name).pipe(
-            Effect.zipRight(asked("SELECT 1 FROM tollgate_sql_nodes WHERE run = ? AND NOT ended", name)),
-            Effect.map((rows) => rows.length === 0),
-            // A run that cannot be looked up is taken to be alive.
-            Effect.orElseSucceed(() => false)
-          ),
-    node: {
-      name,
-      leaseLeft,
-      sinceRenewal,
-      leads,
-      leader: () => (leads() ? name : found.leader),
-      nodes: () => found.nodes,
-      on: (event: "lead" | "lapse", listener: () => void) => {
-        listeners[event].add(listener)
-        return () => void listeners[event].delete(listener)
-      }
+    name,
+    leaseLeft: () => (state.retired ? 0 : leaseMillis - sinceRenewal(parts)),
+    sinceRenewal: () => sinceRenewal(parts),
+    leads: () => leads(parts),
+    leader: () => (leads(parts) ? name : state.found.leader),
+    nodes: () => state.found.nodes,
+    on: (event: "lead" | "lapse", listener: () => void) => {
+      listeners[event].add(listener)
+      return () => void listeners[event].delete(listener)
     }
   }
-})
+}
 
 interface Found {
   readonly leader: string | undefined

@@ -30,132 +30,151 @@ const reconnectPause = 500
 /** A notification holds 8,000 bytes. */
 const idsMax = 100
 
+interface Parts {
+  readonly connect: Postgres["Type"]["connect"]
+  /** The name under which this node publishes. */
+  readonly self: string
+  readonly listeners: Map<string, Set<Listener>>
+  readonly state: State
+  /** Resolves when the node closes. */
+  readonly closing: Promise<void>
+}
+
+interface State {
+  /** The connection that listens; none while it is made again. */
+  connection: Client | undefined
+  closed: boolean
+}
+
 export const make = Effect.gen(function* () {
   const { connect } = yield* Postgres
-  const self = yield* Ids.make("run")
-  const listeners = new Map<string, Set<Listener>>()
-  let connection: Client | undefined
-  let closed = false
+  const state: State = { connection: undefined, closed: false }
   let close = () => {}
   const closing = new Promise<void>((done) => (close = done))
-
-  const apply = (payload: string): void => {
-    const [from, topic, ids] = JSON.parse(payload) as [string, string, ReadonlyArray<string>]
-    if (from !== self) listeners.get(topic)?.forEach((listener) => listener(ids))
-  }
-  const applyLoss = () => listeners.forEach((those) => those.forEach((listener) => listener(undefined)))
-
-  const applyBlindness = () => listeners.get(durable)?.forEach((listener) => listener(undefined))
-
-  /** A connection that listens. `lost` is called once it has ended. */
-  const open = async (lost: () => void): Promise<Client> => {
-    const client = connect({
-      connectionTimeoutMillis: patience,
-      query_timeout: patience,
-      keepAlive: true,
-      application_name: "tollgate signals"
-    })
-    client.on("error", lost)
-    client.on("end", lost)
-    client.on("notification", ({ payload }) => payload !== undefined && apply(payload))
-    try {
-      await client.connect()
-      await client.query(`LISTEN ${channel}`)
-      return client
-    } catch (error) {
-      client.end().catch(() => {})
-      throw error
-    }
-  }
-
-  /** Listens and polls until the connection is lost, or a poll is not answered. */
-  const listen = async (opened: () => void): Promise<void> => {
-    let ended = false
-    let end = () => {}
-    const lost = new Promise<void>((done) => {
-      end = () => {
-        ended = true
-        done()
-      }
-    })
-    const client = await open(end)
-    try {
-      let last = (await client.query<{ number: number }>(selectLast)).rows[0]!.number
-      connection = client
-      applyLoss()
-      opened()
-      for (;;) {
-        await before(pollPause, lost, closing)
-        if (ended || closed) break
-        const rows = await Promise.race([
-          client.query<SignalRow>(selectSince, [last]).then(({ rows }) => rows),
-          unanswered()
-        ])
-        if (rows === undefined) break
-        for (const { id, topic } of rows) listeners.get(topic)?.forEach((listener) => listener([id]))
-        last = rows.at(-1)?.number ?? last
-      }
-    } finally {
-      connection = undefined
-      applyBlindness()
-      const end = client.end().catch(() => {})
-      if (closed) await end
-    }
-  }
+  const parts: Parts = { connect, self: yield* Ids.make("run"), listeners: new Map(), state, closing }
 
   // Until it polls again, a node remembers nothing for longer than this.
-  const blind = setInterval(() => connection === undefined && applyBlindness(), pollPatience).unref()
-
-  const keepListening = async (opened: () => void): Promise<void> => {
-    for (;;) {
-      await listen(opened).catch(opened)
-      if (closed) return
-      await before(reconnectPause, closing)
-    }
-  }
-
-  const send = async (topic: string, ids: ReadonlyArray<string>): Promise<void> => {
-    const client = connection ?? (await open(() => {}))
-    try {
-      for (let from = 0; from < ids.length; from += idsMax)
-        await client.query("SELECT pg_notify(?, ?)", [
-          channel,
-          JSON.stringify([self, topic, ids.slice(from, from + idsMax)])
-        ])
-    } finally {
-      if (client !== connection) client.end().catch(() => {})
-    }
-  }
-
+  const blind = setInterval(() => state.connection === undefined && tellBlindness(parts), pollPatience).unref()
   // Before anything is remembered: the first connection is up, or could not be made.
   let listening = Promise.resolve()
-  yield* Effect.promise(() => new Promise<void>((opened) => (listening = keepListening(opened))))
+  yield* Effect.promise(() => new Promise<void>((opened) => (listening = keepListening(parts, opened))))
   yield* Effect.addFinalizer(() =>
     Effect.promise(() => {
-      closed = true
+      state.closed = true
       clearInterval(blind)
       close()
       return listening
     })
   )
-
-  return {
-    publish: (topic: string, ids: ReadonlyArray<string>) =>
-      Effect.tryPromise(() => send(topic, ids)).pipe(
-        Effect.catchAll(({ cause }) =>
-          Effect.annotateLogs(Effect.logWarning("the other nodes could not be told", cause), "topic", topic)
-        )
-      ),
-    subscribe: (topic: string, listener: Listener) =>
-      Effect.acquireRelease(
-        Effect.sync(() => {
-          const those = listeners.get(topic) ?? new Set<Listener>()
-          listeners.set(topic, those.add(listener))
-        }),
-        () => Effect.sync(() => listeners.get(topic)?.delete(listener))
-      )
-  }
+  return { publish: publish(parts), subscribe: subscribe(parts) }
 })
+
+const publish = (parts: Parts) => (topic: string, ids: ReadonlyArray<string>) =>
+  Effect.tryPromise(() => send(parts, topic, ids)).pipe(
+    Effect.catchAll(({ cause }) =>
+      Effect.annotateLogs(Effect.logWarning("the other nodes could not be told", cause), "topic", topic)
+    )
+  )
+
+const subscribe =
+  ({ listeners }: Parts) =>
+  (topic: string, listener: Listener) =>
+    Effect.acquireRelease(
+      Effect.sync(() => {
+        const those = listeners.get(topic) ?? new Set<Listener>()
+        listeners.set(topic, those.add(listener))
+      }),
+      () => Effect.sync(() => listeners.get(topic)?.delete(listener))
+    )
+
+const tell = ({ listeners, self }: Parts, payload: string): void => {
+  const [from, topic, ids] = JSON.parse(payload) as [string, string, ReadonlyArray<string>]
+  if (from !== self) listeners.get(topic)?.forEach((listener) => listener(ids))
+}
+
+const tellLoss = ({ listeners }: Parts): void =>
+  listeners.forEach((those) => those.forEach((listener) => listener(undefined)))
+
+const tellBlindness = ({ listeners }: Parts): void => listeners.get(durable)?.forEach((listener) => listener(undefined))
+
+/** A connection that listens. `lost` is called once it has ended. */
+const open = async (parts: Parts, lost: () => void): Promise<Client> => {
+  const client = parts.connect({
+    connectionTimeoutMillis: patience,
+    query_timeout: patience,
+    keepAlive: true,
+    application_name: "tollgate signals"
+  })
+  client.on("error", lost)
+  client.on("end", lost)
+  client.on("notification", ({ payload }) => payload !== undefined && tell(parts, payload))
+  try {
+    await client.connect()
+    await client.query(`LISTEN ${channel}`)
+    return client
+  } catch (error) {
+    client.end().catch(() => {})
+    throw error
+  }
+}
+
+const keepListening = async (parts: Parts, opened: () => void): Promise<void> => {
+  for (;;) {
+    await listen(parts, opened).catch(opened)
+    if (parts.state.closed) return
+    await before(reconnectPause, parts.closing)
+  }
+}
+
+/** Listens and polls until the connection is lost, or a poll is not answered. */
+const listen = async (parts: Parts, opened: () => void): Promise<void> => {
+  const { closing, listeners, state } = parts
+  let ended = false
+  let end = () => {}
+  const lost = new Promise<void>((done) => {
+    end = () => {
+      ended = true
+      done()
+    }
+  })
+  const client = await open(parts, end)
+  try {
+    let last = (await client.query<{ number: number }>(selectLast)).rows[0]!.number
+    state.connection = client
+    tellLoss(parts)
+    opened()
+    for (;;) {
+      await before(pollPause, lost, closing)
+      if (ended || state.closed) break
+      const rows = await Promise.race([
+        client.query<SignalRow>(selectSince, [last]).then(({ rows }) => rows),
+        unanswered()
+      ])
+      if (rows === undefined) break
+      for (const { id, topic } of rows) listeners.get(topic)?.forEach((listener) => listener([id]))
+      last = rows.at(-1)?.number ?? last
+    }
+  } finally {
+    state.connection = undefined
+    tellBlindness(parts)
+    const end = client.end().catch(() => {})
+    if (state.closed) await end
+  }
+}
+
+const send = async (parts: Parts, topic: string, ids: ReadonlyArray<string>): Promise<void> => {
+  const { self, state } = parts
+  const client = state.connection ?? (await open(parts, () => {}))
+  try {
+    for (let from = 0; from < ids.length; from += idsMax)
+      await client.query("SELECT pg_notify(?, ?)", [
+        channel,
+        JSON.stringify([self, topic, ids.slice(from, from + idsMax)])
+      ])
+  } finally {
+    if (client !== state.connection) client.end().catch(() => {})
+  }
+}
 
 interface SignalRow {
   readonly number: number

@@ -32,7 +32,7 @@ import { verify } from "../../../src/app/Checks.ts"
 import { BooksUnavailable } from "../../../src/books/ledger/rules/Problems.ts"
 import type { Statement, Transaction } from "../../../src/books/ledger/rules/Transaction.ts"
 import { Writer } from "../../../src/books/ledger/write/Writer.ts"
-import type { Submitted } from "../../../src/books/ledger/write/Writer.ts"
+import type { Submitted } from "../../../src/books/ledger/write/Submitting.ts"
 import * as Sql from "../../../src/storage/sqlite/Sql.ts"
 import { UpstreamFailed } from "../../../src/upstream/wire/Problems.ts"
 

@@ -24,7 +24,8 @@ import {
   InsufficientCredits
 } from "../../../src/books/ledger/rules/Problems.ts"
 import type { CallFacts, Posting, Statement, Transaction } from "../../../src/books/ledger/rules/Transaction.ts"
-import { CommitLimit, untilWritten, Writer } from "../../../src/books/ledger/write/Writer.ts"
+import { CommitLimit } from "../../../src/books/ledger/write/Submitting.ts"
+import { untilWritten, Writer } from "../../../src/books/ledger/write/Writer.ts"
 import * as Sql from "../../../src/storage/sqlite/Sql.ts"
 import { root } from "../../support/Service.ts"
 

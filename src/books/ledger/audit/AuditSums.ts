@@ -221,80 +221,42 @@ export type Place = ReadonlyArray<string | number>
 
 export type ReportSums = (table: Rollup["table"], row: CheckRow) => void
 
+interface Parts {
+  readonly sql: SqlClient
+  readonly sums: DailySums
+  readonly report: ReportSums
+}
+
 /** Compares the rollups with `sums`. Each of its effects is short; in a transaction it is right while others write. */
 export const comparisonOf = (sql: SqlClient, sums: DailySums, report: ReportSums) => {
-  const watermarksOf = (groups: ReadonlyArray<Group>) =>
-    Effect.map(
-      sql<{
-        readonly tenant_id: string
-        readonly number: number
-      }>`SELECT tenant_id, number FROM tollgate_usage_watermarks
-        WHERE tenant_id IN (SELECT value FROM json_each(${JSON.stringify([...new Set(groups.map(({ tenant }) => tenant))])}))`,
-      (rows) => new Map(rows.map(({ number, tenant_id }) => [tenant_id, number]))
-    )
+  const parts: Parts = { sql, sums, report }
+  return { compare: compare(parts), strays: strays(parts) }
+}
 
-  /** Sums of a tenant's records between two numbers, by dimensions and hour. */
-  const tailOf = (tenant: string, from: number, to: number) =>
-    Effect.map(
-      sql<TailRow>`SELECT r.dimensions, r.at - r.at % ${sql.literal(`${hour}`)} AS at, COUNT(*) AS requests,
-          ${sql.literal(tailColumns)}
-        FROM ${recordsAmong(sql, tenant, { from, to: to + 1 })} GROUP BY 1, 2`,
-      (rows) => rows.map((row) => ({ ...row, cost: valueRead(row.cost) }))
-    )
-
-  /** The rows that the groups make in a rollup: their records up to the watermarks. */
-  const due = Effect.fnUntraced(function* (rollup: Rollup, groups: ReadonlyArray<Group>) {
-    const watermarks = yield* watermarksOf(groups)
-    const rows = new Map<string, SumsRow>()
-    const ends = new Map<string, number>()
-    const cut = new Map<number, Group>()
-    for (const group of groups) {
-      const watermark = watermarks.get(group.tenant) ?? 0
-      if (group.first > watermark) continue
-      for (const { at, sums } of group.hours) addTo(rows, rollup, group.dimensions, at, sums)
-      if (group.last <= watermark) continue
-      cut.set(group.dimensions.number, group)
-      ends.set(group.tenant, Math.max(ends.get(group.tenant) ?? 0, group.last))
-    }
-    for (const [tenant, end] of ends) {
-      for (const tail of yield* tailOf(tenant, watermarks.get(tenant)! + 1, end)) {
-        const group = cut.get(tail.dimensions)
-        if (group !== undefined) addTo(rows, rollup, group.dimensions, tail.at, negative(tail))
-      }
-    }
-    for (const [name, { sums }] of rows) if (sums.requests === 0) rows.delete(name)
-    return rows
-  })
-
-  /** The rows of owners, each as the columns that name it, on a day. */
-  const kept = (rollup: Rollup, owners: ReadonlyArray<ReadonlyArray<string>>, start: number) =>
-    Effect.map(sql.unsafe(selectKept(rollup), [JSON.stringify(owners), start, start + day]).values, (rows) =>
-      rows.map((row) => rowOf(row as ReadonlyArray<string | number>, rollup.columns.length))
-    )
-
-  const off = ({ table }: Rollup, key: SumsRow["key"], expected: SumsRow | undefined, found: SumsRow | undefined) =>
-    report(table, { id: key.join("/"), expected: inWords(expected?.sums), found: inWords(found?.sums) })
-
-  /** Compares some owners' rows of a day. */
-  const compare = Effect.fnUntraced(function* (one: Day, i: number, owners: ReadonlyArray<string>) {
+/** Compares some owners' rows of a day. */
+const compare = (parts: Parts) =>
+  Effect.fnUntraced(function* (one: Day, i: number, owners: ReadonlyArray<string>) {
+    const { report, sql } = parts
     const rollup = rollups[i]!
     const groups = owners.map((owner) => one.groupsOf(i, owner))
-    const expected = yield* due(rollup, groups.flat())
+    const expected = yield* due(sql, rollup, groups.flat())
     const names = groups.map(([group]) => rollup.owner.map((column) => group!.dimensions[column]))
-    for (const row of yield* kept(rollup, names, one.start)) {
+    for (const row of yield* kept(sql, rollup, names, one.start)) {
       const name = row.key.join("\n")
       const made = expected.get(name)
-      if (made === undefined || !isSame(made.sums, row.sums)) off(rollup, row.key, made, row)
+      if (made === undefined || !isSame(made.sums, row.sums)) off(report, rollup, row.key, made, row)
       expected.delete(name)
     }
-    for (const row of expected.values()) off(rollup, row.key, row, undefined)
+    for (const row of expected.values()) off(report, rollup, row.key, row, undefined)
   })
 
-  /**
-   * Looks for rows of days without a record of their owner, so many rows from a place on; answers the next place, none at the end. All
-   * records that there are must have been read.
-   */
-  const strays = Effect.fnUntraced(function* (i: number, from: Place, size: number) {
+/**
+ * Looks for rows of days without a record of their owner, so many rows from a place on; answers the next place, none at the end. All
+ * records that there are must have been read.
+ */
+const strays = (parts: Parts) =>
+  Effect.fnUntraced(function* (i: number, from: Place, size: number) {
+    const { report, sql, sums } = parts
     const rollup = rollups[i]!
     const rows = yield* sql.unsafe<DayRow>(selectDays(rollup), [...from, size])
     for (const row of rows) {
@@ -302,15 +264,69 @@ export const comparisonOf = (sql: SqlClient, sums: DailySums, report: ReportSums
       if (!grains.has(row.grain))
         report(rollup.table, { id: owner.join("/"), expected: "hours and days", found: `periods of ${row.grain} ms` })
       if (sums.hasRecords(i, owner.join("\n"), row.day)) continue
-      for (const stray of yield* kept(rollup, [owner], row.day)) off(rollup, stray.key, undefined, stray)
+      for (const stray of yield* kept(sql, rollup, [owner], row.day)) off(report, rollup, stray.key, undefined, stray)
     }
     const last = rows.at(-1)
     if (last === undefined) return undefined
     return placeColumns(rollup).map((column) => (column === "start" ? last.day + day : last[column as OwnerColumn]))
   })
 
-  return { compare, strays }
-}
+const off = (
+  report: ReportSums,
+  { table }: Rollup,
+  key: SumsRow["key"],
+  expected: SumsRow | undefined,
+  found: SumsRow | undefined
+) => report(table, { id: key.join("/"), expected: inWords(expected?.sums), found: inWords(found?.sums) })
+
+/** The rows that the groups make in a rollup: their records up to the watermarks. */
+const due = Effect.fnUntraced(function* (sql: SqlClient, rollup: Rollup, groups: ReadonlyArray<Group>) {
+  const watermarks = yield* watermarksOf(sql, groups)
+  const rows = new Map<string, SumsRow>()
+  const ends = new Map<string, number>()
+  const cut = new Map<number, Group>()
+  for (const group of groups) {
+    const watermark = watermarks.get(group.tenant) ?? 0
+    if (group.first > watermark) continue
+    for (const { at, sums } of group.hours) addTo(rows, rollup, group.dimensions, at, sums)
+    if (group.last <= watermark) continue
+    cut.set(group.dimensions.number, group)
+    ends.set(group.tenant, Math.max(ends.get(group.tenant) ?? 0, group.last))
+  }
+  for (const [tenant, end] of ends) {
+    for (const tail of yield* tailOf(sql, tenant, watermarks.get(tenant)! + 1, end)) {
+      const group = cut.get(tail.dimensions)
+      if (group !== undefined) addTo(rows, rollup, group.dimensions, tail.at, negative(tail))
+    }
+  }
+  for (const [name, { sums }] of rows) if (sums.requests === 0) rows.delete(name)
+  return rows
+})
+
+const watermarksOf = (sql: SqlClient, groups: ReadonlyArray<Group>) =>
+  Effect.map(
+    sql<{
+      readonly tenant_id: string
+      readonly number: number
+    }>`SELECT tenant_id, number FROM tollgate_usage_watermarks
+        WHERE tenant_id IN (SELECT value FROM json_each(${JSON.stringify([...new Set(groups.map(({ tenant }) => tenant))])}))`,
+    (rows) => new Map(rows.map(({ number, tenant_id }) => [tenant_id, number]))
+  )
+
+/** Sums of a tenant's records between two numbers, by dimensions and hour. */
+const tailOf = (sql: SqlClient, tenant: string, from: number, to: number) =>
+  Effect.map(
+    sql<TailRow>`SELECT r.dimensions, r.at - r.at % ${sql.literal(`${hour}`)} AS at, COUNT(*) AS requests,
+          ${sql.literal(tailColumns)}
+        FROM ${recordsAmong(sql, tenant, { from, to: to + 1 })} GROUP BY 1, 2`,
+    (rows) => rows.map((row) => ({ ...row, cost: valueRead(row.cost) }))
+  )
+
+/** The rows of owners, each as the columns that name it, on a day. */
+const kept = (sql: SqlClient, rollup: Rollup, owners: ReadonlyArray<ReadonlyArray<string>>, start: number) =>
+  Effect.map(sql.unsafe(selectKept(rollup), [JSON.stringify(owners), start, start + day]).values, (rows) =>
+    rows.map((row) => rowOf(row as ReadonlyArray<string | number>, rollup.columns.length))
+  )
 
 interface TailRow extends Omit<Sums, "cost"> {
   readonly dimensions: number

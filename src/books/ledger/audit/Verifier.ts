@@ -5,6 +5,7 @@
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Deferred, Effect, Fiber, Layer, Option } from "effect"
+import type { Scope } from "effect"
 import * as Loop from "../../../kernel/Loop.ts"
 import { turn } from "../../../kernel/Pieces.ts"
 import type { Finding } from "../rules/Check.ts"
@@ -54,98 +55,121 @@ const turnMax = "60 seconds"
 const loggedMax = 10
 export const keptFindings = 50
 
+interface Parts {
+  readonly sql: SqlClient
+  readonly interval: number | undefined
+  readonly load: Effect.Effect<VerifySince>
+  readonly context: Context.Context<Writer | SqlClient>
+  readonly scope: Scope.Scope
+  /** One at a time in this process. */
+  readonly alone: Effect.Semaphore
+  readonly state: State
+}
+
+interface State {
+  current: Running | undefined
+  found: ReadonlyArray<Finding>
+}
+
 const make = (load: Effect.Effect<VerifySince>) =>
   Effect.gen(function* () {
-    const sql = yield* SqlClient
-    const interval = yield* VerifyInterval
-    const context = yield* Effect.context<Writer | SqlClient>()
-    const scope = yield* Effect.scope
-    /** One at a time in this process. */
-    const alone = yield* Effect.makeSemaphore(1)
-
-    let current: Running | undefined
-    let found: ReadonlyArray<Finding> = []
-
-    /** `checkpoint`: from there on; else everything. */
-    const look = Effect.fnUntraced(function* (checkpoint: Verifications.Verification["checkpoint"] | undefined) {
-      const verifySince = yield* load
-      const whole = checkpoint === undefined
-      const began_at = yield* Clock.currentTimeMillis
-      current = { began_at, whole, rows: 0, of: 0 }
-      const progress = ({ of, rows }: Progress) =>
-        Effect.sync(() => {
-          current = { began_at, whole, rows, of }
-        })
-      const { findings, kept } = yield* Verifications.keeping(
-        whole,
-        verifySince(checkpoint, { pace: quiet, progress })
-      ).pipe(Effect.ensuring(Effect.sync(() => (current = undefined))))
-      found = findings.slice(0, keptFindings)
-      if (findings.length > 0) {
-        yield* Effect.logError(`the books are not right: verify has ${findings.length} findings`).pipe(
-          Effect.annotateLogs(
-            "findings",
-            findings.slice(0, loggedMax).map(({ check, message }) => `${check}: ${message}`)
-          )
-        )
-      }
-      if (!kept) yield* Effect.logWarning("the result of verify could not be kept")
-      return findings.length
-    })
-
-    const verify = Effect.gen(function* () {
-      const last = yield* Verifications.last(sql)
-      const held = yield* Verifications.lastHeld(sql)
-      if (held === undefined && last?.whole === true) return last.findings
-      if (held === undefined || last?.findings !== 0 || !(yield* Verifications.isNewest(sql, held.checkpoint)))
-        return yield* look(held?.checkpoint ?? beginning)
-      yield* Verifications.keeping(false, Effect.succeed({ findings: [], checkpoint: held.checkpoint }))
-      return 0
-    }).pipe(Effect.provide(context), alone.withPermits(1))
-
-    const start: VerifierContract["start"] = (whole) =>
-      Effect.gen(function* () {
-        const checkpoint = whole ? undefined : (yield* Verifications.lastHeld(sql))?.checkpoint
-        const began = yield* Deferred.make<boolean>()
-        const run = Effect.zipRight(Deferred.succeed(began, true), Effect.provide(look(checkpoint), context))
-        const attempt = alone.withPermitsIfAvailable(1)(run)
-        yield* Effect.forkIn(
-          Effect.catchAllCause(Effect.zipRight(attempt, Deferred.succeed(began, false)), (cause) =>
-            Effect.zipRight(Effect.logError("a verification failed", cause), Deferred.succeed(began, false))
-          ),
-          scope
-        )
-        return yield* Deferred.await(began)
-      })
-
-    let due: number | undefined
-    let running: Fiber.Fiber<number> | undefined
-
-    const turnOfJob = Effect.gen(function* () {
-      if (interval === undefined) return undefined
-      const now = yield* Clock.currentTimeMillis
-      if (due === undefined) {
-        const last = yield* Verifications.last(sql)
-        // A clock that was ahead must not put it off.
-        const next = last === undefined ? now : Math.min(last.at, now) + interval
-        due = Math.max(next, now + pauseFirst)
-      }
-      if (now < due) return due - now
-      running ??= yield* Effect.forkIn(verify, scope)
-      const exit = yield* Effect.timeoutOption(Fiber.await(running), turnMax)
-      if (Option.isNone(exit)) return 0
-      running = undefined
-      due = (yield* Clock.currentTimeMillis) + interval
-      yield* exit.value
-      return interval
-    })
-
-    const takeOver = Effect.sync(() => (due = undefined))
+    const parts: Parts = {
+      sql: yield* SqlClient,
+      interval: yield* VerifyInterval,
+      load,
+      context: yield* Effect.context<Writer | SqlClient>(),
+      scope: yield* Effect.scope,
+      alone: yield* Effect.makeSemaphore(1),
+      state: { current: undefined, found: [] }
+    }
     return {
-      verify,
-      start,
-      running: () => current,
-      found: () => found,
-      job: { name: "verifier", turn: turnOfJob, takeOver }
+      verify: verify(parts),
+      start: start(parts),
+      running: () => parts.state.current,
+      found: () => parts.state.found,
+      job: jobOf(parts)
     } satisfies VerifierContract
   })
+
+/** Verifies from the checkpoint on; everything without one. Answers how many findings there are. */
+const look = Effect.fnUntraced(function* (
+  { load, state }: Parts,
+  checkpoint: Verifications.Verification["checkpoint"] | undefined
+) {
+  const verifySince = yield* load
+  const whole = checkpoint === undefined
+  const began_at = yield* Clock.currentTimeMillis
+  state.current = { began_at, whole, rows: 0, of: 0 }
+  const progress = ({ of, rows }: Progress) =>
+    Effect.sync(() => {
+      state.current = { began_at, whole, rows, of }
+    })
+  const { findings, kept } = yield* Verifications.keeping(
+    whole,
+    verifySince(checkpoint, { pace: quiet, progress })
+  ).pipe(Effect.ensuring(Effect.sync(() => (state.current = undefined))))
+  state.found = findings.slice(0, keptFindings)
+  if (findings.length > 0) {
+    yield* Effect.logError(`the books are not right: verify has ${findings.length} findings`).pipe(
+      Effect.annotateLogs(
+        "findings",
+        findings.slice(0, loggedMax).map(({ check, message }) => `${check}: ${message}`)
+      )
+    )
+  }
+  if (!kept) yield* Effect.logWarning("the result of verify could not be kept")
+  return findings.length
+})
+
+const verify = (parts: Parts): VerifierContract["verify"] =>
+  Effect.gen(function* () {
+    const { sql } = parts
+    const last = yield* Verifications.last(sql)
+    const held = yield* Verifications.lastHeld(sql)
+    if (held === undefined && last?.whole === true) return last.findings
+    if (held === undefined || last?.findings !== 0 || !(yield* Verifications.isNewest(sql, held.checkpoint)))
+      return yield* look(parts, held?.checkpoint ?? beginning)
+    yield* Verifications.keeping(false, Effect.succeed({ findings: [], checkpoint: held.checkpoint }))
+    return 0
+  }).pipe(Effect.provide(parts.context), parts.alone.withPermits(1))
+
+const start = (parts: Parts): VerifierContract["start"] =>
+  Effect.fnUntraced(function* (whole) {
+    const { alone, context, scope, sql } = parts
+    const checkpoint = whole ? undefined : (yield* Verifications.lastHeld(sql))?.checkpoint
+    const began = yield* Deferred.make<boolean>()
+    const run = Effect.zipRight(Deferred.succeed(began, true), Effect.provide(look(parts, checkpoint), context))
+    const attempt = alone.withPermitsIfAvailable(1)(run)
+    yield* Effect.forkIn(
+      Effect.catchAllCause(Effect.zipRight(attempt, Deferred.succeed(began, false)), (cause) =>
+        Effect.zipRight(Effect.logError("a verification failed", cause), Deferred.succeed(began, false))
+      ),
+      scope
+    )
+    return yield* Deferred.await(began)
+  })
+
+const jobOf = (parts: Parts): Loop.Job => {
+  const { interval, scope, sql } = parts
+  let due: number | undefined
+  let running: Fiber.Fiber<number> | undefined
+  const turnOfJob = Effect.gen(function* () {
+    if (interval === undefined) return undefined
+    const now = yield* Clock.currentTimeMillis
+    if (due === undefined) {
+      const last = yield* Verifications.last(sql)
+      // A clock that was ahead must not put it off.
+      const next = last === undefined ? now : Math.min(last.at, now) + interval
+      due = Math.max(next, now + pauseFirst)
+    }
+    if (now < due) return due - now
+    running ??= yield* Effect.forkIn(verify(parts), scope)
+    const exit = yield* Effect.timeoutOption(Fiber.await(running), turnMax)
+    if (Option.isNone(exit)) return 0
+    running = undefined
+    due = (yield* Clock.currentTimeMillis) + interval
+    yield* exit.value
+    return interval
+  })
+  return { name: "verifier", turn: turnOfJob, takeOver: Effect.sync(() => (due = undefined)) }
+}

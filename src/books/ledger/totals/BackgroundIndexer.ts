@@ -46,65 +46,44 @@ interface TenantRow {
   readonly records: number
 }
 
-export const make = Effect.fnUntraced(function* ({ name, written, writeRun }: Indexing) {
-  const sql = yield* SqlClient
+interface Parts extends Indexing {
+  readonly sql: SqlClient
+  readonly hasCompany: boolean
+  readonly state: State
+}
+
+interface State {
   /** Tenants that may have a run to be written. */
-  const waiting = new Set<string>()
+  readonly waiting: Set<string>
   /** The last record that was looked at; none before all tenants were. */
-  let seen: number | undefined
-  const hasCompany = sql.onDialectOrElse({ pg: () => true, orElse: () => false })
+  seen: number | undefined
   /** The tenants to check again, with the time. */
-  let again: Array<{ readonly from: number; readonly last: number; readonly at: number }> = []
+  again: Array<{ readonly from: number; readonly last: number; readonly at: number }>
+}
 
-  const find = Effect.fnUntraced(function* () {
-    const [row] = yield* sql<{ readonly seq: number | null }>`SELECT MAX(seq) AS seq FROM tollgate_usage_records`
-    const last = row?.seq ?? 0
-    const now = yield* Clock.currentTimeMillis
-    if (seen === undefined) yield* findAll
-    else if (last > seen) {
-      yield* findBehind(seen, last)
-      if (hasCompany) again.push({ from: seen, last, at: now + batchMillis })
-    }
-    seen = last
-    const due = again.filter(({ at }) => at <= now)
-    again = again.filter(({ at }) => at > now)
-    for (const { from, last } of due) yield* findBehind(from, last)
+export const make = Effect.fnUntraced(function* (indexing: Indexing) {
+  const sql = yield* SqlClient
+  const hasCompany = sql.onDialectOrElse({ pg: () => true, orElse: () => false })
+  const state: State = { waiting: new Set(), seen: undefined, again: [] }
+  const write = writeOf({ ...indexing, sql, hasCompany, state })
+  const turnOfJob = Effect.map(
+    Effect.suspend(() => write(runsInTurn)),
+    (made) => (made > 0 ? pauseBusy : pauseIdle)
+  )
+  // Records that other nodes wrote may have become visible in another order. A run that two nodes write is the same bytes.
+  const takeOver = Effect.sync(() => {
+    state.seen = undefined
+    state.again = []
   })
+  return { write, job: { name: indexing.name, turn: turnOfJob, takeOver } } satisfies BackgroundIndexerContract
+})
 
-  const findAll = Effect.gen(function* () {
-    for (let last: string | undefined = ""; last !== undefined;) {
-      const tenants: ReadonlyArray<TenantRow> =
-        yield* sql<TenantRow>`SELECT tenant_id, ${sql.literal(recordsOf("t.tenant_id"))} AS records
-        FROM (
-          SELECT id AS tenant_id FROM tollgate_usage_tenants WHERE id > ${last} ORDER BY id LIMIT ${tenantsInPiece}
-        ) t`
-      for (const { records, tenant_id } of tenants) {
-        if (records >= runSize) waiting.add(tenant_id)
-      }
-      last = tenants.at(-1)?.tenant_id
-      yield* turn
-    }
-  })
-
-  /** The tenants for which a run was made full by one of these records. */
-  const findBehind = (from: number, last: number) =>
-    inPieces(
-      { from: from + 1, to: last + 1 },
-      ({ from, to }) =>
-        Effect.map(
-          sql<{ readonly tenant_id: string }>`SELECT tenant_id FROM tollgate_usage_records
-            WHERE seq >= ${from} AND seq < ${to} AND number % ${runSize} = 0`,
-          (rows) => {
-            for (const { tenant_id } of rows) waiting.add(tenant_id)
-          }
-        ),
-      recordsInPiece
-    )
-
-  const write: BackgroundIndexerContract["write"] = Effect.fnUntraced(function* (most) {
-    yield* Effect.orDie(find())
+const writeOf = (parts: Parts): BackgroundIndexerContract["write"] =>
+  Effect.fnUntraced(function* (most) {
+    const { sql, state, writeRun, written } = parts
+    yield* Effect.orDie(find(parts))
     let left = most
-    for (const tenant of waiting) {
+    for (const tenant of state.waiting) {
       const [row] = yield* Effect.orDie(
         sql<TenantRow>`SELECT tenant_id, ${sql.literal(recordsOf("t.tenant_id"))} AS records FROM (SELECT ${tenant} AS tenant_id) t`
       )
@@ -112,19 +91,54 @@ export const make = Effect.fnUntraced(function* ({ name, written, writeRun }: In
       for (const run of runs.slice(0, left)) yield* Effect.catchTag(writeRun(tenant, run), "SqlError", Effect.die)
       if (runs.length > left) return most
       left -= runs.length
-      waiting.delete(tenant)
+      state.waiting.delete(tenant)
     }
     return most - left
   })
 
-  const turnOfJob = Effect.map(
-    Effect.suspend(() => write(runsInTurn)),
-    (made) => (made > 0 ? pauseBusy : pauseIdle)
-  )
-  // Records that other nodes wrote may have become visible in another order. A run that two nodes write is the same bytes.
-  const takeOver = Effect.sync(() => {
-    seen = undefined
-    again = []
-  })
-  return { write, job: { name, turn: turnOfJob, takeOver } } satisfies BackgroundIndexerContract
+/** Finds the tenants that may have a run to be written since the last time. */
+const find = Effect.fnUntraced(function* (parts: Parts) {
+  const { hasCompany, sql, state } = parts
+  const [row] = yield* sql<{ readonly seq: number | null }>`SELECT MAX(seq) AS seq FROM tollgate_usage_records`
+  const last = row?.seq ?? 0
+  const now = yield* Clock.currentTimeMillis
+  if (state.seen === undefined) yield* findAll(parts)
+  else if (last > state.seen) {
+    yield* findBehind(parts, state.seen, last)
+    if (hasCompany) state.again.push({ from: state.seen, last, at: now + batchMillis })
+  }
+  state.seen = last
+  const due = state.again.filter(({ at }) => at <= now)
+  state.again = state.again.filter(({ at }) => at > now)
+  for (const { from, last } of due) yield* findBehind(parts, from, last)
 })
+
+const findAll = Effect.fnUntraced(function* ({ sql, state }: Parts) {
+  for (let last: string | undefined = ""; last !== undefined;) {
+    const tenants: ReadonlyArray<TenantRow> =
+      yield* sql<TenantRow>`SELECT tenant_id, ${sql.literal(recordsOf("t.tenant_id"))} AS records
+        FROM (
+          SELECT id AS tenant_id FROM tollgate_usage_tenants WHERE id > ${last} ORDER BY id LIMIT ${tenantsInPiece}
+        ) t`
+    for (const { records, tenant_id } of tenants) {
+      if (records >= runSize) state.waiting.add(tenant_id)
+    }
+    last = tenants.at(-1)?.tenant_id
+    yield* turn
+  }
+})
+
+/** The tenants for which a run was made full by one of these records. */
+const findBehind = ({ sql, state }: Parts, from: number, last: number) =>
+  inPieces(
+    { from: from + 1, to: last + 1 },
+    ({ from, to }) =>
+      Effect.map(
+        sql<{ readonly tenant_id: string }>`SELECT tenant_id FROM tollgate_usage_records
+            WHERE seq >= ${from} AND seq < ${to} AND number % ${runSize} = 0`,
+        (rows) => {
+          for (const { tenant_id } of rows) state.waiting.add(tenant_id)
+        }
+      ),
+    recordsInPiece
+  )

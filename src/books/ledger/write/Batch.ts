@@ -16,7 +16,7 @@ import * as Rows from "../rows/Rows.ts"
 import * as ConcurrentBatch from "./ConcurrentBatch.ts"
 import { pooledMax, selectTenants } from "../rows/RollupLag.ts"
 import type { Tail, TenantRow } from "../rows/RollupLag.ts"
-import type { Account, Dimensions, Limit, Outcome, Reservation, Transaction } from "../rules/Transaction.ts"
+import type { Account, Dimensions, Limit, Outcome, Posting, Reservation, Transaction } from "../rules/Transaction.ts"
 
 /**
  * Rows that earlier batches read or wrote, so that a batch reads only the rest. It is true as long as only this writer writes to the tables
@@ -213,77 +213,15 @@ function* load(transactions: ReadonlyArray<Transaction>, now: number, memory: Me
     const books = { accounts: memory.accounts, reservations, records, limits, spending: noSpending, at: now }
     return { books, end: undefined }
   }
-  const calls: Array<string> = []
-  const accounts = new Set<string>()
-  const tenants = new Set<string>()
-  const applications = new Set<string>()
-  const touchApplication = (id: string | null) => {
-    if (id !== null && !limits.has(id)) applications.add(id)
-  }
-  const touchAccount = (id: string) => {
-    if (!memory.accounts.has(id)) accounts.add(id)
-  }
-  const touchTenant = (id: string) => {
-    if (!records.has(id)) tenants.add(id)
-  }
-  const touch = ({ dimensions }: Reservation) => {
-    touchAccount(dimensions.billing_account_id)
-    touchTenant(dimensions.tenant_id)
-    touchApplication(dimensions.application_id)
-  }
-  for (const { postings } of transactions) {
-    for (const posting of postings) {
-      for (const account of Books.accountsOf(posting)) touchAccount(account)
-      // A call may be reserved and settled within the batch.
-      if (posting._tag === "Reserve") {
-        touchTenant(posting.facts.tenant_id)
-        touchApplication(posting.facts.application_id)
-      }
-      if (posting._tag === "SetLimit") touchApplication(posting.application)
-      if (posting._tag !== "Settle") continue
-      const reservation = reservations.get(posting.call)
-      if (reservation === undefined) calls.push(posting.call)
-      else touch(reservation)
-    }
-  }
-  if (calls.length > 0) {
-    const known = new Map<number, Dimensions>()
-    for (const row of (yield* query(Rows.selectReservations, [
-      JSON.stringify(calls)
-    ])) as ReadonlyArray<Rows.ReservationRow>) {
-      let dimensions = known.get(row.number)
-      if (dimensions === undefined) {
-        known.set(row.number, (dimensions = dimensionsOf(row)))
-        memory.dimensions.set(dimensions, row.number)
-      }
-      const reservation = { id: row.id, dimensions, amount: BigInt(row.amount), at: row.at, run: row.run }
-      reservations.set(row.id, reservation)
-      touch(reservation)
-    }
-    for (const { number, reservation } of yield* Released.load(calls.filter((call) => !reservations.has(call)))) {
-      memory.dimensions.set(reservation.dimensions, number)
-      reservations.set(reservation.id, reservation)
-      touch(reservation)
-    }
-  }
-  if (accounts.size > 0) {
-    for (const row of (yield* query(Rows.selectAccounts, [
-      JSON.stringify([...accounts])
-    ])) as ReadonlyArray<Rows.KnownAccountRow>) {
-      memory.accounts.set(row.id, Rows.accountOf(row))
-      memory.accountHeads.set(row.id, { owner: row.number, newest: row.newest })
-    }
-  }
-  if (tenants.size > 0) {
-    for (const row of (yield* query(selectTenants, [JSON.stringify([...tenants])])) as ReadonlyArray<TenantRow>) {
-      records.set(row.tenant_id, row.records)
-      memory.tails.set(row.tenant_id, { watermark: row.watermark, pooled: row.pooled === 1 })
-      if (row.owner !== null) memory.tenantHeads.set(row.tenant_id, { owner: row.owner, newest: row.newest })
-    }
-  }
-  if (applications.size > 0) {
-    for (const id of applications) limits.set(id, undefined)
-    for (const limit of yield* KeyLimits.load(applications, false)) memory.keepLimit(limit.application_id, limit)
+  const unknown = new Unknown(memory)
+  for (const { postings } of transactions) for (const posting of postings) unknown.addPosting(posting)
+  if (unknown.calls.length > 0) yield* loadReservations(unknown, memory)
+  if (unknown.accounts.size > 0) yield* loadAccounts(unknown.accounts, memory)
+  if (unknown.tenants.size > 0) yield* loadTenants(unknown.tenants, memory)
+  if (unknown.applications.size > 0) {
+    for (const id of unknown.applications) limits.set(id, undefined)
+    for (const limit of yield* KeyLimits.load(unknown.applications, false))
+      memory.keepLimit(limit.application_id, limit)
   }
   let { end } = memory
   if (end === undefined) {
@@ -294,6 +232,91 @@ function* load(transactions: ReadonlyArray<Transaction>, now: number, memory: Me
   const at = Math.max(now, end.entry_at, end.usage_at, memory.begun)
   const spending = yield* loadSpending(transactions, at)
   return { books: { accounts: memory.accounts, reservations, records, limits, spending, at }, end }
+}
+
+/** The rows that a batch touches and that the memory does not know. */
+class Unknown {
+  readonly calls: Array<string> = []
+  readonly accounts = new Set<string>()
+  readonly tenants = new Set<string>()
+  readonly applications = new Set<string>()
+  readonly #memory: Memory
+
+  constructor(memory: Memory) {
+    this.#memory = memory
+  }
+
+  addPosting(posting: Posting): void {
+    for (const account of Books.accountsOf(posting)) this.#addAccount(account)
+    // A call may be reserved and settled within the batch.
+    if (posting._tag === "Reserve") {
+      this.#addTenant(posting.facts.tenant_id)
+      this.#addApplication(posting.facts.application_id)
+    }
+    if (posting._tag === "SetLimit") this.#addApplication(posting.application)
+    if (posting._tag !== "Settle") return
+    const reservation = this.#memory.reservations.get(posting.call)
+    if (reservation === undefined) this.calls.push(posting.call)
+    else this.addReservation(reservation)
+  }
+
+  addReservation({ dimensions }: Reservation): void {
+    this.#addAccount(dimensions.billing_account_id)
+    this.#addTenant(dimensions.tenant_id)
+    this.#addApplication(dimensions.application_id)
+  }
+
+  #addAccount(id: string): void {
+    if (!this.#memory.accounts.has(id)) this.accounts.add(id)
+  }
+
+  #addTenant(id: string): void {
+    if (!this.#memory.records.has(id)) this.tenants.add(id)
+  }
+
+  #addApplication(id: string | null): void {
+    if (id !== null && !this.#memory.limits.has(id)) this.applications.add(id)
+  }
+}
+
+/** Loads the reservations of the unknown calls, and adds what those touch. */
+function* loadReservations(unknown: Unknown, memory: Memory): SqlSteps<void> {
+  const { reservations } = memory
+  const known = new Map<number, Dimensions>()
+  for (const row of (yield* query(Rows.selectReservations, [
+    JSON.stringify(unknown.calls)
+  ])) as ReadonlyArray<Rows.ReservationRow>) {
+    let dimensions = known.get(row.number)
+    if (dimensions === undefined) {
+      known.set(row.number, (dimensions = dimensionsOf(row)))
+      memory.dimensions.set(dimensions, row.number)
+    }
+    const reservation = { id: row.id, dimensions, amount: BigInt(row.amount), at: row.at, run: row.run }
+    reservations.set(row.id, reservation)
+    unknown.addReservation(reservation)
+  }
+  for (const { number, reservation } of yield* Released.load(unknown.calls.filter((call) => !reservations.has(call)))) {
+    memory.dimensions.set(reservation.dimensions, number)
+    reservations.set(reservation.id, reservation)
+    unknown.addReservation(reservation)
+  }
+}
+
+function* loadAccounts(ids: ReadonlySet<string>, memory: Memory): SqlSteps<void> {
+  const rows = yield* query(Rows.selectAccounts, [JSON.stringify([...ids])])
+  for (const row of rows as ReadonlyArray<Rows.KnownAccountRow>) {
+    memory.accounts.set(row.id, Rows.accountOf(row))
+    memory.accountHeads.set(row.id, { owner: row.number, newest: row.newest })
+  }
+}
+
+function* loadTenants(ids: ReadonlySet<string>, memory: Memory): SqlSteps<void> {
+  const rows = yield* query(selectTenants, [JSON.stringify([...ids])])
+  for (const row of rows as ReadonlyArray<TenantRow>) {
+    memory.records.set(row.tenant_id, row.records)
+    memory.tails.set(row.tenant_id, { watermark: row.watermark, pooled: row.pooled === 1 })
+    if (row.owner !== null) memory.tenantHeads.set(row.tenant_id, { owner: row.owner, newest: row.newest })
+  }
 }
 
 const seqsBehind = (end: End, { entries, usage }: Books.Draft): Seqs => ({

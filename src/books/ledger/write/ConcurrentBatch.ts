@@ -193,51 +193,72 @@ export function* load(
   const found = yield* all(questions)
   if (endedRuns().some((row) => row.ended === 1)) throw new LeaseLost()
 
-  for (const { id } of reservations()) {
-    const { number, reservation } = calls.get(id)!
-    memory.reservations.set(id, reservation)
-    memory.dimensions.set(reservation.dimensions, number)
-  }
+  for (const { id } of reservations()) remember(calls.get(id)!, memory)
   // Read after their tenants are locked: a late settlement holds these locks until it is committed.
   const ended = [...calls.keys()].filter((call) => !memory.reservations.has(call))
-  for (const { number, reservation } of yield* Released.load(ended)) {
-    memory.reservations.set(reservation.id, reservation)
-    memory.dimensions.set(reservation.dimensions, number)
-  }
-  let bookedAt = 0
-  const limited = new Set<string>()
-  let debts = 0
-  for (const row of heads()) {
-    const id = tenants.get(row.tenant)!
-    if (row.limits > 0) limited.add(id)
-    memory.records.set(id, row.records)
-    memory.tenantHeads.set(id, { owner: row.tenant, newest: row.newest })
-    bookedAt = Math.max(bookedAt, row.booked_at)
-  }
-  const factsOf = new Map(facts().map((row) => [row.number as number, row]))
-  for (const row of amounts()) {
-    const { id, tenant_id } = accounts.get(row.account)!
-    if (row.limits > 0) limited.add(tenant_id)
-    const account = Rows.accountOf({ ...factsOf.get(row.account), ...row, id, tenant_id })
-    debts += account.debts?.length ?? 0
-    memory.accounts.set(id, account)
-    memory.accountHeads.set(id, { owner: row.account, newest: row.newest, booked_at: row.booked_at })
-    bookedAt = Math.max(bookedAt, row.booked_at)
-  }
+  for (const released of yield* Released.load(ended)) remember(released, memory)
+  const seen: Seen = { bookedAt: 0, debts: 0, limited: new Set() }
+  rememberHeads(heads(), tenants, memory, seen)
+  rememberAccounts(amounts(), facts(), accounts, memory, seen)
   for (const row of tails()) memory.tails.set(row.id, { watermark: row.watermark, pooled: row.pooled === 1 })
   const [taken] = takenSeqs()
-  if (limited.size > 0 || touched.setsLimits) {
-    const applications = limitedBy(transactions, limited, memory.reservations)
+  if (seen.limited.size > 0 || touched.setsLimits) {
+    const applications = limitedBy(transactions, seen.limited, memory.reservations)
     for (const limit of applications.size === 0 ? [] : yield* KeyLimits.load(applications, true)) {
       memory.limits.set(limit.application_id, limit)
-      bookedAt = Math.max(bookedAt, limit.start)
+      seen.bookedAt = Math.max(seen.bookedAt, limit.start)
     }
   }
   const seqs = { entries: numbersOf(taken?.entries), records: numbersOf(taken?.records) }
+  const { bookedAt, debts } = seen
   if (debts === 0 && !touched.takesBack) return { bookedAt, seqs }
   // Each posting may take a part of one debt beside debts that it takes whole, and may leave a debt.
   const [more] = yield* query(nextSeqs, [debts + 2 * entries, 0])
   return { bookedAt, seqs: { ...seqs, entries: [...seqs.entries, ...numbersOf(more?.entries)] } }
+}
+
+/** The rows of a batch's owners have said this. */
+interface Seen {
+  /** When the newest row of one of the owners was booked. */
+  bookedAt: number
+  /** How many debts the accounts have. */
+  debts: number
+  /** Tenants whose keys have limits. */
+  readonly limited: Set<string>
+}
+
+const remember = ({ number, reservation }: OpenCall, memory: Memory): void => {
+  memory.reservations.set(reservation.id, reservation)
+  memory.dimensions.set(reservation.dimensions, number)
+}
+
+const rememberHeads = (heads: Found, tenants: ReadonlyMap<number, string>, memory: Memory, seen: Seen): void => {
+  for (const row of heads) {
+    const id = tenants.get(row.tenant)!
+    if (row.limits > 0) seen.limited.add(id)
+    memory.records.set(id, row.records)
+    memory.tenantHeads.set(id, { owner: row.tenant, newest: row.newest })
+    seen.bookedAt = Math.max(seen.bookedAt, row.booked_at)
+  }
+}
+
+const rememberAccounts = (
+  amounts: Found,
+  facts: Found,
+  accounts: ReadonlyMap<number, { readonly id: string; readonly tenant_id: string }>,
+  memory: Memory,
+  seen: Seen
+): void => {
+  const factsOf = new Map(facts.map((row) => [row.number as number, row]))
+  for (const row of amounts) {
+    const { id, tenant_id } = accounts.get(row.account)!
+    if (row.limits > 0) seen.limited.add(tenant_id)
+    const account = Rows.accountOf({ ...factsOf.get(row.account), ...row, id, tenant_id })
+    seen.debts += account.debts?.length ?? 0
+    memory.accounts.set(id, account)
+    memory.accountHeads.set(id, { owner: row.account, newest: row.newest, booked_at: row.booked_at })
+    seen.bookedAt = Math.max(seen.bookedAt, row.booked_at)
+  }
 }
 
 /** Counts the limits of the tenants whose keys got a limit or lost one. They are written, and the tenants' rows locked. */

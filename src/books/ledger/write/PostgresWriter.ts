@@ -23,8 +23,9 @@ import { Known, LeaseLost, quoted } from "./ConcurrentBatch.ts"
 import { isStorageFault } from "./DatabaseFault.ts"
 import { RollupLagMax } from "../rows/RollupLag.ts"
 import type { Outcome, Transaction } from "../rules/Transaction.ts"
-import { batchMax, CommitLimit, resolve, watched, Writer } from "./Writer.ts"
-import type { Submitted } from "./Writer.ts"
+import { batchMax, CommitLimit, resolve } from "./Submitting.ts"
+import type { Submitted } from "./Submitting.ts"
+import { watched, Writer } from "./Writer.ts"
 
 type Resume = (effect: Submitted) => void
 

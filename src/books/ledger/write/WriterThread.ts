@@ -12,7 +12,7 @@ import type { Answered } from "./Codec.ts"
 import { isStorageFault } from "./DatabaseFault.ts"
 import type { Start, Task } from "./Thread.ts"
 import type { Outcome, Transaction } from "../rules/Transaction.ts"
-import type { Answer, Submission } from "./Writer.ts"
+import type { Answer, Submission } from "./ThreadWriter.ts"
 
 // The thread was started before anybody knew the file. Until then there is nothing else for it to do.
 Atomics.wait((workerData as Start).signal, 0, 0)

@@ -1,0 +1,236 @@
+/** The writer over any `SqlClient`, in the thread that serves. */
+import { SqlClient, TransactionConnection } from "@effect/sql/SqlClient"
+import type { Connection } from "@effect/sql/SqlConnection"
+import { SqlError } from "@effect/sql/SqlError"
+import { Cause, Clock, Deferred, Duration, Effect, Exit, FiberId, Option, Runtime } from "effect"
+import { RollupLagMax } from "../rows/RollupLag.ts"
+import { changeText, insertText } from "../rows/SqlEffect.ts"
+import type { Rows, SqlEffect } from "../rows/SqlEffect.ts"
+import { BooksUnavailable } from "../rules/Problems.ts"
+import type { Outcome, Transaction } from "../rules/Transaction.ts"
+import * as Batch from "./Batch.ts"
+import * as CommitWatch from "./CommitWatch.ts"
+import { isStorageFault } from "./DatabaseFault.ts"
+import { batchMax, CommitLimit, patience, resolve } from "./Submitting.ts"
+import type { Submitted } from "./Submitting.ts"
+
+interface Waiting {
+  readonly transaction: Transaction
+  readonly answer: Deferred.Deferred<Outcome, BooksUnavailable>
+}
+
+export const make = Effect.gen(function* () {
+  const sql = yield* SqlClient
+  const reserved = Effect.scoped(sql.reserve)
+  /** A client of SQLite has one connection, which tells a transaction of the same client from one of another. */
+  const own = yield* Effect.flatMap(
+    Effect.serviceOption(TransactionConnection),
+    Option.match({ onNone: () => Effect.orDie(reserved), onSome: ([connection]) => Effect.succeed(connection) })
+  )
+  const begin = sql.onDialectOrElse({ sqlite: () => beginImmediate, orElse: () => beginPlain })
+  const runtime = yield* Effect.runtime<never>()
+  const tailMax = yield* RollupLagMax
+  /** Those whose turn comes, and those whose transactions are being committed. */
+  let waiting: Array<Waiting> = []
+  let committing: ReadonlyArray<Waiting> = []
+  const work = yield* Effect.makeLatch()
+  const watch = CommitWatch.make({
+    limit: Duration.toMillis(yield* CommitLimit),
+    isAnyoneWaiting: () => waiting.length > 0 || committing.length > 0,
+    // Their places in the line stay: what they asked for may be committed yet.
+    onStall: () => {
+      for (const { answer } of [...committing, ...waiting])
+        Deferred.unsafeDone(answer, new BooksUnavailable({ maybe_written: true }))
+    },
+    log: (message) => void Runtime.runFork(runtime)(message)
+  })
+
+  const ask = (asked: SqlEffect): Effect.Effect<Rows, SqlError> => {
+    switch (asked._tag) {
+      case "Query":
+      case "Run":
+        return sql.unsafe(asked.text, asked.params as Array<string>)
+      case "All":
+        return Effect.forEach(asked.queries, ask)
+      case "Insert":
+        // In pieces: a statement takes only so many parameters.
+        return Effect.forEach(
+          chunksOf(asked.rows, Math.floor(10_000 / asked.columns.length)),
+          (rows) => sql.unsafe(insertText(asked, rows.length), rows.flat() as Array<string>),
+          { discard: true }
+        ).pipe(Effect.as([]))
+      case "Change":
+        return Effect.forEach(asked.rows, (row) => sql.unsafe(changeText(asked), row as Array<string>), {
+          discard: true
+        }).pipe(Effect.as([]))
+    }
+  }
+
+  const run = Effect.fnUntraced(function* (transactions: ReadonlyArray<Transaction>) {
+    // Others may write between two batches, so nothing is remembered.
+    const body = Batch.run(transactions, yield* Clock.currentTimeMillis, new Batch.Memory(tailMax))
+    let step = body.next([])
+    while (step.done !== true) step = body.next(yield* ask(step.value))
+    return step.value
+  })
+
+  /** Whether the last batch failed because of the database: then no lock is waited for. */
+  let down = false
+
+  /** A batch as a transaction of its own. Whatever fails, the connection is not left inside a transaction. */
+  const committed = Effect.fnUntraced(function* (transactions: ReadonlyArray<Transaction>) {
+    const connection = yield* sql.reserve
+    yield* begin(connection)
+    const exit = yield* run(transactions).pipe(
+      Effect.provideService(TransactionConnection, [connection, 0]),
+      Effect.zipLeft(Effect.mapError(connection.executeUnprepared("COMMIT", [], undefined), failedCommit)),
+      Effect.exit
+    )
+    if (Exit.isFailure(exit)) {
+      // After some failures SQLite has done so itself.
+      yield* Effect.ignore(Effect.sandbox(connection.executeUnprepared("ROLLBACK", [], undefined)))
+    }
+    return yield* exit
+  }, Effect.scoped)
+
+  /** Lets the connection go between two tries, so that others can read meanwhile. */
+  const patiently = (transactions: ReadonlyArray<Transaction>) => {
+    const began = performance.now()
+    const attempt: ReturnType<typeof committed> = Effect.catchAll(committed(transactions), (error) =>
+      isLocked(error) && !down && performance.now() - began < patience
+        ? Effect.zipRight(realSleep(25), attempt)
+        : Effect.fail(error)
+    )
+    return attempt
+  }
+
+  const answer = (waiting: ReadonlyArray<Waiting>): Effect.Effect<void> =>
+    Effect.exit(patiently(waiting.map(({ transaction }) => transaction))).pipe(
+      Effect.flatMap((exit) => {
+        if (Exit.isSuccess(exit)) {
+          down = false
+          return Effect.forEach(waiting, (one, i) => Deferred.succeed(one.answer, exit.value[i]!), { discard: true })
+        }
+        down = hasStorageFault(exit.cause)
+        if (down) {
+          const refusal = new BooksUnavailable({ maybe_written: isFailedCommit(exit.cause) })
+          return Effect.forEach(waiting, (one) => Deferred.fail(one.answer, refusal), { discard: true })
+        }
+        // One that breaks the database's own rules must not take the others with it: each is tried by itself.
+        return waiting.length > 1
+          ? Effect.forEach(waiting, (one) => answer([one]), { discard: true })
+          : Effect.forEach(waiting, (one) => Deferred.failCause(one.answer, dying(exit.cause)), { discard: true })
+      })
+    )
+
+  let closed = false
+  const take = Effect.suspend(() => {
+    committing = waiting.slice(0, batchMax)
+    waiting = waiting.slice(batchMax)
+    return waiting.length > 0 ? Effect.succeed(committing) : Effect.as(work.close, committing)
+  })
+  const answered = Effect.sync(() => {
+    committing = []
+    watch.progress()
+  })
+  const answerAll: Effect.Effect<void> = Effect.flatMap(take, (batch) =>
+    batch.length === 0 ? Effect.void : answer(batch).pipe(Effect.zipRight(answered), Effect.zipRight(answerAll))
+  )
+  // Transactions submitted before the end are committed and answered; later ones are refused.
+  yield* Effect.addFinalizer(() =>
+    Effect.suspend(() => {
+      closed = true
+      return Effect.ensuring(answerAll, Effect.sync(watch.stop))
+    })
+  )
+  // Only the wait for work can be interrupted, not the work.
+  yield* Effect.uninterruptibleMask((restore) => Effect.zipRight(restore(work.await), answerAll)).pipe(
+    Effect.forever,
+    Effect.withTracerEnabled(false),
+    Effect.forkScoped
+  )
+
+  /** In one step, so that no transaction joins the line after the end. */
+  const outside = (transaction: Transaction): Submitted =>
+    Effect.suspend(() => {
+      if (closed || watch.isStalled()) return new BooksUnavailable()
+      const answer = Deferred.unsafeMake<Outcome, BooksUnavailable>(FiberId.none)
+      watch.begin()
+      waiting.push({ transaction, answer })
+      return Effect.zipRight(work.open, Effect.flatMap(Deferred.await(answer), resolve))
+    })
+
+  // Two at once would read each other's half of a balance, and undo each other's savepoints.
+  const turn = yield* Effect.makeSemaphore(1)
+  const inside = (transaction: Transaction): Submitted =>
+    sql.withTransaction(run([transaction])).pipe(
+      turn.withPermits(1),
+      Effect.catchAllCause((cause) =>
+        hasStorageFault(cause) ? new BooksUnavailable() : Effect.failCause(dying(cause))
+      ),
+      Effect.flatMap(([outcome]) => resolve(outcome!))
+    )
+
+  const submit = (transaction: Transaction): Submitted =>
+    Effect.flatMap(Effect.serviceOption(TransactionConnection), (held) =>
+      Option.isSome(held) && held.value[0] === own ? inside(transaction) : outside(transaction)
+    )
+
+  return submit
+})
+
+const chunksOf = <A>(items: ReadonlyArray<A>, size: number): ReadonlyArray<ReadonlyArray<A>> =>
+  Array.from({ length: Math.ceil(items.length / size) }, (_, i) => items.slice(i * size, (i + 1) * size))
+
+const beginPlain = (connection: Connection): Effect.Effect<unknown, SqlError> =>
+  connection.executeUnprepared("BEGIN", [], undefined)
+
+/**
+ * IMMEDIATE: the write lock comes first, so what is read cannot change before it is written. SQLite's own wait for it would hold up
+ * this thread, so it is switched off for as long as this takes.
+ */
+const beginImmediate = (connection: Connection): Effect.Effect<unknown, SqlError> => {
+  // SQLite obeys a pragma like this one when it is prepared, which must not be earlier than it is meant.
+  const run = (pragma: string) => Effect.suspend(() => connection.executeUnprepared(pragma, [], undefined))
+  return Effect.flatMap(run("PRAGMA busy_timeout"), ([row]) => {
+    const { timeout } = row as { readonly timeout: number }
+    return run("PRAGMA busy_timeout = 0").pipe(
+      Effect.zipRight(Effect.suspend(() => connection.executeUnprepared("BEGIN IMMEDIATE", [], undefined))),
+      Effect.ensuring(Effect.ignore(run(`PRAGMA busy_timeout = ${timeout}`)))
+    )
+  })
+}
+
+const isLocked = (error: unknown): boolean => isStorageFault(error, "lock")
+
+/** A commit that failed so that it may be done all the same. */
+class FailedCommit {
+  readonly cause: SqlError
+
+  constructor(cause: SqlError) {
+    this.cause = cause
+  }
+}
+
+const failedCommit = (error: SqlError): SqlError | FailedCommit =>
+  isStorageFault(error, "commit") ? new FailedCommit(error) : error
+
+const isFailedCommit = (cause: Cause.Cause<unknown>): boolean =>
+  [...Cause.failures(cause)].some((error) => error instanceof FailedCommit)
+
+/** A wait of this process, however its clock may be steered: what it waits for happens outside. */
+const realSleep = (millis: number): Effect.Effect<void> =>
+  Effect.async((resume) => {
+    const timer = setTimeout(() => resume(Effect.void), millis)
+    return Effect.sync(() => clearTimeout(timer))
+  })
+
+const hasStorageFault = (cause: Cause.Cause<unknown>): boolean =>
+  [...Cause.failures(cause), ...Cause.defects(cause)].some((error) => isStorageFault(error))
+
+/** The database's error about a transaction that broke its rules is a defect of the code that made it. */
+const dying = (cause: Cause.Cause<unknown>): Cause.Cause<never> => {
+  if (Cause.isInterruptedOnly(cause)) return cause as Cause.Cause<never>
+  const error = Cause.squash(cause)
+  return Cause.die(error instanceof SqlError ? error.cause : error)
+}

@@ -1,0 +1,33 @@
+/** Limits of a commit, and how its outcome answers the caller: the same for all writers. */
+import { Context, Duration, Effect } from "effect"
+import { BooksUnavailable, errorOf } from "../rules/Problems.ts"
+import type { LedgerRefusal } from "../rules/Problems.ts"
+import type { Result } from "../rules/Transaction.ts"
+import type { Answered } from "./Codec.ts"
+
+/** The outcome of a transaction: its results, a refusal of the books, or `BooksUnavailable`. */
+export type Submitted = Effect.Effect<ReadonlyArray<Result>, LedgerRefusal | BooksUnavailable>
+
+/** The most transactions in one commit: enough to pay for an fsync many times over, little enough to keep it short. */
+export const batchMax = 512
+
+/** How long another process's lock on the database is waited for, in milliseconds, while all is well. */
+export const patience = 1_000
+
+/** How long a commit may take before those who wait for it get `BooksUnavailable`. */
+export class CommitLimit extends Context.Reference<CommitLimit>()("tollgate/ledger/CommitLimit", {
+  defaultValue: (): Duration.Duration => Duration.seconds(10)
+}) {}
+
+export const resolve = (outcome: Answered): Submitted => {
+  switch (outcome._tag) {
+    case "Committed":
+      return Effect.succeed(outcome.results)
+    case "Refused":
+      return errorOf(outcome.refusal)
+    case "Unavailable":
+      return new BooksUnavailable({ maybe_written: outcome.maybe_written })
+    case "Broken":
+      return Effect.dieMessage(outcome.reason)
+  }
+}

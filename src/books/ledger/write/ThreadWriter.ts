@@ -1,0 +1,220 @@
+/** The writer on a thread of its own, over a SQLite file. A thread that ends is started again. */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Duration, Effect, Runtime } from "effect"
+import { MessageChannel } from "node:worker_threads"
+import type { MessagePort, Worker } from "node:worker_threads"
+import { RollupLagMax } from "../rows/RollupLag.ts"
+import { BooksUnavailable } from "../rules/Problems.ts"
+import type { Transaction } from "../rules/Transaction.ts"
+import { outcomeReceiver, transactionSender } from "./Codec.ts"
+import type { Answered, Receiver, Sender, Tape } from "./Codec.ts"
+import * as CommitWatch from "./CommitWatch.ts"
+import { batchMax, CommitLimit, patience, resolve } from "./Submitting.ts"
+import type { Submitted } from "./Submitting.ts"
+import * as Thread from "./Thread.ts"
+
+/** A message to the thread: transactions that arrived shortly after each other, and the time of sending. */
+export interface Submission {
+  readonly now: number
+  /** By `Codec.transactionSender`. */
+  readonly transactions: Tape
+}
+
+/** A message back: the outcomes of the next transactions in line, by `Codec.outcomeSender`. */
+export type Answer = Tape
+
+type Resume = (effect: Submitted) => void
+
+/** A thread at work, and how to speak to it. What crosses is numbered anew for each thread. */
+interface Connected {
+  readonly worker: Worker
+  readonly port: MessagePort
+  readonly sender: Sender<Transaction>
+  readonly receiver: Receiver<Answered>
+}
+
+/** The pause before a thread that ended is started again, in milliseconds: it doubles from the first to the last. */
+const restartFirst = 100
+const restartLast = 5_000
+
+export const make = Effect.fnUntraced(function* (file: string) {
+  // The provider of the client has migrated the file; the thread opens it only then.
+  yield* SqlClient
+  const commitLimit = Duration.toMillis(yield* CommitLimit)
+  const tailMax = yield* RollupLagMax
+  const clock = yield* Effect.clock
+  const runtime = yield* Effect.runtime<never>()
+  const log = (effect: Effect.Effect<void>) => void Runtime.runFork(runtime)(effect)
+
+  /** The thread that takes transactions; none while one is started again. */
+  let thread: Connected | undefined
+  let closing = false
+  /** Set while the end is waited for. */
+  let onClosed: (() => void) | undefined
+  let restartPause = restartFirst
+  let restart: NodeJS.Timeout | undefined
+
+  let outbox: Array<Transaction> = []
+  let outboxWaiting: Array<Resume> = []
+  // Answers come in the order of the questions, so those who wait stand in a line. (A `Map` would do, but what a busy one
+  // leaves behind keeps whole calls alive until the next full collection.)
+  let waiting: Array<Resume | undefined> = []
+  let answered = 0
+
+  const tellAll = (effect: Submitted) => {
+    for (let i = answered; i < waiting.length; i++) {
+      const resume = waiting[i]
+      waiting[i] = undefined
+      resume?.(effect)
+    }
+  }
+
+  const watch = CommitWatch.make({
+    limit: commitLimit,
+    isAnyoneWaiting: () => onClosed !== undefined || answered < waiting.length,
+    onStall: () => {
+      // Their places in the line stay: the answers may come yet.
+      tellAll(new BooksUnavailable({ maybe_written: true }))
+      if (onClosed === undefined) return
+      void thread?.worker.terminate()
+      onClosed()
+    },
+    log
+  })
+
+  const post = (
+    { port, sender }: Connected,
+    transactions: ReadonlyArray<Transaction>,
+    resumes: ReadonlyArray<Resume>
+  ) => {
+    const submission: Submission = {
+      now: clock.unsafeCurrentTimeMillis(),
+      transactions: sender.encode(transactions)
+    }
+    port.postMessage(submission)
+    watch.begin()
+    for (const resume of resumes) waiting.push(resume)
+  }
+
+  const flush = () => {
+    if (outbox.length === 0) return
+    const [transactions, resumes] = [outbox, outboxWaiting]
+    outbox = []
+    outboxWaiting = []
+    if (thread === undefined) {
+      for (const resume of resumes) resume(new BooksUnavailable())
+      return
+    }
+    try {
+      post(thread, transactions, resumes)
+    } catch {
+      // One of them cannot be written down; the others are no worse for it.
+      for (const [i, transaction] of transactions.entries()) {
+        try {
+          post(thread, [transaction], [resumes[i]!])
+        } catch (error) {
+          resumes[i]!(Effect.dieMessage(`a transaction cannot be written down: ${String(error)}`))
+        }
+      }
+    }
+  }
+
+  const heard = (outcomes: ReadonlyArray<Answered>) => {
+    watch.progress()
+    for (const outcome of outcomes) {
+      const resume = waiting[answered]
+      waiting[answered++] = undefined
+      resume?.(resolve(outcome))
+    }
+    if (answered === waiting.length || answered > 10_000) {
+      waiting = waiting.slice(answered)
+      answered = 0
+    }
+  }
+
+  /** Starts a thread. Calls back when it is ready, and when it has ended with the reason. */
+  const start = (onReady: () => void, onEnd: (reason: string) => void): Connected => {
+    const { port1: port, port2 } = new MessageChannel()
+    const worker = Thread.open({ file, port: port2, batchMax, patience, tailMax })
+    const connected = { worker, port, sender: transactionSender(), receiver: outcomeReceiver() }
+    let reason = "its thread ended"
+    let opened = false
+    port.on("message", (answer: Answer) => {
+      const outcomes = connected.receiver.decode(answer)
+      // The first message only says that the file is open. After the thread's end, those who waited have been told.
+      if (opened && thread === connected) heard(outcomes)
+      if (!opened) onReady()
+      opened = true
+    })
+    worker.on("error", (error: Error) => {
+      reason = error.message
+    })
+    // It has ended when all that it said has been heard too: under load its exit is told before its last answers.
+    let open = 2
+    const over = () => {
+      if (--open === 0) onEnd(reason)
+    }
+    worker.once("exit", over)
+    port.once("close", over)
+    return connected
+  }
+
+  const begin = () => {
+    const connected = start(() => {
+      if (closing) return void connected.worker.terminate()
+      thread = connected
+      restartPause = restartFirst
+    }, ended)
+  }
+
+  /** Whatever it had in hand may be written or not. Another thread takes its place. */
+  const ended = (reason: string) => {
+    thread = undefined
+    tellAll(new BooksUnavailable({ maybe_written: true }))
+    waiting = []
+    answered = 0
+    watch.stop()
+    onClosed?.()
+    if (closing) return
+    log(Effect.logFatal(`the writer's thread ended, another is started in ${restartPause} ms`, reason))
+    restart = setTimeout(begin, restartPause)
+    restartPause = Math.min(2 * restartPause, restartLast)
+  }
+
+  const submit = (transaction: Transaction): Submitted =>
+    Effect.async((resume) => {
+      if (thread === undefined || watch.isStalled() || closing) return resume(new BooksUnavailable())
+      outboxWaiting.push(resume)
+      // The transactions of this turn of the event loop and of the next one go over in one message. A turn is short when there is little
+      // load; under high load, a larger commit saves a sixth of every call.
+      if (outbox.push(transaction) === 1) setImmediate(() => setImmediate(flush))
+    })
+
+  // The first thread must come up, or there is no writer.
+  yield* Effect.async<void>((resume) => {
+    let ready = false
+    const connected = start(
+      () => {
+        ready = true
+        thread = connected
+        resume(Effect.void)
+      },
+      (reason) => (ready ? ended(reason) : resume(Effect.dieMessage(`the writer could not open ${file}: ${reason}`)))
+    )
+  })
+  // Transactions submitted earlier are committed and answered before the thread ends, unless it answers nothing for as long as a commit may
+  // take.
+  yield* Effect.addFinalizer(() =>
+    Effect.async<void>((resume) => {
+      flush()
+      closing = true
+      clearTimeout(restart)
+      if (thread === undefined) return resume(Effect.void)
+      const { port } = thread
+      watch.begin()
+      onClosed = () => resume(Effect.void)
+      port.postMessage(null)
+    })
+  )
+  return submit
+})
