@@ -449,14 +449,10 @@ const long = [
   "console/web/parts/Table.tsx Table",
   "console/web/views/keys/Keys.tsx Keys",
   "console/web/views/usage/Usage.tsx Calls",
-  "http/idempotency/Idempotency.ts make",
-  "http/idempotency/Keys.ts make",
   // One generic class and its schema, which refer to each other and to the declaration.
   "kernel/Problem.ts Problem",
   "kernel/hot/FiberPool.ts make",
-  "money/events/Feed.ts make",
   "storage/postgres/Leases.ts make",
   "storage/postgres/Notifications.ts make",
   "upstream/identity/Identity.ts make",
-  "upstream/payments/Stripe.ts make"
 ]

@@ -23,6 +23,7 @@ import {
   MediaUnavailable
 } from "./Problems.ts"
 import { upstreamLookup } from "../../upstream/models/Upstreams.ts"
+import type { Upstream } from "../../upstream/models/Upstreams.ts"
 import { MediaModels } from "./Settings.ts"
 
 /** The price of a job. */
@@ -78,7 +79,7 @@ const error_types: Order["error_types"] = {
 interface Parts {
   readonly jobs: Jobs["Type"]
   readonly models: MediaModels["Type"]
-  readonly upstreamOf: Effect.Effect.Success<ReturnType<typeof upstreamLookup>>
+  readonly upstreamOf: (name: string) => Upstream | undefined
   readonly files: ReturnType<typeof Content.make>
 }
 
