@@ -322,7 +322,7 @@ export const mistakes: ReadonlyArray<Mistake> = [
   // ---- media, mail, people ----
   mistake("jobs-are-forgotten", "the jobs of an earlier run are looked after", [
     "calls/media/Jobs.ts",
-    "for (const { id } of yield* rows.running) watchOf(id, now)",
+    "for (const { id } of yield* parts.rows.running) Poll.watchOf(parts, id, now)",
     ""
   ]),
   mistake("half-submitted-jobs", "a submission that broke off is ended", [

@@ -57,7 +57,7 @@ export interface ImagesContract {
     readonly endpoint?: string | undefined
     readonly beside?: Claim["beside"]
   }) => Effect.Effect<ImageJob, InvalidRequest | UpstreamProblem | GateRefusal>
-  /** How it stands, after a look at the vendor. */
+  /** How it stands, after a poll of the vendor. */
   readonly status: (call: {
     readonly caller: Caller
     readonly request_id: string
@@ -88,7 +88,7 @@ export class CreationPatience extends Context.Reference<CreationPatience>()("tol
   defaultValue: (): Duration.Duration => Duration.minutes(5)
 }) {}
 
-/** Between two looks at a job that is waited for. */
+/** Between two polls of a job that is waited for. */
 const pause = Duration.millis(250)
 
 export class Images extends Context.Tag("tollgate/images/Images")<Images, ImagesContract>() {
@@ -177,7 +177,7 @@ const make = Effect.gen(function* () {
       if (job.charge !== undefined || (yield* Clock.currentTimeMillis) > until) return job
       yield* Effect.sleep(pause)
       const { request_id } = job
-      const current = yield* jobs.look({ caller, route: "images", request_id })
+      const current = yield* jobs.poll({ caller, route: "images", request_id })
       return current === undefined ? job : yield* waited(caller, current, until)
     })
 
@@ -188,7 +188,7 @@ const make = Effect.gen(function* () {
   })
 
   const status: ImagesContract["status"] = Effect.fn("Images.status")(function* ({ caller, request_id }) {
-    const job = yield* jobs.look({ caller, route: "images", request_id })
+    const job = yield* jobs.poll({ caller, route: "images", request_id })
     return job === undefined ? yield* new ImageNotFound({ request_id }) : imageJobOf(job)
   })
 

@@ -6,7 +6,7 @@
  *
  * Where the specification is silent:
  * - A generation job holds its quote by a reservation that belongs to no run of the process (`Gate.resume`). It is settled together with
- *   its row, by a client's look or the service's own, which come at growing distances. What came without a valid result after five looks,
+ *   its row, by a poll for a client or a poll of the service itself. The latter come at growing intervals. What came without a valid result after five polls,
  *   or takes longer than a day, has failed. A job that was being submitted when the process stopped is ended without a charge.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -27,8 +27,8 @@ import { Upstreams } from "../../upstream/models/Upstreams.ts"
 import type { Upstream } from "../../upstream/models/Upstreams.ts"
 import { lifetime, quoteOf } from "./Job.ts"
 import type { Job, JobCaller, JobKey, JobRoute, Order } from "./Job.ts"
-import * as Look from "./Look.ts"
-import { jobOf } from "./Rows.ts"
+import * as Poll from "./Poll.ts"
+import * as Rows from "./Rows.ts"
 import type { Row } from "./Rows.ts"
 
 export interface JobsContract {
@@ -42,7 +42,7 @@ export interface JobsContract {
    * The current state of the job, after a poll of the vendor unless polls were too frequent; `undefined` if the caller reaches no such job
    * on this route.
    */
-  readonly look: (job: JobKey) => Effect.Effect<Job | undefined>
+  readonly poll: (job: JobKey) => Effect.Effect<Job | undefined>
   /** The same for the job that this metered call made. */
   readonly ofCall: (made: {
     readonly caller: JobCaller
@@ -55,19 +55,19 @@ export interface JobsContract {
     route: JobRoute,
     page: PageOf
   ) => Effect.Effect<{ readonly jobs: ReadonlyArray<Job>; readonly total: number }>
-  /** Asks the vendor to stop, best effort, and answers as `look` does. */
+  /** Asks the vendor to stop, best effort, and answers as `poll` does. */
   readonly cancel: (job: JobKey) => Effect.Effect<Job | undefined, BooksUnavailable>
   /** The vendor's id of the job. */
   readonly vendorId: (request_id: string) => Effect.Effect<string | undefined>
-  /** Makes the service's own looks that are due, and waits for them. */
+  /** Makes the service's own polls that are due, and waits for them. */
   readonly turn: Effect.Effect<void>
-  /** Looks after open jobs, and ends what programs that have ended left between its reservation and the vendor. */
+  /** Polls open jobs, and ends what programs that have ended left between its reservation and the vendor. */
   readonly jobs: ReadonlyArray<Loop.Job>
 }
 
 const loopName = "media jobs"
-/** How many looks of the service's own one vendor answers at once. */
-const looksAtOnce = 8
+/** The most polls of the service itself that one vendor answers at once. */
+const pollsAtOnce = 8
 
 export class Jobs extends Context.Tag("tollgate/media/Jobs")<Jobs, JobsContract>() {
   static readonly layer = Layer.suspend(() => Layer.scoped(Jobs, make))
@@ -75,19 +75,62 @@ export class Jobs extends Context.Tag("tollgate/media/Jobs")<Jobs, JobsContract>
   static readonly layerJobs = Loop.layer(Jobs, ({ jobs }) => jobs)
 }
 
+interface Parts extends Poll.Parts {
+  readonly versions: PriceVersions["Type"]
+  readonly waker: Loop.Waker
+  /** Limits the service's own polls, by the name of the upstream. */
+  readonly permits: ReadonlyMap<string, Effect.Semaphore>
+}
+
 const make = Effect.gen(function* () {
-  const sql = yield* SqlClient
-  const writer = yield* Writer
-  const gate = yield* Gate
   const upstreams = yield* Upstreams
-  const versions = yield* PriceVersions
-  const scope = yield* Effect.scope
-  const waker = yield* Loop.waker
-  const { cancelAt, fail, look: lookAt, rows, watches, watchOf } = Look.make({ sql, writer, gate, upstreams, scope })
+  const parts: Parts = {
+    rows: Rows.make(yield* SqlClient),
+    writer: yield* Writer,
+    gate: yield* Gate,
+    upstreams,
+    versions: yield* PriceVersions,
+    scope: yield* Effect.scope,
+    waker: yield* Loop.waker,
+    watches: new Map(),
+    permits: new Map([...upstreams.keys()].map((name) => [name, Effect.unsafeMakeSemaphore(pollsAtOnce)]))
+  }
+  yield* watchAll(parts)
+  yield* Effect.catchAllCause(reclaim(parts), (cause) =>
+    Effect.logError("the media jobs of runs that have ended could not be ended", cause)
+  )
+  return {
+    submit: submit(parts),
+    poll: poll(parts),
+    ofCall: ofCall(parts),
+    page: page(parts),
+    cancel: cancel(parts),
+    vendorId: (id) => Effect.map(parts.rows.byId(id), (row) => row?.vendor_id ?? undefined),
+    turn: Effect.flatMap(begin(parts), ({ polls }) => Fiber.awaitAll(polls)),
+    jobs: loops(parts)
+  } satisfies JobsContract
+})
 
-  // ---- submitting -----------------------------------------------------------------------------------------------------------
+const loops = (parts: Parts): JobsContract["jobs"] => [
+  // Its polls are not waited for: a vendor that is silent must not hold up the jobs of others.
+  {
+    name: loopName,
+    turn: Effect.map(begin(parts), ({ pause }) => pause),
+    waker: parts.waker,
+    takeOver: watchAll(parts)
+  },
+  {
+    name: "abandoned media jobs",
+    turn: Effect.as(Effect.zipRight(forget(parts), reclaim(parts)), Duration.minutes(1)),
+    everywhere: true
+  }
+]
 
-  const submit: JobsContract["submit"] = Effect.fn("Jobs.submit")(function* ({ beside, caller, order }) {
+// ---- submitting -----------------------------------------------------------------------------------------------------------
+
+const submit = (parts: Parts): JobsContract["submit"] =>
+  Effect.fn("Jobs.submit")(function* ({ beside, caller, order }) {
+    const { gate, rows, upstreams, versions } = parts
     const upstream = upstreams.get(order.upstream)
     if (upstream === undefined) {
       return yield* new Vendor.VendorUnavailable({ reason: `there is no upstream ${order.upstream}` })
@@ -110,144 +153,131 @@ const make = Effect.gen(function* () {
         ...(beside === undefined ? [] : beside(call))
       ]
     }
-    yield* gate.meter(claim, (admission) => handOver(upstream, admission, id, order, now))
-    return jobOf((yield* rows.byId(id))!)
+    yield* gate.meter(claim, (admission) => handOver(parts, upstream, admission, id, order, now))
+    return Rows.jobOf((yield* rows.byId(id))!)
   })
 
-  const handOver = (upstream: Upstream, admission: Admission, id: string, order: Order, now: number) =>
-    Vendor.submit(upstream, admission, order.endpoint, order.input).pipe(
-      Effect.catchAllCause((cause) => {
-        // In one transaction: a call that is held and has no job would never end.
-        const end = admission.settleBeside(failure(errorTypeOf(order, cause)), [rows.remove(id)])
-        return Effect.zipRight(Effect.ignore(end), Effect.failCause(cause))
-      }),
-      Effect.flatMap((taken) => {
-        // From here on the vendor has it: it is looked after even where the caller is told that the books are unavailable.
-        watchOf(id, now)
-        return admission.hold(undefined, [rows.take(id, taken, now)])
-      }),
-      Effect.ensuring(waker.wake)
+const handOver = (parts: Parts, upstream: Upstream, admission: Admission, id: string, order: Order, now: number) =>
+  Vendor.submit(upstream, admission, order.endpoint, order.input).pipe(
+    Effect.catchAllCause((cause) => {
+      // In one transaction: a call that is held and has no job would never end.
+      const end = admission.settleBeside(failure(errorTypeOf(order, cause)), [parts.rows.remove(id)])
+      return Effect.zipRight(Effect.ignore(end), Effect.failCause(cause))
+    }),
+    Effect.flatMap((taken) => {
+      // From here on the vendor has it: it is polled even where the caller is told that the books are unavailable.
+      Poll.watchOf(parts, id, now)
+      return admission.hold(undefined, [parts.rows.take(id, taken, now)])
+    }),
+    Effect.ensuring(parts.waker.wake)
+  )
+
+// ---- polling --------------------------------------------------------------------------------------------------------------
+
+const polled = (parts: Parts, row: Row | undefined): Effect.Effect<Job | undefined> =>
+  row === undefined ? Effect.succeed(undefined) : Effect.map(Poll.poll(parts, row, "client"), Rows.jobOf)
+
+const poll =
+  (parts: Parts): JobsContract["poll"] =>
+  ({ caller, request_id, route }) =>
+    Effect.flatMap(parts.rows.ofCaller(caller, route, "id", request_id), (row) => polled(parts, row)).pipe(
+      Effect.withSpan("Jobs.poll")
     )
 
-  // ---- looking --------------------------------------------------------------------------------------------------------------
+const ofCall =
+  (parts: Parts): JobsContract["ofCall"] =>
+  ({ call, caller, route }) =>
+    Effect.flatMap(parts.rows.ofCaller(caller, route, "call", call), (row) => polled(parts, row))
 
-  const looked = (row: Row | undefined): Effect.Effect<Job | undefined> =>
-    row === undefined ? Effect.succeed(undefined) : Effect.map(lookAt(row, "client"), jobOf)
+const page =
+  ({ rows }: Parts): JobsContract["page"] =>
+  (caller, route, page) =>
+    Effect.map(rows.page(caller, route, page), ({ rows, total }) => ({ jobs: rows.map(Rows.jobOf), total }))
 
-  const look: JobsContract["look"] = ({ caller, request_id, route }) =>
-    Effect.flatMap(rows.ofCaller(caller, route, "id", request_id), looked).pipe(Effect.withSpan("Jobs.look"))
-
-  const ofCall: JobsContract["ofCall"] = ({ call, caller, route }) =>
-    Effect.flatMap(rows.ofCaller(caller, route, "call", call), looked)
-
-  const vendorId: JobsContract["vendorId"] = (id) => Effect.map(rows.byId(id), (row) => row?.vendor_id ?? undefined)
-
-  const cancel: JobsContract["cancel"] = Effect.fn("Jobs.cancel")(function* ({ caller, request_id, route }) {
+const cancel = (parts: Parts): JobsContract["cancel"] =>
+  Effect.fn("Jobs.cancel")(function* ({ caller, request_id, route }) {
+    const { gate, rows, upstreams, writer } = parts
     const row = yield* rows.ofCaller(caller, route, "id", request_id)
     if (row === undefined) return undefined
-    if (row.settled === 1) return jobOf(row)
+    if (row.settled === 1) return Rows.jobOf(row)
     const admission = yield* gate.resume(row.call)
     const upstream = upstreams.get(row.upstream)
     if (admission !== undefined && upstream !== undefined) {
       const now = yield* Clock.currentTimeMillis
-      const answer = yield* cancelAt(upstream, row, admission, now)
+      const answer = yield* Poll.cancelAt(parts, upstream, row, admission, now)
       // A request that did not reach the vendor is repeated at the service's next poll.
       if (answer !== "completed" && row.cancel_requested === 0) {
         yield* Statements.write(writer, rows.requestCancel(request_id, now))
       }
     }
-    return yield* looked((yield* rows.byId(request_id)) ?? row)
+    return yield* polled(parts, (yield* rows.byId(request_id)) ?? row)
   })
 
-  // ---- the service's own looks ----------------------------------------------------------------------------------------------
+// ---- the service's own polls ----------------------------------------------------------------------------------------------
 
-  const permits = new Map([...upstreams.keys()].map((name) => [name, Effect.unsafeMakeSemaphore(looksAtOnce)]))
+const pollAgain = Effect.fnUntraced(function* (parts: Parts, id: string) {
+  const { permits, rows, watches } = parts
+  const row = yield* rows.byId(id)
+  if (row === undefined || row.settled === 1) return watches.delete(id)
+  const poll = Poll.poll(parts, row, "service")
+  yield* permits.get(row.upstream)?.withPermits(1)(poll) ?? poll
+})
 
-  const lookAfter = Effect.fnUntraced(function* (id: string) {
-    const row = yield* rows.byId(id)
-    if (row === undefined || row.settled === 1) return watches.delete(id)
-    const look = lookAt(row, "service")
-    yield* permits.get(row.upstream)?.withPermits(1)(look) ?? look
-  })
-
-  /** Begins the looks that are due. The pause is until the next one; `undefined` where no job is open. */
-  const begin = Effect.gen(function* () {
-    const now = yield* Clock.currentTimeMillis
-    const looks: Array<Fiber.Fiber<unknown>> = []
-    let pause = Number.POSITIVE_INFINITY
-    for (const [id, watch] of watches) {
-      if (watch.wait(now) === 0 && watch.begin(now)) {
-        const look = Effect.ensuring(
-          lookAfter(id),
-          Effect.sync(() => watch.end())
+/** Begins the polls that are due. The pause is until the next one; `undefined` where no job is open. */
+const begin = Effect.fnUntraced(function* (parts: Parts) {
+  const { scope, watches } = parts
+  const now = yield* Clock.currentTimeMillis
+  const polls: Array<Fiber.Fiber<unknown>> = []
+  let pause = Number.POSITIVE_INFINITY
+  for (const [id, watch] of watches) {
+    if (watch.wait(now) === 0 && watch.begin(now)) {
+      const poll = Effect.ensuring(
+        pollAgain(parts, id),
+        Effect.sync(() => watch.end())
+      )
+      polls.push(
+        yield* Effect.forkIn(
+          Loop.each(loopName, [id], String, () => poll),
+          scope
         )
-        looks.push(
-          yield* Effect.forkIn(
-            Loop.each(loopName, [id], String, () => look),
-            scope
-          )
-        )
-      }
-      pause = Math.min(pause, watch.wait(now))
+      )
     }
-    return { looks, pause: pause === Number.POSITIVE_INFINITY ? undefined : pause }
-  })
+    pause = Math.min(pause, watch.wait(now))
+  }
+  return { polls, pause: pause === Number.POSITIVE_INFINITY ? undefined : pause }
+})
 
-  /** Watches the open jobs, those too that another node was asked for. */
-  const watchAll = Effect.gen(function* () {
-    const now = yield* Clock.currentTimeMillis
-    for (const { id } of yield* rows.running) watchOf(id, now)
-  })
-  yield* watchAll
+/** Watches the open jobs, those too that another node was asked for. */
+const watchAll = Effect.fnUntraced(function* (parts: Parts) {
+  const now = yield* Clock.currentTimeMillis
+  for (const { id } of yield* parts.rows.running) Poll.watchOf(parts, id, now)
+})
 
-  /** Forgets the jobs whose end another node has seen. None is open for longer than its lifetime. */
-  const forget = Effect.gen(function* () {
-    const now = yield* Clock.currentTimeMillis
-    for (const [id, { since }] of watches) {
-      if (now - since <= Duration.toMillis(lifetime)) continue
-      if ((yield* rows.byId(id))?.settled !== 0) watches.delete(id)
-    }
-  })
+/** Forgets the jobs whose end another node has seen. None is open for longer than its lifetime. */
+const forget = Effect.fnUntraced(function* ({ rows, watches }: Parts) {
+  const now = yield* Clock.currentTimeMillis
+  for (const [id, { since }] of watches) {
+    if (now - since <= Duration.toMillis(lifetime)) continue
+    if ((yield* rows.byId(id))?.settled !== 0) watches.delete(id)
+  }
+})
 
-  /** Ends what runs that have ended left between its reservation and the vendor. */
-  const reclaim = Effect.gen(function* () {
-    const orphans = yield* Effect.filter(yield* rows.submitting, ({ call }) => gate.isOrphan(call))
-    // Whether the vendor has them is unknown. Their ids were not handed out, and no call is charged.
-    yield* Loop.each(
-      loopName,
-      orphans,
-      ({ id }) => id,
-      (row) =>
-        Effect.flatMap(gate.resume(row.call), (admission) =>
-          admission === undefined
-            ? lookAt(row, "service")
-            : fail(row, admission, "media_failed", "the service stopped while it was submitted")
-        )
-    )
-  })
-  yield* Effect.catchAllCause(reclaim, (cause) =>
-    Effect.logError("the media jobs of runs that have ended could not be ended", cause)
+/** Ends what runs that have ended left between its reservation and the vendor. */
+const reclaim = Effect.fnUntraced(function* (parts: Parts) {
+  const { gate, rows } = parts
+  const orphans = yield* Effect.filter(yield* rows.submitting, ({ call }) => gate.isOrphan(call))
+  // Whether the vendor has them is unknown. Their ids were not handed out, and no call is charged.
+  yield* Loop.each(
+    loopName,
+    orphans,
+    ({ id }) => id,
+    (row) =>
+      Effect.flatMap(gate.resume(row.call), (admission) =>
+        admission === undefined
+          ? Poll.poll(parts, row, "service")
+          : Poll.fail(parts, row, admission, "media_failed", "the service stopped while it was submitted")
+      )
   )
-
-  return {
-    submit,
-    look,
-    ofCall,
-    page: (caller, route, page) =>
-      Effect.map(rows.page(caller, route, page), ({ rows, total }) => ({ jobs: rows.map(jobOf), total })),
-    cancel,
-    vendorId,
-    turn: Effect.flatMap(begin, ({ looks }) => Fiber.awaitAll(looks)),
-    jobs: [
-      // Its looks are not waited for: a vendor that is silent must not hold up the jobs of others.
-      { name: loopName, turn: Effect.map(begin, ({ pause }) => pause), waker, takeOver: watchAll },
-      {
-        name: "abandoned media jobs",
-        turn: Effect.as(Effect.zipRight(forget, reclaim), Duration.minutes(1)),
-        everywhere: true
-      }
-    ]
-  } satisfies JobsContract
 })
 
 /** The `error_type` of a job that the vendor did not accept. */

@@ -23,6 +23,7 @@ import {
   MediaUnavailable
 } from "./Problems.ts"
 import { upstreamLookup } from "../../upstream/models/Upstreams.ts"
+import type { Upstream } from "../../upstream/models/Upstreams.ts"
 import { MediaModels } from "./Settings.ts"
 
 /** The price of a job. */
@@ -49,7 +50,7 @@ export interface MediaContract {
     readonly job: MediaRequest
     readonly beside?: Claim["beside"]
   }) => Effect.Effect<Job, MediaRejected | MediaRateLimited | MediaUnavailable | GateRefusal>
-  /** How the job stands, after a look at the vendor. Its `charge` is there once it has ended. */
+  /** How the job stands, after a poll of the vendor. Its `charge` is there once it has ended. */
   readonly status: (request: MediaJob) => Effect.Effect<Job, MediaNotFound>
   /** The job once it is completed: with its `output`, or with the `error` that it ended with. */
   readonly result: (request: MediaJob) => Effect.Effect<Job, MediaNotFound | MediaNotCompleted>
@@ -75,13 +76,33 @@ const error_types: Order["error_types"] = {
   VendorUnavailable: "media_unavailable"
 }
 
+interface Parts {
+  readonly jobs: Jobs["Type"]
+  readonly models: MediaModels["Type"]
+  readonly upstreamOf: (name: string) => Upstream | undefined
+  readonly files: ReturnType<typeof Content.make>
+}
+
 const make = Effect.gen(function* () {
   const jobs = yield* Jobs
   const models = yield* MediaModels
   const upstreamOf = yield* upstreamLookup("media model", models)
-  const files = Content.make()
+  const parts: Parts = { jobs, models, upstreamOf, files: Content.make() }
+  return {
+    quote: quote(parts),
+    submit: submit(parts),
+    status: status(parts),
+    result: result(parts),
+    content: content(parts),
+    cancel: cancel(parts),
+    list: list(parts),
+    ofCall: ({ call, caller }) => jobs.ofCall({ caller, route: "media", call })
+  } satisfies MediaContract
+})
 
-  const quote: MediaContract["quote"] = (job) =>
+const quote =
+  ({ models }: Parts): MediaContract["quote"] =>
+  (job) =>
     Effect.map(Model.quoteOf(models, job), ({ model, price, unit, units }) => ({
       model: model.id,
       provider: model.upstream,
@@ -90,7 +111,8 @@ const make = Effect.gen(function* () {
       unit
     }))
 
-  const submit: MediaContract["submit"] = Effect.fn("Media.submit")(function* ({ beside, caller, job }) {
+const submit = ({ jobs, models }: Parts): MediaContract["submit"] =>
+  Effect.fn("Media.submit")(function* ({ beside, caller, job }) {
     const { input, model, price, unit, units } = yield* Model.quoteOf(models, job)
     const order: Order = {
       route: "media",
@@ -113,45 +135,50 @@ const make = Effect.gen(function* () {
     })
   })
 
-  const keyOf = ({ caller, request_id }: MediaJob) => ({
-    caller,
-    route: "media" as const,
-    request_id
-  })
-  const found = (request_id: string) => (job: Job | undefined) =>
-    job === undefined ? new MediaNotFound({ request_id }) : Effect.succeed(job)
+const keyOf = ({ caller, request_id }: MediaJob) => ({
+  caller,
+  route: "media" as const,
+  request_id
+})
+const found = (request_id: string) => (job: Job | undefined) =>
+  job === undefined ? new MediaNotFound({ request_id }) : Effect.succeed(job)
 
-  const status: MediaContract["status"] = (request) =>
-    Effect.flatMap(jobs.look(keyOf(request)), found(request.request_id))
+const status =
+  ({ jobs }: Parts): MediaContract["status"] =>
+  (request) =>
+    Effect.flatMap(jobs.poll(keyOf(request)), found(request.request_id))
 
-  const result: MediaContract["result"] = (request) =>
+const result =
+  (parts: Parts): MediaContract["result"] =>
+  (request) =>
     Effect.filterOrFail(
-      status(request),
+      status(parts)(request),
       (job) => job.status === "COMPLETED" && job.charge !== undefined,
       ({ request_id, status }) => new MediaNotCompleted({ request_id, state: status })
     )
 
-  const content: MediaContract["content"] = Effect.fn("Media.content")(function* ({ index, ...request }) {
-    const job = yield* result(request)
+const content = (parts: Parts): MediaContract["content"] =>
+  Effect.fn("Media.content")(function* ({ index, ...request }) {
+    const { files, upstreamOf } = parts
+    const job = yield* result(parts)(request)
     const url = Content.addressesOf(job.output ?? {})[index]
     if (url === undefined) return yield* new MediaNotFound({ request_id: job.request_id })
     const name = index === 0 ? job.request_id : `${job.request_id}-${index}`
     return yield* files.open(request.caller.account_id, url, upstreamOf(job.provider)?.host ?? "", name)
   })
 
-  const cancel: MediaContract["cancel"] = (request) =>
+const cancel =
+  ({ jobs }: Parts): MediaContract["cancel"] =>
+  (request) =>
     Effect.filterOrFail(
       Effect.flatMap(jobs.cancel(keyOf(request)), found(request.request_id)),
       (job) => job.status !== "COMPLETED",
       ({ request_id }) => new MediaAlreadyCompleted({ request_id })
     )
 
-  const ofCall: MediaContract["ofCall"] = ({ call, caller }) => jobs.ofCall({ caller, route: "media", call })
-
-  const list: MediaContract["list"] = ({ caller, page, per_page }) =>
+const list =
+  ({ jobs }: Parts): MediaContract["list"] =>
+  ({ caller, page, per_page }) =>
     Effect.map(jobs.page(caller, "media", { page, per_page }), ({ jobs, total }) =>
       paginated({ page, per_page }, total, jobs)
     )
-
-  return { list, quote, submit, status, result, content, cancel, ofCall } satisfies MediaContract
-})

@@ -53,18 +53,20 @@ const errorMax = 2_000
 
 export type Rows = ReturnType<typeof make>
 
-export const make = (sql: SqlClient) => {
+export const make = (sql: SqlClient) => ({ ...readerOf(sql), ...statementsOf(sql) })
+
+/** The jobs of a route that the caller reaches. Jobs of earlier versions name no tenant and no holder. */
+const reached = (sql: SqlClient, caller: JobCaller, route: JobRoute) => {
+  const holder = holderOf(caller)
+  const held = holder === signedIn ? sql`true` : sql`holder = ${holder}`
+  return sql`account_id = ${caller.account_id} AND route = ${route} AND status <> 'SUBMITTING'
+    AND (tenant_id IS NULL OR (tenant_id = ${caller.tenant_id} AND ${held}))`
+}
+
+const readerOf = (sql: SqlClient) => {
   const columns = sql.literal(`id, call, account_id, type, model, provider, upstream, endpoint, vendor_id, status,
     queue_position, units, unit, CAST(quote AS TEXT) AS quote, settled, CAST(cost AS TEXT) AS cost, inference_time, output,
     error, error_type, cancel_requested, created_at`)
-
-  /** The jobs of a route that the caller reaches. Jobs of earlier versions name no tenant and no holder. */
-  const reached = (caller: JobCaller, route: JobRoute) => {
-    const holder = holderOf(caller)
-    const held = holder === signedIn ? sql`true` : sql`holder = ${holder}`
-    return sql`account_id = ${caller.account_id} AND route = ${route} AND status <> 'SUBMITTING'
-      AND (tenant_id IS NULL OR (tenant_id = ${caller.tenant_id} AND ${held}))`
-  }
 
   return {
     byId: (id: string): Effect.Effect<Row | undefined> =>
@@ -79,14 +81,14 @@ export const make = (sql: SqlClient) => {
     ): Effect.Effect<Row | undefined> =>
       Effect.map(
         Effect.orDie(
-          sql<Row>`SELECT ${columns} FROM tollgate_media_jobs WHERE ${sql(column)} = ${value} AND ${reached(caller, route)}`
+          sql<Row>`SELECT ${columns} FROM tollgate_media_jobs WHERE ${sql(column)} = ${value} AND ${reached(sql, caller, route)}`
         ),
         ([row]) => row
       ),
 
     /** A page of the caller's jobs, the newest first, and how many there are; not those that are being submitted. */
     page: Effect.fnUntraced(function* (caller: JobCaller, route: JobRoute, { page, per_page }: PageOf) {
-      const mine = reached(caller, route)
+      const mine = reached(sql, caller, route)
       const [all] = yield* sql<{ n: number }>`SELECT count(*) AS n FROM tollgate_media_jobs WHERE ${mine}`
       const rows = yield* sql<Row>`SELECT ${columns} FROM tollgate_media_jobs WHERE ${mine}
         ORDER BY id DESC LIMIT ${per_page} OFFSET ${(page - 1) * per_page}`
@@ -101,61 +103,63 @@ export const make = (sql: SqlClient) => {
     /** Jobs whose submission has not ended yet, or broke off. */
     submitting: Effect.orDie(
       sql<Row>`SELECT ${columns} FROM tollgate_media_jobs WHERE settled = 0 AND vendor_id IS NULL`
-    ),
-
-    insert: (id: string, call: string, caller: JobCaller, order: Order, quote: Nano, now: number): Statement =>
-      statement(
-        sql`INSERT INTO tollgate_media_jobs ${sql.insert({
-          id,
-          call,
-          account_id: caller.account_id,
-          tenant_id: caller.tenant_id,
-          holder: holderOf(caller),
-          route: order.route,
-          type: order.type,
-          model: order.model,
-          provider: order.provider,
-          upstream: order.upstream,
-          endpoint: order.endpoint,
-          status: "SUBMITTING",
-          units: order.units,
-          unit: order.unit,
-          quote,
-          settled: 0,
-          cost: 0n,
-          cancel_requested: 0,
-          created_at: now,
-          updated_at: now
-        })}`
-      ),
-
-    remove: (id: string): Statement => statement(sql`DELETE FROM tollgate_media_jobs WHERE id = ${id}`),
-
-    /** The vendor has taken the job, which another node may have ended meanwhile: then it stays ended. */
-    take: (id: string, { queue_position, vendor_id }: Taken, now: number): Statement =>
-      statement(sql`UPDATE tollgate_media_jobs SET vendor_id = ${vendor_id}, status = 'IN_QUEUE',
-        queue_position = ${queue_position}, updated_at = ${now} WHERE id = ${id} AND settled = 0`),
-
-    progress: (id: string, status: JobStatus, queue_position: number | null, now: number): Statement =>
-      statement(sql`UPDATE tollgate_media_jobs SET status = ${status}, queue_position = ${queue_position}, updated_at = ${now}
-        WHERE id = ${id} AND settled = 0`),
-
-    requestCancel: (id: string, now: number): Statement =>
-      statement(sql`UPDATE tollgate_media_jobs SET cancel_requested = 1, status = 'CANCELLED', updated_at = ${now}
-        WHERE id = ${id} AND settled = 0`),
-
-    /** Refuses its transaction where the job has ended already. */
-    end: (id: string, { cost, error, error_type, inference_time, output, status }: End, now: number): Statement =>
-      statement(
-        sql`UPDATE tollgate_media_jobs SET status = ${status}, settled = 1, cost = ${cost}, queue_position = NULL,
-          error_type = ${error_type ?? null}, error = ${error?.slice(0, errorMax) ?? null},
-          output = ${output === undefined ? null : JSON.stringify(output)},
-          inference_time = ${inference_time ?? null}, updated_at = ${now}
-          WHERE id = ${id} AND settled = 0 RETURNING id`,
-        1
-      )
+    )
   }
 }
+
+const statementsOf = (sql: SqlClient) => ({
+  insert: (id: string, call: string, caller: JobCaller, order: Order, quote: Nano, now: number): Statement =>
+    statement(
+      sql`INSERT INTO tollgate_media_jobs ${sql.insert({
+        id,
+        call,
+        account_id: caller.account_id,
+        tenant_id: caller.tenant_id,
+        holder: holderOf(caller),
+        route: order.route,
+        type: order.type,
+        model: order.model,
+        provider: order.provider,
+        upstream: order.upstream,
+        endpoint: order.endpoint,
+        status: "SUBMITTING",
+        units: order.units,
+        unit: order.unit,
+        quote,
+        settled: 0,
+        cost: 0n,
+        cancel_requested: 0,
+        created_at: now,
+        updated_at: now
+      })}`
+    ),
+
+  remove: (id: string): Statement => statement(sql`DELETE FROM tollgate_media_jobs WHERE id = ${id}`),
+
+  /** The vendor has taken the job, which another node may have ended meanwhile: then it stays ended. */
+  take: (id: string, { queue_position, vendor_id }: Taken, now: number): Statement =>
+    statement(sql`UPDATE tollgate_media_jobs SET vendor_id = ${vendor_id}, status = 'IN_QUEUE',
+      queue_position = ${queue_position}, updated_at = ${now} WHERE id = ${id} AND settled = 0`),
+
+  progress: (id: string, status: JobStatus, queue_position: number | null, now: number): Statement =>
+    statement(sql`UPDATE tollgate_media_jobs SET status = ${status}, queue_position = ${queue_position}, updated_at = ${now}
+      WHERE id = ${id} AND settled = 0`),
+
+  requestCancel: (id: string, now: number): Statement =>
+    statement(sql`UPDATE tollgate_media_jobs SET cancel_requested = 1, status = 'CANCELLED', updated_at = ${now}
+      WHERE id = ${id} AND settled = 0`),
+
+  /** Refuses its transaction where the job has ended already. */
+  end: (id: string, { cost, error, error_type, inference_time, output, status }: End, now: number): Statement =>
+    statement(
+      sql`UPDATE tollgate_media_jobs SET status = ${status}, settled = 1, cost = ${cost}, queue_position = NULL,
+        error_type = ${error_type ?? null}, error = ${error?.slice(0, errorMax) ?? null},
+        output = ${output === undefined ? null : JSON.stringify(output)},
+        inference_time = ${inference_time ?? null}, updated_at = ${now}
+        WHERE id = ${id} AND settled = 0 RETURNING id`,
+      1
+    )
+})
 
 export const jobOf = (row: Row): Job => ({
   request_id: row.id,

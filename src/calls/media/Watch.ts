@@ -2,7 +2,7 @@
  * Cached facts of an open job between two polls of its vendor, and how often the vendor is polled.
  *
  * Where the specification is silent:
- * - However often clients ask, a vendor is asked about one job six times at once and then once a second; looks at one job never overlap.
+ * - However often clients ask, a vendor is asked about one job six times at once and then once a second; polls of one job never overlap.
  *   More frequent requests are answered from the cache. A cancel that the vendor did not hear is sent again by the service.
  */
 import type { Deferred } from "effect"
@@ -35,54 +35,54 @@ export class Pace {
 }
 
 const interval = 1_000
-const looksAtOnce = 6
+const pollsAtOnce = 6
 const cancelsAtOnce = 2
 
-/** Before the n-th look of the service's own, in milliseconds; the last repeats. Clients who wait look more often themselves. */
+/** Before the n-th poll of the service itself, in milliseconds; the last repeats. Clients who wait poll more often themselves. */
 const pauses = [2_500, 5_000, 5_000, 10_000, 20_000, 30_000]
 
 /** How often an unreadable result, or a job that the vendor does not know, is believed to be a mistake of the moment. */
 const mistakesMax = 5
 
 export class Watch<Row> {
-  /** When the service looks by itself, and how often it has. */
+  /** When the service polls by itself, and how often it has. */
   private due: number
-  private looks = 0
+  private polls = 0
   private busy = false
   private mistakes = 0
   /** The vendor's answer to a cancel, once there is one. Forgotten with the process: to ask it once more does no harm. */
   cancelled: "asked" | "completed" | undefined
-  /** A look that is under way; who asks meanwhile is answered with what it finds. */
-  looking: Deferred.Deferred<Row> | undefined
-  readonly lookPace: Pace
+  /** A poll that is under way. Requests that come meanwhile are answered with its result. */
+  polling: Deferred.Deferred<Row> | undefined
+  readonly pollPace: Pace
   readonly cancelPace: Pace
   readonly since: number
 
   constructor(now: number) {
     this.since = now
     this.due = now + pauses[0]!
-    this.lookPace = new Pace(looksAtOnce, now)
+    this.pollPace = new Pace(pollsAtOnce, now)
     this.cancelPace = new Pace(cancelsAtOnce, now)
   }
 
-  /** How long until the service looks by itself. */
+  /** How long until the service polls by itself. */
   wait(now: number): number {
     return Math.max(0, this.due - now)
   }
 
   /**
-   * The service is to look now: the next time is set before anything can go wrong with this one. Answers `false` while its last look
+   * The service is to poll now: the next time is set before anything can go wrong with this poll. Answers `false` while its last poll
    * is not over.
    */
   begin(now: number): boolean {
-    this.looks += 1
-    this.due = now + pauses[Math.min(pauses.length - 1, this.looks)]!
+    this.polls += 1
+    this.due = now + pauses[Math.min(pauses.length - 1, this.polls)]!
     const free = !this.busy
     this.busy = true
     return free
   }
 
-  /** The service's look is over. */
+  /** The service's poll is over. */
   end(): void {
     this.busy = false
   }

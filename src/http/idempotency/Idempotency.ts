@@ -107,173 +107,201 @@ const hashOf = (...parts: ReadonlyArray<string | Buffer>): string => {
 type Call<E, R> = (beside: Beside) => Effect.Effect<Reply.Reply, E, R>
 type Resume<E, R> = ((call: string) => Effect.Effect<Reply.Reply | undefined, E, R>) | undefined
 
+interface Parts {
+  readonly sql: SqlClient
+  readonly fibers: FiberPool.FiberPool
+  readonly runs: Runs["Type"]
+  readonly keys: Keys.Keys
+  readonly kept: ReturnType<typeof StoredAnswers.make>
+  /** The keys that requests of this process use now. */
+  readonly inUse: Set<string>
+}
+
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const writer = yield* Writer
-  const { hasEnded, run } = yield* Runs
+  const runs = yield* Runs
   const fibers = yield* FiberPool.make
   yield* Effect.addFinalizer(() => fibers.quiet(drainLimit))
-  const keys = Keys.make(sql, writer, run)
+  const keys = Keys.make(sql, writer, runs.run)
   const kept = StoredAnswers.make(sql, writer, yield* StoredAnswers.StoredAnswersConfig)
-  /** The keys that requests of this process use now. */
-  const inUse = new Set<string>()
+  const parts: Parts = { sql, fibers, runs, keys, kept, inUse: new Set() }
+  const once = onceIn(parts)
+  return {
+    once,
+    onceOf: onceOf(once),
+    isNew: isNew(parts),
+    jobs: [{ name: "idempotency keys", turn: forget(parts) }]
+  } satisfies IdempotencyContract
+})
 
-  const free = (key: Key): Effect.Effect<void> =>
-    Effect.sync(() => {
-      inUse.delete(key.id)
-    })
+const free = ({ inUse }: Parts, key: Key): Effect.Effect<void> =>
+  Effect.sync(() => {
+    inUse.delete(key.id)
+  })
 
-  /**
-   * Stores the answer, and then frees the key. While the books cannot be written, this continues in the background and no request waits for
-   * it.
-   */
-  const store = (key: Key, answer: StoredAnswer): Effect.Effect<void> =>
-    Effect.flatMap(Answers.packed(answer), (packed) => storePacked(key, packed))
+/**
+ * Stores the answer, and then frees the key. While the books cannot be written, this continues in the background and no request waits for
+ * it.
+ */
+const store = (parts: Parts, key: Key, answer: StoredAnswer): Effect.Effect<void> =>
+  Effect.flatMap(Answers.packed(answer), (packed) => storePacked(parts, key, packed))
 
-  const storePacked = (key: Key, answer: PackedAnswer): Effect.Effect<void> => {
-    const write = Effect.zipRight(key.store(answer), kept.stored(key.account_id, answer.body.length))
-    const finish = <E>(written: Effect.Effect<unknown, E>) =>
-      Effect.catchAllCause(written, (cause) =>
-        Effect.logError("an answer could not be stored for its Idempotency-Key", cause)
-      ).pipe(Effect.zipRight(free(key)))
-    return Effect.matchCauseEffect(write, {
-      onSuccess: () => free(key),
-      onFailure: (cause) =>
-        isUnavailable(cause)
-          ? Effect.sync(() => fibers.run(finish(untilWritten(write))))
-          : finish(Effect.failCause(cause))
-    })
+const storePacked = (parts: Parts, key: Key, answer: PackedAnswer): Effect.Effect<void> => {
+  const { fibers, kept } = parts
+  const write = Effect.zipRight(key.store(answer), kept.stored(key.account_id, answer.body.length))
+  const finish = <E>(written: Effect.Effect<unknown, E>) =>
+    Effect.catchAllCause(written, (cause) =>
+      Effect.logError("an answer could not be stored for its Idempotency-Key", cause)
+    ).pipe(Effect.zipRight(free(parts, key)))
+  return Effect.matchCauseEffect(write, {
+    onSuccess: () => free(parts, key),
+    onFailure: (cause) =>
+      isUnavailable(cause)
+        ? Effect.sync(() => fibers.run(finish(untilWritten(write))))
+        : finish(Effect.failCause(cause))
+  })
+}
+
+/** For a key that another request of this process uses. */
+const answerOfOther = Effect.fnUntraced(function* (key: Key, request_hash: string) {
+  const row = yield* key.find
+  if (row !== undefined && row.request_hash !== request_hash) return yield* new IdempotencyKeyReused()
+  if (row === undefined || row.status === null) return yield* inFlight
+  return yield* Answers.replay(row, row.status)
+})
+
+/** Takes the key, or finds what was done with it: the answer to give, and whether it is to be stored. */
+const decide = Effect.fnUntraced(function* <E extends ProblemInstance<string>, R>(
+  { runs: { hasEnded, run }, sql }: Parts,
+  key: Key,
+  request_hash: string,
+  call: Call<E, R>,
+  resume: Resume<E, R>,
+  refusal: Answers.Refusal
+) {
+  const fresh = { reply: Effect.suspend(() => call(key.beside)), toStore: true }
+  if (yield* key.take(request_hash)) return fresh
+  const row = yield* key.find
+  if (row === undefined) return yield* inFlight
+  const wasAnswered = row.answered_at !== null
+  // Another process uses it, unless that has ended and abandoned it.
+  const elsewhere = !wasAnswered && row.run !== run && !((yield* hasEnded(row.run)) && (yield* key.takeOver(row.run)))
+  const state = row.status !== null || row.call === null ? undefined : yield* Calls.stateOf(sql, row.call)
+  if (!wasAnswered && !elsewhere && (state === undefined || Keys.reachedNoProvider(state))) {
+    return (yield* key.takeAgain(row, request_hash)) ? fresh : yield* inFlight
   }
+  if (row.request_hash !== request_hash) return yield* new IdempotencyKeyReused()
+  if (row.status !== null) return { reply: Answers.replay(row, row.status), toStore: false }
+  if (elsewhere) return yield* inFlight
+  const reply = resume === undefined || row.call === null ? undefined : yield* resume(row.call)
+  if (reply !== undefined) return { reply: Effect.succeed(reply), toStore: true }
+  if (state?._tag === "open") return yield* inFlight
+  const usage_id = state?._tag === "ended" ? usageOf(row.call!) : undefined
+  return { reply: Effect.succeed<Reply.Reply>(Answers.lost(refusal, usage_id)), toStore: false }
+})
 
-  /** For a key that another request of this process uses. */
-  const answerOfOther = Effect.fnUntraced(function* (key: Key, request_hash: string) {
-    const row = yield* key.find
-    if (row !== undefined && row.request_hash !== request_hash) return yield* new IdempotencyKeyReused()
-    if (row === undefined || row.status === null) return yield* inFlight
-    return yield* Answers.replay(row, row.status)
-  })
+/** A request with a key, to its end. */
+const serve = Effect.fnUntraced(function* <E extends ProblemInstance<string>, R>(
+  parts: Parts,
+  key: Key,
+  request_hash: string,
+  call: Call<E, R>,
+  resume: Resume<E, R>,
+  refusal: Answers.Refusal
+) {
+  const { reply, toStore } = yield* Effect.tapErrorCause(decide(parts, key, request_hash, call, resume, refusal), () =>
+    free(parts, key)
+  )
+  const exit = yield* Effect.exit(reply)
+  if (Exit.isSuccess(exit) && toStore) {
+    return yield* Answers.capture(exit.value, refusal, (answer) => store(parts, key, answer), parts.fibers.run)
+  }
+  if (Exit.isFailure(exit)) yield* Effect.tapErrorCause(fail(parts, key, exit.cause, refusal), () => free(parts, key))
+  else yield* free(parts, key)
+  return yield* exit
+})
 
-  /** Takes the key, or finds what was done with it: the answer to give, and whether it is to be stored. */
-  const decide = Effect.fnUntraced(function* <E extends ProblemInstance<string>, R>(
-    key: Key,
-    request_hash: string,
-    call: Call<E, R>,
-    resume: Resume<E, R>,
-    refusal: Answers.Refusal
-  ) {
-    const fresh = { reply: Effect.suspend(() => call(key.beside)), toStore: true }
-    if (yield* key.take(request_hash)) return fresh
-    const row = yield* key.find
-    if (row === undefined) return yield* inFlight
-    const wasAnswered = row.answered_at !== null
-    // Another process uses it, unless that has ended and abandoned it.
-    const elsewhere = !wasAnswered && row.run !== run && !((yield* hasEnded(row.run)) && (yield* key.takeOver(row.run)))
-    const state = row.status !== null || row.call === null ? undefined : yield* Calls.stateOf(sql, row.call)
-    if (!wasAnswered && !elsewhere && (state === undefined || Keys.reachedNoProvider(state))) {
-      return (yield* key.takeAgain(row, request_hash)) ? fresh : yield* inFlight
-    }
-    if (row.request_hash !== request_hash) return yield* new IdempotencyKeyReused()
-    if (row.status !== null) return { reply: Answers.replay(row, row.status), toStore: false }
-    if (elsewhere) return yield* inFlight
-    const reply = resume === undefined || row.call === null ? undefined : yield* resume(row.call)
-    if (reply !== undefined) return { reply: Effect.succeed(reply), toStore: true }
-    if (state?._tag === "open") return yield* inFlight
-    const usage_id = state?._tag === "ended" ? usageOf(row.call!) : undefined
-    return { reply: Effect.succeed<Reply.Reply>(Answers.lost(refusal, usage_id)), toStore: false }
-  })
+/** A call that reached no provider releases its key, any other has its failure stored. */
+const fail = Effect.fnUntraced(function* (
+  parts: Parts,
+  key: Key,
+  cause: Cause.Cause<ProblemInstance<string>>,
+  refusal: Answers.Refusal
+) {
+  const row = yield* key.find
+  const state = row?.call == null ? undefined : yield* Calls.stateOf(parts.sql, row.call)
+  // A key that cannot be released now is abandoned: it is tied to no call, and can be used like a new one.
+  if (state === undefined || Keys.reachedNoProvider(state) || isNotStarted(cause)) {
+    return yield* Effect.zipRight(Effect.ignore(key.release), free(parts, key))
+  }
+  // It was made, and is charged in the end: that the books were unavailable meanwhile is not its answer.
+  if (isUnavailable(cause)) return yield* free(parts, key)
+  yield* store(parts, key, refusal(yield* problemOf(cause, true)))
+})
 
-  /** A request with a key, to its end. */
-  const serve = Effect.fnUntraced(function* <E extends ProblemInstance<string>, R>(
-    key: Key,
-    request_hash: string,
-    call: Call<E, R>,
-    resume: Resume<E, R>,
-    refusal: Answers.Refusal
-  ) {
-    const { reply, toStore } = yield* Effect.tapErrorCause(decide(key, request_hash, call, resume, refusal), () =>
-      free(key)
+/**
+ * Answers like the request, but with `BooksUnavailable` once its settlement is late. The request continues all the same: its answer is
+ * stored for the retry. A client that leaves interrupts it: what it still comes to is stored as well.
+ */
+const withinPatience = <E, R>(
+  { fibers }: Parts,
+  request: Effect.Effect<Reply.Reply, E, R>
+): Effect.Effect<Reply.Reply, E | BooksUnavailable, R> =>
+  Effect.suspend(() => {
+    const answer = Deferred.unsafeMake<Reply.Reply, E | BooksUnavailable>(FiberId.none)
+    let left = false
+    const served = Effect.map(request, (reply) => {
+      if (left) bodyOf(reply)?.destroy()
+      return reply
+    }).pipe(
+      Effect.provideService(OnLateSettlement, () =>
+        Deferred.unsafeDone(answer, new BooksUnavailable({ maybe_written: true }))
+      ),
+      Effect.intoDeferred(answer)
     )
-    const exit = yield* Effect.exit(reply)
-    if (Exit.isSuccess(exit) && toStore) {
-      return yield* Answers.capture(exit.value, refusal, (answer) => store(key, answer), fibers.run)
-    }
-    if (Exit.isFailure(exit)) yield* Effect.tapErrorCause(fail(key, exit.cause, refusal), () => free(key))
-    else yield* free(key)
-    return yield* exit
-  })
-
-  /** A call that reached no provider releases its key, any other has its failure stored. */
-  const fail = Effect.fnUntraced(function* (
-    key: Key,
-    cause: Cause.Cause<ProblemInstance<string>>,
-    refusal: Answers.Refusal
-  ) {
-    const row = yield* key.find
-    const state = row?.call == null ? undefined : yield* Calls.stateOf(sql, row.call)
-    // A key that cannot be released now is abandoned: it is tied to no call, and can be used like a new one.
-    if (state === undefined || Keys.reachedNoProvider(state) || isNotStarted(cause)) {
-      return yield* Effect.zipRight(Effect.ignore(key.release), free(key))
-    }
-    // It was made, and is charged in the end: that the books were unavailable meanwhile is not its answer.
-    if (isUnavailable(cause)) return yield* free(key)
-    yield* store(key, refusal(yield* problemOf(cause, true)))
-  })
-
-  /**
-   * Answers like the request, but with `BooksUnavailable` once its settlement is late. The request continues all the same: its answer is
-   * stored for the retry. A client that leaves interrupts it: what it still comes to is stored as well.
-   */
-  const withinPatience = <E, R>(
-    request: Effect.Effect<Reply.Reply, E, R>
-  ): Effect.Effect<Reply.Reply, E | BooksUnavailable, R> =>
-    Effect.suspend(() => {
-      const answer = Deferred.unsafeMake<Reply.Reply, E | BooksUnavailable>(FiberId.none)
-      let left = false
-      const served = Effect.map(request, (reply) => {
-        if (left) bodyOf(reply)?.destroy()
-        return reply
-      }).pipe(
-        Effect.provideService(OnLateSettlement, () =>
-          Deferred.unsafeDone(answer, new BooksUnavailable({ maybe_written: true }))
-        ),
-        Effect.intoDeferred(answer)
-      )
-      return Effect.flatMap(Effect.forkDaemon(served), (fiber) =>
-        Effect.onInterrupt(Effect.interruptible(Deferred.await(answer)), () => {
-          left = true
-          fiber.unsafeInterruptAsFork(FiberId.none)
-          // The end of the process waits for its outcome.
-          fibers.run(Effect.asVoid(Fiber.await(fiber)))
-          // Answered already, though the answer did not get as far as to its client.
-          return Effect.ignore(
-            Effect.whenEffect(
-              Effect.map(Deferred.await(answer), (reply) => bodyOf(reply)?.destroy()),
-              Deferred.isDone(answer)
-            )
+    return Effect.flatMap(Effect.forkDaemon(served), (fiber) =>
+      Effect.onInterrupt(Effect.interruptible(Deferred.await(answer)), () => {
+        left = true
+        fiber.unsafeInterruptAsFork(FiberId.none)
+        // The end of the process waits for its outcome.
+        fibers.run(Effect.asVoid(Fiber.await(fiber)))
+        // Answered already, though the answer did not get as far as to its client.
+        return Effect.ignore(
+          Effect.whenEffect(
+            Effect.map(Deferred.await(answer), (reply) => bodyOf(reply)?.destroy()),
+            Deferred.isDone(answer)
           )
-        })
-      )
-    })
+        )
+      })
+    )
+  })
 
-  const once: IdempotencyContract["once"] = (caller, key, fingerprint, call, resume, refusal = plainly) => {
+const onceIn =
+  (parts: Parts): IdempotencyContract["once"] =>
+  (caller, key, fingerprint, call, resume, refusal = plainly) => {
     if (key === undefined || key === "") return call(undefined)
     if (!isKey(key)) return new IdempotencyKeyInvalid()
-    const mine = keys.of(caller, key)
+    const mine = parts.keys.of(caller, key)
     const request_hash = fingerprint()
     const served = Effect.suspend(() => {
-      if (inUse.has(mine.id)) return answerOfOther(mine, request_hash)
-      inUse.add(mine.id)
-      return withinPatience(serve(mine, request_hash, call, resume, refusal))
+      if (parts.inUse.has(mine.id)) return answerOfOther(mine, request_hash)
+      parts.inUse.add(mine.id)
+      return withinPatience(parts, serve(parts, mine, request_hash, call, resume, refusal))
     })
     return closeIfUnclaimed(served, bodyOf)
   }
 
-  const isNew: IdempotencyContract["isNew"] = (caller, key) =>
+const isNew =
+  ({ keys }: Parts): IdempotencyContract["isNew"] =>
+  (caller, key) =>
     key === undefined || !isKey(key)
       ? Effect.succeed(true)
       : Effect.map(keys.of(caller, key).find, (row) => row === undefined)
 
-  const onceOf: IdempotencyContract["onceOf"] = (caller, inbound, route, limit, call, resume, shape) => {
+const onceOf =
+  (once: IdempotencyContract["once"]): IdempotencyContract["onceOf"] =>
+  (caller, inbound, route, limit, call, resume, shape) => {
     const key = inbound.header("idempotency-key")
     if (key === undefined || key === "") return call(inbound, undefined)
     return Effect.flatMap(inbound.read(limit), (bytes) => {
@@ -289,17 +317,9 @@ const make = Effect.gen(function* () {
     })
   }
 
-  const forget = Effect.gen(function* () {
-    const before = (yield* Clock.currentTimeMillis) - Duration.toMillis(lifetime)
-    return (yield* keys.forget(before)) ? 0 : Duration.hours(1)
-  })
-
-  return {
-    once,
-    onceOf,
-    isNew,
-    jobs: [{ name: "idempotency keys", turn: forget }]
-  } satisfies IdempotencyContract
+const forget = Effect.fnUntraced(function* ({ keys }: Parts) {
+  const before = (yield* Clock.currentTimeMillis) - Duration.toMillis(lifetime)
+  return (yield* keys.forget(before)) ? 0 : Duration.hours(1)
 })
 
 /** A refusal of a route with this shape, as stored. */

@@ -1,5 +1,6 @@
 /** The table of Idempotency-Keys: the owner of a key, its row, and every statement that changes it. */
 import type { SqlClient } from "@effect/sql/SqlClient"
+import type { Fragment } from "@effect/sql/Statement"
 import { Clock, Effect } from "effect"
 import type { Context } from "effect"
 import { refusedLate } from "../../books/gate/Gate.ts"
@@ -43,101 +44,147 @@ const forgottenAtOnce = 500
 /** The holder of keys from versions that stored none: every credential of their account may use them. */
 const anyHolder = "any"
 
+interface Parts {
+  readonly sql: SqlClient
+  readonly writer: Context.Tag.Service<Writer>
+  /** The run of this process. */
+  readonly run: string
+}
+
 export type Keys = ReturnType<typeof make>
 export type Key = ReturnType<Keys["of"]>
 
 export const make = (sql: SqlClient, writer: Context.Tag.Service<Writer>, run: string) => {
-  const submit = (template: Parameters<typeof statement>[0], rows?: number) =>
-    writer.submit({ postings: [], statements: [statement(template, rows)] })
+  const parts: Parts = { sql, writer, run }
+  return {
+    of: (caller: Caller, key: string) => keyOf(parts, caller, key),
+    forget: (before: number) => forget(parts, before)
+  }
+}
 
-  /** The key of a request. */
-  const of = (caller: Caller, key: string) => {
-    const { account_id, tenant_id } = caller
-    const holder = holderOf(caller)
-    const mine = sql`tenant_id = ${tenant_id} AND account_id = ${account_id} AND key = ${key}
-      AND holder IN (${holder}, ${anyHolder})`
-    return {
-      account_id,
-      /** The same for the same key. */
-      id: `${tenant_id} ${account_id} ${holder} ${key}`,
-      find: Effect.map(
-        Effect.orDie(
-          sql<Row>`SELECT holder, request_hash, run, call, status, headers, body, answered_at
-            FROM tollgate_idempotency_keys WHERE ${mine}`
-        ),
-        ([row]) => row
+const submit = ({ writer }: Parts, template: Parameters<typeof statement>[0], rows?: number) =>
+  writer.submit({ postings: [], statements: [statement(template, rows)] })
+
+interface Owner {
+  readonly caller: Caller
+  readonly key: string
+  readonly holder: string
+  /** The condition of its row. */
+  readonly mine: Fragment
+}
+
+/** The key of a request. */
+const keyOf = (parts: Parts, caller: Caller, key: string) => {
+  const { account_id, tenant_id } = caller
+  const holder = holderOf(caller)
+  const mine = parts.sql`tenant_id = ${tenant_id} AND account_id = ${account_id} AND key = ${key}
+    AND holder IN (${holder}, ${anyHolder})`
+  const owner: Owner = { caller, key, holder, mine }
+  return {
+    account_id,
+    /** The same for the same key. */
+    id: `${tenant_id} ${account_id} ${holder} ${key}`,
+    ...takingOf(parts, owner),
+    ...useOf(parts, owner)
+  }
+}
+
+/** The finding and the taking of a key. */
+const takingOf = (parts: Parts, { caller: { account_id, tenant_id }, holder, key, mine }: Owner) => {
+  const { run, sql } = parts
+  return {
+    find: Effect.map(
+      Effect.orDie(
+        sql<Row>`SELECT holder, request_hash, run, call, status, headers, body, answered_at
+          FROM tollgate_idempotency_keys WHERE ${mine}`
       ),
-      /** Inserts the key. Returns whether it was new. */
-      take: (request_hash: string) =>
-        Effect.flatMap(Clock.currentTimeMillis, (now) =>
-          foundRow(
-            submit(
-              sql`INSERT INTO tollgate_idempotency_keys (tenant_id, account_id, holder, key, request_hash, run, created_at)
-                SELECT ${tenant_id}, ${account_id}, ${holder}, ${key}, ${request_hash}, ${run}, ${now}
-                WHERE NOT EXISTS (SELECT 1 FROM tollgate_idempotency_keys WHERE ${mine})
-                ON CONFLICT DO NOTHING RETURNING key`,
-              1
-            )
-          )
-        ),
-      /** Takes the abandoned key of this row, whose call reached no provider. */
-      takeAgain: (row: Row, request_hash: string) =>
-        Effect.flatMap(Clock.currentTimeMillis, (now) =>
-          foundRow(
-            submit(
-              sql`UPDATE tollgate_idempotency_keys
-                SET holder = ${holder}, request_hash = ${request_hash}, created_at = ${now}, call = NULL
-                WHERE ${mine} AND holder = ${row.holder} AND status IS NULL AND call IS NOT DISTINCT FROM ${row.call} RETURNING key`,
-              1
-            )
-          )
-        ),
-      /** Takes the key over from the given run, which has ended. */
-      takeOver: (ended: string) =>
+      ([row]) => row
+    ),
+    /** Inserts the key. Returns whether it was new. */
+    take: (request_hash: string) =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) =>
         foundRow(
           submit(
-            sql`UPDATE tollgate_idempotency_keys SET run = ${run}
-              WHERE ${mine} AND status IS NULL AND run = ${ended} RETURNING key`,
+            parts,
+            sql`INSERT INTO tollgate_idempotency_keys (tenant_id, account_id, holder, key, request_hash, run, created_at)
+              SELECT ${tenant_id}, ${account_id}, ${holder}, ${key}, ${request_hash}, ${run}, ${now}
+              WHERE NOT EXISTS (SELECT 1 FROM tollgate_idempotency_keys WHERE ${mine})
+              ON CONFLICT DO NOTHING RETURNING key`,
             1
           )
-        ),
-      /**
-       * Ties the key to the call, in the transaction that admits the call. The call is refused if another process has taken the key over. That
-       * happens to a node that was frozen and presumed dead. The other process may have made the call.
-       */
-      beside: (call: string): ReadonlyArray<Statement> => [
-        statement(
-          sql`UPDATE tollgate_idempotency_keys SET call = ${call} WHERE ${mine} AND run = ${run} RETURNING key`,
+        )
+      ),
+    /** Takes the abandoned key of this row, whose call reached no provider. */
+    takeAgain: (row: Row, request_hash: string) =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) =>
+        foundRow(
+          submit(
+            parts,
+            sql`UPDATE tollgate_idempotency_keys
+              SET holder = ${holder}, request_hash = ${request_hash}, created_at = ${now}, call = NULL
+              WHERE ${mine} AND holder = ${row.holder} AND status IS NULL AND call IS NOT DISTINCT FROM ${row.call} RETURNING key`,
+            1
+          )
+        )
+      ),
+    /** Takes the key over from the given run, which has ended. */
+    takeOver: (ended: string) =>
+      foundRow(
+        submit(
+          parts,
+          sql`UPDATE tollgate_idempotency_keys SET run = ${run}
+            WHERE ${mine} AND status IS NULL AND run = ${ended} RETURNING key`,
           1
         )
-      ],
-      /** Deletes the key, unless another process has taken it over. */
-      release: submit(sql`DELETE FROM tollgate_idempotency_keys WHERE ${mine} AND run = ${run}`),
-      store: ({ body, headers, status }: PackedAnswer) =>
-        Effect.flatMap(Clock.currentTimeMillis, (now) =>
-          submit(sql`UPDATE tollgate_idempotency_keys SET status = ${status}, headers = ${JSON.stringify(headers)},
-            body = ${body}, answered_at = ${now} WHERE ${mine}`)
-        )
-    }
+      )
   }
-
-  /** Deletes keys that are older and whose call is not open. Returns whether there may be more. */
-  const forget = Effect.fnUntraced(function* (before: number) {
-    const oldest = sql.literal("ORDER BY created_at, tenant_id, account_id, key, holder")
-    const old = yield* sql<{ call: string | null }>`SELECT call FROM tollgate_idempotency_keys
-      WHERE created_at < ${before} ${oldest} LIMIT ${forgottenAtOnce}`
-    const calls = old.flatMap(({ call }) => (call === null ? [] : [call]))
-    const open = [...(yield* Calls.openOf(sql, calls))]
-    if (old.length === open.length) return false
-    const exceptOpen = open.length === 0 ? sql`` : sql`AND (call IS NULL OR NOT (${sql.in("call", open)}))`
-    yield* submit(sql`DELETE FROM tollgate_idempotency_keys WHERE (tenant_id, account_id, key, holder) IN (
-      SELECT tenant_id, account_id, key, holder FROM tollgate_idempotency_keys
-      WHERE created_at < ${before} ${oldest} LIMIT ${forgottenAtOnce}) ${exceptOpen}`)
-    return open.length === 0 && old.length === forgottenAtOnce
-  })
-
-  return { of, forget }
 }
+
+/** The use of a key that is taken. */
+const useOf = (parts: Parts, { mine }: Owner) => {
+  const { run, sql } = parts
+  return {
+    /**
+     * Ties the key to the call, in the transaction that admits the call. The call is refused if another process has taken the key over. That
+     * happens to a node that was frozen and presumed dead. The other process may have made the call.
+     */
+    beside: (call: string): ReadonlyArray<Statement> => [
+      statement(
+        sql`UPDATE tollgate_idempotency_keys SET call = ${call} WHERE ${mine} AND run = ${run} RETURNING key`,
+        1
+      )
+    ],
+    /** Deletes the key, unless another process has taken it over. */
+    release: submit(parts, sql`DELETE FROM tollgate_idempotency_keys WHERE ${mine} AND run = ${run}`),
+    store: ({ body, headers, status }: PackedAnswer) =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) =>
+        submit(
+          parts,
+          sql`UPDATE tollgate_idempotency_keys SET status = ${status}, headers = ${JSON.stringify(headers)},
+          body = ${body}, answered_at = ${now} WHERE ${mine}`
+        )
+      )
+  }
+}
+
+/** Deletes keys that are older and whose call is not open. Returns whether there may be more. */
+const forget = Effect.fnUntraced(function* (parts: Parts, before: number) {
+  const { sql } = parts
+  const oldest = sql.literal("ORDER BY created_at, tenant_id, account_id, key, holder")
+  const old = yield* sql<{ call: string | null }>`SELECT call FROM tollgate_idempotency_keys
+    WHERE created_at < ${before} ${oldest} LIMIT ${forgottenAtOnce}`
+  const calls = old.flatMap(({ call }) => (call === null ? [] : [call]))
+  const open = [...(yield* Calls.openOf(sql, calls))]
+  if (old.length === open.length) return false
+  const exceptOpen = open.length === 0 ? sql`` : sql`AND (call IS NULL OR NOT (${sql.in("call", open)}))`
+  yield* submit(
+    parts,
+    sql`DELETE FROM tollgate_idempotency_keys WHERE (tenant_id, account_id, key, holder) IN (
+    SELECT tenant_id, account_id, key, holder FROM tollgate_idempotency_keys
+    WHERE created_at < ${before} ${oldest} LIMIT ${forgottenAtOnce}) ${exceptOpen}`
+  )
+  return open.length === 0 && old.length === forgottenAtOnce
+})
 
 /** Whether a call reached no provider: it was refused before its reservation turned out to be written. */
 export const reachedNoProvider = (state: Calls.CallState): boolean =>

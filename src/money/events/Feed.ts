@@ -99,20 +99,37 @@ class Watched<Id extends string> extends Map<Id, Newest> {
   }
 }
 
+interface Parts {
+  readonly ledger: Ledger["Type"]
+  readonly notifications: Notifications["Type"]
+  readonly records: Records["Type"]
+  readonly jobWaker: Loop.Waker
+  readonly streams: Places<Open>
+  readonly tenants: Watched<TenantId>
+  readonly accounts: Watched<AccountId>
+  /** The billing accounts of tenants with listeners. */
+  readonly billed: Set<string>
+}
+
 const make = Effect.gen(function* () {
-  const ledger = yield* Ledger
-  const notifications = yield* Notifications
-  const records = yield* Records
-  const writer = yield* Writer
-  const jobWaker = yield* Loop.waker
+  const parts: Parts = {
+    ledger: yield* Ledger,
+    notifications: yield* Notifications,
+    records: yield* Records,
+    jobWaker: yield* Loop.waker,
+    streams: new Places(),
+    tenants: new Watched(),
+    accounts: new Watched(),
+    billed: new Set()
+  }
+  yield* wakeAtCharges(parts, yield* Writer)
+  const job: Job = { name: "events", turn: turnOf(parts), waker: parts.jobWaker, everywhere: true }
+  return { open: open(parts), job } satisfies FeedContract
+})
 
-  const streams = new Places<Open>()
-  const tenants = new Watched<TenantId>()
-  const accounts = new Watched<AccountId>()
-  const billed = new Set<string>()
-  let polls = 0
+/** Wakes the job soon after a charge to a tenant with listeners. */
+const wakeAtCharges = Effect.fnUntraced(function* ({ billed, jobWaker, streams }: Parts, writer: Writer["Type"]) {
   let timer: NodeJS.Timeout | undefined
-
   // Runs during calls, so it only sets a timer.
   yield* writer.watch((account) => {
     if (streams.size === 0 || timer !== undefined || !billed.has(account)) return
@@ -122,47 +139,58 @@ const make = Effect.gen(function* () {
     }, wakePause)
   })
   yield* Effect.addFinalizer(() => Effect.sync(() => clearTimeout(timer)))
+})
 
-  /** Reads the newest state of these ids. Returns those that changed. */
-  const poll = Effect.fnUntraced(function* (tenantIds: ReadonlyArray<TenantId>, accountIds: ReadonlyArray<AccountId>) {
-    const changed = new Set<string>()
-    const calls = yield* records.newest(tenantIds)
-    const balances = yield* ledger.accounts(tenantIds.map(billingAccountOf))
-    for (const id of tenantIds) {
-      const newest = tenants.get(id)
-      const account = balances.get(billingAccountOf(id))
-      if (newest === undefined) continue
-      const [call, balance] = [calls.get(id) ?? 0, account === undefined ? undefined : balanceOf(account)]
-      if (call !== newest.call || balance !== newest.balance) changed.add(id)
-      Object.assign(newest, { call, balance, funded: account?.funded === true })
-    }
-    for (const [id, notification] of yield* notifications.newest(accountIds)) {
-      const newest = accounts.get(id)
-      if (newest === undefined || newest.notification === notification) continue
-      newest.notification = notification
-      changed.add(id)
-    }
-    return changed
-  })
+/** Reads the newest state of these ids. Returns those that changed. */
+const poll = Effect.fnUntraced(function* (
+  { accounts, ledger, notifications, records, tenants }: Parts,
+  tenantIds: ReadonlyArray<TenantId>,
+  accountIds: ReadonlyArray<AccountId>
+) {
+  const changed = new Set<string>()
+  const calls = yield* records.newest(tenantIds)
+  const balances = yield* ledger.accounts(tenantIds.map(billingAccountOf))
+  for (const id of tenantIds) {
+    const newest = tenants.get(id)
+    const account = balances.get(billingAccountOf(id))
+    if (newest === undefined) continue
+    const [call, balance] = [calls.get(id) ?? 0, account === undefined ? undefined : balanceOf(account)]
+    if (call !== newest.call || balance !== newest.balance) changed.add(id)
+    Object.assign(newest, { call, balance, funded: account?.funded === true })
+  }
+  for (const [id, notification] of yield* notifications.newest(accountIds)) {
+    const newest = accounts.get(id)
+    if (newest === undefined || newest.notification === notification) continue
+    newest.notification = notification
+    changed.add(id)
+  }
+  return changed
+})
 
-  const turn = Effect.gen(function* () {
+const turnOf = (parts: Parts): Job["turn"] => {
+  const { accounts, streams, tenants } = parts
+  let polls = 0
+  return Effect.gen(function* () {
     if (streams.size === 0) return undefined
-    const changed = yield* poll([...tenants.keys()], [...accounts.keys()])
+    const changed = yield* poll(parts, [...tenants.keys()], [...accounts.keys()])
     const all = ++polls % wakeAllEvery === 0
     for (const { listener, waker } of streams) {
       if (all || changed.has(listener.tenant_id) || changed.has(listener.account_id)) waker.wakeNow()
     }
     return pause
   })
+}
 
-  const isFunded = (tenant_id: TenantId) =>
-    Effect.map(ledger.accountOfTenant(tenant_id), (account) => Option.isSome(account) && account.value.funded)
+const isFunded = ({ ledger }: Parts, tenant_id: TenantId) =>
+  Effect.map(ledger.accountOfTenant(tenant_id), (account) => Option.isSome(account) && account.value.funded)
 
-  const open: FeedContract["open"] = Effect.fnUntraced(function* (listener) {
+const open = (parts: Parts): FeedContract["open"] =>
+  Effect.fnUntraced(function* (listener) {
+    const { accounts, billed, jobWaker, streams, tenants } = parts
     const { account_id, tenant_id } = listener
     const waker = yield* Loop.waker
     // Read first. The rest does not wait, so no other listener can take a place in between.
-    const funded = streams.size >= nodeMax && (yield* isFunded(tenant_id))
+    const funded = streams.size >= nodeMax && (yield* isFunded(parts, tenant_id))
     if (streams.of(account_id) >= accountMax)
       return yield* new TooManyStreams({ limit: accountMax, retry_after: retryAfter })
     if (streams.size >= nodeMax) {
@@ -194,63 +222,62 @@ const make = Effect.gen(function* () {
     billed.add(billingAccountOf(tenant_id))
     // While there are other listeners, the job polls by itself. A poll for each new one would cost a full node all its time.
     if (streams.size === 1) jobWaker.wakeNow()
-    return { run: (options) => run(one, ofTenant, ofAccount, options), close: one.close }
+    return { run: (options) => run(parts, one, ofTenant, ofAccount, options), close: one.close }
   })
 
-  const run = Effect.fnUntraced(function* (
-    open: Open,
-    ofTenant: Newest,
-    ofAccount: Newest,
-    { after, holds, send }: StreamOptions
-  ): Effect.fn.Return<FeedEnd> {
-    const { listener, waker } = open
-    const { account_id, notified, tenant_id } = listener
-    yield* poll([tenant_id], [account_id])
-    // A cursor ahead of the records belongs to another database.
-    const known = after !== undefined && after.call <= ofTenant.call ? after : undefined
-    let place: Place = known ?? { tenant_id, call: ofTenant.call, notification: ofAccount.notification }
-    let sent: Nano | undefined
-    if (known === undefined && !(yield* send({ type: "ready" }, place))) return "slow"
+const run = Effect.fnUntraced(function* (
+  parts: Parts,
+  open: Open,
+  ofTenant: Newest,
+  ofAccount: Newest,
+  { after, holds, send }: StreamOptions
+): Effect.fn.Return<FeedEnd> {
+  const { notifications, records } = parts
+  const { listener, waker } = open
+  const { account_id, notified, tenant_id } = listener
+  yield* poll(parts, [tenant_id], [account_id])
+  // A cursor ahead of the records belongs to another database.
+  const known = after !== undefined && after.call <= ofTenant.call ? after : undefined
+  let place: Place = known ?? { tenant_id, call: ofTenant.call, notification: ofAccount.notification }
+  let sent: Nano | undefined
+  if (known === undefined && !(yield* send({ type: "ready" }, place))) return "slow"
 
-    const calls = Effect.gen(function* () {
-      if (ofTenant.call - place.call > missedMax) {
-        place = { ...place, call: ofTenant.call }
-        if (!(yield* send({ type: "reset" }, place))) return false
-      }
-      while (place.call < ofTenant.call) {
-        const from = place.call + 1
-        const page = yield* records.range(tenant_id, { from, to: Math.min(from + pageSize, ofTenant.call + 1) })
-        for (const record of page) {
-          place = { ...place, call: place.call + 1 }
-          if (!(yield* send({ type: "call", record }, place))) return false
-        }
-      }
-      return true
-    })
-
-    const balance = Effect.suspend(() => {
-      if (ofTenant.balance === undefined || ofTenant.balance === sent) return Effect.succeed(true)
-      sent = ofTenant.balance
-      return send({ type: "balance", balance: sent }, place)
-    })
-
-    const notices = Effect.gen(function* () {
-      if (!notified || ofAccount.notification <= place.notification) return true
-      for (const notification of yield* notifications.since(account_id, place.notification, pageSize)) {
-        place = { ...place, notification: notification.id }
-        if (!(yield* send({ type: "notification", notification }, place))) return false
-      }
-      return true
-    })
-
-    for (;;) {
-      if (open.closed) return "displaced"
-      if (!(yield* holds)) return "credential"
-      if (!(yield* calls) || !(yield* balance) || !(yield* notices)) return "slow"
-      const woken = yield* Effect.timeoutOption(waker.woken, beat)
-      if (Option.isNone(woken) && !(yield* send({ type: "beat" }, place))) return "slow"
+  const calls = Effect.gen(function* () {
+    if (ofTenant.call - place.call > missedMax) {
+      place = { ...place, call: ofTenant.call }
+      if (!(yield* send({ type: "reset" }, place))) return false
     }
-  }, Effect.withTracerEnabled(false))
+    while (place.call < ofTenant.call) {
+      const from = place.call + 1
+      const page = yield* records.range(tenant_id, { from, to: Math.min(from + pageSize, ofTenant.call + 1) })
+      for (const record of page) {
+        place = { ...place, call: place.call + 1 }
+        if (!(yield* send({ type: "call", record }, place))) return false
+      }
+    }
+    return true
+  })
 
-  return { open, job: { name: "events", turn, waker: jobWaker, everywhere: true } } satisfies FeedContract
-})
+  const balance = Effect.suspend(() => {
+    if (ofTenant.balance === undefined || ofTenant.balance === sent) return Effect.succeed(true)
+    sent = ofTenant.balance
+    return send({ type: "balance", balance: sent }, place)
+  })
+
+  const notices = Effect.gen(function* () {
+    if (!notified || ofAccount.notification <= place.notification) return true
+    for (const notification of yield* notifications.since(account_id, place.notification, pageSize)) {
+      place = { ...place, notification: notification.id }
+      if (!(yield* send({ type: "notification", notification }, place))) return false
+    }
+    return true
+  })
+
+  for (;;) {
+    if (open.closed) return "displaced"
+    if (!(yield* holds)) return "credential"
+    if (!(yield* calls) || !(yield* balance) || !(yield* notices)) return "slow"
+    const woken = yield* Effect.timeoutOption(waker.woken, beat)
+    if (Option.isNone(woken) && !(yield* send({ type: "beat" }, place))) return "slow"
+  }
+}, Effect.withTracerEnabled(false))

@@ -9,9 +9,27 @@ import type { Moved, Paid, PaymentsContract, PaymentSettings, ProcessorEvent } f
 /** How far a webhook's time may be from ours, in seconds. */
 const tolerance = 300
 
+interface Parts {
+  readonly settings: PaymentSettings
+  readonly stripe: Stripe
+}
+
 export const make = (settings: PaymentSettings): PaymentsContract => {
+  const parts: Parts = { settings, stripe: clientOf(settings) }
+  return {
+    customer: customer(parts),
+    checkout: checkout(parts),
+    setup: setup(parts),
+    methods: methods(parts),
+    charge: charge(parts),
+    found: found(parts),
+    event: event(parts)
+  }
+}
+
+const clientOf = (settings: PaymentSettings): Stripe => {
   const address = settings.base_url === undefined ? undefined : new URL(settings.base_url)
-  const stripe = new Stripe(Redacted.value(settings.secret_key), {
+  return new Stripe(Redacted.value(settings.secret_key), {
     // Retries and their times are decided here, not by the client library.
     maxNetworkRetries: 0,
     timeout: 20_000,
@@ -22,120 +40,136 @@ export const make = (settings: PaymentSettings): PaymentsContract => {
       port: Number(address.port || (address.protocol === "http:" ? 80 : 443))
     })
   })
-
-  const silent = (error: unknown) => new ProcessorSilent({ reason: reasonOf(error) })
-  const ask = <A>(call: () => Promise<A>) => Effect.tryPromise({ try: call, catch: silent })
-
-  return {
-    customer: (tenant_id, name) =>
-      Effect.map(
-        ask(() =>
-          stripe.customers.create({ name, metadata: { tenant_id } }, { idempotencyKey: `customer/${tenant_id}` })
-        ),
-        ({ id }) => id
-      ),
-    checkout: ({ cents, customer, tenant_id }) =>
-      Effect.flatMap(
-        ask(() =>
-          stripe.checkout.sessions.create({
-            mode: "payment",
-            customer,
-            line_items: [
-              {
-                quantity: 1,
-                price_data: { currency: "usd", unit_amount: cents, product_data: { name: "Credits" } }
-              }
-            ],
-            payment_intent_data: {
-              setup_future_usage: "off_session",
-              metadata: { tenant_id, kind: "checkout" }
-            },
-            metadata: { tenant_id },
-            success_url: settings.return_url,
-            cancel_url: settings.return_url
-          })
-        ),
-        addressOf
-      ),
-    setup: (customer, tenant_id) =>
-      Effect.flatMap(
-        ask(() =>
-          stripe.checkout.sessions.create({
-            mode: "setup",
-            customer,
-            currency: "usd",
-            metadata: { tenant_id },
-            success_url: settings.return_url,
-            cancel_url: settings.return_url
-          })
-        ),
-        addressOf
-      ),
-    methods: (customer) =>
-      Effect.map(
-        ask(() => stripe.paymentMethods.list({ customer, limit: 100 })),
-        ({ data }) =>
-          data.map(({ card, id, type }) => ({
-            id,
-            type,
-            brand: card?.brand ?? null,
-            last4: card?.last4 ?? null,
-            exp_month: card?.exp_month ?? null,
-            exp_year: card?.exp_year ?? null
-          }))
-      ),
-    charge: Effect.fnUntraced(function* ({ attempt, cents, customer, method, tenant_id }) {
-      const intent = yield* Effect.tryPromise({
-        try: () =>
-          stripe.paymentIntents.create(
-            {
-              amount: cents,
-              currency: "usd",
-              customer,
-              payment_method: method,
-              off_session: true,
-              confirm: true,
-              metadata: { tenant_id, kind: "auto_reload", attempt }
-            },
-            { idempotencyKey: attempt }
-          ),
-        catch: (error) =>
-          error instanceof Stripe.errors.StripeCardError || error instanceof Stripe.errors.StripeInvalidRequestError
-            ? new ChargeDeclined({ reason: reasonOf(error) })
-            : silent(error)
-      })
-      return yield* outcomeOf(intent, attempt, tenant_id)
-    }),
-    found: Effect.fnUntraced(function* ({ attempt, customer, since, tenant_id }) {
-      const intent = yield* ask(async () => {
-        // Its clock and ours may differ by minutes.
-        const gte = Math.floor(since / 1_000) - 600
-        for await (const one of stripe.paymentIntents.list({ customer, created: { gte }, limit: 100 })) {
-          if (one.metadata["attempt"] === attempt) return one
-        }
-        return undefined
-      })
-      return intent === undefined ? undefined : yield* outcomeOf(intent, attempt, tenant_id)
-    }),
-    event: (body, signature, now) =>
-      Effect.sync(() => {
-        if (!hasTime(signature)) return undefined
-        try {
-          stripe.webhooks.signature!.verifyHeader(
-            body,
-            signature,
-            Redacted.value(settings.webhook_secret),
-            tolerance,
-            undefined,
-            now
-          )
-        } catch {
-          return undefined
-        }
-        return eventOf(body)
-      })
-  }
 }
+
+const silent = (error: unknown) => new ProcessorSilent({ reason: reasonOf(error) })
+const ask = <A>(call: () => Promise<A>) => Effect.tryPromise({ try: call, catch: silent })
+
+const customer =
+  ({ stripe }: Parts): PaymentsContract["customer"] =>
+  (tenant_id, name) =>
+    Effect.map(
+      ask(() =>
+        stripe.customers.create({ name, metadata: { tenant_id } }, { idempotencyKey: `customer/${tenant_id}` })
+      ),
+      ({ id }) => id
+    )
+
+const checkout =
+  ({ settings, stripe }: Parts): PaymentsContract["checkout"] =>
+  ({ cents, customer, tenant_id }) =>
+    Effect.flatMap(
+      ask(() =>
+        stripe.checkout.sessions.create({
+          mode: "payment",
+          customer,
+          line_items: [
+            {
+              quantity: 1,
+              price_data: { currency: "usd", unit_amount: cents, product_data: { name: "Credits" } }
+            }
+          ],
+          payment_intent_data: {
+            setup_future_usage: "off_session",
+            metadata: { tenant_id, kind: "checkout" }
+          },
+          metadata: { tenant_id },
+          success_url: settings.return_url,
+          cancel_url: settings.return_url
+        })
+      ),
+      addressOf
+    )
+
+const setup =
+  ({ settings, stripe }: Parts): PaymentsContract["setup"] =>
+  (customer, tenant_id) =>
+    Effect.flatMap(
+      ask(() =>
+        stripe.checkout.sessions.create({
+          mode: "setup",
+          customer,
+          currency: "usd",
+          metadata: { tenant_id },
+          success_url: settings.return_url,
+          cancel_url: settings.return_url
+        })
+      ),
+      addressOf
+    )
+
+const methods =
+  ({ stripe }: Parts): PaymentsContract["methods"] =>
+  (customer) =>
+    Effect.map(
+      ask(() => stripe.paymentMethods.list({ customer, limit: 100 })),
+      ({ data }) =>
+        data.map(({ card, id, type }) => ({
+          id,
+          type,
+          brand: card?.brand ?? null,
+          last4: card?.last4 ?? null,
+          exp_month: card?.exp_month ?? null,
+          exp_year: card?.exp_year ?? null
+        }))
+    )
+
+const charge = ({ stripe }: Parts): PaymentsContract["charge"] =>
+  Effect.fnUntraced(function* ({ attempt, cents, customer, method, tenant_id }) {
+    const intent = yield* Effect.tryPromise({
+      try: () =>
+        stripe.paymentIntents.create(
+          {
+            amount: cents,
+            currency: "usd",
+            customer,
+            payment_method: method,
+            off_session: true,
+            confirm: true,
+            metadata: { tenant_id, kind: "auto_reload", attempt }
+          },
+          { idempotencyKey: attempt }
+        ),
+      catch: (error) =>
+        error instanceof Stripe.errors.StripeCardError || error instanceof Stripe.errors.StripeInvalidRequestError
+          ? new ChargeDeclined({ reason: reasonOf(error) })
+          : silent(error)
+    })
+    return yield* outcomeOf(intent, attempt, tenant_id)
+  })
+
+const found = ({ stripe }: Parts): PaymentsContract["found"] =>
+  Effect.fnUntraced(function* ({ attempt, customer, since, tenant_id }) {
+    const intent = yield* ask(async () => {
+      // Its clock and ours may differ by minutes.
+      const gte = Math.floor(since / 1_000) - 600
+      for await (const one of stripe.paymentIntents.list({ customer, created: { gte }, limit: 100 })) {
+        if (one.metadata["attempt"] === attempt) return one
+      }
+      return undefined
+    })
+    return intent === undefined ? undefined : yield* outcomeOf(intent, attempt, tenant_id)
+  })
+
+const event =
+  ({ settings, stripe }: Parts): PaymentsContract["event"] =>
+  (body, signature, now) =>
+    Effect.sync(() => {
+      if (!hasTime(signature)) return undefined
+      try {
+        stripe.webhooks.signature!.verifyHeader(
+          body,
+          signature,
+          Redacted.value(settings.webhook_secret),
+          tolerance,
+          undefined,
+          now
+        )
+      } catch {
+        return undefined
+      }
+      return eventOf(body)
+    })
 
 const outcomeOf = (
   { amount_received, created, id: payment_id, last_payment_error, status }: Stripe.PaymentIntent,

@@ -106,7 +106,7 @@ const keyOf = ({ id, who }: Submitted) => ({
 })
 
 const look = (world: World, one: Submitted): Promise<Job | undefined> =>
-  world.runtime.runPromise(Effect.flatMap(Jobs, (jobs) => jobs.look(keyOf(one))))
+  world.runtime.runPromise(Effect.flatMap(Jobs, (jobs) => jobs.poll(keyOf(one))))
 
 /** Whatever was seen of a job must be possible, and once settled it stays as it is. */
 const note = (one: Submitted, job: Job | undefined) => {

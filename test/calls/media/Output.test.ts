@@ -1,6 +1,6 @@
 /** What a vendor says that it has made: taken in the documented shape alone. */
 import { expect, it } from "vitest"
-import { outputOf } from "../../../src/calls/media/Look.ts"
+import { outputOf } from "../../../src/calls/media/Poll.ts"
 
 const video = { url: "https://vendor.example/video.mp4" }
 

@@ -1,0 +1,239 @@
+/**
+ * One poll of a vendor: the state of a job there, and the end of a job in one transaction with its charge. Polls of one job never overlap,
+ * and the number of polls that clients cause is limited (`Watch`).
+ *
+ * Where the specification is silent:
+ * - Fewer images than were ordered cost their part of the quote. An output with an image that has no address is no result: it is fetched
+ *   again, and costs nothing if it stays so.
+ */
+import { Clock, Deferred, Duration, Effect, FiberId } from "effect"
+import type { Context, Scope } from "effect"
+import { failure } from "../../books/gate/Gate.ts"
+import type { Admission, Gate, Measured } from "../../books/gate/Gate.ts"
+import { fromRow } from "../../kernel/Money.ts"
+import type { Writer } from "../../books/ledger/write/Writer.ts"
+import type { Nano } from "../../kernel/Money.ts"
+import { isObject } from "../../upstream/wire/Failures.ts"
+import * as Vendor from "../../upstream/generation/GenerationQueue.ts"
+import type { Upstream, Upstreams } from "../../upstream/models/Upstreams.ts"
+import { measuredOf } from "../metered/Measured.ts"
+import { lifetime } from "./Job.ts"
+import type { FailureType, Order } from "./Job.ts"
+import type { End, Row, Rows } from "./Rows.ts"
+import { Watch } from "./Watch.ts"
+
+export interface Parts {
+  readonly rows: Rows
+  readonly writer: Context.Tag.Service<Writer>
+  readonly gate: Context.Tag.Service<Gate>
+  readonly upstreams: Context.Tag.Service<Upstreams>
+  /** Where polls run: a client that leaves does not end the poll that others wait for. */
+  readonly scope: Scope.Scope
+  /** Cached facts of open jobs, by id. */
+  readonly watches: Map<string, Watch<Row>>
+}
+
+export const watchOf = ({ watches }: Parts, id: string, now: number): Watch<Row> => {
+  let watch = watches.get(id)
+  if (watch === undefined) watches.set(id, (watch = new Watch(now)))
+  return watch
+}
+
+/**
+ * The job after a poll of the vendor. Concurrent polls of one job share a single request. A client that polls too often is answered from
+ * the cache.
+ */
+export const poll = (parts: Parts, row: Row, by: "client" | "service"): Effect.Effect<Row> =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) => {
+    if (row.settled === 1) return Effect.succeed(row)
+    const watch = watchOf(parts, row.id, now)
+    if (watch.polling !== undefined) return Deferred.await(watch.polling)
+    if (by === "client" && !watch.pollPace.take(now)) return Effect.succeed(row)
+    const polling = (watch.polling = Deferred.unsafeMake<Row>(FiberId.none))
+    return Effect.interruptible(pollNow(parts, row, watch, by)).pipe(
+      Effect.onExit((exit) => {
+        watch.polling = undefined
+        if (exit._tag === "Success" && exit.value.settled === 1) parts.watches.delete(row.id)
+        return Deferred.done(polling, exit)
+      }),
+      Effect.forkIn(parts.scope),
+      Effect.zipRight(Deferred.await(polling))
+    )
+  })
+
+const pollNow = Effect.fnUntraced(function* (
+  parts: Parts,
+  row: Row,
+  watch: Watch<Row>,
+  by: "client" | "service"
+): Effect.fn.Return<Row> {
+  const admission = yield* parts.gate.resume(row.call)
+  if (admission === undefined || row.vendor_id === null) return yield* endInterrupted(parts, row, admission)
+  const upstream = parts.upstreams.get(row.upstream)
+  const now = yield* Clock.currentTimeMillis
+  if (upstream === undefined) {
+    return yield* fail(parts, row, admission, "media_unavailable", "the configuration names its vendor no more")
+  }
+  if (now - row.created_at > Duration.toMillis(lifetime)) {
+    yield* Effect.ignore(Vendor.cancel(upstream, admission, row.endpoint, row.vendor_id))
+    return yield* fail(parts, row, admission, "media_failed", "it took longer than a day")
+  }
+  if (by === "service" && row.cancel_requested === 1) yield* cancelAt(parts, upstream, row, admission, now)
+  const standing = yield* Effect.option(Vendor.standing(upstream, admission, row.endpoint, row.vendor_id))
+  // It could not be asked just now: what was known stands.
+  if (standing._tag === "None") return row
+  switch (standing.value.how) {
+    case "queued":
+      return yield* progress(parts, row, "IN_QUEUE", standing.value.queue_position)
+    case "running":
+      return yield* progress(parts, row, "IN_PROGRESS", null)
+    case "cancelled":
+      return yield* endCancelled(parts, row, admission)
+    case "gone":
+      // After a cancel too: a job that runs on is charged, and a 404 may be a mistake of the moment.
+      if (!watch.isOneMistakeTooMany()) return row
+      return row.cancel_requested === 1
+        ? yield* endCancelled(parts, row, admission)
+        : yield* fail(parts, row, admission, "media_unavailable", "the vendor lost it")
+    case "failed":
+      return yield* fail(parts, row, admission, "media_failed", standing.value.error)
+    case "completed":
+      return yield* complete(parts, upstream, row, watch, admission, standing.value.inference_time)
+  }
+})
+
+/** Nothing is reserved for the job, or no vendor has it: it was settled a moment ago, or its submission broke off. */
+const endInterrupted = Effect.fnUntraced(function* (
+  { rows, writer }: Parts,
+  row: Row,
+  admission: Admission | undefined
+) {
+  const current = (yield* rows.byId(row.id)) ?? row
+  if (current.settled === 1 || admission !== undefined) return current
+  const end: End = { status: "COMPLETED", cost: 0n, error: "it was interrupted", error_type: "media_failed" }
+  const now = yield* Clock.currentTimeMillis
+  yield* Effect.ignore(writer.submit({ postings: [], statements: [rows.end(row.id, end, now)] }))
+  return (yield* rows.byId(row.id)) ?? current
+})
+
+/** The vendor says that it is done: the quote is charged if the result is there and is what was asked for. */
+const complete = Effect.fnUntraced(function* (
+  parts: Parts,
+  upstream: Upstream,
+  row: Row,
+  watch: Watch<Row>,
+  admission: Admission,
+  inference_time: number | null
+) {
+  const result = yield* Effect.option(Vendor.result(upstream, admission, row.endpoint, row.vendor_id!))
+  if (result._tag === "None") {
+    return watch.isOneMistakeTooMany()
+      ? yield* fail(parts, row, admission, "media_failed", "its result could not be fetched")
+      : row
+  }
+  if (result.value.how === "failed")
+    return yield* fail(parts, row, admission, result.value.error_type, result.value.error)
+  const output = outputOf(row.type, result.value.output)
+  if (output === undefined) {
+    return watch.isOneMistakeTooMany()
+      ? yield* fail(parts, row, admission, "media_failed", "its result is not valid")
+      : row
+  }
+  const { cost, units } = deliveredOf(row, output)
+  const measured = measuredOf(cost, units, row.provider)
+  return yield* settle(parts, row, admission, measured, { status: "COMPLETED", cost, inference_time, output })
+})
+
+export const fail = (parts: Parts, row: Row, admission: Admission, error_type: FailureType, error: string) =>
+  settle(parts, row, admission, failure(error_type), { status: "COMPLETED", cost: 0n, error_type, error })
+
+const endCancelled = (parts: Parts, row: Row, admission: Admission) =>
+  settle(parts, row, admission, failure("cancelled"), { status: "CANCELLED", cost: 0n })
+
+/** Charge and end in one transaction. If another writer was faster, its end is kept. */
+const settle = Effect.fnUntraced(function* (
+  { rows }: Parts,
+  row: Row,
+  admission: Admission,
+  measured: Measured,
+  end: End
+) {
+  const now = yield* Clock.currentTimeMillis
+  yield* Effect.ignore(admission.settleBeside(measured, [rows.end(row.id, end, now)]))
+  return (yield* rows.byId(row.id)) ?? row
+})
+
+const progress = Effect.fnUntraced(function* (
+  { rows, writer }: Parts,
+  row: Row,
+  reported: "IN_QUEUE" | "IN_PROGRESS",
+  queue_position: number | null
+) {
+  // A client that cancelled sees the cancellation until the vendor reports how the job ended.
+  const status: Row["status"] = row.cancel_requested === 1 ? "CANCELLED" : reported
+  if (row.status === status && row.queue_position === queue_position) return row
+  const now = yield* Clock.currentTimeMillis
+  const updated = { ...row, status, queue_position }
+  return yield* writer.submit({ postings: [], statements: [rows.progress(row.id, status, queue_position, now)] }).pipe(
+    Effect.flatMap(() => Effect.map(rows.byId(row.id), (current) => current ?? updated)),
+    // It is so whether that can be written just now or not.
+    Effect.catchTag("BooksUnavailable", () => Effect.succeed(updated)),
+    Effect.orDie
+  )
+})
+
+/** Asks the vendor to stop until it has heard that, but not too often. `undefined`: it was not asked, or has not heard. */
+export const cancelAt = (
+  parts: Parts,
+  upstream: Upstream,
+  row: Row,
+  admission: Admission,
+  now: number
+): Effect.Effect<"asked" | "completed" | undefined> => {
+  const watch = watchOf(parts, row.id, now)
+  return watch.cancelled !== undefined || row.vendor_id === null || !watch.cancelPace.take(now)
+    ? Effect.succeed(watch.cancelled)
+    : Effect.match(Vendor.cancel(upstream, admission, row.endpoint, row.vendor_id), {
+        onFailure: () => undefined,
+        onSuccess: (answer) => (watch.cancelled = answer)
+      })
+}
+
+/**
+ * The charge for an output: the quote, or its part for the images that came if they are fewer than ordered. More than was ordered, such as a
+ * longer video, costs nothing more.
+ */
+const deliveredOf = (
+  row: Row,
+  { images }: Record<string, unknown>
+): { readonly cost: Nano; readonly units: number } => {
+  const quote = fromRow(row.quote)
+  if (row.type === "video" || !Array.isArray(images) || images.length >= row.units)
+    return { cost: quote, units: row.units }
+  const ordered = BigInt(row.units)
+  const cost = (2n * quote * BigInt(images.length) + ordered) / (2n * ordered)
+  return { cost, units: images.length }
+}
+
+/** How deep an output may be nested: much deeper it could be read, but not be written down again. */
+const nestedMax = 1_000
+
+const isShallow = (value: unknown, most = nestedMax): boolean =>
+  typeof value !== "object" ||
+  value === null ||
+  (most > 0 && Object.values(value).every((one) => isShallow(one, most - 1)))
+
+/** The output in the documented shape; `undefined` where what was to be made is not in it, or it is nested too deeply. */
+export const outputOf = (type: Order["type"], output: Record<string, unknown>): Record<string, unknown> | undefined => {
+  if (!isShallow(output)) return undefined
+  if (type === "video") {
+    const { video } = output
+    return isObject(video) && isAddress(video.url) ? output : undefined
+  }
+  const { images } = output
+  if (!Array.isArray(images) || images.length === 0) return undefined
+  const complete = images.every((image: unknown) => isObject(image) && isAddress(image.url))
+  return complete ? output : undefined
+}
+
+const isAddress = (url: unknown): boolean => typeof url === "string" && /^(https?:\/\/|data:)/.test(url)
