@@ -251,7 +251,7 @@ const api = HttpApiBuilder.api(Api).pipe(
     SpeechModelsHttp,
     SearchHttp,
     NotificationsHttp,
-    Layer.provide(OperatorHttp, watched),
+    Layer.provide(OperatorHttp, [watched, OperatorTokenHttp]),
     Layer.provide(OperatorCreditHttp, OperatorTokenHttp),
     Layer.provide(ProvisioningHttp, OperatorTokenHttp),
     OperatorSessionHttp,
