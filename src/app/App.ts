@@ -208,7 +208,7 @@ export const handlers = Layer.mergeAll(
   ContactHttp,
   EventsHttp,
   NotificationsHttp,
-  Layer.provide(OperatorHttp, watched),
+  Layer.provide(OperatorHttp, [watched, OperatorTokenHttp]),
   Layer.provide(OperatorCreditHttp, OperatorTokenHttp),
   Layer.provide(ProvisioningHttp, OperatorTokenHttp),
   OperatorSessionHttp,

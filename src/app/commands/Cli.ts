@@ -20,6 +20,7 @@ import * as Models from "./Models.ts"
 import * as Operator from "./Operator.ts"
 import * as OperatorKeys from "./OperatorKeys.ts"
 import * as Owed from "./Owed.ts"
+import * as People from "./People.ts"
 import * as Purchase from "./Purchase.ts"
 import * as Reseal from "./Reseal.ts"
 import * as Restore from "./Restore.ts"
@@ -42,6 +43,7 @@ const commands = [
   Allowance.command,
   Voucher.command,
   Owed.command,
+  People.command,
   Tenants.command,
   Operator.command,
   Client.command,
@@ -76,6 +78,7 @@ const allNames = namesOf(commands, {
   allowance: namesOf(Allowance.subcommands),
   voucher: namesOf(Voucher.subcommands),
   operator: namesOf(Operator.subcommands, { keys: namesOf(OperatorKeys.subcommands) }),
+  people: namesOf(People.subcommands),
   client: namesOf(Client.subcommands),
   key: namesOf(Key.subcommands)
 })

@@ -2,27 +2,13 @@
 import { HttpRouter, HttpServerRequest } from "@effect/platform"
 import { Effect, Layer } from "effect"
 import { RateLimits } from "../../http/transport/RateLimits.ts"
-import { InsufficientScope, InvalidToken } from "../../people/credentials/Problems.ts"
+import { InsufficientScope } from "../../people/credentials/Problems.ts"
+import { bearerOf, holderOf } from "./Holder.ts"
 import { scopesOf } from "./ManagementKey.ts"
 import type { Scope } from "./ManagementKey.ts"
 import { ManagementKeys } from "./ManagementKeys.ts"
-import type { ManagementKeysContract } from "./ManagementKeys.ts"
 import { OperatorToken } from "./Security.ts"
 import { OperatorSessions } from "./Sessions.ts"
-import type { OperatorSessionsContract } from "./Sessions.ts"
-
-const bearerOf = (authorization: string | undefined): string =>
-  /^bearer +(\S+) *$/i.exec(authorization ?? "")?.[1] ?? ""
-
-/** The operator of an `Authorization` header, whatever the route. */
-export const holderOf =
-  ({ operatorOf }: OperatorSessionsContract, keys: ManagementKeysContract) =>
-  (authorization: string | undefined) =>
-    Effect.gen(function* () {
-      const bearer = bearerOf(authorization)
-      if (!keys.isOne(bearer)) return { operator: yield* operatorOf(authorization), scopes: undefined }
-      return (yield* keys.holderOf(bearer)) ?? (yield* new InvalidToken())
-    })
 
 const lacking = (needed: ReadonlyArray<Scope> | undefined): InsufficientScope =>
   needed === undefined

@@ -1,6 +1,6 @@
 import { HttpApiBuilder } from "@effect/platform"
 import type { HttpServerRequest } from "@effect/platform"
-import { Effect, Layer } from "effect"
+import { Effect } from "effect"
 import { contract } from "../../http/contract/Contract.ts"
 import { BillingAccounts } from "../../money/billing/BillingAccounts.ts"
 import type { BillingAccountsContract } from "../../money/billing/BillingAccounts.ts"
@@ -20,7 +20,7 @@ import * as LiveEvents from "./LiveEvents.ts"
 import type { SignedInOperator } from "./Operator.ts"
 import { TenantNotFound } from "./Problems.ts"
 import { ManagementKeys } from "./ManagementKeys.ts"
-import { holderOf, OperatorTokenHttp } from "./Bearer.ts"
+import { holderOf } from "./Holder.ts"
 import { OperatorSessions } from "./Sessions.ts"
 import type { OperatorSessionsContract } from "./Sessions.ts"
 import { OperatorUpstreams } from "./Upstreams.ts"
@@ -113,4 +113,4 @@ export const OperatorHttp = HttpApiBuilder.group(
       .handleRaw("events", ({ request }) => live(request))
       .handle("endSignIns", ({ path, urlParams }) => by((me) => acts.endSignIns(me, path.account_id, urlParams)))
   })
-).pipe(Layer.provide(OperatorTokenHttp))
+)

@@ -20,6 +20,7 @@ export const make = (parts: Parts): PeopleContract => ({
   create: creating(parts),
   find: finding(parts),
   remove: removing(parts),
+  isKnown: (email) => Effect.map(parts.tenants.accountOfEmail(email), (account) => account !== undefined),
   list: parts.tenancy.people
 })
 

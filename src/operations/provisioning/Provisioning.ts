@@ -56,6 +56,8 @@ export interface ProvisioningContract {
       by: Operator,
       wanted: Omit<PersonWanted, "credit_usd">
     ) => Effect.Effect<ProvisionedPerson, MoneyProblem | BooksUnavailable>
+    /** Whether an account has verified this address. */
+    readonly isKnown: (email: string) => Effect.Effect<boolean>
     readonly list: (before: string | undefined, limit: number) => Effect.Effect<ReadonlyArray<Person>>
   }
   readonly tenants: Things<TenantWanted, ProvisionedTenant, MoneyProblem | TooManyTenants>

@@ -33,7 +33,7 @@ describe("a management key", () => {
     expect([me.name, me.session_id]).toEqual([`terraform (${key.key_prefix})`, key.id])
     expect((await operator("/tenants", { token })).status).toBe(200)
     const { body } = await operator("/management-keys")
-    const [listed] = body.result.keys.filter(({ id }: { id: string }) => id === key.id)
+    const listed = body.result.keys.find(({ id }: { id: string }) => id === key.id)
     expect(listed).toEqual({ ...listed, scopes: ["read"], created_by: "grace", last_used_at: expect.any(String) })
     expect(JSON.stringify(body)).not.toContain(token)
   })

@@ -1,0 +1,97 @@
+/**
+ * The file of `tollgate people import`: one person a line, with a head of columns.
+ *
+ * Where the specification is silent:
+ * - The columns are `email` and `name`, and optionally `external_id` and `allowance_usd`, in any order. Another column is refused. People join
+ *   teams by invitation, so `team` is refused too.
+ * - Every line is checked before the first person is made. A wrong cell is named by line and column.
+ */
+import { Effect, Either, Schema } from "effect"
+import { amountOf } from "../../kernel/Amount.ts"
+import { Email } from "../../kernel/Email.ts"
+import type { Nano } from "../../kernel/Money.ts"
+import type { ConfigProblem } from "../../kernel/Setting.ts"
+import { ExternalId } from "../../operations/provisioning/Provision.ts"
+import { NewOrganisation } from "../../people/tenants/Organisation.ts"
+import * as CommandLine from "./CommandLine.ts"
+import * as Csv from "./Csv.ts"
+import { refuse } from "./Report.ts"
+
+const columns = ["email", "name", "external_id", "allowance_usd"] as const
+type Column = (typeof columns)[number]
+
+export interface Listed {
+  readonly email: string
+  readonly name: string
+  readonly external_id: string | undefined
+  /** Instead of the allowance of the command. */
+  readonly allowance_usd: Nano | undefined
+}
+
+const peopleMax = 10_000
+
+const decoded = <A>(schema: Schema.Schema<A, string>, text: string): A | undefined =>
+  Either.getOrUndefined(Schema.decodeEither(schema)(text))
+
+const headOf = (file: string, head: Csv.Row | undefined): Effect.Effect<ReadonlyArray<Column>, ConfigProblem> => {
+  const names = (head?.cells ?? []).map((name) => name.toLowerCase())
+  const unknown = names.findIndex((name) => !(columns as ReadonlyArray<string>).includes(name))
+  if (unknown !== -1)
+    return refuse(
+      `${file}, line ${head!.line}, column ${unknown + 1}: "${CommandLine.printable(names[unknown]!, 40)}" is none of ${columns.join(", ")}` +
+        (names[unknown] === "team" ? ": invite people to a team in the console" : "")
+    )
+  const twice = names.findIndex((name, i) => names.indexOf(name) !== i)
+  if (twice !== -1) return refuse(`${file}, line ${head!.line}, column ${twice + 1}: ${names[twice]} is there twice`)
+  const missing = ["email", "name"].find((name) => !names.includes(name))
+  if (missing !== undefined) return refuse(`${file}: its first line has no column ${missing}`)
+  return Effect.succeed(names as ReadonlyArray<Column>)
+}
+
+/** A person of a row, or the column that is wrong and the rule. */
+const personOf = (cellOf: (column: Column) => string): Either.Either<Listed, readonly [Column, string]> => {
+  const [email, name] = [decoded(Email, cellOf("email")), decoded(NewOrganisation.fields.name, cellOf("name"))]
+  if (email === undefined) return Either.left(["email", "an email address"])
+  if (name === undefined) return Either.left(["name", "a text of 1 to 100 characters"])
+  const [external_id, allowance] = [cellOf("external_id"), cellOf("allowance_usd")]
+  if (external_id !== "" && decoded(ExternalId, external_id) === undefined)
+    return Either.left(["external_id", "1 to 200 characters on one line"])
+  const allowance_usd = allowance === "" ? undefined : amountOf(allowance)
+  if (allowance !== "" && allowance_usd === undefined)
+    return Either.left(["allowance_usd", "an amount above 0, with at most 9 places"])
+  return Either.right({ email, name, external_id: external_id === "" ? undefined : external_id, allowance_usd })
+}
+
+/** The people of a file; refuses it if one line is wrong. */
+export const read = Effect.fnUntraced(function* (file: string, text: string) {
+  const rows = Csv.parse(text)
+  if (typeof rows === "number") return yield* refuse(`${file}, line ${rows}: a quote is not closed`)
+  const head = yield* headOf(file, rows[0])
+  if (rows.length < 2) return yield* refuse(`${file}: no person stands below its first line`)
+  if (rows.length - 1 > peopleMax) return yield* refuse(`${file}: at most ${peopleMax} people at once`)
+  const people: Array<Listed> = []
+  const seen = new Map<string, number>()
+  for (const { cells, line } of rows.slice(1)) {
+    if (cells.length !== head.length)
+      return yield* refuse(`${file}, line ${line}: ${cells.length} columns instead of ${head.length}`)
+    const person = personOf((column) => cells[head.indexOf(column)] ?? "")
+    if (Either.isLeft(person)) {
+      const [column, rule] = person.left
+      return yield* refuse(`${file}, line ${line}, column ${head.indexOf(column) + 1} (${column}): must be ${rule}`)
+    }
+    const { email, external_id } = person.right
+    for (const [column, value] of [
+      ["email", email],
+      ["external_id", external_id]
+    ] as const) {
+      const known = value === undefined ? undefined : seen.get(`${column} ${value}`)
+      if (known !== undefined)
+        return yield* refuse(
+          `${file}, line ${line}, column ${head.indexOf(column) + 1} (${column}): it stands on line ${known} already`
+        )
+      if (value !== undefined) seen.set(`${column} ${value}`, line)
+    }
+    people.push(person.right)
+  }
+  return people
+})
