@@ -461,6 +461,5 @@ const long = [
   "money/events/Feed.ts make",
   "storage/postgres/Leases.ts make",
   "storage/postgres/Notifications.ts make",
-  "upstream/identity/Identity.ts make",
   "upstream/payments/Stripe.ts make"
 ]

@@ -18,6 +18,7 @@ export interface Outside {
 export const configuration = ({ issuer, port }: Outside): object => ({
   service_name: "Tollgate",
   identity: { google: { issuer, audiences: ["bench"] } },
+  registration: { open: true },
   clients: [{ client_id: "bench", name: "Bench" }],
   upstreams: {
     bench: { base_url: `http://127.0.0.1:${port}/v1`, api_key_env: "BENCH_UPSTREAM_KEY" },

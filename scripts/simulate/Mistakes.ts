@@ -233,7 +233,7 @@ export const mistakes: ReadonlyArray<Mistake> = [
   ),
   mistake("refusals-are-charged", "what a vendor refuses is no answer", [
     "calls/engine/Engine.ts",
-    "if (answer.status < 200 || answer.status > 299) return yield* refused(upstream.name, answer, request_id)\n  if (answer.outline",
+    "if (isRefusal(answer)) return yield* refused(upstream.name, answer, request_id)\n  if (answer.outline",
     "if (answer.outline"
   ]),
   mistake("broken-streams-are-whole", "a stream that its vendor broke off is not complete", [

@@ -48,6 +48,7 @@ export const make = async ({ callers, snapshots, vendor }: Options): Promise<Dep
     JSON.stringify({
       clients: [{ client_id: sandbox.client_id, name: "Soak" }],
       identity: (sandbox.configuration as { readonly identity: unknown }).identity,
+      registration: { open: true },
       prices: { default_new_credits: 1_000, default_registration_credits: 0 },
       rate_limits: { sign_in: 100_000 },
       upstreams: { vendor: { base_url: vendor, api_key: "k", timeout_seconds: 2 } },

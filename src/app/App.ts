@@ -69,9 +69,11 @@ import { SandboxHttp } from "../sandbox/Http.ts"
 import { Applications } from "../people/tenants/Applications.ts"
 import { Belonging } from "../people/tenants/Belonging.ts"
 import { OrganisationsHttp, TenantInvitesHttp, TenantsHttp } from "../people/tenants/Http.ts"
+import { Registration } from "../people/tenants/Registration.ts"
 import { Organisations } from "../people/tenants/Organisations.ts"
 import { Tenants } from "../people/tenants/Tenants.ts"
 import { TransferInvitesHttp, TransfersHttp } from "../money/transfers/Http.ts"
+import { invitedByTransfer } from "../money/transfers/Invited.ts"
 import { Transfers } from "../money/transfers/Transfers.ts"
 import { Identity } from "../upstream/identity/Identity.ts"
 import { UpstreamObserver } from "../upstream/models/Upstreams.ts"
@@ -137,7 +139,8 @@ export const domains = Layer.mergeAll(
       Applications.layer,
       Clients.layer,
       RateLimits.layer,
-      Identity.layer
+      Identity.layer,
+      Layer.provide(Registration.layer, invitedByTransfer)
     )
   ),
   Layer.provideMerge(AutoReloads.layer),

@@ -19,6 +19,7 @@ import * as Telemetry from "../operations/ops/Telemetry.ts"
 import * as Allowances from "../money/allowances/Settings.ts"
 import * as Payments from "../money/payments/Settings.ts"
 import * as Prices from "../books/prices/PriceList.ts"
+import * as Registration from "../people/tenants/Settings.ts"
 import * as Transfers from "../money/transfers/Settings.ts"
 import * as Upstreams from "../upstream/models/Settings.ts"
 
@@ -35,6 +36,7 @@ const entries = Schema.Struct({
   ...Mail.fields,
   ...Transfers.fields,
   ...SignIn.fields,
+  ...Registration.fields,
   ...Console.fields,
   ...Contact.fields,
   ...Http.fields,
@@ -70,6 +72,16 @@ const namedIn = (parts: typeof settings | typeof tools, file: object, path: Name
   })
 const isList = (value: Entry | ReadonlyArray<Entry>): value is ReadonlyArray<Entry> => Array.isArray(value)
 
+/** Rules across sign-in, registration and mail. */
+const signInIssues = ({ email_sign_in, identity, mail, registration }: typeof entries.Type) => [
+  ...registration.groups.flatMap(({ provider }, i): ReadonlyArray<Schema.FilterIssue> =>
+    Object.hasOwn(identity, provider)
+      ? []
+      : [{ path: ["registration", "groups", i, "provider"], message: `there is no identity provider ${provider}` }]
+  ),
+  ...(email_sign_in && mail === undefined ? [{ path: ["mail"], message: "needed for `email_sign_in`" }] : [])
+]
+
 export const ConfigFile = entries.pipe(
   Schema.filter((file) => {
     const { auto, models, upstreams } = file
@@ -79,7 +91,7 @@ export const ConfigFile = entries.pipe(
     if (auto !== undefined && !models.some(({ id }) => id === auto)) {
       issues.push({ path: ["auto"], message: `there is no model ${auto}` })
     }
-    return issues
+    return [...issues, ...signInIssues(file)]
   })
 )
 export interface ConfigFile extends Schema.Schema.Type<typeof ConfigFile> {}
@@ -102,6 +114,7 @@ export const layer = (environment: EnvironmentFacts, file: ConfigFile) =>
     Mail.layer(file),
     Transfers.layer(file),
     SignIn.layer(file),
+    Registration.layer(file),
     Console.layer(file),
     Contact.layer(file),
     Http.layer(file),

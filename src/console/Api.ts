@@ -10,12 +10,10 @@ import { AccountId, TenantId } from "../kernel/Ids.ts"
 import { Moment } from "../kernel/Moment.ts"
 import { NotAMember } from "../people/tenants/Problems.ts"
 
-const Provider = Schema.Literal("google", "microsoft")
-
 const Providers = Schema.Struct({
   service_name: Schema.String,
-  /** Those that the deployment is configured for. A sign-in begins at `/console/sign-in/{id}`. */
-  providers: Schema.Array(Schema.Struct({ id: Provider, name: Schema.String })),
+  /** The configured ways of signing in; `email` is a link by letter. A sign-in begins at `/console/sign-in/{id}`. */
+  providers: Schema.Array(Schema.Struct({ id: Schema.String, name: Schema.String })),
   /** Whether this is a sandbox, which signs in the person named by `login_hint`. */
   sandbox: Schema.Boolean
 }).annotations({ identifier: "ConsoleProviders" })
@@ -44,7 +42,7 @@ export class ConsoleApi extends HttpApiGroup.make("console")
   )
   .add(
     HttpApiEndpoint.get("signIn", "/console/sign-in/:provider")
-      .setPath(Schema.Struct({ provider: Provider }))
+      .setPath(Schema.Struct({ provider: Schema.String }))
       .setUrlParams(
         Schema.Struct({
           to: Schema.optional(

@@ -3,7 +3,9 @@ import type { HttpServerRequest } from "@effect/platform"
 import { Clock, Effect, Schema } from "effect"
 import { contract } from "../http/contract/Contract.ts"
 import { Browser } from "../people/auth/Browser.ts"
-import { names } from "../people/auth/ProviderSignIn.ts"
+import { EmailSignIn } from "../people/auth/EmailSignIn.ts"
+import { emailProvider } from "../people/auth/Links.ts"
+import { emailName } from "../people/auth/ProviderSignIn.ts"
 import { BrowserSessions } from "../people/auth/BrowserSessions.ts"
 import * as ConsoleReturn from "../people/auth/ConsoleReturn.ts"
 import { storable } from "../http/lanes/Answer.ts"
@@ -38,6 +40,7 @@ export const ConsoleHttp = HttpApiBuilder.group(
     const browser = yield* Browser
     const sessions = yield* BrowserSessions
     const limits = yield* RateLimits
+    const byLetter = yield* EmailSignIn
     const { clearCookie, cookieName, setCookie } = ConsoleReturn.make(service)
 
     const whenServed = enabled ? Effect.void : Effect.suspend(() => new RouteNotFound())
@@ -79,16 +82,21 @@ export const ConsoleHttp = HttpApiBuilder.group(
           whenServed,
           envelope({
             service_name: service.service_name,
-            providers: identity.configured.map((id) => ({ id, name: names[id] })),
+            providers: [
+              ...identity.configured.map((id) => ({ id, name: identity.nameOf(id) })),
+              ...(byLetter ? [{ id: emailProvider, name: emailName }] : [])
+            ],
             sandbox: sandbox !== undefined
           })
         )
       )
       .handleRaw("signIn", ({ path, request }) =>
-        Effect.zipRight(
-          identity.configured.includes(path.provider) ? whenServed : new RouteNotFound(),
-          browser.toProvider(request, path.provider)
-        )
+        byLetter && path.provider === emailProvider
+          ? Effect.zipRight(whenServed, browser.toLetter(request))
+          : Effect.zipRight(
+              identity.configured.includes(path.provider) ? whenServed : new RouteNotFound(),
+              browser.toProvider(request, path.provider)
+            )
       )
       .handleRaw("openSession", openSession)
       .handleRaw("endSession", endSession)

@@ -106,6 +106,9 @@ const base: Body = {
       trusted: true
     }
   ],
+  // Anyone may sign in to a sandbox.
+  registration: { open: true },
+  email_sign_in: true,
   web_clients: [{ client_id: service_client_id, name: "Sandbox Website" }],
   contact_email: "operator@tollgate.localhost",
   // Tests sign in many people a minute.
@@ -113,6 +116,7 @@ const base: Body = {
     sign_in: 1_000,
     token: 1_000,
     authorize: 1_000,
+    sign_in_link: 1_000,
     client_token: 60,
     contact: 60,
     contact_per_day: 1_000

@@ -5,6 +5,8 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "nod
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { client, CodeIssuer } from "../support/CodeIssuer.ts"
+import { Browser } from "../support/OAuth.ts"
 import { startLocalServer } from "../support/LocalServer.ts"
 import { environmentOf, freePort, freshFolder, root, start } from "../support/Service.ts"
 import type { Person, Service } from "../support/Service.ts"
@@ -243,6 +245,43 @@ describe("a first hour", () => {
       expect(tenant_id).toMatch(/^ten_/)
     )
     server.close()
+  })
+})
+
+describe("a company with an issuer of its own", () => {
+  it("signs in with the documented entries, and is told the redirect address", async () => {
+    const [entries] = take("json", /"keycloak"/)
+    const [check] = take("sh", /KEYCLOAK_CLIENT_SECRET/)
+    const [base] = take("json", /"clients"/)
+    const issuer = await CodeIssuer.make(await CodeIssuer.freePort())
+    await issuer.listen()
+    const [folder, port] = [freshFolder(), await freePort()]
+    const url = `http://127.0.0.1:${port}`
+    const own = entries!.text
+      .replace("https://ai.example.com", url)
+      .replace("https://id.example.com/realms/company", issuer.url)
+      .replace('"tollgate"', JSON.stringify(client.id))
+    const file = join(folder, "tollgate.json")
+    writeFileSync(file, JSON.stringify({ ...JSON.parse(base!.text), ...JSON.parse(own) }))
+    const env = { DATA_DIR: folder, UPSTREAM_KEY: "sk", KEYCLOAK_CLIENT_SECRET: client.secret }
+    const command = check!.text.replace("tollgate.json", file).replace("…", `'${client.secret}'`)
+    // The documented vendor does not exist, so the check fails on that alone.
+    const printed = await shell(`${command.trimEnd()} || true`, env)
+    expect(printed).toContain(`${url}/oauth/signed-in/keycloak`)
+    expect(printed).toMatch(/ok +identity\.keycloak/)
+    const served = await start({ folder, port, args: ["--config", file], env })
+    for (const [groups, location] of [
+      [["ai-users"], `${url}/console/`],
+      [["others"], `${url}/console/sign-in?error=not_invited`]
+    ] as const) {
+      issuer.claims = { sub: groups[0], email: `${groups[0]}@example.com`, email_verified: true, groups }
+      const browser = new Browser(served)
+      const left = await browser.open(`${url}/console/sign-in/keycloak`)
+      const returned = await browser.open(left.location!)
+      expect((await browser.open(returned.location!)).location).toBe(location)
+    }
+    await served.discard()
+    await issuer.close()
   })
 })
 

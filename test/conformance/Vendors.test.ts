@@ -52,6 +52,7 @@ beforeAll(async () => {
     JSON.stringify({
       clients: [{ client_id: "console", name: "Console" }],
       identity: { google: { issuer, audiences: ["sandbox-google"] } },
+      registration: { open: true },
       prices: { default_new_credits: 6, default_registration_credits: 0 },
       upstreams: Object.fromEntries(
         Object.entries(entries).map(([name, entry]) => [

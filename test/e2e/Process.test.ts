@@ -227,6 +227,7 @@ describe("a deployment with a configuration file", () => {
       service_name: "Acme",
       clients: [{ client_id: "console", name: "Console" }],
       identity: { google: { issuer, audiences: ["sandbox-google"] } },
+      registration: { open: true },
       upstreams: { main: { base_url: `${origin}/chat-a/v1`, api_key_env: "MAIN_KEY" } },
       models: [
         {

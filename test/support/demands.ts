@@ -37,6 +37,7 @@ export const demands: Readonly<Record<string, string>> = {
   [`GET ${tenant}/billing/payment-methods`]: "billing",
   [`POST ${tenant}/billing/payment-methods/setup`]: "billing",
   "PUT /v1/me/billing-source": "billing",
+  "POST /v1/vouchers/redeem": "billing",
 
   "POST /v1/tenants": "organization",
   [`GET ${tenant}/members`]: "organization",

@@ -66,6 +66,7 @@ const configurationOf = (sandbox: Sandbox.Sandbox, url: string): Json => {
     ...rest,
     // Who signs people in and takes their money is not hostile here.
     identity: whole["identity"],
+    registration: { open: true },
     payments: whole["payments"],
     prices: { default_new_credits: credit, default_registration_credits: 0 },
     upstreams: Object.fromEntries(

@@ -7,6 +7,7 @@
  *   connected to.
  * - Each probe has ten seconds.
  */
+import * as GitHub from "../../upstream/identity/GitHub.ts"
 import { Effect, Redacted } from "effect"
 import { connect } from "node:net"
 import type { ConfigFile } from "../Config.ts"
@@ -104,8 +105,10 @@ export interface Variables {
 
 const probesOf = (file: ConfigFile, variables: Variables): ReadonlyArray<Probe> => [
   ...Object.entries(file.upstreams).map(([name, settings]) => upstream(name, settings, variables)),
-  ...Object.entries(file.identity).flatMap(([name, settings]) =>
-    settings === undefined ? [] : [issuer(name, settings.issuer)]
+  ...Object.entries(file.identity).map(([name, settings]) =>
+    settings.issuer === undefined
+      ? connects(`identity.${name}`, settings.api_url ?? GitHub.api)
+      : issuer(name, settings.issuer)
   ),
   ...(file.mail === undefined ? [] : [mailServer(file.mail)]),
   ...(file.payments === undefined ? [] : [connects("payments", file.payments.base_url ?? "https://api.stripe.com")])

@@ -4,6 +4,7 @@ import { Console, Effect, Layer } from "effect"
 import * as Config from "../Config.ts"
 import type { ConfigFile } from "../Config.ts"
 import * as Probes from "../check/Probes.ts"
+import { redirectAddresses } from "../../people/auth/RedirectAddress.ts"
 import * as CommandLine from "./CommandLine.ts"
 import { json, printed } from "./Options.ts"
 import { fromEnvironment, refuse } from "./Report.ts"
@@ -13,14 +14,21 @@ const config = Options.text("config").pipe(Options.withDescription("the configur
 const listOf = (names: ReadonlyArray<string>): string => (names.length === 0 ? "none" : names.join(", "))
 
 /** One line for each part of a configuration, in the words of its file. */
-const meaningOf = (file: ConfigFile): ReadonlyArray<readonly [part: string, meaning: string]> => [
+const meaningOf = (file: ConfigFile, public_url: string): ReadonlyArray<readonly [part: string, meaning: string]> => [
   ["models", listOf([...file.models, ...file.embeddings, ...file.rerank].map(({ id }) => id))],
   ["tools", listOf(Object.entries(file.tools).flatMap(([kind, providers]) => (providers.length === 0 ? [] : [kind])))],
-  ["sign-in", listOf(Object.entries(file.identity).flatMap(([name, entry]) => (entry === undefined ? [] : [name])))],
+  ["sign-in", listOf([...Object.keys(file.identity), ...(file.email_sign_in ? ["email"] : [])])],
+  ["redirects", listOf(redirectAddresses(file.identity, public_url).map(({ address, name }) => `${name} ${address}`))],
+  ["new people", comersOf(file.registration)],
   ["mail", file.mail === undefined ? "off: no letter leaves" : `from ${file.mail.from}`],
   ["payments", file.payments === undefined ? "off: only the operator gives credit" : "on"],
   ["console", file.console.enabled ? "on" : "off"]
 ]
+
+const comersOf = ({ domains, emails, groups, open }: ConfigFile["registration"]): string =>
+  open
+    ? "anyone with a sign-in"
+    : ["by invitation", ...domains, ...emails, ...groups.map(({ group }) => `group ${group}`)].join(", ")
 
 const lineOf = ({ address, entry, fault }: Probes.Probed): ReadonlyArray<string> => [
   fault === undefined ? "ok" : "FAIL",
@@ -34,7 +42,7 @@ export const command = Command.make("check", { config, json }, ({ config, json }
     const file = yield* Config.readFile(config)
     // Fails if a variable that the file names is not set, or holds none.
     yield* Effect.scoped(Layer.build(Config.layer(facts, file)))
-    const meaning = meaningOf(file)
+    const meaning = meaningOf(file, file.public_url ?? Config.listeningUrl(facts))
     const probes = yield* Probes.probe(file, process.env)
     const faults = probes.filter(({ fault }) => fault !== undefined)
     if (json) yield* printed({ ok: faults.length === 0, ...Object.fromEntries(meaning), probes })

@@ -19,6 +19,6 @@ export const command = Command.make("help", { guide }, ({ guide }) =>
   })
 ).pipe(
   Command.withDescription(
-    "Print a guide: first-hour, clients, configure, operate, postgres, embed, your-ledger, errors"
+    "Print a guide: first-hour, company, clients, configure, operate, postgres, embed, your-ledger, errors"
   )
 )

@@ -6,6 +6,7 @@ import { Command, Options } from "@effect/cli"
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Console, Effect, Layer } from "effect"
 import { codesEnd } from "../../people/auth/Codes.ts"
+import { linksEnd } from "../../people/auth/Links.ts"
 import { devicesEnd } from "../../people/auth/Devices.ts"
 import type { Protected } from "../../storage/secret/DeploymentSecret.ts"
 import type { Ending } from "../../books/ledger/write/Ending.ts"
@@ -34,6 +35,7 @@ const endings: Record<Protected, Ending | undefined> = {
   refresh_token: sessionsEnd,
   signing_key: signingKeysEnd,
   authorization_code: codesEnd,
+  sign_in: linksEnd,
   device_code: devicesEnd,
   // In the row of the device code.
   user_code: undefined,

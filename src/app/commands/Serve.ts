@@ -4,6 +4,7 @@ import { noModel, readFile, servesSomething } from "../Config.ts"
 import type { ConfigFile } from "../Config.ts"
 import * as DataFolder from "../DataFolder.ts"
 import type { EnvironmentFacts } from "../Environment.ts"
+import { redirectAddresses } from "../../people/auth/RedirectAddress.ts"
 import * as NodeServer from "../../http/server/NodeServer.ts"
 import * as Engine from "../../storage/engine/Engine.ts"
 import { service } from "./Process.ts"
@@ -40,6 +41,8 @@ const serveDeployment = <E, R>(
   Effect.gen(function* () {
     const { url } = yield* NodeServer.Listening
     yield* Effect.logInfo(`serving at ${url}`)
+    for (const { address, name } of redirectAddresses(file.identity, file.public_url ?? url))
+      yield* Effect.logInfo(`sign-in with ${name}: its redirect address is ${address}`)
     yield* greet({ url, file })
     return yield* Effect.never
   }).pipe(Effect.provide(service(facts, file)))

@@ -24,6 +24,9 @@ export {
   Tenants,
   Tokens
 }
+export { Registration } from "../../people/tenants/Registration.ts"
+export { RegistrationPolicy } from "../../people/tenants/RegistrationPolicy.ts"
+export type { Policy as RegistrationPolicyFacts } from "../../people/tenants/RegistrationPolicy.ts"
 export { ConfiguredClients } from "../../people/credentials/Clients.ts"
 export { fields as settings, layer as layerSettings } from "../../people/auth/Settings.ts"
 export { DeploymentSecret, layer as layerSecret } from "../../storage/secret/DeploymentSecret.ts"

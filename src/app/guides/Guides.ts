@@ -4,6 +4,7 @@ import { read } from "./GuideFiles.ts"
 /** Each guide with a line about it, in reading order. */
 export const guides = {
   "first-hour": "from the executable to colleagues with keys of their own",
+  company: "sign-in with the company's own issuer, groups and teams",
   clients: "call it from SDKs and coding agents; retries, key limits, OAuth",
   configure: "models, prices, vendors, environment",
   operate: "commands, monitoring, backup, upgrades, payments",

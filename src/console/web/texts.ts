@@ -71,6 +71,7 @@ export const texts = {
       cancelled: "The sign-in was cancelled at the provider.",
       rejected: "What the provider answered could not be verified. Please begin again.",
       provider_unavailable: "The provider does not answer at the moment. Please try again in a minute.",
+      not_invited: "This service is by invitation. Ask its operator or a team to invite your address.",
       suspended: "Your account is suspended. Please write to the operator of this service.",
       other_browser: "This sign-in began in another tab or browser. Please begin again.",
       too_many_requests: "Too many sign-ins from this address. Please wait a minute.",

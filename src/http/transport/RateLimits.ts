@@ -17,6 +17,8 @@ const limit = (preset: number) => Schema.optionalWith(Count, { default: () => pr
 /** Requests per minute from one address. */
 export const RateLimitSettings = Schema.Struct({
   sign_in: limit(60),
+  /** Sign-in links by letter. */
+  sign_in_link: limit(10),
   token: limit(120),
   /** The pages of the OAuth code flow, and what a consent page of one's own asks. */
   authorize: limit(60),

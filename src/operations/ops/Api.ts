@@ -5,8 +5,15 @@ import { NodeFigures } from "./Node.ts"
 import { NotReady } from "./Problems.ts"
 
 const Status = Schema.Struct({ status: Schema.Literal("ok") })
-/** `node` is present on PostgreSQL, where several nodes may serve one database. */
-const Ready = Schema.Struct({ status: Schema.Literal("ok"), node: Schema.optional(NodeFigures) })
+/**
+ * `node` is present on PostgreSQL, where several nodes may serve one database. `degraded`: calls are served, but people cannot sign in with
+ * these identity providers.
+ */
+const Ready = Schema.Struct({
+  status: Schema.Literal("ok", "degraded"),
+  node: Schema.optional(NodeFigures),
+  unreachable_identity_providers: Schema.optional(Schema.Array(Schema.String))
+})
 
 export class OpsApi extends HttpApiGroup.make("ops")
   .add(HttpApiEndpoint.get("health", "/healthz").addSuccess(Status).annotate(OpenApi.Summary, "The process is alive"))

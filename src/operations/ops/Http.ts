@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { contract } from "../../http/contract/Contract.ts"
 import { Gate } from "../../books/gate/Gate.ts"
 import { Ledger } from "../../books/ledger/Ledger.ts"
+import { Identity } from "../../upstream/identity/Identity.ts"
 import { Indexes } from "../../storage/engine/Indexes.ts"
 import { OpsApi } from "./Api.ts"
 import * as Gauges from "./Gauges.ts"
@@ -20,6 +21,7 @@ export const OpsHttp = HttpApiBuilder.group(
     const loops = yield* Loops
     const gate = yield* Gate
     const indexes = yield* Indexes
+    const identity = yield* Identity
 
     const work = Effect.zipWith(gate.unsettled, readiness.node, (unsettled, node) =>
       metrics.setWork({ unsettled, node, missing_indexes: indexes.missing(), loops: loops.figures() })
@@ -32,7 +34,11 @@ export const OpsHttp = HttpApiBuilder.group(
       .handle("ready", () =>
         Effect.zipRight(
           readiness.check,
-          Effect.map(readiness.node, (node) => ({ status: "ok" as const, ...(node !== undefined && { node }) }))
+          Effect.zipWith(readiness.node, identity.unreachable, (node, unreachable) => ({
+            status: unreachable.length === 0 ? ("ok" as const) : ("degraded" as const),
+            ...(node !== undefined && { node }),
+            ...(unreachable.length > 0 && { unreachable_identity_providers: unreachable })
+          }))
         )
       )
       .handle("metrics", () =>

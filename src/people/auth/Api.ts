@@ -2,20 +2,13 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Browsed, Example } from "../../http/contract/Documented.ts"
-import { RateLimited } from "../../http/contract/Problems.ts"
+import { RateLimited, RouteNotFound } from "../../http/contract/Problems.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { ProfileToken, SignInToken } from "../credentials/Security.ts"
 import { Envelope } from "../../kernel/Envelope.ts"
 import { AccountId, TenantId } from "../../kernel/Ids.ts"
-import { NotAMember } from "../tenants/Problems.ts"
-import {
-  AccountSuspended,
-  ClientIdNotFound,
-  ClientIdRequired,
-  InvalidGrant,
-  InvalidScope,
-  UnsupportedGrantType
-} from "./Problems.ts"
+import { AccountSuspended, NotAMember, NotInvited } from "../tenants/Problems.ts"
+import { ClientIdNotFound, ClientIdRequired, InvalidGrant, InvalidScope, UnsupportedGrantType } from "./Problems.ts"
 import {
   IdentityProviderUnavailable,
   IdentityProviderUnconfigured,
@@ -82,8 +75,8 @@ const RevokeRequest = Schema.Struct({ token: Schema.String, token_type: Schema.o
 
 const Jwk = Schema.Record({ key: Schema.String, value: Schema.Unknown })
 
-const signIn = <const Name extends string>(name: Name) =>
-  HttpApiEndpoint.post(name, `/v1/auth/${name}`)
+const signIn = <const Name extends string>(name: Name, path: `/${string}`) =>
+  HttpApiEndpoint.post(name, path)
     .setPayload(SignInRequest)
     .addSuccess(Envelope(SignedIn))
     .addError(InvalidRequest)
@@ -91,11 +84,20 @@ const signIn = <const Name extends string>(name: Name) =>
     .addError(ClientIdRequired)
     .addError(ClientIdNotFound)
     .addError(AccountSuspended)
+    .addError(NotInvited)
     .addError(IdentityRejected)
     .addError(IdentityProviderUnavailable)
     .addError(IdentityProviderUnconfigured)
     .annotate(Example, { body: { id_token: "{id_token}", client_id: "{client_id}" } })
-    .annotate(OpenApi.Summary, `Sign in with ${name}; the first sign-in creates an account and its home tenant`)
+    .annotate(
+      OpenApi.Summary,
+      name === "provider"
+        ? "Sign in with any other configured identity provider, as with google"
+        : `Sign in with ${name}; the first sign-in creates an account and its home tenant`
+    )
+
+/** The name of an identity provider in the configuration. */
+const ofProvider = Schema.Struct({ provider: Schema.String })
 
 const refresh = <const Name extends string>(name: Name, path: `/${string}`) =>
   HttpApiEndpoint.post(name, path)
@@ -114,11 +116,13 @@ const refresh = <const Name extends string>(name: Name, path: `/${string}`) =>
     .annotate(OpenApi.Summary, "Exchange a refresh token for a new pair; it works once")
 
 export class AuthApi extends HttpApiGroup.make("auth")
-  .add(signIn("google"))
-  .add(signIn("microsoft"))
+  .add(signIn("google", "/v1/auth/google"))
+  .add(signIn("microsoft", "/v1/auth/microsoft"))
+  .add(signIn("provider", "/v1/auth/:provider").setPath(ofProvider).addError(RouteNotFound))
   .add(refresh("refresh", "/v1/auth/token"))
   .add(refresh("refreshGoogle", "/v1/auth/google/refresh"))
   .add(refresh("refreshMicrosoft", "/v1/auth/microsoft/refresh"))
+  .add(refresh("refreshProvider", "/v1/auth/:provider/refresh").setPath(ofProvider).addError(RouteNotFound))
   .add(
     HttpApiEndpoint.post("revoke", "/v1/auth/revoke")
       .setPayload(RevokeRequest)
@@ -328,6 +332,25 @@ export class BrowserApi extends HttpApiGroup.make("browser")
       .addSuccess(Page)
       .annotate(Browsed, true)
       .annotate(OpenApi.Summary, "The return address for the identity provider")
+  )
+  .add(
+    HttpApiEndpoint.get("returned", "/oauth/signed-in/:provider")
+      .setPath(ofProvider)
+      .addSuccess(Page)
+      .annotate(Browsed, true)
+      .annotate(OpenApi.Summary, "The redirect address of the code flow, for each identity provider")
+  )
+  .add(
+    HttpApiEndpoint.post("requestLink", "/oauth/link")
+      .addSuccess(Page)
+      .annotate(Browsed, true)
+      .annotate(OpenApi.Summary, "Request a sign-in link by letter, from the sign-in page")
+  )
+  .add(
+    HttpApiEndpoint.get("followLink", "/oauth/link")
+      .addSuccess(Page)
+      .annotate(Browsed, true)
+      .annotate(OpenApi.Summary, "The link of the letter; it works once, in the browser that requested it")
   )
   .add(
     HttpApiEndpoint.get("resume", "/oauth/continue")

@@ -3,11 +3,16 @@
  * and decides. In the device flow they first type the code of their device.
  */
 import type { HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer } from "effect"
+import { Writer } from "../../books/ledger/write/Writer.ts"
 import { ServiceInfo } from "../../kernel/ServiceInfo.ts"
 import type { ServiceFacts } from "../../kernel/ServiceInfo.ts"
 import { RateLimits } from "../../http/transport/RateLimits.ts"
 import type { RateLimitName, RateLimitsContract } from "../../http/transport/RateLimits.ts"
+import { Outbox } from "../mail/Outbox.ts"
+import { Registration } from "../tenants/Registration.ts"
+import type { RegistrationContract } from "../tenants/Registration.ts"
 import { Tenants } from "../tenants/Tenants.ts"
 import type { TenantsContract } from "../tenants/Tenants.ts"
 import { Identity } from "../../upstream/identity/Identity.ts"
@@ -19,13 +24,18 @@ import { BrowserSessions } from "./BrowserSessions.ts"
 import type { BrowserSessionsContract } from "./BrowserSessions.ts"
 import { Clients } from "../credentials/Clients.ts"
 import type { ClientsContract } from "../credentials/Clients.ts"
+import * as CodeReturn from "./CodeReturn.ts"
 import * as ConsentPages from "./ConsentPages.ts"
 import * as ConsoleReturn from "./ConsoleReturn.ts"
 import { DeploymentSecret } from "../../storage/secret/DeploymentSecret.ts"
 import type { DeploymentSecretContract } from "../../storage/secret/DeploymentSecret.ts"
 import * as DevicePages from "./DevicePages.ts"
+import { EmailSignIn } from "./EmailSignIn.ts"
+import * as LinkPages from "./LinkPages.ts"
+import * as Links from "./Links.ts"
 import { tooMany } from "./PageReply.ts"
 import * as ProviderSignIn from "./ProviderSignIn.ts"
+import * as Returns from "./Returns.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
@@ -43,6 +53,14 @@ export interface BrowserContract {
   readonly toProvider: (request: Request, provider: ProviderName) => Effect.Effect<Response>
   /** `POST /oauth/signed-in`: the provider's token for the person, in a form. */
   readonly signedIn: (request: Request) => Effect.Effect<Response>
+  /** `GET /oauth/signed-in/{provider}`: the provider's code, in the query. */
+  readonly returned: (request: Request, provider: ProviderName) => Effect.Effect<Response>
+  /** `GET /console/sign-in/email`: redirects to the form for the address. */
+  readonly toLetter: (request: Request) => Effect.Effect<Response>
+  /** `POST /oauth/link`: sends a sign-in link. */
+  readonly requestLink: (request: Request) => Effect.Effect<Response>
+  /** `GET /oauth/link`: the link of a letter; without a token, the form for the address. */
+  readonly followLink: (request: Request) => Effect.Effect<Response>
   /** `GET /oauth/continue`: the same browser with its cookie, which it does not send with the provider's form. */
   readonly resume: (request: Request) => Effect.Effect<Response>
 }
@@ -56,6 +74,11 @@ export interface Dependencies {
   readonly clients: ClientsContract
   readonly identity: IdentityContract
   readonly tenants: TenantsContract
+  readonly registration: RegistrationContract
+  readonly returns: Returns.Returns
+  readonly links: Links.Links
+  /** Whether people may sign in by a letter. */
+  readonly emailSignIn: boolean
   readonly secret: DeploymentSecretContract
   readonly sessions: BrowserSessionsContract
   readonly limits: RateLimitsContract
@@ -70,11 +93,16 @@ const make = Effect.gen(function* () {
   const info = yield* ServiceInfo
   const { public_url } = info
   const secret = yield* DeploymentSecret
+  const [sql, writer, registration] = [yield* SqlClient, yield* Writer, yield* Registration]
   const dependencies: Dependencies = {
     authorization: yield* Authorization,
     clients: yield* Clients,
     identity: yield* Identity,
     tenants: yield* Tenants,
+    registration,
+    returns: Returns.make(sql, writer, secret),
+    links: Links.make({ sql, writer, secret, outbox: yield* Outbox, registration, info }),
+    emailSignIn: yield* EmailSignIn,
     secret,
     sessions: yield* BrowserSessions,
     limits: yield* RateLimits,
@@ -91,6 +119,10 @@ const make = Effect.gen(function* () {
     decideDevice: limited("authorize", DevicePages.decideDevice(dependencies)),
     toProvider: ProviderSignIn.toProvider(dependencies),
     signedIn: limited("sign_in", ProviderSignIn.signedIn(dependencies)),
+    returned: (request, provider) => limited("sign_in", CodeReturn.returned(dependencies, provider))(request),
+    toLetter: (request) => Effect.succeed(LinkPages.toForm(dependencies, request)),
+    requestLink: limited("sign_in_link", LinkPages.request(dependencies)),
+    followLink: limited("sign_in", LinkPages.follow(dependencies)),
     resume: limited("authorize", ProviderSignIn.resume(dependencies))
   } satisfies BrowserContract
 })

@@ -70,7 +70,9 @@ export const make = (secret: DeploymentSecretContract, public_url: string) => {
   const setCookie = (value: string) =>
     `${cookie.name}=${value}; ${cookie.attributes}; SameSite=Lax; Max-Age=${Duration.toSeconds(lifetime)}`
 
-  return { cookieName: cookie.name, until, seal, open, openExpired, hasExpired, setCookie }
+  const clearCookie = `${cookie.name}=; ${cookie.attributes}; SameSite=Lax; Max-Age=0`
+
+  return { clearCookie, cookieName: cookie.name, until, seal, open, openExpired, hasExpired, setCookie }
 }
 
 export type BrowserState = ReturnType<typeof make>

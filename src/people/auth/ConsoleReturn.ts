@@ -12,6 +12,7 @@ export type SignInFailure =
   | "provider_unavailable"
   | "other_browser"
   | "suspended"
+  | "not_invited"
   | "too_many_requests"
   | "unavailable"
 

@@ -3,6 +3,7 @@ import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
 import type { HttpServerRequest } from "@effect/platform"
 import { Duration, Effect, Schema } from "effect"
 import { contract } from "../../http/contract/Contract.ts"
+import { RouteNotFound } from "../../http/contract/Problems.ts"
 import { storable } from "../../http/lanes/Answer.ts"
 import { ServiceInfo } from "../../kernel/ServiceInfo.ts"
 import { CurrentCaller } from "../../http/lanes/Caller.ts"
@@ -14,7 +15,7 @@ import type { RateLimitName, RateLimitsContract } from "../../http/transport/Rat
 import { AuthApi, OAuthApi, ConsentApi, UserInfoApi, BrowserApi } from "./Api.ts"
 import { described, scopes, scopeText } from "../credentials/Scope.ts"
 import { envelope } from "../../kernel/Envelope.ts"
-import { Tenants } from "../tenants/Tenants.ts"
+import { Registration } from "../tenants/Registration.ts"
 import { Identity } from "../../upstream/identity/Identity.ts"
 import type { ProviderName } from "../../upstream/identity/Identity.ts"
 import type { RefreshRequest, SignInRequest } from "./Api.ts"
@@ -25,7 +26,7 @@ import { Browser } from "./Browser.ts"
 import { Clients } from "../credentials/Clients.ts"
 import * as Devices from "./Devices.ts"
 import { shownUserCode } from "./Devices.ts"
-import { AccountSuspended, ClientIdNotFound, ClientIdRequired, OAuthRefusal, UnsupportedGrantType } from "./Problems.ts"
+import { ClientIdNotFound, ClientIdRequired, OAuthRefusal, UnsupportedGrantType } from "./Problems.ts"
 import { Sessions } from "./Sessions.ts"
 import { SigningKeys } from "./SigningKeys.ts"
 
@@ -39,7 +40,7 @@ export const AuthHttp = HttpApiBuilder.group(
   "auth",
   Effect.fnUntraced(function* (handlers) {
     const identity = yield* Identity
-    const tenants = yield* Tenants
+    const registration = yield* Registration
     const sessions = yield* Sessions
     const signing = yield* SigningKeys
     const clients = yield* Clients
@@ -60,8 +61,7 @@ export const AuthHttp = HttpApiBuilder.group(
         yield* limits.take("sign_in", request)
         const client_id = yield* knownClient(payload.client_id)
         const person = yield* identity.verify(provider, payload)
-        const { account_id, created, home_tenant_id } = yield* storable(tenants.welcome(person))
-        if (yield* tenants.isSuspended(account_id)) return yield* new AccountSuspended()
+        const { account_id, created, home_tenant_id } = yield* storable(registration.signIn(person))
         const signedIn = { account_id, tenant_id: home_tenant_id, client_id, team_first: false, grant: "all" } as const
         const pair = yield* storable(sessions.open(signedIn))
         return envelope({ account_created: created, token_response: pair })
@@ -80,12 +80,21 @@ export const AuthHttp = HttpApiBuilder.group(
       return envelope(yield* storable(sessions.refresh({ refresh_token, client_id, tenant_id })))
     })
 
+    const configured = (provider: ProviderName) =>
+      identity.configured.includes(provider) ? Effect.void : new RouteNotFound()
+
     return handlers
       .handle("google", signIn("google"))
       .handle("microsoft", signIn("microsoft"))
+      .handle("provider", ({ path: { provider }, ...received }) =>
+        Effect.zipRight(configured(provider), signIn(provider)(received))
+      )
       .handle("refresh", refresh)
       .handle("refreshGoogle", refresh)
       .handle("refreshMicrosoft", refresh)
+      .handle("refreshProvider", ({ path: { provider }, ...received }) =>
+        Effect.zipRight(configured(provider), refresh(received))
+      )
       .handle("revoke", ({ payload, request }) =>
         limits
           .take("token", request)
@@ -279,5 +288,8 @@ export const BrowserHttp = HttpApiBuilder.group(
       .handleRaw("decideDevice", ({ request }) => browser.decideDevice(request))
       .handleRaw("signedIn", ({ request }) => browser.signedIn(request))
       .handleRaw("resume", ({ request }) => browser.resume(request))
+      .handleRaw("returned", ({ path: { provider }, request }) => browser.returned(request, provider))
+      .handleRaw("requestLink", ({ request }) => browser.requestLink(request))
+      .handleRaw("followLink", ({ request }) => browser.followLink(request))
   })
 )

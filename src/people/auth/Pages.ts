@@ -107,6 +107,39 @@ export const deviceCode = (options: {
 </form>`
   )
 
+/** The form for the address that a sign-in link goes to. */
+export const linkForm = (options: {
+  readonly service: string
+  readonly action: string
+  readonly fields: Readonly<Record<string, string>>
+  /** A text that is no address. */
+  readonly unusable?: string
+}): string =>
+  page(
+    `Sign in to ${options.service}`,
+    `<h1>Sign in to ${escape(options.service)}</h1>${
+      options.unusable === undefined
+        ? ""
+        : `
+<p role="alert">${escape(options.unusable)} is no e-mail address.</p>`
+    }
+<form method="post" action="${escape(options.action)}">
+${hidden(options.fields)}
+<p><label for="email">Your e-mail address. You get a link that signs you in; there is no password.</label></p>
+<p><input id="email" name="email" type="email" required autofocus autocomplete="email" maxlength="254"></p>
+<button class="yes">Send the link</button>
+</form>`
+  )
+
+/** The answer to that form, the same for every address. */
+export const linkSent = (options: { readonly service: string; readonly email: string }): string =>
+  page(
+    "Look in your mailbox",
+    `<h1>Look in your mailbox</h1>
+<p>If <strong>${escape(options.email)}</strong> may sign in to ${escape(options.service)}, a letter with a link is on its way. Open the link in this
+browser within 15 minutes; it works once.</p>`
+  )
+
 /** The last page of the device flow. */
 export const decided = (allowed: boolean): string =>
   page(

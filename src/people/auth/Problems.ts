@@ -42,13 +42,6 @@ export class InvalidGrant extends Problem<InvalidGrant>()("InvalidGrant", {
   code: "invalid_grant"
 }) {}
 
-/** The operator has suspended the person. */
-export class AccountSuspended extends Problem<AccountSuspended>()("AccountSuspended", {
-  status: 403,
-  error: "this account is suspended: write to the operator of the service",
-  code: "account_suspended"
-}) {}
-
 /** The console's session has ended. */
 export class SessionEnded extends Problem<SessionEnded>()("SessionEnded", {
   status: 401,

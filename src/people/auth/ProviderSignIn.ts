@@ -3,42 +3,48 @@ import { HttpServerResponse } from "@effect/platform"
 import type { HttpServerRequest } from "@effect/platform"
 import { Clock, Effect } from "effect"
 import { randomBytes, timingSafeEqual } from "node:crypto"
-import type { ProviderName } from "../../upstream/identity/Identity.ts"
+import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
+import type { AccountSuspended, NotInvited } from "../tenants/Problems.ts"
 import type { BrowserContract, Dependencies } from "./Browser.ts"
 import type { ProviderState, SignedIn, VerifiedPerson } from "./BrowserState.ts"
 import * as ConsoleReturn from "./ConsoleReturn.ts"
 import type { SignInFailure } from "./ConsoleReturn.ts"
-import { AccountSuspended } from "./Problems.ts"
+import { redirectAddress } from "./RedirectAddress.ts"
 import { formOf, html, queryOf, redirect } from "./PageReply.ts"
 import * as Pages from "./Pages.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
-/** The names of the providers that people know. */
-export const names: Record<ProviderName, string> = { google: "Google", microsoft: "Microsoft" }
+export const newNonce = (): string => randomBytes(16).toString("hex")
 
-const newNonce = (): string => randomBytes(16).toString("hex")
+/** The PKCE verifier of a sign-in. The nonce is public; the verifier follows from it by the deployment's secret. */
+export const verifierOf = ({ secret }: Pick<Dependencies, "secret">, nonce: string): string =>
+  secret.hash("sign_in", `verifier ${nonce}`)
 
 // ---- to the provider ----------------------------------------------------------------------------------------------------
 
 /** The URL of the provider's sign-in page. The provider returns the browser with `returning` as its state. */
 const signInPage = Effect.fnUntraced(function* (
-  { identity, info: { public_url }, state }: Dependencies,
+  { identity, info: { public_url }, secret, state }: Dependencies,
   returning: Pick<ProviderState, "provider" | "nonce" | "room" | "page">,
   hint: { readonly login_hint?: string } = {}
 ) {
   const sealed = yield* state.seal({ ...returning, kind: "errand", until: yield* state.until })
-  const redirect_uri = `${public_url}/oauth/signed-in`
   const { nonce, provider } = returning
-  return yield* identity.signInPage(provider, { redirect_uri, nonce, state: sealed, ...hint })
+  const redirect_uri = redirectAddress(public_url, provider, identity.flowOf(provider))
+  const verifier = verifierOf({ secret }, nonce)
+  return yield* identity.signInPage(provider, { redirect_uri, nonce, verifier, state: sealed, ...hint })
 })
 
 /** Binds a sign-in to this browser by a cookie. */
-const withPending = Effect.fnUntraced(function* ({ state }: Dependencies, response: Response, nonce: string) {
+export const withPending = Effect.fnUntraced(function* ({ state }: Dependencies, response: Response, nonce: string) {
   const pending = yield* state.seal({ kind: "leaving", nonce, until: yield* state.until })
   return HttpServerResponse.setHeader(response, "set-cookie", state.setCookie(pending))
 })
+
+/** The name of sign-in by letter, on the button. */
+export const emailName = "e-mail"
 
 /** Asks the person to sign in, and returns them to `page`. `client` is the name of the application that asks. */
 export const signInFirst = Effect.fnUntraced(function* (
@@ -46,14 +52,15 @@ export const signInFirst = Effect.fnUntraced(function* (
   page: string,
   client: string | undefined
 ) {
-  const { identity, info } = dependencies
+  const { emailSignIn, identity, info, pages } = dependencies
   const nonce = newNonce()
   const providers = yield* Effect.forEach(identity.configured, (provider) =>
-    Effect.map(signInPage(dependencies, { provider, nonce, page }), (url) => [{ name: names[provider], url }]).pipe(
-      Effect.catchAll(() => Effect.succeed([]))
-    )
+    Effect.map(signInPage(dependencies, { provider, nonce, page }), (url) => [
+      { name: identity.nameOf(provider), url }
+    ]).pipe(Effect.catchAll(() => Effect.succeed([])))
   )
-  const found = providers.flat()
+  const byLetter = { name: emailName, url: `${pages}/link?${new URLSearchParams({ page })}` }
+  const found = [...providers.flat(), ...(emailSignIn ? [byLetter] : [])]
   if (found.length === 0) return html(503, Pages.wrong("Sign-in is not available at the moment."))
   const body = Pages.signIn({ service: info.service_name, client, providers: found })
   return yield* withPending(dependencies, html(200, body), nonce)
@@ -78,7 +85,7 @@ export const toProvider = (dependencies: Dependencies): BrowserContract["toProvi
 // ---- back from the provider ---------------------------------------------------------------------------------------------
 
 /** The answer to a failed sign-in: the console shows the reason on its own page. */
-const failed = (
+export const failed = (
   { consolePages }: Dependencies,
   returning: Pick<ProviderState, "room" | "page"> | undefined,
   reason: SignInFailure,
@@ -88,7 +95,7 @@ const failed = (
 
 export const signedIn = (dependencies: Dependencies): BrowserContract["signedIn"] =>
   Effect.fnUntraced(function* (http) {
-    const { identity, pages, state, tenants } = dependencies
+    const { identity, pages, registration, state } = dependencies
     const form = yield* formOf(http)
     const returning = yield* state.openExpired("errand", form.get("state"))
     if (returning === undefined || (yield* state.hasExpired(returning)))
@@ -98,12 +105,9 @@ export const signedIn = (dependencies: Dependencies): BrowserContract["signedIn"
     const person = yield* Effect.either(identity.verify(provider, token))
     if (person._tag === "Left")
       return failed(dependencies, returning, reasonOf(form, person.left), person.left.body.error)
-    const welcomed = yield* Effect.either(tenants.welcome(person.right))
-    if (welcomed._tag === "Left")
-      return room === "console" ? failed(dependencies, returning, "unavailable", "") : yield* Effect.die(welcomed.left)
+    const welcomed = yield* Effect.either(registration.signIn(person.right))
+    if (welcomed._tag === "Left") return notWelcome(dependencies, returning, welcomed.left)
     const { account_id, home_tenant_id: tenant_id } = welcomed.right
-    if (yield* tenants.isSuspended(account_id))
-      return failed(dependencies, returning, "suspended", new AccountSuspended().body.error)
     const until = yield* state.until
     const verified = { account_id, tenant_id, nonce, ...(room !== undefined && { room }), page, until }
     const arriving = yield* state.seal({ kind: "arriving", ...verified })
@@ -111,16 +115,41 @@ export const signedIn = (dependencies: Dependencies): BrowserContract["signedIn"
   })
 
 /** The provider's own error comes before ours. */
-const reasonOf = (form: URLSearchParams, { _tag }: { readonly _tag: string }): SignInFailure => {
+export const reasonOf = (form: URLSearchParams, { _tag }: { readonly _tag: string }): SignInFailure => {
   const error = form.get("error")
   if (error !== null)
     return ["access_denied", "user_cancelled_login", "consent_required"].includes(error) ? "cancelled" : "rejected"
   return _tag === "IdentityProviderUnavailable" ? "provider_unavailable" : "rejected"
 }
 
+/** The answer to a person who is verified and may not sign in. */
+export const notWelcome = (
+  dependencies: Dependencies,
+  returning: Pick<ProviderState, "room" | "page">,
+  problem: NotInvited | AccountSuspended | BooksUnavailable
+): Response => failed(dependencies, returning, reasons[problem._tag], problem.body.error)
+
+const reasons = {
+  NotInvited: "not_invited",
+  AccountSuspended: "suspended",
+  BooksUnavailable: "unavailable"
+} as const
+
+/** Leads a browser whose person has signed in to its page, with the cookie of that page. */
+export const arrive = Effect.fnUntraced(function* (
+  dependencies: Dependencies,
+  person: Pick<VerifiedPerson, "account_id" | "tenant_id" | "room" | "page">
+) {
+  if (person.room === "console") return yield* intoConsole(dependencies, person)
+  const { pages, state } = dependencies
+  const { account_id, page, tenant_id } = person
+  const cookie = yield* state.seal({ kind: "signed-in", account_id, tenant_id, until: yield* state.until })
+  return HttpServerResponse.setHeader(redirect(`${pages}/${page}`), "set-cookie", state.setCookie(cookie))
+})
+
 export const resume = (dependencies: Dependencies): BrowserContract["resume"] =>
   Effect.fnUntraced(function* (http) {
-    const { pages, state } = dependencies
+    const { state } = dependencies
     const arriving = yield* state.openExpired("arriving", queryOf(http).get("arriving"))
     const pending = yield* state.open("leaving", http.cookies[state.cookieName])
     const expired = arriving !== undefined && (yield* state.hasExpired(arriving))
@@ -129,15 +158,12 @@ export const resume = (dependencies: Dependencies): BrowserContract["resume"] =>
       const text = "This sign-in took too long, or was begun in another browser."
       return failed(dependencies, arriving, expired ? "expired" : "other_browser", text)
     }
-    if (arriving.room === "console") return yield* intoConsole(dependencies, arriving)
-    const { account_id, page, tenant_id } = arriving
-    const cookie = yield* state.seal({ kind: "signed-in", account_id, tenant_id, until: yield* state.until })
-    return HttpServerResponse.setHeader(redirect(`${pages}/${page}`), "set-cookie", state.setCookie(cookie))
+    return yield* arrive(dependencies, arriving)
   })
 
 const intoConsole = (
   { consolePages, sessions }: Dependencies,
-  { account_id, page, tenant_id }: VerifiedPerson
+  { account_id, page, tenant_id }: Pick<VerifiedPerson, "account_id" | "tenant_id" | "page">
 ): Effect.Effect<Response> =>
   Effect.matchEffect(sessions.open({ account_id, tenant_id }), {
     onFailure: () => Effect.succeed(redirect(consolePages.failedAt("unavailable", page))),

@@ -1,24 +1,15 @@
 /** The clients that sign people in, and the identity providers: `clients`, `oauth_clients`, `web_clients` and `identity`. */
 import { Layer, Schema } from "effect"
-import { Address, NonEmpty, readAs } from "../../kernel/Setting.ts"
+import { NonEmpty, readAs } from "../../kernel/Setting.ts"
 import { IdentityProviders } from "../../upstream/identity/Identity.ts"
-import type { ProviderName, ProviderSettings } from "../../upstream/identity/Identity.ts"
 import { ConfiguredClients, isRedirectAddress } from "../credentials/Clients.ts"
 import type { Client } from "../credentials/Clients.ts"
+import { EmailSignIn } from "./EmailSignIn.ts"
+import * as IdentityEntries from "./IdentityEntries.ts"
 
 const RedirectAddress = Schema.String.pipe(
   Schema.filter(isRedirectAddress, { message: () => "an address without a fragment, no script and no file" })
 )
-
-const IdentityProvider = Schema.Struct({
-  /** The OpenID Connect issuer. Its discovery document names its keys. */
-  issuer: Address,
-  /** The client ids that its tokens may be issued for. */
-  audiences: Schema.NonEmptyArray(NonEmpty),
-  jwks_uri: Schema.optional(Address),
-  /** Treat addresses as verified if its tokens do not say (Microsoft's do not). */
-  trust_email: Schema.optional(Schema.Boolean)
-})
 
 const ClientEntry = Schema.Struct({ client_id: NonEmpty, name: NonEmpty })
 
@@ -52,21 +43,24 @@ export const fields = {
   oauth_clients: Schema.optionalWith(Schema.Array(OAuthClient), { default: () => [] }),
   /** Websites whose contact forms write to the operator. */
   web_clients: clientsOf("web"),
-  identity: Schema.optionalWith(
-    Schema.Struct({ google: Schema.optional(IdentityProvider), microsoft: Schema.optional(IdentityProvider) }),
-    { default: () => ({}) }
-  )
+  /** The identity providers, by any name. */
+  identity: IdentityEntries.field,
+  /** Whether people may sign in by a link in a letter. It needs `mail`. */
+  email_sign_in: Schema.optionalWith(Schema.Boolean, { default: () => false })
 }
 
 export interface SignInSettings {
   readonly clients: ReadonlyArray<Client>
   readonly oauth_clients: ReadonlyArray<Client>
   readonly web_clients: ReadonlyArray<Client>
-  readonly identity: { readonly [provider in ProviderName]?: ProviderSettings | undefined }
+  readonly identity: IdentityEntries.IdentityEntries
+  readonly email_sign_in?: boolean
 }
 
-export const layer = ({ clients, identity, oauth_clients, web_clients }: SignInSettings) =>
-  Layer.merge(
+/** Fails if the environment variable of a client secret is not set. */
+export const layer = ({ clients, email_sign_in = false, identity, oauth_clients, web_clients }: SignInSettings) =>
+  Layer.mergeAll(
+    Layer.succeed(EmailSignIn, email_sign_in),
     Layer.succeed(ConfiguredClients, [...clients, ...oauth_clients, ...web_clients]),
-    Layer.succeed(IdentityProviders, identity)
+    Layer.effect(IdentityProviders, IdentityEntries.settingsOf(identity))
   )

@@ -8,7 +8,8 @@ import { fromRow, includes } from "../credentials/Scope.ts"
 import type { AuthorizationContract, Dependencies, Exchanged, TokenRequest } from "./Authorization.ts"
 import type { Code } from "./Codes.ts"
 import type { DeviceRow } from "./Devices.ts"
-import { AccountSuspended, OAuthRefusal } from "./Problems.ts"
+import { AccountSuspended } from "../tenants/Problems.ts"
+import { OAuthRefusal } from "./Problems.ts"
 import { userInfoBy } from "./UserInfo.ts"
 
 /** The grant type of RFC 8628. */

@@ -105,3 +105,17 @@ export class TooManyApplications extends Problem<TooManyApplications>()("TooMany
   error: "a member has at most 1000 applications in a tenant: delete one that is not used",
   code: "too_many_applications"
 }) {}
+
+/** The operator has suspended the person. */
+export class AccountSuspended extends Problem<AccountSuspended>()("AccountSuspended", {
+  status: 403,
+  error: "this account is suspended: write to the operator of the service",
+  code: "account_suspended"
+}) {}
+
+/** The person has no account, and no rule of `registration` admits them. */
+export class NotInvited extends Problem<NotInvited>()("NotInvited", {
+  status: 403,
+  error: "this service is by invitation: ask its operator or a team to invite your address",
+  code: "not_invited"
+}) {}

@@ -685,6 +685,30 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
       WHERE family_id IN (SELECT id FROM tollgate_auth_families WHERE revoked_at IS NOT NULL)`,
     `DELETE FROM tollgate_auth_families WHERE revoked_at IS NOT NULL`
   ],
+  "0015_sign_in": [
+    `CREATE TABLE tollgate_tenants_group_members (
+      account_id ${text} NOT NULL,
+      tenant_id ${text} NOT NULL,
+      provider ${text} NOT NULL,
+      PRIMARY KEY (account_id, tenant_id, provider)
+    )`,
+    `CREATE TABLE tollgate_auth_links (
+      token_hash ${text} PRIMARY KEY,
+      browser_hash ${text} NOT NULL,
+      email ${text} NOT NULL,
+      destination ${text} NOT NULL,
+      created_at bigint NOT NULL,
+      expires_at bigint NOT NULL,
+      used_at bigint
+    )`,
+    `CREATE INDEX tollgate_auth_links_email ON tollgate_auth_links (email, created_at)`,
+    `CREATE INDEX tollgate_auth_links_age ON tollgate_auth_links (expires_at)`,
+    `CREATE TABLE tollgate_auth_returns (
+      hash ${text} PRIMARY KEY,
+      expires_at bigint NOT NULL
+    )`,
+    `CREATE INDEX tollgate_auth_returns_age ON tollgate_auth_returns (expires_at)`
+  ],
   "0016_allowances": [
     // Its own terms, or those of a plan of the configuration.
     `CREATE TABLE tollgate_allowances_allowances (
@@ -799,6 +823,11 @@ export const indexes: ReadonlyArray<Index> = [
     name: "tollgate_ledger_entries_sources",
     table: "tollgate_ledger_entries",
     definition: "(billing_account_id, number, source) WHERE source IS NOT NULL"
+  },
+  {
+    name: "tollgate_tenants_invites_address",
+    table: "tollgate_tenants_invites",
+    definition: "(email) WHERE status = 'pending'"
   }
 ]
 

@@ -13,6 +13,7 @@ export const purposes = [
   "tenant_invite",
   "transfer_invite",
   "authorization_code",
+  "sign_in",
   "device_code",
   "user_code",
   "client_token",

@@ -40,6 +40,7 @@ import debts from "../migrations/0032_debts.ts"
 import keptAnswers from "../migrations/0033_kept_answers.ts"
 import belonging from "../migrations/0034_belonging.ts"
 import keptRows from "../migrations/0035_kept_rows.ts"
+import signIn from "../migrations/0037_sign_in.ts"
 import allowances from "../migrations/0038_allowances.ts"
 import { blank } from "./Files.ts"
 import { wordsOf } from "./Opening.ts"
@@ -80,6 +81,7 @@ export const migrations = {
   "0033_kept_answers": keptAnswers,
   "0034_belonging": belonging,
   "0035_kept_rows": keptRows,
+  "0037_sign_in": signIn,
   "0038_allowances": allowances
 }
 

@@ -1,52 +1,43 @@
 /**
- * The identity providers that people sign in with: OpenID Connect issuers, their tokens verified against their published keys. The two
- * names are only names; any issuer can stand behind them.
+ * The identity providers that people sign in with: OpenID Connect issuers under any name, and GitHub. Tokens are verified against the
+ * issuer's published keys.
  *
  * Where the specification is silent:
  * - An `access_token` of a provider is accepted only if it is a signed token for one of our audiences: with an opaque token, any other
  *   application could sign that person in here.
+ * - An entry with a `client_id` signs browsers in by the code flow with PKCE. An entry with `audiences` only keeps the posted ID token, which
+ *   needs no secret and another redirect address.
+ * - If the ID token has no address, or not the groups, the provider's userinfo endpoint is read. Claims of the ID token win.
  */
-import { Clock, Context, Deferred, Duration, Effect, FiberId, Layer } from "effect"
+import { Clock, Context, Effect, Layer } from "effect"
 import { createRemoteJWKSet, errors, jwtVerify } from "jose"
-import type { JWTVerifyGetKey } from "jose"
-import { IdentityProviderUnavailable, IdentityProviderUnconfigured, IdentityRejected } from "./Problems.ts"
+import type { JWTPayload, JWTVerifyGetKey } from "jose"
+import { createHash } from "node:crypto"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { toDate } from "../../kernel/Moment.ts"
 import { isStorable } from "../../kernel/StoredText.ts"
+import * as Discovery from "./Discovery.ts"
+import { patience } from "./Discovery.ts"
+import { exchanged, readWith } from "./Endpoints.ts"
+import * as GitHub from "./GitHub.ts"
+import { IdentityProviderUnavailable, IdentityProviderUnconfigured, IdentityRejected } from "./Problems.ts"
+import { groupsIn, statesGroups, text } from "./Provider.ts"
+import type { ProviderName, ProviderSettings, Redemption, VerifiedIdentity } from "./Provider.ts"
 
-export type ProviderName = "google" | "microsoft"
-
-export interface ProviderSettings {
-  readonly issuer: string
-  /** The client ids for which its tokens may have been made. */
-  readonly audiences: ReadonlyArray<string>
-  /** Where its keys are; its discovery document says so if this does not. */
-  readonly jwks_uri?: string | undefined
-  /** Its addresses are verified where its tokens do not say whether they are; one that says no is believed. */
-  readonly trust_email?: boolean | undefined
-}
+export type { ProviderName, ProviderSettings, VerifiedIdentity } from "./Provider.ts"
 
 export class IdentityProviders extends Context.Tag("tollgate/upstream/IdentityProviders")<
   IdentityProviders,
   { readonly [provider in ProviderName]?: ProviderSettings | undefined }
 >() {}
 
-/** A person as the provider vouches for them. */
-export interface VerifiedIdentity {
-  /** `email`: the operator vouches for the address. */
-  readonly provider: ProviderName | "email"
-  readonly subject: string
-  /** In lower case; empty where the provider gives none. */
-  readonly email: string
-  readonly email_verified: boolean
-  readonly name: string
-}
-
 export type IdentityProblem =
   | InvalidRequest
   | IdentityRejected
   | IdentityProviderUnavailable
   | IdentityProviderUnconfigured
+
+type Failure = IdentityRejected | IdentityProviderUnavailable | IdentityProviderUnconfigured
 
 export interface IdentityContract {
   readonly verify: (
@@ -58,159 +49,122 @@ export interface IdentityContract {
       readonly nonce?: string | undefined
     }
   ) => Effect.Effect<VerifiedIdentity, IdentityProblem>
-  /** Which providers there are. */
+  /** Exchanges the code that the provider's page gave for the person. */
+  readonly redeem: (provider: ProviderName, redemption: Redemption) => Effect.Effect<VerifiedIdentity, Failure>
+  /** The configured providers, in the order of the configuration. */
   readonly configured: ReadonlyArray<ProviderName>
-  /** The provider's own page for signing in, which posts a token to `redirect_uri`. */
+  /** The provider's name for people. */
+  readonly nameOf: (provider: ProviderName) => string
+  /** `code`: the browser returns with a code. `form`: it posts an ID token. */
+  readonly flowOf: (provider: ProviderName) => "code" | "form"
+  /** The URL of the provider's sign-in page, which leads the browser back to `redirect_uri`. */
   readonly signInPage: (
     provider: ProviderName,
     parameters: {
       readonly redirect_uri: string
       readonly nonce: string
       readonly state: string
+      /** The PKCE verifier of the code flow. */
+      readonly verifier?: string
       /** The person who wants to sign in, as far as is known. */
       readonly login_hint?: string
     }
   ) => Effect.Effect<string, IdentityProviderUnavailable | IdentityProviderUnconfigured>
+  /** The providers that did not answer last. Starts the next request if one is due, and does not wait for it. */
+  readonly unreachable: Effect.Effect<ReadonlyArray<ProviderName>>
 }
 
 export class Identity extends Context.Tag("tollgate/upstream/Identity")<Identity, IdentityContract>() {
   static readonly layer = Layer.suspend(() => Layer.scoped(Identity, make))
 }
 
-const patience = 10_000
-/** How long an issuer's document is remembered, and how long it is not asked again after it did not answer. */
-const documentLifetime = Duration.toMillis(Duration.hours(1))
-const afterFailure = Duration.toMillis(Duration.seconds(1))
-
-/** An issuer's discovery document: `undefined` where it could not be had. */
-type Document = { readonly [entry: string]: unknown } | undefined
-
-interface Known {
-  readonly document: Deferred.Deferred<Document>
-  /** Until when it is not asked for again; while it is asked for, for ever. */
-  until: number
-  /** The last one that could be had. */
-  last: Document
+interface Dependencies {
+  readonly providers: ReadonlyMap<ProviderName, ProviderSettings>
+  readonly discovery: Discovery.Discovery
+  readonly keySets: Map<ProviderName, JWTVerifyGetKey>
 }
 
 const make = Effect.gen(function* () {
-  const providers = yield* IdentityProviders
-  const keySets = new Map<ProviderName, JWTVerifyGetKey>()
-  const documents = new Map<string, Known>()
-  const scope = yield* Effect.scope
-
-  /**
-   * An issuer is asked once for all who want its document at that time. Uninterruptible but for the wait: an ask that is noted and never begins
-   * would be waited for without end.
-   */
-  const documentOf = (issuer: string): Effect.Effect<Document> =>
-    Effect.uninterruptibleMask((restore) =>
-      Effect.flatMap(Clock.currentTimeMillis, (now) => {
-        const known = documents.get(issuer)
-        if (known !== undefined && now < known.until) return restore(Deferred.await(known.document))
-        const entry: Known = {
-          document: Deferred.unsafeMake(FiberId.none),
-          until: Number.POSITIVE_INFINITY,
-          last: known?.last
-        }
-        documents.set(issuer, entry)
-        // If the first caller leaves, the others wait on.
-        return Effect.zipRight(Effect.forkIn(learn(issuer, entry), scope), restore(Deferred.await(entry.document)))
-      })
+  const configured = Object.entries(yield* IdentityProviders).flatMap(([name, settings]) =>
+    settings === undefined ? [] : [[name, settings] as const]
+  )
+  const dependencies: Dependencies = {
+    providers: new Map(configured),
+    discovery: Discovery.make(yield* Effect.scope),
+    keySets: new Map()
+  }
+  const { discovery, providers } = dependencies
+  return {
+    verify: verifying(dependencies),
+    redeem: redeeming(dependencies),
+    signInPage: leading(dependencies),
+    configured: configured.map(([name]) => name),
+    nameOf: (provider) => providers.get(provider)?.name ?? wellKnown.get(provider) ?? provider,
+    flowOf: (provider) => (providers.get(provider)?.client_id === undefined ? "form" : "code"),
+    unreachable: Effect.map(
+      Effect.filter(configured, ([, { issuer, kind }]) =>
+        kind === "github" ? Effect.succeed(false) : Effect.map(discovery.isReachable(issuer), (it) => it === false)
+      ),
+      (found) => found.map(([name]) => name)
     )
+  } satisfies IdentityContract
+})
 
-  const learn = Effect.fnUntraced(function* (issuer: string, entry: Known) {
-    const document = yield* Effect.interruptible(fetched(issuer))
-    const now = yield* Clock.currentTimeMillis
-    entry.until = now + (document === undefined ? afterFailure : documentLifetime)
-    // An issuer's keys of an hour ago are better than none.
-    entry.last = document ?? entry.last
-    yield* Deferred.succeed(entry.document, entry.last)
+const wellKnown: ReadonlyMap<string, string> = new Map([
+  ["google", "Google"],
+  ["microsoft", "Microsoft"],
+  ["github", "GitHub"]
+])
+
+const settingsOf = ({ providers }: Dependencies, provider: ProviderName) => {
+  const settings = providers.get(provider)
+  return settings === undefined ? new IdentityProviderUnconfigured() : Effect.succeed(settings)
+}
+
+// ---- tokens -------------------------------------------------------------------------------------------------------------
+
+/** The provider's published keys. An unknown key id fetches them again. */
+const keysOf = Effect.fnUntraced(function* (
+  { discovery, keySets }: Dependencies,
+  provider: ProviderName,
+  { issuer, jwks_uri }: ProviderSettings
+) {
+  const known = keySets.get(provider)
+  if (known !== undefined) return known
+  const uri = jwks_uri ?? (yield* discovery.endpointOf(issuer, "jwks_uri"))
+  // Of concurrent callers that waited for the document, the first has made the key set.
+  const made = keySets.get(provider)
+  if (made !== undefined) return made
+  const keys = createRemoteJWKSet(new URL(uri), { timeoutDuration: patience, cooldownDuration: 5_000 })
+  keySets.set(provider, keys)
+  return keys
+})
+
+/** The claims of a token that this issuer signed for one of the audiences, and that is still valid. */
+const claimsOf = Effect.fnUntraced(function* (
+  dependencies: Dependencies,
+  provider: ProviderName,
+  settings: ProviderSettings,
+  token: string,
+  { audiences, nonce }: { readonly audiences: ReadonlyArray<string>; readonly nonce: string | undefined }
+): Effect.fn.Return<JWTPayload, Failure> {
+  const keys = yield* keysOf(dependencies, provider, settings)
+  const currentDate = toDate(yield* Clock.currentTimeMillis)
+  const { payload } = yield* Effect.tryPromise({
+    try: () =>
+      jwtVerify(token, keys, {
+        issuer: settings.issuer,
+        audience: [...audiences],
+        currentDate,
+        clockTolerance: 60,
+        requiredClaims: ["sub", "exp"]
+      }),
+    catch: (error) =>
+      error instanceof errors.JOSEError && !providerFaults.has(error.code)
+        ? new IdentityRejected()
+        : new IdentityProviderUnavailable()
   })
-
-  /** An address in an issuer's discovery document. */
-  const discovered = Effect.fnUntraced(function* (issuer: string, what: "jwks_uri" | "authorization_endpoint") {
-    const address = text((yield* documentOf(issuer))?.[what])
-    return URL.canParse(address) ? new URL(address).href : yield* new IdentityProviderUnavailable()
-  })
-
-  /** The provider's published keys; an unknown key id fetches them anew. */
-  const keysOf = Effect.fnUntraced(function* (provider: ProviderName, { issuer, jwks_uri }: ProviderSettings) {
-    const known = keySets.get(provider)
-    if (known !== undefined) return known
-    const uri = jwks_uri ?? (yield* discovered(issuer, "jwks_uri"))
-    // Of those that waited for the document together, the first has made it.
-    const made = keySets.get(provider)
-    if (made !== undefined) return made
-    const keys = createRemoteJWKSet(new URL(uri), { timeoutDuration: patience, cooldownDuration: 5_000 })
-    keySets.set(provider, keys)
-    return keys
-  })
-
-  const verify: IdentityContract["verify"] = Effect.fn("Identity.verify")(function* (
-    provider,
-    { access_token, id_token, nonce }
-  ) {
-    const settings = providers[provider]
-    if (settings === undefined) return yield* new IdentityProviderUnconfigured()
-    // An access token is accepted only if it is a signed token for one of our audiences too: with an opaque token, any other application of
-    // the person could sign in here as them.
-    const token = id_token || access_token
-    if (token === undefined || token === "") {
-      return yield* new InvalidRequest({
-        message: "id_token: required",
-        field: "id_token",
-        rule: "required"
-      })
-    }
-    const keys = yield* keysOf(provider, settings)
-    const currentDate = toDate(yield* Clock.currentTimeMillis)
-    const { payload: claims } = yield* Effect.tryPromise({
-      try: () =>
-        jwtVerify(token, keys, {
-          issuer: settings.issuer,
-          audience: [...settings.audiences],
-          currentDate,
-          clockTolerance: 60,
-          requiredClaims: ["sub", "exp"]
-        }),
-      catch: (error) =>
-        error instanceof errors.JOSEError && !providerFaults.has(error.code)
-          ? new IdentityRejected()
-          : new IdentityProviderUnavailable()
-    })
-    if (nonce !== undefined && claims.nonce !== nonce) return yield* new IdentityRejected()
-    const subject = text(claims.sub)
-    if (subject === "" || !isStorable(subject)) return yield* new IdentityRejected()
-    const email = text(claims.email).trim().toLowerCase()
-    return {
-      provider,
-      subject,
-      email,
-      email_verified: email !== "" && (claims.email_verified ?? settings.trust_email) === true,
-      name: text(claims.name) || email
-    }
-  })
-
-  const signInPage: IdentityContract["signInPage"] = Effect.fn("Identity.signInPage")(function* (provider, parameters) {
-    const settings = providers[provider]
-    if (settings === undefined) return yield* new IdentityProviderUnconfigured()
-    const page = new URL(yield* discovered(settings.issuer, "authorization_endpoint"))
-    // The token comes straight to us, in a form, so no secret is needed to fetch it.
-    const query = {
-      response_type: "id_token",
-      response_mode: "form_post",
-      client_id: settings.audiences[0]!,
-      scope: "openid email profile",
-      ...parameters
-    }
-    for (const [name, value] of Object.entries(query)) page.searchParams.set(name, value)
-    return page.href
-  })
-
-  const configured = (["google", "microsoft"] as const).filter((name) => providers[name] !== undefined)
-
-  return { verify, configured, signInPage } satisfies IdentityContract
+  return nonce === undefined || payload.nonce === nonce ? payload : yield* new IdentityRejected()
 })
 
 /** Errors that jose throws about the key set instead of the token: status not 200, no JSON (both generic), no key set, timeout. */
@@ -220,14 +174,107 @@ const providerFaults: ReadonlySet<string> = new Set([
   errors.JWKSTimeout.code
 ])
 
-const text = (value: unknown): string => (typeof value === "string" ? value : "")
+type Claims = Readonly<Record<string, unknown>>
 
-const fetched = (issuer: string): Effect.Effect<Document> =>
-  Effect.tryPromise(async (signal) => {
-    const response = await fetch(`${issuer.replace(/\/+$/, "")}/.well-known/openid-configuration`, {
-      signal: AbortSignal.any([signal, AbortSignal.timeout(patience)]),
-      redirect: "error"
-    })
-    const document: unknown = response.ok ? await response.json() : undefined
-    return typeof document === "object" && document !== null ? (document as Document) : undefined
-  }).pipe(Effect.orElseSucceed(() => undefined))
+const identityOf = (
+  provider: ProviderName,
+  settings: ProviderSettings,
+  claims: Claims
+): Effect.Effect<VerifiedIdentity, IdentityRejected> => {
+  const subject = text(claims["sub"])
+  if (subject === "" || !isStorable(subject)) return new IdentityRejected()
+  const email = text(claims["email"]).trim().toLowerCase()
+  return Effect.succeed({
+    provider,
+    subject,
+    email,
+    email_verified: email !== "" && (claims["email_verified"] ?? settings.trust_email) === true,
+    name: text(claims["name"]) || email,
+    groups: groupsIn(claims, settings)
+  })
+}
+
+const verifying = (dependencies: Dependencies): IdentityContract["verify"] =>
+  Effect.fn("Identity.verify")(function* (provider, { access_token, id_token, nonce }) {
+    const settings = yield* settingsOf(dependencies, provider)
+    // An access token is accepted only if it is a signed token for one of our audiences too: with an opaque token, any other application of
+    // the person could sign in here as them.
+    const token = id_token || access_token
+    if (token === undefined || token === "") {
+      return yield* new InvalidRequest({ message: "id_token: required", field: "id_token", rule: "required" })
+    }
+    if (settings.kind === "github") return yield* new IdentityRejected()
+    const { audiences } = settings
+    return yield* identityOf(
+      provider,
+      settings,
+      yield* claimsOf(dependencies, provider, settings, token, { audiences, nonce })
+    )
+  })
+
+// ---- the code flow ------------------------------------------------------------------------------------------------------
+
+const redeeming = (dependencies: Dependencies): IdentityContract["redeem"] =>
+  Effect.fn("Identity.redeem")(function* (provider, redemption) {
+    const settings = yield* settingsOf(dependencies, provider)
+    if (settings.client_id === undefined) return yield* new IdentityRejected()
+    if (settings.kind === "github") return yield* GitHub.redeemed(provider, settings, redemption)
+    const { client_id, issuer } = settings
+    const { iss, nonce } = redemption
+    // Another issuer's answer at this issuer's address (RFC 9207).
+    if (iss !== undefined && iss !== issuer) return yield* new IdentityRejected()
+    const { discovery } = dependencies
+    const endpoint = yield* discovery.endpointOf(issuer, "token_endpoint")
+    const methods = (yield* discovery.documentOf(issuer))?.["token_endpoint_auth_methods_supported"]
+    const { access_token, id_token } = yield* exchanged(endpoint, settings, redemption, methods)
+    if (id_token === "") return yield* new IdentityRejected()
+    const claims = yield* claimsOf(dependencies, provider, settings, id_token, { audiences: [client_id], nonce })
+    if (claims["azp"] !== undefined && claims["azp"] !== client_id) return yield* new IdentityRejected()
+    const complete = text(claims["email"]) !== "" && statesGroups(claims, settings)
+    const more = complete || access_token === "" ? {} : yield* userInfo(dependencies, issuer, access_token, claims)
+    return yield* identityOf(provider, settings, { ...more, ...claims })
+  })
+
+/** The claims of the userinfo endpoint, if the provider has one and they are about the same person. */
+const userInfo = Effect.fnUntraced(function* (
+  { discovery }: Dependencies,
+  issuer: string,
+  access_token: string,
+  { sub }: JWTPayload
+): Effect.fn.Return<Claims, IdentityRejected | IdentityProviderUnavailable> {
+  if (text((yield* discovery.documentOf(issuer))?.["userinfo_endpoint"]) === "") return {}
+  const url = yield* discovery.endpointOf(issuer, "userinfo_endpoint")
+  const body = yield* readWith(access_token, url)
+  if (typeof body !== "object" || body === null || !("sub" in body) || body.sub !== sub) {
+    return yield* new IdentityRejected()
+  }
+  return body as unknown as Claims
+})
+
+const leading = (dependencies: Dependencies): IdentityContract["signInPage"] =>
+  Effect.fn("Identity.signInPage")(function* (provider, { verifier, ...parameters }) {
+    const settings = yield* settingsOf(dependencies, provider)
+    const { audiences, client_id, issuer, kind, scope } = settings
+    const page = new URL(
+      kind === "github"
+        ? GitHub.authorizationEndpoint(settings)
+        : yield* dependencies.discovery.endpointOf(issuer, "authorization_endpoint")
+    )
+    const query =
+      client_id === undefined
+        ? // The token comes straight to us, in a form, so no secret is needed to fetch it.
+          { response_type: "id_token", response_mode: "form_post", client_id: audiences[0]! }
+        : {
+            response_type: "code",
+            client_id,
+            ...(verifier !== undefined && {
+              code_challenge: createHash("sha256").update(verifier).digest("base64url"),
+              code_challenge_method: "S256"
+            })
+          }
+    const whole = { ...query, scope: scope ?? (kind === "github" ? GitHub.scope : openidScope), ...parameters }
+    for (const [name, value] of Object.entries(whole)) page.searchParams.set(name, value)
+    return page.href
+  })
+
+const openidScope = "openid email profile"

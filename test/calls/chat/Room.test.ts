@@ -29,6 +29,7 @@ beforeAll(async () => {
   const configuration = {
     clients: [{ client_id: "console", name: "Console" }],
     identity: { google: { issuer, audiences: ["sandbox-google"] } },
+    registration: { open: true },
     prices: { default_new_credits: 6, default_registration_credits: 0 },
     // The least that it may be. 112 MiB of it are for long answers, so one at a time is waited for.
     bodies: { bytes_total: 128 * 1024 * 1024 },

@@ -87,6 +87,7 @@ beforeAll(async () => {
   const configuration = {
     clients: [{ client_id: "console", name: "Console" }],
     identity: { google: { issuer, audiences: ["sandbox-google"] } },
+    registration: { open: true },
     prices: { default_new_credits: 6, default_registration_credits: 0 },
     rate_limits: { sign_in: 1_000 },
     upstreams: {

@@ -30,6 +30,7 @@ beforeAll(async () => {
   const configuration = {
     clients: [{ client_id: "console", name: "Console" }],
     identity: { google: { issuer, audiences: ["sandbox-google"] } },
+    registration: { open: true },
     prices: { default_new_credits: 6, default_registration_credits: 0 },
     // The least that it may be: 112 MiB for what is long, half of it for one account.
     bodies: { bytes_total: 128 * 1024 * 1024 },

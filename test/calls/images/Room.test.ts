@@ -38,6 +38,7 @@ beforeAll(async () => {
     JSON.stringify({
       clients: [{ client_id: "console", name: "Console" }],
       identity: { google: { issuer, audiences: ["sandbox-google"] } },
+      registration: { open: true },
       prices: { default_new_credits: 6, default_registration_credits: 0 },
       // The least that it may be: two of these answers do not fit into it.
       bodies: { bytes_total: 128 * 1024 * 1024 },

@@ -33,7 +33,8 @@ describe("the identity of a provider's token", () => {
         subject: "s1",
         email: "ada@example.com",
         email_verified: true,
-        name: "Ada"
+        name: "Ada",
+        groups: []
       })
     })
   )

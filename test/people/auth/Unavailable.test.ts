@@ -13,6 +13,7 @@ import { Writer } from "../../../src/books/ledger/write/Writer.ts"
 import type { WriterContract } from "../../../src/books/ledger/write/Writer.ts"
 import { PriceList } from "../../../src/books/prices/PriceList.ts"
 import { Tenants } from "../../../src/people/tenants/Tenants.ts"
+import { RegistrationPolicy } from "../../../src/people/tenants/RegistrationPolicy.ts"
 import { IdentityProviders } from "../../../src/upstream/identity/Identity.ts"
 import * as World from "./World.ts"
 
@@ -32,6 +33,7 @@ const writer = Layer.effect(
 
 const settings = Layer.mergeAll(
   Layer.succeed(IdentityProviders, {}),
+  RegistrationPolicy.layerInvitedOnly,
   Layer.succeed(ConfiguredClients, [desk]),
   PriceList.layerNone,
   ServiceInfo.layer({ service_name: "Tollbooth", key_prefix: "svc", public_url: "https://toll.example" }),

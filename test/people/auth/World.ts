@@ -27,6 +27,8 @@ import { TenantsApi } from "../../../src/people/tenants/Api.ts"
 import { Applications } from "../../../src/people/tenants/Applications.ts"
 import { Belonging } from "../../../src/people/tenants/Belonging.ts"
 import { TenantsHttp } from "../../../src/people/tenants/Http.ts"
+import { InvitedElsewhere, Registration } from "../../../src/people/tenants/Registration.ts"
+import { invitedOnly, RegistrationPolicy } from "../../../src/people/tenants/RegistrationPolicy.ts"
 import { Tenants } from "../../../src/people/tenants/Tenants.ts"
 import { Identity, IdentityProviders } from "../../../src/upstream/identity/Identity.ts"
 import { audience, Issuer } from "../../support/Issuer.ts"
@@ -41,7 +43,14 @@ export const books = Ledger.layer.pipe(Layer.provideMerge(TestDatabase.writer), 
 /** The rooms of identity. They need the books, the settings and the secret. */
 export const rooms = Credentials.layer.pipe(
   Layer.provideMerge(
-    Layer.mergeAll(Sessions.layer, Applications.layer, Identity.layer, Clients.layer, RateLimits.layer)
+    Layer.mergeAll(
+      Sessions.layer,
+      Applications.layer,
+      Identity.layer,
+      Clients.layer,
+      RateLimits.layer,
+      Layer.provide(Registration.layer, InvitedElsewhere.layerNone)
+    )
   ),
   Layer.provideMerge(Layer.mergeAll(Tenants.layer, Tokens.layer)),
   Layer.provideMerge(Layer.mergeAll(SigningKeys.layer, Belonging.layer))
@@ -61,6 +70,7 @@ const settings = (prices: PriceListFacts) =>
           { client_id, kind: "app", name: "Console", redirect_uris: [] },
           { client_id: "phone", kind: "app", name: "Phone", redirect_uris: [] }
         ]),
+        RegistrationPolicy.layer({ ...invitedOnly, open: true }),
         Layer.succeed(PriceList, prices),
         Layer.succeed(ServiceInfo, {
           service_name: "Tollbooth",

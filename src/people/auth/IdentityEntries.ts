@@ -1,0 +1,91 @@
+/** The identity providers in the configuration file: `identity`, by their names. */
+import { Effect, Schema } from "effect"
+import { Address, NonEmpty, secretOf } from "../../kernel/Setting.ts"
+import type { ConfigProblem } from "../../kernel/Setting.ts"
+import * as GitHub from "../../upstream/identity/GitHub.ts"
+import type { ProviderName, ProviderSettings } from "../../upstream/identity/Identity.ts"
+
+/** Routes of `/v1/auth/{name}` that are not an identity provider's, and the way of signing in by a letter. */
+const reserved: ReadonlySet<string> = new Set(["token", "revoke", "oauth", "email", "link", "passkey"])
+
+const namePattern = /^[a-z][a-z0-9-]{0,31}$/
+
+const IdentityEntry = Schema.Struct({
+  /** `github` is GitHub's OAuth, which has no issuer. */
+  kind: Schema.optional(Schema.Literal("openid", "github")),
+  /** The OpenID Connect issuer. Its discovery document names its keys and endpoints. */
+  issuer: Schema.optional(Address),
+  /** The client of the code flow, and where the issuer wants one, the environment variable of its secret. */
+  client_id: Schema.optional(NonEmpty),
+  client_secret_env: Schema.optional(NonEmpty),
+  /** The client ids that its tokens may be issued for at `/v1/auth/{name}`; the `client_id` by default. */
+  audiences: Schema.optional(Schema.NonEmptyArray(NonEmpty)),
+  /** The name on the button. */
+  name: Schema.optional(NonEmpty),
+  jwks_uri: Schema.optional(Address),
+  /** Treat addresses as verified if its tokens do not say (Microsoft's do not). */
+  trust_email: Schema.optional(Schema.Boolean),
+  /** The requested scope; `openid email profile` by default. */
+  scope: Schema.optional(NonEmpty),
+  /** The claim that lists a person's groups. Dots lead into nested claims: `realm_access.roles`. */
+  groups_claim: Schema.optional(NonEmpty),
+  /** For `github`: the address of its API, of a GitHub of one's own. */
+  api_url: Schema.optional(Address)
+})
+type IdentityEntry = typeof IdentityEntry.Type
+
+export interface IdentityEntries extends Readonly<Record<string, IdentityEntry>> {}
+
+const issue = (path: ReadonlyArray<string>, message: string): Schema.FilterIssue => ({ path, message })
+
+/** The rules across the fields of an entry. */
+const issuesOf = (name: string, entry: IdentityEntry): ReadonlyArray<Schema.FilterIssue> => {
+  const { audiences, client_id, client_secret_env, issuer, kind = "openid" } = entry
+  return [
+    ...(namePattern.test(name) && !reserved.has(name)
+      ? []
+      : [issue([name], `a name of small letters, digits and dashes, none of ${[...reserved].join(", ")}`)]),
+    ...(kind === "openid" && issuer === undefined
+      ? [issue([name, "issuer"], "an address that begins with http:// or https://")]
+      : []),
+    ...(kind === "openid" && audiences === undefined && client_id === undefined
+      ? [issue([name, "client_id"], "the client's id at the issuer; or `audiences`, for its tokens alone")]
+      : []),
+    ...(kind === "github" && client_id === undefined ? [issue([name, "client_id"], "the OAuth application's id")] : []),
+    ...(kind === "github" && client_secret_env === undefined
+      ? [issue([name, "client_secret_env"], "the environment variable of the OAuth application's secret")]
+      : []),
+    ...(client_secret_env !== undefined && client_id === undefined
+      ? [issue([name, "client_id"], "the client that the secret belongs to")]
+      : [])
+  ]
+}
+
+export const field = Schema.optionalWith(
+  Schema.Record({ key: Schema.String, value: IdentityEntry }).pipe(
+    Schema.filter((entries) => Object.entries(entries).flatMap(([name, entry]) => issuesOf(name, entry)))
+  ),
+  { default: (): IdentityEntries => ({}) }
+)
+
+/** The providers with their secrets from the environment. */
+export const settingsOf = (
+  entries: IdentityEntries
+): Effect.Effect<Readonly<Record<ProviderName, ProviderSettings>>, ConfigProblem> =>
+  Effect.map(
+    Effect.forEach(Object.entries(entries), ([name, { client_secret_env, issuer, ...entry }]) =>
+      Effect.map(
+        secretOf(`identity.${name}.client_secret_env`, client_secret_env),
+        (client_secret): readonly [string, ProviderSettings] => [
+          name,
+          {
+            ...entry,
+            issuer: issuer ?? GitHub.issuer,
+            client_secret,
+            audiences: entry.audiences ?? (entry.client_id === undefined ? [] : [entry.client_id])
+          }
+        ]
+      )
+    ),
+    (settings) => Object.fromEntries(settings)
+  )

@@ -1,0 +1,156 @@
+/**
+ * Sign-in links by letter. A link works once, for 15 minutes, in the browser that requested it. Tokens of links and cookies of browsers are
+ * stored as hashes.
+ *
+ * Where the specification is silent:
+ * - The answer is the same for every address. An address that may not sign in gets no letter.
+ * - Five links may be requested for one address in an hour, whether letters leave or not.
+ */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { Clock, Duration, Effect } from "effect"
+import { randomBytes } from "node:crypto"
+import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
+import type { Ending } from "../../books/ledger/write/Ending.ts"
+import * as Statements from "../../books/ledger/write/Statements.ts"
+import { statement } from "../../books/ledger/rules/Transaction.ts"
+import type { WriterContract } from "../../books/ledger/write/Writer.ts"
+import type { ServiceFacts } from "../../kernel/ServiceInfo.ts"
+import type { DeploymentSecretContract } from "../../storage/secret/DeploymentSecret.ts"
+import type { VerifiedIdentity } from "../../upstream/identity/Identity.ts"
+import type { Letter, OutboxContract } from "../mail/Outbox.ts"
+import type { RegistrationContract } from "../tenants/Registration.ts"
+
+/** The provider's name in identities that a letter has verified. */
+export const emailProvider = "email"
+
+export const linkLifetime = Duration.minutes(15)
+/** How long a row counts against the limit of its address. */
+const counted = Duration.toMillis(Duration.hours(1))
+/** The most links for one address in that time. */
+const perAddress = 5
+
+/** The page that a link leads to. */
+export interface Destination {
+  readonly room?: "console" | undefined
+  readonly page: string
+}
+
+export interface Followed {
+  readonly identity: VerifiedIdentity
+  readonly destination: Destination
+}
+
+interface Row {
+  readonly browser_hash: string
+  readonly email: string
+  readonly destination: string
+  readonly expires_at: number
+  readonly used_at: number | null
+}
+
+interface Dependencies {
+  readonly sql: SqlClient
+  readonly writer: WriterContract
+  readonly secret: DeploymentSecretContract
+  readonly outbox: OutboxContract
+  readonly registration: RegistrationContract
+  readonly info: ServiceFacts
+}
+
+export const make = (dependencies: Dependencies) => ({
+  /** Requests a link. Answers the cookie of the browser that may follow it; `undefined` beyond the limit of the address. */
+  request: requesting(dependencies),
+  /** Follows a link. Answers why it leads nowhere otherwise; then the link is not spent. */
+  follow: following(dependencies)
+})
+
+export type Links = ReturnType<typeof make>
+
+const tokenHash = (secret: DeploymentSecretContract, token: string) => secret.hash("sign_in", `link ${token}`)
+const browserHash = (secret: DeploymentSecretContract, cookie: string) => secret.hash("sign_in", `browser ${cookie}`)
+
+const newSecret = (): string => randomBytes(32).toString("base64url")
+
+export const identityOf = (email: string): VerifiedIdentity => ({
+  provider: emailProvider,
+  subject: email,
+  email,
+  email_verified: true,
+  name: email.slice(0, email.lastIndexOf("@"))
+})
+
+const requesting = ({ info, outbox, registration, secret, sql, writer }: Dependencies) =>
+  Effect.fn("Links.request")(function* (
+    email: string,
+    destination: Destination
+  ): Effect.fn.Return<string | undefined, BooksUnavailable> {
+    const now = yield* Clock.currentTimeMillis
+    const [token, cookie] = [newSecret(), newSecret()]
+    const row = {
+      token_hash: tokenHash(secret, token),
+      browser_hash: browserHash(secret, cookie),
+      email,
+      destination: JSON.stringify(destination),
+      created_at: now,
+      expires_at: now + Duration.toMillis(linkLifetime)
+    }
+    // Made for every address, so that an address that gets none is not answered sooner.
+    const letter = yield* outbox.letter(letterOf(email, token, row.token_hash, info))
+    const comes = yield* registration.mayCome(identityOf(email))
+    const stored = yield* Statements.tryWrite(
+      writer,
+      statement(sql`DELETE FROM tollgate_auth_links WHERE expires_at < ${now - counted}`),
+      statement(
+        sql`INSERT INTO tollgate_auth_links (token_hash, browser_hash, email, destination, created_at, expires_at)
+          SELECT ${row.token_hash}, ${row.browser_hash}, ${email}, ${row.destination}, ${now}, ${row.expires_at}
+          WHERE (SELECT count(*) FROM tollgate_auth_links WHERE email = ${email} AND created_at > ${now - counted})
+            < ${perAddress} RETURNING token_hash`,
+        1
+      ),
+      ...(comes ? [letter] : [])
+    )
+    yield* outbox.wake
+    return stored ? cookie : undefined
+  })
+
+const letterOf = (email: string, token: string, key: string, { public_url, service_name }: ServiceFacts): Letter => ({
+  key: `sign-in/${key}`,
+  to: email,
+  subject: `Sign in to ${service_name}`,
+  text: [
+    `This link signs you in to ${service_name}:`,
+    `${public_url}/oauth/link?token=${token}`,
+    `It works once, within ${Duration.toMinutes(linkLifetime)} minutes, in the browser that requested it.`,
+    "If you did not request it, ignore this letter. Do not forward it."
+  ].join("\n\n")
+})
+
+const following = ({ secret, sql, writer }: Dependencies) =>
+  Effect.fn("Links.follow")(function* (
+    token: string,
+    cookie: string | undefined
+  ): Effect.fn.Return<Followed | "expired" | "other_browser", BooksUnavailable> {
+    const now = yield* Clock.currentTimeMillis
+    const hash = tokenHash(secret, token)
+    const [row] = yield* Effect.orDie(
+      sql<Row>`SELECT browser_hash, email, destination, expires_at, used_at FROM tollgate_auth_links WHERE token_hash = ${hash}`
+    )
+    if (row === undefined || row.used_at !== null || row.expires_at <= now) return "expired"
+    if (cookie === undefined || browserHash(secret, cookie) !== row.browser_hash) return "other_browser"
+    const spent = statement(
+      sql`UPDATE tollgate_auth_links SET used_at = ${now} WHERE token_hash = ${hash} AND used_at IS NULL RETURNING email`,
+      1
+    )
+    if (!(yield* Statements.tryWrite(writer, spent))) return "expired"
+    return { identity: identityOf(row.email), destination: JSON.parse(row.destination) as Destination }
+  })
+
+/** A new secret knows no link of the old one. */
+export const linksEnd: Ending = {
+  count: (sql, now) => sql`SELECT count(*) AS n FROM tollgate_auth_links WHERE used_at IS NULL AND expires_at > ${now}`,
+  statements: (sql) => [
+    statement(sql`DELETE FROM tollgate_auth_links`),
+    statement(sql`DELETE FROM tollgate_auth_returns`)
+  ],
+  notice: (n) => `${n} sign-in links end: people request another`
+}

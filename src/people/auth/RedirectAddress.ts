@@ -1,0 +1,15 @@
+/** The redirect addresses that identity providers must know. */
+import type { ProviderName } from "../../upstream/identity/Identity.ts"
+import type { IdentityEntries } from "./IdentityEntries.ts"
+
+/** With the code flow each provider has its own address, so that none can answer for another. */
+export const redirectAddress = (public_url: string, provider: ProviderName, flow: "code" | "form"): string =>
+  `${public_url}/oauth/signed-in${flow === "code" ? `/${provider}` : ""}`
+
+/** The address of each configured provider, for the operator to register there. */
+export const redirectAddresses = (identity: IdentityEntries, public_url: string) =>
+  Object.entries(identity).map(([provider, { client_id, name = provider }]) => ({
+    provider,
+    name,
+    address: redirectAddress(public_url, provider, client_id === undefined ? "form" : "code")
+  }))

@@ -1,0 +1,152 @@
+/**
+ * Team memberships that follow from groups of an identity provider, updated at each sign-in with that provider.
+ *
+ * Where the specification is silent:
+ * - A group takes away only what a group gave: a membership by invitation stays. Owners stay too, and a suspension in the team does.
+ * - A person whose groups lead to one team with two roles gets the higher one.
+ * - If all seats of the team are taken, the person signs in without it; the log names the team.
+ */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { Clock, Effect } from "effect"
+import type { AccountId, TenantId } from "../../kernel/Ids.ts"
+import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
+import * as Statements from "../../books/ledger/write/Statements.ts"
+import { statement } from "../../books/ledger/rules/Transaction.ts"
+import type { Statement } from "../../books/ledger/rules/Transaction.ts"
+import { afterCommit } from "../../books/ledger/write/Writer.ts"
+import type { WriterContract } from "../../books/ledger/write/Writer.ts"
+import type { VerifiedIdentity } from "../../upstream/identity/Identity.ts"
+import type { BelongingContract } from "./Belonging.ts"
+import * as Members from "./Members.ts"
+import { rulesFor } from "./RegistrationPolicy.ts"
+import type { GroupRule } from "./RegistrationPolicy.ts"
+import type { TenantsContract } from "./Tenants.ts"
+
+interface Dependencies {
+  readonly sql: SqlClient
+  readonly writer: WriterContract
+  readonly belonging: BelongingContract
+  readonly tenants: TenantsContract
+  readonly rules: ReadonlyArray<GroupRule>
+}
+
+type GroupRole = GroupRule["role"]
+
+/** A membership that a group wants or has given. */
+interface Place {
+  readonly account: AccountId
+  readonly team: TenantId
+  readonly provider: string
+}
+
+/** Updates the teams of a person who signs in. */
+export const make = (dependencies: Dependencies) =>
+  Effect.fn("Registration.applyGroups")(function* (
+    account: AccountId,
+    identity: VerifiedIdentity
+  ): Effect.fn.Return<void, BooksUnavailable> {
+    const { provider } = identity
+    const wanted = teamsOf(rulesFor(dependencies.rules, identity))
+    const given = yield* givenTo(dependencies, account)
+    for (const [team, role] of wanted) {
+      yield* give(dependencies, { account, team, provider }, role, given.get(team) ?? [])
+    }
+    for (const [team, providers] of given) {
+      if (providers.includes(provider) && !wanted.has(team)) yield* take(dependencies, { account, team, provider })
+    }
+  })
+
+const teamsOf = (rules: ReadonlyArray<GroupRule>): ReadonlyMap<TenantId, GroupRole> => {
+  const teams = new Map<TenantId, GroupRole>()
+  for (const { role, team } of rules) {
+    if (team !== undefined && teams.get(team) !== "admin") teams.set(team, role)
+  }
+  return teams
+}
+
+/** The teams that groups have given to the account, and the providers of those groups. */
+const givenTo = ({ sql }: Dependencies, account: AccountId) =>
+  Effect.map(
+    Effect.orDie(
+      sql<{ tenant_id: TenantId; provider: string }>`SELECT tenant_id, provider FROM tollgate_tenants_group_members
+        WHERE account_id = ${account}`
+    ),
+    (rows) => {
+      const given = new Map<TenantId, Array<string>>()
+      for (const { provider, tenant_id } of rows) given.set(tenant_id, [...(given.get(tenant_id) ?? []), provider])
+      return given
+    }
+  )
+
+// ---- giving -------------------------------------------------------------------------------------------------------------
+
+const give = Effect.fnUntraced(function* (
+  dependencies: Dependencies,
+  place: Place,
+  role: GroupRole,
+  givenBy: ReadonlyArray<string>
+) {
+  const { belonging, sql, tenants, writer } = dependencies
+  const { account, provider, team } = place
+  const current = (yield* tenants.memberships(account)).find(({ tenant_id }) => tenant_id === team)
+  const now = yield* Clock.currentTimeMillis
+  const note = givenBy.includes(provider) ? [] : [noted(sql, place)]
+  if (current === undefined) {
+    const joins = yield* joining(dependencies, place, role, now)
+    const joined = yield* afterCommit(Statements.tryWrite(writer, ...joins, ...note), belonging.changed(account))
+    if (!joined) yield* Effect.logWarning("a group's team is unknown or full, or the person has too many teams", place)
+    return
+  }
+  const follows = givenBy.length > 0 && current.status === "active" && current.role !== "owner"
+  if (!follows || (current.role === role && note.length === 0)) return
+  const changed = sql`UPDATE tollgate_tenants_memberships SET role = ${role}, updated_at = ${now}
+    WHERE account_id = ${account} AND tenant_id = ${team} AND status = 'active' AND role <> 'owner'`
+  const written = Statements.write(writer, statement(changed), ...note, withoutInvites(sql, place, now))
+  yield* afterCommit(written, belonging.changed(account))
+})
+
+const noted = (sql: SqlClient, { account, provider, team }: Place): Statement =>
+  statement(sql`INSERT INTO tollgate_tenants_group_members (account_id, tenant_id, provider)
+    VALUES (${account}, ${team}, ${provider}) ON CONFLICT DO NOTHING`)
+
+/** The statements of a new membership. Refused for an unknown tenant, without a free seat, and beyond the account's memberships. */
+const joining = Effect.fnUntraced(function* (
+  { belonging, sql, tenants, writer }: Dependencies,
+  { account, team }: Place,
+  role: GroupRole,
+  now: number
+) {
+  const { plan, seats } = yield* tenants.plan(team)
+  const bounded = plan === "none" ? 0 : 1
+  const inserted = sql`INSERT INTO tollgate_tenants_memberships (account_id, tenant_id, role, status, created_at, updated_at)
+    SELECT ${account}, id, ${role}, 'active', ${now}, ${now} FROM tollgate_tenants_tenants WHERE id = ${team}
+      AND (${bounded} = 0 OR (SELECT count(*) FROM tollgate_tenants_memberships
+        WHERE tenant_id = ${team} AND status <> 'removed') < ${seats})
+    ON CONFLICT (account_id, tenant_id) DO UPDATE SET role = excluded.role, status = 'active',
+      created_at = excluded.created_at, updated_at = excluded.updated_at WHERE tollgate_tenants_memberships.status = 'removed'
+    RETURNING account_id`
+  return [Members.make(sql, writer, tenants, belonging).stillHasRoom(account, true, false), statement(inserted, 1)]
+})
+
+// ---- taking -------------------------------------------------------------------------------------------------------------
+
+const take = Effect.fnUntraced(function* ({ belonging, sql, writer }: Dependencies, place: Place) {
+  const { account, provider, team } = place
+  const now = yield* Clock.currentTimeMillis
+  const statements = [
+    statement(sql`DELETE FROM tollgate_tenants_group_members
+      WHERE account_id = ${account} AND tenant_id = ${team} AND provider = ${provider}`),
+    statement(sql`UPDATE tollgate_tenants_memberships SET status = 'removed', updated_at = ${now}
+      WHERE account_id = ${account} AND tenant_id = ${team} AND status = 'active' AND role <> 'owner'
+        AND NOT EXISTS (SELECT 1 FROM tollgate_tenants_group_members WHERE account_id = ${account} AND tenant_id = ${team})`),
+    withoutInvites(sql, place, now)
+  ]
+  yield* afterCommit(Statements.write(writer, ...statements), belonging.changed(account))
+})
+
+/** Revokes the open invitations of a person who may not invite any more. */
+const withoutInvites = (sql: SqlClient, { account, team }: Place, now: number): Statement =>
+  statement(sql`UPDATE tollgate_tenants_invites SET status = 'revoked', ended_at = ${now}
+    WHERE tenant_id = ${team} AND invited_by = ${account} AND status = 'pending'
+      AND NOT EXISTS (SELECT 1 FROM tollgate_tenants_memberships
+        WHERE account_id = ${account} AND tenant_id = ${team} AND status = 'active' AND role IN ('owner', 'admin'))`)

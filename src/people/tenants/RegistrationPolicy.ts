@@ -1,0 +1,47 @@
+/** The conditions for a new account, and the teams that a group leads to. */
+import { Context, Layer } from "effect"
+import type { TenantId } from "../../kernel/Ids.ts"
+import type { VerifiedIdentity } from "../../upstream/identity/Identity.ts"
+import type { Role } from "./Account.ts"
+
+/** A group of one provider. With `team`, its people are members of that team with this role. */
+export interface GroupRule {
+  readonly provider: string
+  readonly group: string
+  readonly team?: TenantId | undefined
+  readonly role: Exclude<Role, "owner">
+}
+
+export interface Policy {
+  /** Anyone whom a provider vouches for. */
+  readonly open: boolean
+  /** Domains of verified addresses, in lower case. */
+  readonly domains: ReadonlyArray<string>
+  /** Verified addresses, in lower case. */
+  readonly emails: ReadonlyArray<string>
+  readonly groups: ReadonlyArray<GroupRule>
+}
+
+export const invitedOnly: Policy = { open: false, domains: [], emails: [], groups: [] }
+
+/** `registration` of the configuration. */
+export class RegistrationPolicy extends Context.Tag("tollgate/tenants/RegistrationPolicy")<
+  RegistrationPolicy,
+  Policy
+>() {
+  static readonly layer = (policy: Policy) => Layer.succeed(RegistrationPolicy, policy)
+  /** Without a configuration: people with an invitation only. */
+  static readonly layerInvitedOnly = Layer.succeed(RegistrationPolicy, invitedOnly)
+}
+
+/** The rules of the groups that the provider has named for this person. */
+export const rulesFor = (rules: ReadonlyArray<GroupRule>, { groups = [], provider }: VerifiedIdentity) =>
+  rules.filter((rule) => rule.provider === provider && groups.includes(rule.group))
+
+/** Whether a rule admits a person who has no account. */
+export const admits = (policy: Policy, identity: VerifiedIdentity): boolean => {
+  const { email, email_verified } = identity
+  if (policy.open || rulesFor(policy.groups, identity).length > 0) return true
+  if (!email_verified) return false
+  return policy.emails.includes(email) || policy.domains.includes(email.slice(email.lastIndexOf("@") + 1))
+}

@@ -1,0 +1,85 @@
+/** Discovery documents of issuers: requested once for all concurrent callers, kept for an hour, requested again a second after a failure. */
+import { Clock, Deferred, Duration, Effect, FiberId } from "effect"
+import type { Scope } from "effect"
+import { IdentityProviderUnavailable } from "./Problems.ts"
+import { text } from "./Provider.ts"
+
+/** Timeout of a request to a provider. */
+export const patience = 10_000
+const documentLifetime = Duration.toMillis(Duration.hours(1))
+const afterFailure = Duration.toMillis(Duration.seconds(1))
+
+/** `undefined` if the issuer did not answer with one. */
+export type Document = { readonly [entry: string]: unknown } | undefined
+
+type Endpoint = "jwks_uri" | "authorization_endpoint" | "token_endpoint" | "userinfo_endpoint"
+
+interface Known {
+  readonly document: Deferred.Deferred<Document>
+  /** The time at which it is requested again; infinite during a request. */
+  until: number
+  /** The last document that the issuer gave. */
+  last: Document
+  /** Whether the last request had a document; `undefined` before the first answer. */
+  reachable: boolean | undefined
+}
+
+/** `scope` owns the requests: if the first caller leaves, the others still get the document. */
+export const make = (scope: Scope.Scope) => {
+  const documents = new Map<string, Known>()
+
+  const learn = Effect.fnUntraced(function* (issuer: string, entry: Known) {
+    const document = yield* Effect.interruptible(fetched(issuer))
+    const now = yield* Clock.currentTimeMillis
+    entry.until = now + (document === undefined ? afterFailure : documentLifetime)
+    entry.reachable = document !== undefined
+    // An issuer's keys of an hour ago are better than none.
+    entry.last = document ?? entry.last
+    yield* Deferred.succeed(entry.document, entry.last)
+  })
+
+  /** The request under way, or a new one. Uninterruptible: an entry whose request never begins would be awaited without end. */
+  const requested = (issuer: string): Effect.Effect<Known> =>
+    Effect.uninterruptible(
+      Effect.flatMap(Clock.currentTimeMillis, (now) => {
+        const known = documents.get(issuer)
+        if (known !== undefined && now < known.until) return Effect.succeed(known)
+        const entry: Known = {
+          document: Deferred.unsafeMake(FiberId.none),
+          until: Number.POSITIVE_INFINITY,
+          last: known?.last,
+          reachable: known?.reachable
+        }
+        documents.set(issuer, entry)
+        return Effect.as(Effect.forkIn(learn(issuer, entry), scope), entry)
+      })
+    )
+
+  const documentOf = (issuer: string): Effect.Effect<Document> =>
+    Effect.flatMap(requested(issuer), ({ document }) => Deferred.await(document))
+
+  /** An address in an issuer's discovery document. */
+  const endpointOf = (issuer: string, endpoint: Endpoint) =>
+    Effect.flatMap(documentOf(issuer), (document) => {
+      const address = text(document?.[endpoint])
+      return URL.canParse(address) ? Effect.succeed(new URL(address).href) : new IdentityProviderUnavailable()
+    })
+
+  /** Whether the issuer answered last, without waiting. Starts the next request if one is due. */
+  const isReachable = (issuer: string): Effect.Effect<boolean | undefined> =>
+    Effect.map(requested(issuer), ({ reachable }) => reachable)
+
+  return { documentOf, endpointOf, isReachable }
+}
+
+export type Discovery = ReturnType<typeof make>
+
+const fetched = (issuer: string): Effect.Effect<Document> =>
+  Effect.tryPromise(async (signal) => {
+    const response = await fetch(`${issuer.replace(/\/+$/, "")}/.well-known/openid-configuration`, {
+      signal: AbortSignal.any([signal, AbortSignal.timeout(patience)]),
+      redirect: "error"
+    })
+    const document: unknown = response.ok ? await response.json() : undefined
+    return typeof document === "object" && document !== null ? (document as Document) : undefined
+  }).pipe(Effect.orElseSucceed(() => undefined))
