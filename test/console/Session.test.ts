@@ -39,7 +39,7 @@ describe("a sign-in", () => {
       ],
       sandbox: true
     })
-    expect((await service.call("/console/sign-in/nobody")).status).toBe(400)
+    expect((await service.call("/console/sign-in/nobody")).status).toBe(404)
   })
 
   it("ends at the page that was asked for, with a cookie that no script reads, and a token for the page", async () => {

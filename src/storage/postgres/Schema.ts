@@ -848,14 +848,14 @@ export const indexes: ReadonlyArray<Index> = [
     definition: "(account_id, answered_at, length(body)) WHERE body IS NOT NULL"
   },
   {
-    name: "tollgate_ledger_entries_sources",
-    table: "tollgate_ledger_entries",
-    definition: "(billing_account_id, number, source) WHERE source IS NOT NULL"
-  },
-  {
     name: "tollgate_tenants_invites_address",
     table: "tollgate_tenants_invites",
     definition: "(email) WHERE status = 'pending'"
+  },
+  {
+    name: "tollgate_ledger_entries_sources",
+    table: "tollgate_ledger_entries",
+    definition: "(billing_account_id, number, source) WHERE source IS NOT NULL"
   }
 ]
 
