@@ -438,11 +438,6 @@ const long = [
   "books/ledger/write/PostgresWriter.ts make",
   "books/ledger/write/Writer.ts make",
   "books/ledger/write/Writer.ts makeThread",
-  "calls/decisions/Decisions.ts make",
-  "calls/images/Images.ts make",
-  "calls/speech/Speech.ts make",
-  "calls/transcription/Http.ts TranscriptionHttp",
-  "calls/transcription/Transcription.ts make",
   "console/web/operator/Costs.tsx Costs",
   "console/web/operator/Overview.tsx Loops",
   "console/web/parts/Plot.tsx Plot",
@@ -454,5 +449,5 @@ const long = [
   "kernel/hot/FiberPool.ts make",
   "storage/postgres/Leases.ts make",
   "storage/postgres/Notifications.ts make",
-  "upstream/identity/Identity.ts make",
+  "upstream/identity/Identity.ts make"
 ]
