@@ -435,6 +435,27 @@ describe("the examples", () => {
     }
     before["POST /v1/vouchers/redeem"] = voucher
     before["DELETE /v1/operator/vouchers/{voucher_id}"] = voucher
+    before["DELETE /v1/operator/management-keys/{key_id}"] = async () => {
+      const json = { name: "gone", scopes: ["read"], expires_at: "2027-06-01T00:00:00Z" }
+      known.key_id = (await ok("/v1/operator/management-keys", { token: operator, json })).id
+    }
+    /** Each of these examples has a person, a tenant or a key of its own. */
+    const provisioned = {
+      people: { email: "example@example.com", name: "Example" },
+      tenants: { name: "Example", owner_email: "example@example.com" },
+      keys: { email: "example@example.com", name: "example" }
+    }
+    const put = (kind: string, id: string, json: object) =>
+      ok(`/v1/operator/${kind}/by-external-id/${id}`, { method: "PUT", token: operator, json })
+    for (const [kind, json] of Object.entries(provisioned))
+      for (const method of ["GET", "PUT", "DELETE"])
+        before[`${method} /v1/operator/${kind}/by-external-id/{external_id}`] = async () => {
+          known.external_id = `${method.toLowerCase()}-${kind}`
+          await put("people", "owner", provisioned.people)
+          await put("people", "grace", { email: "grace@example.com", name: "Grace" })
+          if (method !== "PUT") await put(kind, kind === "people" ? "owner" : known.external_id, json)
+          if (method !== "PUT" && kind === "people") known.external_id = "owner"
+        }
 
     let asked = 0
     const wrong: Array<unknown> = []

@@ -20,6 +20,7 @@ import { tooLong } from "../../upstream/models/Failover.ts"
 import { isObject, readJson } from "../../upstream/wire/Failures.ts"
 import { reportsIn } from "../../upstream/wire/Intake.ts"
 import { upstreamLookup } from "../../upstream/models/Upstreams.ts"
+import type { Upstream } from "../../upstream/models/Upstreams.ts"
 import * as Wire from "../../upstream/wire/Wire.ts"
 import { bodyFor, reservation } from "./Decision.ts"
 import type { DecisionRequest } from "./Decision.ts"
@@ -92,6 +93,13 @@ export class Decisions extends Context.Tag("tollgate/decisions/Decisions")<Decis
   static readonly layer = Layer.suspend(() => Layer.effect(Decisions, make))
 }
 
+interface Parts {
+  readonly gate: Gate["Type"]
+  readonly model: DecisionModel
+  readonly upstream: Upstream
+  readonly price: Claim["price"]
+}
+
 const make = Effect.gen(function* () {
   const gate = yield* Gate
   const versions = yield* PriceVersions
@@ -103,8 +111,12 @@ const make = Effect.gen(function* () {
   const upstreamOf = yield* upstreamLookup("decision model", [{ id: model.model, upstream: model.upstream }])
   const upstream = upstreamOf(model.upstream)
   const price = yield* versions.of([{ quantity: "prompt_tokens", unit: "token", price: model.input_price }])
+  return { model: Effect.succeed(model), decide: decide({ gate, model, upstream, price }) } satisfies DecisionsContract
+})
 
-  const decide: DecisionsContract["decide"] = ({ beside, caller, endpoint = "decisions", request, request_id, room }) =>
+const decide = (parts: Parts): DecisionsContract["decide"] => {
+  const { gate, model, price, upstream } = parts
+  return ({ beside, caller, endpoint = "decisions", request, request_id, room }) =>
     Effect.flatMap(bodyFor(request, model), (body) => {
       if (room?.reserve(usualAnswer) === false) return new Busy({ retry_after: busyFor })
       return gate.meter(
@@ -119,76 +131,77 @@ const make = Effect.gen(function* () {
           least: reservation,
           beside
         },
-        (admission) => ask(admission, body, request_id, room)
+        (admission) => ask(parts, admission, body, request_id, room)
       )
     })
+}
 
-  const ask = Effect.fnUntraced(function* (
-    admission: Admission,
-    body: string,
-    request_id: string | undefined,
-    room: Room | undefined
-  ) {
-    const request = { method: "POST", path: model.path, headers: upstream.headers, body } as const
-    const answer = yield* upstream
-      .wire(admission)
-      .exchange(request, {
-        limit: answerBytesMax,
-        timeout: timeoutMillis,
-        read_on: admission.to_its_end,
-        room,
-        long
-      })
-      .pipe(
-        Effect.catchAll(({ reason }) =>
-          Effect.andThen(
-            failed(upstream.name, reason, request_id),
-            new DecisionUpstreamUnreachable({ upstream: upstream.name })
-          )
+/** Asks the model and settles the call by its answer. */
+const ask = Effect.fnUntraced(function* (
+  parts: Parts,
+  admission: Admission,
+  body: string,
+  request_id: string | undefined,
+  room: Room | undefined
+) {
+  const { model, upstream } = parts
+  const request = { method: "POST", path: model.path, headers: upstream.headers, body } as const
+  const answer = yield* upstream
+    .wire(admission)
+    .exchange(request, {
+      limit: answerBytesMax,
+      timeout: timeoutMillis,
+      read_on: admission.to_its_end,
+      room,
+      long
+    })
+    .pipe(
+      Effect.catchAll(({ reason }) =>
+        Effect.andThen(
+          failed(upstream.name, reason, request_id),
+          new DecisionUpstreamUnreachable({ upstream: upstream.name })
         )
       )
-    const { headers, lost, status } = answer
-    if (status === 422 || status === 429 || status === 529) {
-      const refusal = refusalOf(answer, status)
-      yield* admission.settle(failure(refusal.error_type))
-      return yield* refusal
+    )
+  const { headers, lost, status } = answer
+  if (status === 422 || status === 429 || status === 529) {
+    const refusal = refusalOf(answer, status)
+    yield* admission.settle(failure(refusal.error_type))
+    return yield* refusal
+  }
+  const isAnswer = status >= 200 && status < 300
+  const exact = isAnswer && lost === undefined ? readJson(answer.body)?.value : undefined
+  // The outline of an answer without room is enough to charge it.
+  const parsed = lost === "no_room" && isAnswer ? answer.outline?.value : exact
+  if (parsed === undefined) {
+    const { usage } = isAnswer ? reportsIn(answer) : noBody
+    // An answer that is too long is charged in any case, and an answer that is no JSON if it reports its usage.
+    if (isAnswer && (lost !== undefined || isObject(usage))) {
+      const measured = measuredOf(model, usage, Buffer.byteLength(body))
+      yield* admission.settle({ ...measured, success: false, error_type: "upstream_error" })
     }
-    const isAnswer = status >= 200 && status < 300
-    const exact = isAnswer && lost === undefined ? readJson(answer.body)?.value : undefined
-    // The outline of an answer without room is enough to charge it.
-    const parsed = lost === "no_room" && isAnswer ? answer.outline?.value : exact
-    if (parsed === undefined) {
-      const { usage } = isAnswer ? reportsIn(answer) : noBody
-      // An answer that is too long is charged in any case, and an answer that is no JSON if it reports its usage.
-      if (isAnswer && (lost !== undefined || isObject(usage))) {
-        const measured = measuredOf(model, usage, Buffer.byteLength(body))
-        yield* admission.settle({ ...measured, success: false, error_type: "upstream_error" })
-      }
-      const reason = !isAnswer ? `status ${status}` : lost === undefined ? "its answer is not a JSON object" : tooLong
-      yield* failed(upstream.name, reason, request_id)
-      return yield* DecisionUpstreamFailed.of(upstream.name, status)
-    }
-    const measured = measuredOf(model, parsed.usage, Buffer.byteLength(body))
-    if (lost !== undefined) {
-      yield* admission.settle({ ...measured, error_type: "busy" })
-      return yield* new Busy({ message: noRoomForAnswer, retry_after: busyFor })
-    }
-    return yield* admission.answer(measured, (receipt): Decision => ({
-      answers: isObject(parsed.answers) ? parsed.answers : {},
-      id: typeof parsed.id === "string" ? parsed.id : usageOf(admission.call),
-      model: typeof parsed.model === "string" ? parsed.model : model.model,
-      provider: upstream.name,
-      usage: {
-        input_tokens: measured.prompt_tokens,
-        output_tokens: measured.completion_tokens,
-        cost: receipt.charged
-      },
-      receipt,
-      upstream: { status, retry_after: Wire.header(headers, "retry-after"), body: parsed }
-    }))
-  })
-
-  return { model: Effect.succeed(model), decide } satisfies DecisionsContract
+    const reason = !isAnswer ? `status ${status}` : lost === undefined ? "its answer is not a JSON object" : tooLong
+    yield* failed(upstream.name, reason, request_id)
+    return yield* DecisionUpstreamFailed.of(upstream.name, status)
+  }
+  const measured = measuredOf(model, parsed.usage, Buffer.byteLength(body))
+  if (lost !== undefined) {
+    yield* admission.settle({ ...measured, error_type: "busy" })
+    return yield* new Busy({ message: noRoomForAnswer, retry_after: busyFor })
+  }
+  return yield* admission.answer(measured, (receipt): Decision => ({
+    answers: isObject(parsed.answers) ? parsed.answers : {},
+    id: typeof parsed.id === "string" ? parsed.id : usageOf(admission.call),
+    model: typeof parsed.model === "string" ? parsed.model : model.model,
+    provider: upstream.name,
+    usage: {
+      input_tokens: measured.prompt_tokens,
+      output_tokens: measured.completion_tokens,
+      cost: receipt.charged
+    },
+    receipt,
+    upstream: { status, retry_after: Wire.header(headers, "retry-after"), body: parsed }
+  }))
 })
 
 const failed = (upstream: string, reason: string, request_id: string | undefined) =>

@@ -101,15 +101,39 @@ const error_types: Order["error_types"] = {
   VendorUnavailable: "upstream_error"
 }
 
+interface Parts {
+  readonly jobs: Jobs["Type"]
+  readonly providers: ReadonlyArray<ImageProvider>
+  /** The hosts of the providers' upstreams, by the provider's id. */
+  readonly hosts: ReadonlyMap<string, string>
+  /** How long `generate` waits, in milliseconds. */
+  readonly patience: number
+  /** How long `create` waits, in milliseconds. */
+  readonly creationPatience: number
+}
+
 const make = Effect.gen(function* () {
-  const jobs = yield* Jobs
   const providers = yield* ImageProviders
   const upstreamOf = yield* upstreamLookup("image provider", providers)
-  const hosts = new Map(providers.map(({ id, upstream }) => [id, upstreamOf(upstream).host]))
-  const patience = Duration.toMillis(yield* ImagePatience)
-  const creationPatience = Duration.toMillis(yield* CreationPatience)
+  const parts: Parts = {
+    jobs: yield* Jobs,
+    providers,
+    hosts: new Map(providers.map(({ id, upstream }) => [id, upstreamOf(upstream).host])),
+    patience: Duration.toMillis(yield* ImagePatience),
+    creationPatience: Duration.toMillis(yield* CreationPatience)
+  }
+  return {
+    generate: generate(parts),
+    create: create(parts),
+    status: status(parts),
+    ofCall: ofCall(parts),
+    download: download(parts)
+  } satisfies ImagesContract
+})
 
-  const generate: ImagesContract["generate"] = Effect.fn("Images.generate")(function* ({ beside, caller, request }) {
+const generate = (parts: Parts): ImagesContract["generate"] =>
+  Effect.fn("Images.generate")(function* ({ beside, caller, request }) {
+    const { patience, providers } = parts
     const provider = yield* pick(providers, request.provider)
     const endpoint = yield* endpointOf(provider, request)
     const made: Made = {
@@ -118,85 +142,84 @@ const make = Effect.gen(function* () {
       units: request.num_images,
       ...priceOf(provider, request.image_size, request.source_url !== undefined)
     }
-    const job = yield* submitted(caller, provider, made, "images/generate", beside)
-    return yield* answered(caller, request.sync_mode ? patience : undefined, job)
+    const job = yield* submitted(parts, caller, provider, made, "images/generate", beside)
+    return yield* answered(parts, caller, request.sync_mode ? patience : undefined, job)
   })
 
-  const create: ImagesContract["create"] = Effect.fn("Images.create")(function* ({
-    beside,
-    caller,
-    creation,
-    endpoint = "images/generations"
-  }) {
-    const provider = yield* providerFor(providers, creation.model)
+const create = (parts: Parts): ImagesContract["create"] =>
+  Effect.fn("Images.create")(function* ({ beside, caller, creation, endpoint = "images/generations" }) {
+    const provider = yield* providerFor(parts.providers, creation.model)
     const made = yield* madeOf(provider, creation)
-    const job = yield* submitted(caller, provider, made, endpoint, beside)
-    return yield* answered(caller, creationPatience, job)
+    const job = yield* submitted(parts, caller, provider, made, endpoint, beside)
+    return yield* answered(parts, caller, parts.creationPatience, job)
   })
 
-  const submitted = (
-    caller: Caller,
-    provider: ImageProvider,
-    { endpoint, input, price, unit, units }: Made,
-    usage_endpoint: string,
-    beside: Claim["beside"]
-  ): Effect.Effect<Job, UpstreamProblem | GateRefusal> => {
-    const order: Order = {
-      route: "images",
-      usage_endpoint,
-      type: "image",
-      model: endpoint,
-      provider: provider.id,
-      upstream: provider.upstream,
-      endpoint,
-      input,
-      units,
-      unit,
-      price,
-      error_types
-    }
-    return Effect.catchTags(jobs.submit({ caller, order, beside }), {
-      JobRejected: ({ words }) => new UpstreamRejected(words),
-      VendorBusy: ({ words }) => new UpstreamBusy(words),
-      VendorUnavailable: () => new UpstreamFailed()
-    })
+const submitted = (
+  { jobs }: Parts,
+  caller: Caller,
+  provider: ImageProvider,
+  { endpoint, input, price, unit, units }: Made,
+  usage_endpoint: string,
+  beside: Claim["beside"]
+): Effect.Effect<Job, UpstreamProblem | GateRefusal> => {
+  const order: Order = {
+    route: "images",
+    usage_endpoint,
+    type: "image",
+    model: endpoint,
+    provider: provider.id,
+    upstream: provider.upstream,
+    endpoint,
+    input,
+    units,
+    unit,
+    price,
+    error_types
   }
+  return Effect.catchTags(jobs.submit({ caller, order, beside }), {
+    JobRejected: ({ words }) => new UpstreamRejected(words),
+    VendorBusy: ({ words }) => new UpstreamBusy(words),
+    VendorUnavailable: () => new UpstreamFailed()
+  })
+}
 
-  /** The job, after waiting at most this many milliseconds for its images. */
-  const answered = (caller: Caller, patience: number | undefined, job: Job): Effect.Effect<ImageJob> =>
-    Effect.map(
-      patience === undefined
-        ? Effect.succeed(job)
-        : Effect.flatMap(Clock.currentTimeMillis, (now) => waited(caller, job, now + patience)),
-      imageJobOf
-    )
+/** The job, after waiting at most this many milliseconds for its images. */
+const answered = (parts: Parts, caller: Caller, patience: number | undefined, job: Job): Effect.Effect<ImageJob> =>
+  Effect.map(
+    patience === undefined
+      ? Effect.succeed(job)
+      : Effect.flatMap(Clock.currentTimeMillis, (now) => waited(parts, caller, job, now + patience)),
+    imageJobOf
+  )
 
-  /** The job at its end, or after `until`. */
-  const waited = (caller: Caller, job: Job, until: number): Effect.Effect<Job> =>
-    Effect.gen(function* () {
-      if (job.charge !== undefined || (yield* Clock.currentTimeMillis) > until) return job
-      yield* Effect.sleep(pause)
-      const { request_id } = job
-      const current = yield* jobs.poll({ caller, route: "images", request_id })
-      return current === undefined ? job : yield* waited(caller, current, until)
-    })
+/** The job at its end, or after `until`. */
+const waited = (parts: Parts, caller: Caller, job: Job, until: number): Effect.Effect<Job> =>
+  Effect.gen(function* () {
+    if (job.charge !== undefined || (yield* Clock.currentTimeMillis) > until) return job
+    yield* Effect.sleep(pause)
+    const { request_id } = job
+    const current = yield* parts.jobs.poll({ caller, route: "images", request_id })
+    return current === undefined ? job : yield* waited(parts, caller, current, until)
+  })
 
-  const ofCall: ImagesContract["ofCall"] = Effect.fn("Images.ofCall")(function* ({ call, caller, request }) {
+const ofCall = (parts: Parts): ImagesContract["ofCall"] =>
+  Effect.fn("Images.ofCall")(function* ({ call, caller, request }) {
+    const { creationPatience, jobs, patience } = parts
     const job = yield* jobs.ofCall({ caller, route: "images", call })
     const wait = request === undefined ? creationPatience : request.sync_mode ? patience : undefined
-    return job === undefined ? undefined : yield* answered(caller, wait, job)
+    return job === undefined ? undefined : yield* answered(parts, caller, wait, job)
   })
 
-  const status: ImagesContract["status"] = Effect.fn("Images.status")(function* ({ caller, request_id }) {
+const status = ({ jobs }: Parts): ImagesContract["status"] =>
+  Effect.fn("Images.status")(function* ({ caller, request_id }) {
     const job = yield* jobs.poll({ caller, route: "images", request_id })
     return job === undefined ? yield* new ImageNotFound({ request_id }) : imageJobOf(job)
   })
 
-  const download: ImagesContract["download"] = ({ limit, provider, url }) =>
+const download =
+  ({ hosts }: Parts): ImagesContract["download"] =>
+  ({ limit, provider, url }) =>
     Download.open(url, hosts.get(provider) ?? "", limit)
-
-  return { generate, create, status, ofCall, download } satisfies ImagesContract
-})
 
 /** The provider's model for the request, which it must be able to make. */
 const endpointOf = (

@@ -19,6 +19,7 @@ import * as Passage from "../../upstream/wire/Passage.ts"
 import { pick, pickModel } from "../../upstream/models/Provider.ts"
 import type { UnknownModel, UnknownProvider } from "../../upstream/models/Provider.ts"
 import { upstreamLookup } from "../../upstream/models/Upstreams.ts"
+import type { Upstream } from "../../upstream/models/Upstreams.ts"
 import * as Wire from "../../upstream/wire/Wire.ts"
 import { measuredOf } from "../metered/Measured.ts"
 import { SpeechProviders } from "./Settings.ts"
@@ -73,18 +74,23 @@ interface Order {
   readonly cost: Nano
 }
 
+interface Parts {
+  readonly gate: Gate["Type"]
+  readonly providers: ReadonlyArray<SpeechProvider>
+  readonly upstreamOf: (name: string) => Upstream
+  readonly versions: PriceVersions["Type"]
+}
+
 const make = Effect.gen(function* () {
   const gate = yield* Gate
   const providers = yield* SpeechProviders
   const upstreamOf = yield* upstreamLookup("speech provider", providers)
-  const versions = yield* PriceVersions
+  return { speak: speak({ gate, providers, upstreamOf, versions: yield* PriceVersions }) } satisfies SpeechContract
+})
 
-  const speak: SpeechContract["speak"] = Effect.fnUntraced(function* ({
-    beside,
-    caller,
-    endpoint = "speech",
-    request
-  }) {
+const speak = (parts: Parts): SpeechContract["speak"] =>
+  Effect.fnUntraced(function* ({ beside, caller, endpoint = "speech", request }) {
+    const { gate, providers, versions } = parts
     const provider = yield* pick(providers, request.provider)
     const model = yield* pickModel(provider.models, request.model)
     if (request.stream_format === "sse" && !model.events) return yield* noEvents
@@ -103,65 +109,74 @@ const make = Effect.gen(function* () {
     } as const
     const order = { provider, model, request, characters, cost }
     return yield* closeIfUnclaimed(
-      gate.meter(claim, (admission) => ask(admission, order)),
+      gate.meter(claim, (admission) => ask(parts, admission, order)),
       ({ audio }) => audio
     )
   })
 
-  const ask = Effect.fnUntraced(function* (
-    admission: Admission,
-    order: Order
-  ): Effect.fn.Return<Metered<SpeechAudio>, UpstreamProblem> {
-    const { cost, model, provider, request } = order
-    const { input, instructions, response_format, speed, stream_format, voice } = request
-    const events = stream_format === "sse"
-    const upstream = upstreamOf(provider.upstream)
-    const unreachable = ({ reason }: Wire.Unreachable) => failed(upstream.name, reason)
-    const body = JSON.stringify({
-      model: model.upstream_model,
-      input,
-      voice,
-      response_format,
-      speed,
-      instructions,
-      stream_format: events ? stream_format : undefined
-    })
-    const sent = { method: "POST", path: "/audio/speech", headers: upstream.headers, body } as const
-    const answer = yield* Effect.catchAll(upstream.wire(admission).open(sent, admission.to_its_end), unreachable)
-    if (isRefusal(answer)) {
-      const whole = yield* Effect.catchAll(Wire.collect(answer, { limit: refusalBytesMax }), unreachable)
-      return yield* refused(upstream.name, whole)
-    }
-    const type = Wire.header(answer.headers, "content-type") ?? ""
-    if (events ? !eventStream.test(type) : /json|text\//.test(type)) {
-      answer.abort()
-      return yield* failed(upstream.name, `its answer is ${type}, not ${events ? "events" : "audio"}`)
-    }
-    const passage = Passage.make(answer, admission.to_its_end)
-    // Once an answer has begun, the only way to say that it is empty is to cut it off.
-    if (!(yield* passage.begun)) return yield* failed(upstream.name, "its answer is empty")
-    const receipt = yield* Deferred.make<Receipt, BooksUnavailable>()
-    const settled = Effect.flatMap(passage.ended, (ending) =>
-      Effect.map(Effect.exit(admission.settle(settlementOf(ending, order))), (exit) => {
-        Deferred.unsafeDone(receipt, exit)
-        if (Exit.isSuccess(exit)) passage.finish(ending)
-        else passage.cut()
-      })
-    )
-    return yield* admission.goOn(
-      {
-        audio: passage.body,
-        content_type: events ? "text/event-stream" : formats[response_format],
-        cost,
-        usage_id: Ids.usageOf(admission.call),
-        receipt: Deferred.await(receipt)
-      },
-      settled
-    )
-  })
-
-  return { speak } satisfies SpeechContract
+/** The audio of the upstream once its first bytes have come. */
+const ask = Effect.fnUntraced(function* (
+  { upstreamOf }: Parts,
+  admission: Admission,
+  order: Order
+): Effect.fn.Return<Metered<SpeechAudio>, UpstreamProblem> {
+  const events = isSse(order)
+  const upstream = upstreamOf(order.provider.upstream)
+  const unreachable = ({ reason }: Wire.Unreachable) => failed(upstream.name, reason)
+  const sent = { method: "POST", path: "/audio/speech", headers: upstream.headers, body: bodyOf(order) } as const
+  const answer = yield* Effect.catchAll(upstream.wire(admission).open(sent, admission.to_its_end), unreachable)
+  if (isRefusal(answer)) {
+    const whole = yield* Effect.catchAll(Wire.collect(answer, { limit: refusalBytesMax }), unreachable)
+    return yield* refused(upstream.name, whole)
+  }
+  const type = Wire.header(answer.headers, "content-type") ?? ""
+  if (events ? !eventStream.test(type) : /json|text\//.test(type)) {
+    answer.abort()
+    return yield* failed(upstream.name, `its answer is ${type}, not ${events ? "events" : "audio"}`)
+  }
+  const passage = Passage.make(answer, admission.to_its_end)
+  // Once an answer has begun, the only way to say that it is empty is to cut it off.
+  if (!(yield* passage.begun)) return yield* failed(upstream.name, "its answer is empty")
+  return yield* passing(admission, order, passage)
 })
+
+/** The audio on its way to the client, and the settlement at its end. */
+const passing = Effect.fnUntraced(function* (admission: Admission, order: Order, passage: Passage.Passage) {
+  const receipt = yield* Deferred.make<Receipt, BooksUnavailable>()
+  const settled = Effect.flatMap(passage.ended, (ending) =>
+    Effect.map(Effect.exit(admission.settle(settlementOf(ending, order))), (exit) => {
+      Deferred.unsafeDone(receipt, exit)
+      if (Exit.isSuccess(exit)) passage.finish(ending)
+      else passage.cut()
+    })
+  )
+  return yield* admission.goOn(
+    {
+      audio: passage.body,
+      content_type: isSse(order) ? "text/event-stream" : formats[order.request.response_format],
+      cost: order.cost,
+      usage_id: Ids.usageOf(admission.call),
+      receipt: Deferred.await(receipt)
+    },
+    settled
+  )
+})
+
+const isSse = ({ request }: Order): boolean => request.stream_format === "sse"
+
+/** The request as the upstream takes it. */
+const bodyOf = (order: Order): string => {
+  const { input, instructions, response_format, speed, stream_format, voice } = order.request
+  return JSON.stringify({
+    model: order.model.upstream_model,
+    input,
+    voice,
+    response_format,
+    speed,
+    instructions,
+    stream_format: isSse(order) ? stream_format : undefined
+  })
+}
 
 const eventStream = /^text\/event-stream\b/i
 const noEvents = InvalidRequest.of("stream_format", "audio: this model makes no events")

@@ -2,7 +2,7 @@
 import { HttpApiBuilder } from "@effect/platform"
 import type { FileSystem, Path } from "@effect/platform"
 import { Effect, Either } from "effect"
-import type { Schema } from "effect"
+import type { Context, Schema } from "effect"
 import { contract } from "../../http/contract/Contract.ts"
 import type { Shape } from "../../http/contract/Annotations.ts"
 import { callable } from "../../http/lanes/Caller.ts"
@@ -28,86 +28,35 @@ import { Transcription } from "./Transcription.ts"
 import type { Transcript, TranscriptionCall } from "./Transcription.ts"
 import { receive } from "./Upload.ts"
 
+interface Parts {
+  readonly transcription: Transcription["Type"]
+  readonly providers: TranscriptionProviders["Type"]
+  readonly idempotency: Idempotency["Type"]
+  readonly disk: Context.Context<FileSystem.FileSystem | Path.Path>
+  readonly ifAffordable: ReturnType<typeof affordable>
+}
+
 export const TranscriptionHttp = HttpApiBuilder.group(
   contract.add(TranscriptionApi),
   "transcription",
   Effect.fnUntraced(function* (handlers) {
     const transcription = yield* Transcription
-    const providers = yield* TranscriptionProviders
     const idempotency = yield* Idempotency
-    const disk = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
-    const ifAffordable = affordable(yield* Gate, idempotency, [transcription.least])
-
-    /**
-     * A route: the name that keeps its keys apart, the fields of its form, the caller, the form of its transcript, and the shape of its
-     * refusals.
-     */
-    const route = <Fields, I>(
-      name: string,
-      schema: Schema.Schema<Fields, I>,
-      asked: (fields: Fields) => Either.Either<Asked, InvalidRequest>,
-      replied: (transcript: Transcript, fields: Fields) => Reply,
-      shape?: Shape
-    ) => {
-      const received = receive(schema)
-      const served = Effect.fnUntraced(function* (caller: Caller, inbound: Inbound) {
-        const { bytes, content_type, fields, fingerprint, name: file, path } = yield* received(inbound)
-        const call = yield* asked(fields)
-        // A request for something unknown is refused as such, whatever the key was used for.
-        yield* transcription.quote(call, bytes)
-        const audio = { name: file, content_type, path, length: bytes }
-        return yield* idempotency.once(
-          caller,
-          inbound.header("idempotency-key"),
-          () => `${name} ${fingerprint}`,
-          (beside) =>
-            inbound.withRoom((room) =>
-              Effect.map(transcription.transcribe({ ...call, caller, audio, beside, room }), (transcript) =>
-                replied(transcript, fields)
-              )
-            ),
-          undefined,
-          refusalIn(shape, inbound.request_id ?? "")
-        )
-      })
-      return raw((caller: Caller, inbound: Inbound) =>
-        ifAffordable(caller, inbound, Effect.provide(Effect.scoped(served(caller, inbound)), disk))
-      )
+    const parts: Parts = {
+      transcription,
+      providers: yield* TranscriptionProviders,
+      idempotency,
+      disk: yield* Effect.context<FileSystem.FileSystem | Path.Path>(),
+      ifAffordable: affordable(yield* Gate, idempotency, [transcription.least])
     }
-
-    const documented = (name: string, shape: (answer: TranscriptionAnswer) => object) =>
-      route(
-        name,
-        TranscriptionFields,
-        (fields) => Either.right(askedOf(fields)),
-        (transcript) => replyOf(transcript, shape)
-      )
-
-    const openAi = <I>(name: string, schema: Schema.Schema<OpenAiFields, I>, task: Asked["task"]) =>
-      route(
-        name,
-        schema,
-        (fields) =>
-          Either.flatMap(openAiAskedOf(fields), (asked) =>
-            Either.map(withModel(providers, fields.model), ({ id }) => ({
-              ...asked,
-              task,
-              endpoint: name,
-              provider: id
-            }))
-          ),
-        openAiReplyOf,
-        openAiRefusal
-      )
-
     return handlers
       .handleRaw(
         "transcribe",
-        documented("transcriptions", (answer) => answer)
+        documented(parts, "transcriptions", (answer) => answer)
       )
-      .handleRaw("toolTranscribe", documented("tools/transcriptions", envelope))
-      .handleRaw("createTranscription", openAi("audio/transcriptions", OpenAiTranscriptionFields, "transcribe"))
-      .handleRaw("createTranslation", openAi("audio/translations", OpenAiTranslationFields, "translate"))
+      .handleRaw("toolTranscribe", documented(parts, "tools/transcriptions", envelope))
+      .handleRaw("createTranscription", openAi(parts, "audio/transcriptions", OpenAiTranscriptionFields, "transcribe"))
+      .handleRaw("createTranslation", openAi(parts, "audio/translations", OpenAiTranslationFields, "translate"))
   })
 )
 
@@ -121,6 +70,71 @@ export const TranscriptionModelsHttp = HttpApiBuilder.group(
       )
     )
 )
+
+/**
+ * A route: the name that keeps its keys apart, the fields of its form, the caller, the form of its transcript, and the shape of its
+ * refusals.
+ */
+const route = <Fields, I>(
+  { disk, idempotency, ifAffordable, transcription }: Parts,
+  name: string,
+  schema: Schema.Schema<Fields, I>,
+  asked: (fields: Fields) => Either.Either<Asked, InvalidRequest>,
+  replied: (transcript: Transcript, fields: Fields) => Reply,
+  shape?: Shape
+) => {
+  const received = receive(schema)
+  const served = Effect.fnUntraced(function* (caller: Caller, inbound: Inbound) {
+    const { bytes, content_type, fields, fingerprint, name: file, path } = yield* received(inbound)
+    const call = yield* asked(fields)
+    // A request for something unknown is refused as such, whatever the key was used for.
+    yield* transcription.quote(call, bytes)
+    const audio = { name: file, content_type, path, length: bytes }
+    return yield* idempotency.once(
+      caller,
+      inbound.header("idempotency-key"),
+      () => `${name} ${fingerprint}`,
+      (beside) =>
+        inbound.withRoom((room) =>
+          Effect.map(transcription.transcribe({ ...call, caller, audio, beside, room }), (transcript) =>
+            replied(transcript, fields)
+          )
+        ),
+      undefined,
+      refusalIn(shape, inbound.request_id ?? "")
+    )
+  })
+  return raw((caller: Caller, inbound: Inbound) =>
+    ifAffordable(caller, inbound, Effect.provide(Effect.scoped(served(caller, inbound)), disk))
+  )
+}
+
+const documented = (parts: Parts, name: string, shape: (answer: TranscriptionAnswer) => object) =>
+  route(
+    parts,
+    name,
+    TranscriptionFields,
+    (fields) => Either.right(askedOf(fields)),
+    (transcript) => replyOf(transcript, shape)
+  )
+
+const openAi = <I>(parts: Parts, name: string, schema: Schema.Schema<OpenAiFields, I>, task: Asked["task"]) =>
+  route(
+    parts,
+    name,
+    schema,
+    (fields) =>
+      Either.flatMap(openAiAskedOf(fields), (asked) =>
+        Either.map(withModel(parts.providers, fields.model), ({ id }) => ({
+          ...asked,
+          task,
+          endpoint: name,
+          provider: id
+        }))
+      ),
+    openAiReplyOf,
+    openAiRefusal
+  )
 
 /** The call that a form's fields describe. */
 type Asked = Omit<TranscriptionCall, "caller" | "audio" | "beside" | "room">

@@ -26,6 +26,8 @@ import { reportsIn } from "../../upstream/wire/Intake.ts"
 import { pick, pickModel } from "../../upstream/models/Provider.ts"
 import type { UnknownModel, UnknownProvider } from "../../upstream/models/Provider.ts"
 import { upstreamLookup } from "../../upstream/models/Upstreams.ts"
+import type { Upstream } from "../../upstream/models/Upstreams.ts"
+import type * as Wire from "../../upstream/wire/Wire.ts"
 import { measuredOf } from "../metered/Measured.ts"
 import { formOf, lengthInBytes, release, secondsIn } from "./Audio.ts"
 import type { Audio } from "./Audio.ts"
@@ -125,13 +127,31 @@ export class Transcription extends Context.Tag("tollgate/transcription/Transcrip
   static readonly layer = Layer.suspend(() => Layer.effect(Transcription, make))
 }
 
+interface Parts {
+  readonly gate: Gate["Type"]
+  readonly providers: ReadonlyArray<TranscriptionProvider>
+  readonly upstreamOf: (name: string) => Upstream
+  readonly versions: PriceVersions["Type"]
+}
+
 const make = Effect.gen(function* () {
   const gate = yield* Gate
   const providers = yield* TranscriptionProviders
   const upstreamOf = yield* upstreamLookup("transcription provider", providers)
-  const versions = yield* PriceVersions
+  const parts: Parts = { gate, providers, upstreamOf, versions: yield* PriceVersions }
+  return {
+    least: leastOf(providers),
+    quote: quote(parts),
+    transcribe: (call) =>
+      Effect.ensuring(
+        metered(parts, call),
+        Effect.sync(() => release(call.audio))
+      )
+  } satisfies TranscriptionContract
+})
 
-  const quote: TranscriptionContract["quote"] = Effect.fnUntraced(function* (choice, bytes) {
+const quote = ({ providers }: Parts): TranscriptionContract["quote"] =>
+  Effect.fnUntraced(function* (choice, bytes) {
     const { model, provider } = yield* chosen(providers, choice)
     return {
       provider: provider.id,
@@ -140,108 +160,116 @@ const make = Effect.gen(function* () {
     }
   })
 
-  const metered = Effect.fnUntraced(function* (call: TranscriptionCall) {
-    const { model, provider } = yield* chosen(providers, call)
-    const bytes = lengthInBytes(call.audio)
-    if (bytes === 0) return yield* empty
-    if (bytes > fileBytesMax) return yield* new AudioTooLarge()
-    const seconds = yield* Effect.promise(() => secondsIn(call.audio))
-    const extent = extentOf(bytes, seconds, model.max_seconds)
-    if (call.room?.reserve(usualAnswer) === false) return yield* new Busy({ retry_after: busyFor })
-    const bound = most(extent, model)
-    const claim = {
-      caller: call.caller,
-      usage_type: "tool",
-      endpoint: call.endpoint ?? "transcriptions",
-      model: model.id,
-      provider: provider.id,
-      price: yield* versions.of([{ quantity: "units", unit: "second", price: model.price }]),
-      most: bound,
-      least: bound,
-      beside: call.beside
-    } as const
-    return yield* gate.meter(claim, (admission) => ask(admission, { provider, model }, call, extent))
-  })
+const metered = Effect.fnUntraced(function* (parts: Parts, call: TranscriptionCall) {
+  const { gate, providers, versions } = parts
+  const { model, provider } = yield* chosen(providers, call)
+  const bytes = lengthInBytes(call.audio)
+  if (bytes === 0) return yield* empty
+  if (bytes > fileBytesMax) return yield* new AudioTooLarge()
+  const seconds = yield* Effect.promise(() => secondsIn(call.audio))
+  const extent = extentOf(bytes, seconds, model.max_seconds)
+  if (call.room?.reserve(usualAnswer) === false) return yield* new Busy({ retry_after: busyFor })
+  const bound = most(extent, model)
+  const claim = {
+    caller: call.caller,
+    usage_type: "tool",
+    endpoint: call.endpoint ?? "transcriptions",
+    model: model.id,
+    provider: provider.id,
+    price: yield* versions.of([{ quantity: "units", unit: "second", price: model.price }]),
+    most: bound,
+    least: bound,
+    beside: call.beside
+  } as const
+  return yield* gate.meter(claim, (admission) => ask(parts, admission, { provider, model }, call, extent))
+})
 
-  const ask = Effect.fnUntraced(function* (
-    admission: Admission,
-    { model, provider }: Chosen,
-    { audio, detail, granularities, language, prompt, room, task, temperature }: TranscriptionCall,
-    extent: Extent
-  ) {
-    const upstream = upstreamOf(provider.upstream)
-    const boundary = `tollgate-${randomBytes(16).toString("hex")}`
-    const form = formOf(
-      audio,
-      {
-        model: model.upstream_model,
-        response_format: model.wire_format,
-        language,
-        prompt,
-        temperature: temperature?.toString(),
-        "timestamp_granularities[]": granularities
+/** Sends the audio and settles the call by the answer. */
+const ask = Effect.fnUntraced(function* (
+  parts: Parts,
+  admission: Admission,
+  chosen: Chosen,
+  call: TranscriptionCall,
+  extent: Extent
+) {
+  const upstream = parts.upstreamOf(chosen.provider.upstream)
+  const answer = yield* Effect.catchAll(sent(upstream, admission, chosen.model, call), ({ reason }) =>
+    failed(upstream.name, reason)
+  )
+  if (isRefusal(answer)) return yield* refused(upstream.name, answer)
+  return yield* settled(upstream.name, admission, chosen, call.detail, extent, answer)
+})
+
+const sent = (
+  upstream: Upstream,
+  admission: Admission,
+  model: TranscriptionModel,
+  { audio, granularities, language, prompt, room, task, temperature }: TranscriptionCall
+): Effect.Effect<Wire.Whole, Wire.Unreachable> => {
+  const boundary = `tollgate-${randomBytes(16).toString("hex")}`
+  const form = formOf(
+    audio,
+    {
+      model: model.upstream_model,
+      response_format: model.wire_format,
+      language,
+      prompt,
+      temperature: temperature?.toString(),
+      "timestamp_granularities[]": granularities
+    },
+    boundary
+  )
+  return upstream.wire(admission).exchange(
+    {
+      method: "POST",
+      path: task === "translate" ? "/audio/translations" : "/audio/transcriptions",
+      headers: {
+        ...upstream.headers,
+        "content-type": `multipart/form-data; boundary=${boundary}`,
+        "content-length": String(form.length)
       },
-      boundary
-    )
-    const answer = yield* Effect.catchAll(
-      upstream.wire(admission).exchange(
-        {
-          method: "POST",
-          path: task === "translate" ? "/audio/translations" : "/audio/transcriptions",
-          headers: {
-            ...upstream.headers,
-            "content-type": `multipart/form-data; boundary=${boundary}`,
-            "content-length": String(form.length)
-          },
-          body: form.body
-        },
-        { limit: answerBytesMax, read_on: admission.to_its_end, room, long }
-      ),
-      ({ reason }) => failed(upstream.name, reason)
-    )
-    if (isRefusal(answer)) return yield* refused(upstream.name, answer)
-    const { lost } = answer
-    const json = lost === undefined ? readJson(answer.body) : undefined
-    const parsed = json?.value ?? reportsIn(answer)
-    const reported = parsed.duration ?? (isObject(parsed.usage) ? parsed.usage.seconds : undefined)
-    const text = typeof parsed.text === "string" ? parsed.text : ""
-    const { duration, seconds, usage_source } = lengthOf(reported, extent, text)
-    const cost = charge([{ units: seconds, price: model.price }])
-    const measured = measuredOf(cost, seconds, provider.id, { usage_source })
-    if (lost === "no_room") {
-      yield* admission.settle({ ...measured, error_type: "busy" })
-      return yield* new Busy({ message: noRoomForAnswer, retry_after: busyFor })
-    }
-    const fault =
-      lost !== undefined
-        ? tooLong
-        : json === undefined
-          ? "its answer is not a JSON object"
-          : faultIn(json.value, detail)
-    if (fault !== undefined) {
-      // A reported duration is charged. An answer that is too long is charged in any case.
-      if (lost !== undefined || (reported !== undefined && reported !== null))
-        yield* admission.settle({ ...measured, success: false, error_type: "upstream_error" })
-      return yield* failed(upstream.name, fault)
-    }
-    return yield* admission.answer(measured, (receipt): Transcript => ({
-      text,
-      provider: provider.id,
-      ...(duration !== undefined && { duration }),
-      receipt,
-      upstream: { format: model.wire_format, bytes: json!.bytes, body: parsed }
-    }))
-  })
+      body: form.body
+    },
+    { limit: answerBytesMax, read_on: admission.to_its_end, room, long }
+  )
+}
 
-  return {
-    least: leastOf(providers),
-    quote,
-    transcribe: (call) =>
-      Effect.ensuring(
-        metered(call),
-        Effect.sync(() => release(call.audio))
-      )
-  } satisfies TranscriptionContract
+/** The transcript in the answer, once the call is settled by it. */
+const settled = Effect.fnUntraced(function* (
+  upstream: string,
+  admission: Admission,
+  { model, provider }: Chosen,
+  detail: TranscriptionCall["detail"],
+  extent: Extent,
+  answer: Wire.Whole
+) {
+  const { lost } = answer
+  const json = lost === undefined ? readJson(answer.body) : undefined
+  const parsed = json?.value ?? reportsIn(answer)
+  const reported = parsed.duration ?? (isObject(parsed.usage) ? parsed.usage.seconds : undefined)
+  const text = typeof parsed.text === "string" ? parsed.text : ""
+  const { duration, seconds, usage_source } = lengthOf(reported, extent, text)
+  const cost = charge([{ units: seconds, price: model.price }])
+  const measured = measuredOf(cost, seconds, provider.id, { usage_source })
+  if (lost === "no_room") {
+    yield* admission.settle({ ...measured, error_type: "busy" })
+    return yield* new Busy({ message: noRoomForAnswer, retry_after: busyFor })
+  }
+  const fault =
+    lost !== undefined ? tooLong : json === undefined ? "its answer is not a JSON object" : faultIn(json.value, detail)
+  if (fault !== undefined) {
+    // A reported duration is charged. An answer that is too long is charged in any case.
+    if (lost !== undefined || (reported !== undefined && reported !== null))
+      yield* admission.settle({ ...measured, success: false, error_type: "upstream_error" })
+    return yield* failed(upstream, fault)
+  }
+  return yield* admission.answer(measured, (receipt): Transcript => ({
+    text,
+    provider: provider.id,
+    ...(duration !== undefined && { duration }),
+    receipt,
+    upstream: { format: model.wire_format, bytes: json!.bytes, body: parsed }
+  }))
 })
 
 /** The fault of an answer, in words for the log. */

@@ -176,7 +176,9 @@ const page = { "text/html": { schema: { type: "string" } } }
 
 const browsed = ({ responses }: Operation): void => {
   responses["303"] = { description: "Leads the browser on", headers: { Location: { schema: { type: "string" } } } }
-  responses["400"] ??= { description: "A page that says what is wrong", content: page }
+  const { content, description = "A page that says what is wrong" } = responses["400"] ?? {}
+  // A parameter of the path that does not decode is refused in JSON.
+  responses["400"] = { description, content: { ...content, ...page } }
   responses["429"] ??= { description: "A page that says so", content: page }
 }
 
