@@ -443,7 +443,7 @@ describe("the examples", () => {
     const provisioned = {
       people: { email: "example@example.com", name: "Example" },
       tenants: { name: "Example", owner_email: "example@example.com" },
-      keys: { email: "example@example.com", name: "example" }
+      keys: { person_external_id: "owner", name: "example" }
     }
     const put = (kind: string, id: string, json: object) =>
       ok(`/v1/operator/${kind}/by-external-id/${id}`, { method: "PUT", token: operator, json })
@@ -452,6 +452,7 @@ describe("the examples", () => {
         before[`${method} /v1/operator/${kind}/by-external-id/{external_id}`] = async () => {
           known.external_id = `${method.toLowerCase()}-${kind}`
           await put("people", "owner", provisioned.people)
+          await put("people", "student-17", { email: "student@example.com", name: "Student" })
           await put("people", "grace", { email: "grace@example.com", name: "Grace" })
           if (method !== "PUT") await put(kind, kind === "people" ? "owner" : known.external_id, json)
           if (method !== "PUT" && kind === "people") known.external_id = "owner"
