@@ -18,8 +18,11 @@ const Providers = Schema.Struct({
   sandbox: Schema.Boolean
 }).annotations({ identifier: "ConsoleProviders" })
 
-/** `tenant_id`: a tenant in which the person is an active member; else that of the last request. */
-export const SessionRequest = Schema.Struct({ tenant_id: Schema.optional(TenantId) }).annotations({
+/** `tenant_id`: a tenant in which the person is an active member; else that of the last request. `code`: of a link that opens the console once. */
+export const SessionRequest = Schema.Struct({
+  tenant_id: Schema.optional(TenantId),
+  code: Schema.optional(Schema.String.pipe(Schema.maxLength(200)))
+}).annotations({
   identifier: "ConsoleSessionRequest"
 })
 

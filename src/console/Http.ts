@@ -60,9 +60,10 @@ export const ConsoleHttp = HttpApiBuilder.group(
       )
 
     const openSession = Effect.fnUntraced(function* ({ request }: { readonly request: Request }) {
-      const cookie = yield* ownCookie(request)
+      const held = yield* ownCookie(request)
       yield* saysJson(request)
-      const { tenant_id } = yield* asked(request)
+      const { code, tenant_id } = yield* asked(request)
+      const cookie = code === undefined ? held : (yield* sessions.enter(code)).cookie
       if (cookie === undefined || cookie === "") return noSession
       const { session, ...token } = yield* sessions.access(cookie, tenant_id)
       const body = encodeToken({ ...token, token_type: "Bearer", session_expires_at: session.until })
@@ -98,7 +99,7 @@ export const ConsoleHttp = HttpApiBuilder.group(
               browser.toProvider(request, path.provider)
             )
       )
-      .handleRaw("openSession", openSession)
+      .handleRaw("openSession", (call) => storable(openSession(call)))
       .handleRaw("endSession", endSession)
   })
 )

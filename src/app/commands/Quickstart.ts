@@ -13,6 +13,7 @@ import { resolve } from "node:path"
 import * as Config from "../Config.ts"
 import { toDecimal } from "../../kernel/Money.ts"
 import { codeLifetime, OperatorSessions } from "../../operations/operator/Sessions.ts"
+import { BrowserSessions } from "../../people/auth/BrowserSessions.ts"
 import * as Draft from "../quickstart/Draft.ts"
 import * as FirstPerson from "../quickstart/FirstPerson.ts"
 import * as LocalServer from "../quickstart/LocalServer.ts"
@@ -80,6 +81,7 @@ const configured = Effect.fnUntraced(function* (path: string, upstream: Option.O
 interface Greeting extends FirstPerson.FirstPerson {
   readonly base_url: string
   readonly console: string
+  readonly operator: string
   readonly config: string
   readonly model: string | undefined
   readonly credit: string
@@ -87,7 +89,7 @@ interface Greeting extends FirstPerson.FirstPerson {
 
 const keyPlace = "YOUR_KEY"
 
-const textOf = ({ api_key, base_url, config, console, credit, model, tenant_id }: Greeting): string => `
+const textOf = ({ api_key, base_url, config, console, credit, model, operator, tenant_id }: Greeting): string => `
   Tollgate serves ${config}.
 
   base URL     ${base_url}/v1
@@ -102,9 +104,11 @@ const textOf = ({ api_key, base_url, config, console, credit, model, tenant_id }
 
   curl ${base_url}/v1/usage -H "Authorization: Bearer ${api_key ?? keyPlace}"
 
-  The operator's console (this link works once, within ${Duration.toMinutes(codeLifetime)} minutes; tollgate operator makes another):
+  The console as this person (the link works once, within 15 minutes), and the operator's console (once, within ${Duration.toMinutes(codeLifetime)} minutes;
+  tollgate operator makes another):
 
   ${console}
+  ${operator}
 `
 
 export const command = Command.make("quickstart", options, ({ config, credit, email, json, upstream, yes }) =>
@@ -116,8 +120,12 @@ export const command = Command.make("quickstart", options, ({ config, credit, em
     if (!/^[^\s@]+@[^\s@]+$/.test(address)) return yield* refuse(`--email ${address}: must be an e-mail address`)
     const greet = Effect.fnUntraced(function* ({ file, url }: Served) {
       const base_url = (file.public_url ?? url).replace(/\/$/, "")
-      const person = yield* FirstPerson.make({ email: address, credit: amount, audited: yield* auditedAt })
+      const audited = yield* auditedAt
+      const person = yield* FirstPerson.make({ email: address, credit: amount, audited })
       const { code } = yield* Effect.flatMap(OperatorSessions, (sessions) => sessions.invite(userName()))
+      const own = yield* Effect.flatMap(BrowserSessions, (sessions) =>
+        sessions.invite(person, [audited({ action: "link", tenant_id: person.tenant_id, subject: person.account_id })])
+      )
       if (json)
         return yield* printed({
           base_url,
@@ -125,8 +133,16 @@ export const command = Command.make("quickstart", options, ({ config, credit, em
           api_key: person.api_key ?? null,
           config: resolve(config)
         })
-      const console = `${base_url}/console/operator#code=${code}`
-      const greeting = { ...person, base_url, console, config, model: file.models[0]?.id, credit: toDecimal(amount) }
+      const [console, operator] = [`${base_url}/console/#link=${own.code}`, `${base_url}/console/operator#code=${code}`]
+      const greeting = {
+        ...person,
+        base_url,
+        console,
+        operator,
+        config,
+        model: file.models[0]?.id,
+        credit: toDecimal(amount)
+      }
       yield* Console.log(textOf(greeting))
     })
     yield* serve(config, greet)

@@ -49,7 +49,9 @@ const endings: Record<Protected, Ending | undefined> = {
   // Both belong to the row of the operator's code.
   operator_cookie: undefined,
   operator_token: undefined,
-  management_key: managementKeysEnd
+  management_key: managementKeysEnd,
+  // In the table of the authorization codes.
+  console_link: undefined
 }
 
 const stored = Object.values(endings).filter((ending) => ending !== undefined)

@@ -7,7 +7,7 @@
 import { Effect } from "effect"
 import { billingAccountOf } from "../../kernel/Ids.ts"
 import * as Ids from "../../kernel/Ids.ts"
-import type { TenantId } from "../../kernel/Ids.ts"
+import type { AccountId, TenantId } from "../../kernel/Ids.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { Ledger } from "../../books/ledger/Ledger.ts"
 import { Applications } from "../../people/tenants/Applications.ts"
@@ -16,6 +16,7 @@ import type { Statement } from "../../books/ledger/rules/Transaction.ts"
 import type { Act } from "../../operations/operator/Audit.ts"
 
 export interface FirstPerson {
+  readonly account_id: AccountId
   readonly tenant_id: TenantId
   /** Undefined if an earlier start made the key: only its hash is stored. */
   readonly api_key: string | undefined
@@ -45,10 +46,11 @@ export const make = Effect.fn("FirstPerson.make")(function* ({ audited, credit, 
   yield* giveOnce(tenant_id, credit, audited)
   const caller = { account_id, tenant_id }
   const { records } = yield* applications.list({ caller, page: 1, per_page: 1_000 })
-  if (records.some(({ name }) => name === made)) return { tenant_id, api_key: undefined } satisfies FirstPerson
+  if (records.some(({ name }) => name === made))
+    return { account_id, tenant_id, api_key: undefined } satisfies FirstPerson
   const application = { name: made, description: "the first key of this deployment" }
   const { api_key } = yield* applications.create({ caller, application })
-  return { tenant_id, api_key } satisfies FirstPerson
+  return { account_id, tenant_id, api_key } satisfies FirstPerson
 })
 
 /** Credit comes before the key, so a start that is cut off between the two is finished by the next one. */

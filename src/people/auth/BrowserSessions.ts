@@ -6,12 +6,16 @@
  * - A session ends a week after its last use, and ninety days after the sign-in; its access tokens live for ten minutes.
  * - A tab that names no tenant gets the tenant that was requested last.
  */
+import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import type { AccountId, TenantId } from "../../kernel/Ids.ts"
 import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
+import type { Statement } from "../../books/ledger/rules/Transaction.ts"
+import { Writer } from "../../books/ledger/write/Writer.ts"
 import { NotAMember } from "../tenants/Problems.ts"
 import { Tenants } from "../tenants/Tenants.ts"
 import { DeploymentSecret } from "../../storage/secret/DeploymentSecret.ts"
+import * as ConsoleLinks from "./ConsoleLinks.ts"
 import { SessionEnded } from "./Problems.ts"
 import { familyLifetime, refreshLifetime } from "./RefreshTokens.ts"
 import { Sessions } from "./Sessions.ts"
@@ -50,6 +54,13 @@ export interface BrowserSessionsContract {
     cookie: string | undefined,
     tenant: TenantId | undefined
   ) => Effect.Effect<Access, SessionEnded | NotAMember>
+  /** Makes the code of a link that opens the console once (`ConsoleLinks`), in one transaction with `beside`. */
+  readonly invite: (
+    person: ConsoleLinks.Person,
+    beside: ReadonlyArray<Statement>
+  ) => Effect.Effect<{ readonly code: string; readonly expires_at: number }, BooksUnavailable>
+  /** Spends the code of a link and opens its person's session. */
+  readonly enter: (code: string) => Effect.Effect<Held, SessionEnded | BooksUnavailable>
   /** Ends the session. An invalid cookie ends nothing. */
   readonly end: (cookie: string | undefined) => Effect.Effect<void, BooksUnavailable>
 }
@@ -75,6 +86,7 @@ const make = Effect.gen(function* () {
   const sessions = yield* Sessions
   const tenants = yield* Tenants
   const tokens = yield* Tokens
+  const links = ConsoleLinks.make(yield* SqlClient, yield* Writer, secret)
 
   const seal = Effect.fnUntraced(function* (session: Omit<Sealed, "kind" | "until">, now: number) {
     const until = Math.min(
@@ -129,5 +141,11 @@ const make = Effect.gen(function* () {
     if (session !== undefined) yield* sessions.end(session.account_id, session.family)
   })
 
-  return { open, access, end } satisfies BrowserSessionsContract
+  const enter: BrowserSessionsContract["enter"] = Effect.fn("BrowserSessions.enter")(function* (code) {
+    const person = yield* links.spend(code)
+    if (person === undefined || (yield* tenants.isSuspended(person.account_id))) return yield* new SessionEnded()
+    return yield* open(person)
+  })
+
+  return { open, access, invite: links.invite, enter, end } satisfies BrowserSessionsContract
 })

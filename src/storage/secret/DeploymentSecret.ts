@@ -21,7 +21,8 @@ export const purposes = [
   "operator_code",
   "operator_cookie",
   "operator_token",
-  "management_key"
+  "management_key",
+  "console_link"
 ] as const
 export type Purpose = (typeof purposes)[number]
 

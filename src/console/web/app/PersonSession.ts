@@ -13,21 +13,30 @@ export interface PersonGrant extends Grant {
 /** The tenant of this tab survives a reload of it; it is no secret. */
 const tenantOfTab = "console.tenant"
 
-const ask = (tenant: string | undefined): Promise<Response> =>
+/** The code of a link that opens the console once. It leaves the address bar and the history at the first look. */
+const codeOf = (): string | undefined => {
+  const code = new URLSearchParams(location.hash.slice(1)).get("link") ?? undefined
+  if (code !== undefined) history.replaceState(history.state, "", location.pathname + location.search)
+  return code
+}
+
+const ask = (body: { readonly tenant_id?: string | undefined; readonly code?: string }): Promise<Response> =>
   reached(addressOf("session"), {
     method: "POST",
     credentials: "same-origin",
     headers: { "content-type": "application/json" },
-    body: JSON.stringify(tenant === undefined ? {} : { tenant_id: tenant })
+    body: JSON.stringify(body)
   })
 
 const renew = async (to: string | undefined): Promise<PersonGrant | undefined> => {
-  const tenant = to ?? sessionStorage.getItem(tenantOfTab) ?? undefined
-  let response = await ask(tenant)
+  const code = codeOf()
+  // A link may be another person's, who is not in the tenant of this tab.
+  const tenant = code === undefined ? (to ?? sessionStorage.getItem(tenantOfTab) ?? undefined) : undefined
+  let response = await ask(code === undefined ? { tenant_id: tenant } : { code })
   if (response.status === 403 && tenant !== undefined && to === undefined) {
     // No longer a member there: back to where this person is at home.
     sessionStorage.removeItem(tenantOfTab)
-    response = await ask(undefined)
+    response = await ask({})
   }
   if (response.status === 204 || response.status === 401) return undefined
   if (!response.ok) throw await refusalOf(response)

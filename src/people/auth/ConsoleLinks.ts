@@ -1,0 +1,76 @@
+/**
+ * Links that open the console once, as one person, within 15 minutes. A command of the machine's operator makes them, for a deployment without an
+ * identity provider. Codes are stored as hashes, beside the authorization codes.
+ *
+ * Where the specification is silent:
+ * - A link is not bound to a browser: it is printed on a terminal, and opened elsewhere. The code stands behind the `#`, so that no server logs it.
+ * - A link of a suspended person opens nothing.
+ */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { Clock, Duration, Effect } from "effect"
+import { randomBytes } from "node:crypto"
+import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
+import type { Statement } from "../../books/ledger/rules/Transaction.ts"
+import { statement } from "../../books/ledger/rules/Transaction.ts"
+import * as Statements from "../../books/ledger/write/Statements.ts"
+import type { WriterContract } from "../../books/ledger/write/Writer.ts"
+import type { AccountId, TenantId } from "../../kernel/Ids.ts"
+import type { DeploymentSecretContract } from "../../storage/secret/DeploymentSecret.ts"
+import { toRow } from "../credentials/Scope.ts"
+
+export const linkLifetime = Duration.minutes(15)
+
+/** The client id in the rows of links. No OAuth client can exchange them: their hashes have a purpose of their own. */
+const client_id = "console"
+
+export interface Person {
+  readonly account_id: AccountId
+  readonly tenant_id: TenantId
+}
+
+interface Row extends Person {
+  readonly expires_at: number
+  readonly used_at: number | null
+}
+
+export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentSecretContract) => {
+  /** Makes a code, in one transaction with `beside`. */
+  const invite = Effect.fn("ConsoleLinks.invite")(function* (
+    { account_id, tenant_id }: Person,
+    beside: ReadonlyArray<Statement>
+  ): Effect.fn.Return<{ readonly code: string; readonly expires_at: number }, BooksUnavailable> {
+    const code = randomBytes(32).toString("hex")
+    const expires_at = (yield* Clock.currentTimeMillis) + Duration.toMillis(linkLifetime)
+    const row = {
+      hash: secret.hash("console_link", code),
+      client_id,
+      redirect_uri: "",
+      account_id,
+      tenant_id,
+      challenge: "",
+      scope: toRow("all"),
+      expires_at
+    }
+    yield* Statements.write(writer, statement(sql`INSERT INTO tollgate_auth_codes ${sql.insert(row)}`), ...beside)
+    return { code, expires_at }
+  })
+
+  /** Spends a code. Answers its person, or `undefined` if it is unknown, used or expired. */
+  const spend = Effect.fn("ConsoleLinks.spend")(function* (
+    code: string
+  ): Effect.fn.Return<Person | undefined, BooksUnavailable> {
+    const now = yield* Clock.currentTimeMillis
+    const hash = secret.hash("console_link", code)
+    const [row] = yield* Effect.orDie(
+      sql<Row>`SELECT account_id, tenant_id, expires_at, used_at FROM tollgate_auth_codes WHERE hash = ${hash}`
+    )
+    if (row === undefined || row.used_at !== null || row.expires_at <= now) return undefined
+    const spent = statement(
+      sql`UPDATE tollgate_auth_codes SET used_at = ${now} WHERE hash = ${hash} AND used_at IS NULL RETURNING hash`,
+      1
+    )
+    return (yield* Statements.tryWrite(writer, spent)) ? row : undefined
+  })
+
+  return { invite, spend }
+}
