@@ -231,6 +231,9 @@ describe("the examples", () => {
     "POST /oauth/authorize",
     "POST /oauth/device",
     "POST /oauth/signed-in",
+    "GET /oauth/signed-in/{provider}",
+    "GET /oauth/link",
+    "POST /oauth/link",
     "GET /oauth/continue",
     "GET /console/sign-in/{provider}",
     "POST /console/session",
@@ -455,7 +458,7 @@ describe("the examples", () => {
           await put("people", "student-17", { email: "student@example.com", name: "Student" })
           await put("people", "grace", { email: "grace@example.com", name: "Grace" })
           if (method !== "PUT") await put(kind, kind === "people" ? "owner" : known.external_id, json)
-          if (method !== "PUT" && kind === "people") known.external_id = "owner"
+          if (kind === "people") known.external_id = method === "PUT" ? "grace" : "owner"
         }
 
     let asked = 0
