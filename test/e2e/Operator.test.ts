@@ -638,7 +638,7 @@ describe("the command line", () => {
   })
 
   it.each([
-    [["bogus"], "tollgate has no command bogus; it has serve, grant"],
+    [["bogus"], "tollgate has no command bogus; it has serve, quickstart, check, "],
     [["client", "creat"], "tollgate client has no command creat; it has create, list, revoke"],
     [["grant", "--tennant", "x"], "tollgate grant --help"],
     [["grant", "--tenant", "x"], "tollgate grant --help"],

@@ -492,3 +492,21 @@ export type { UpgradeFailed } from "../../storage/database/Unusable.ts"
 export type { EnvironmentFacts } from "../Environment.ts"
 export type { ConfigProblem } from "../../kernel/Setting.ts"
 export type { ServiceFacts, ServiceInfo } from "../../kernel/ServiceInfo.ts"
+export type * from "../../books/prices/PriceFactors.ts"
+export type * from "../../money/allowances/Allowances.ts"
+export type {
+  FactorsByTenant,
+  Plan as AllowancePlan,
+  Plans,
+  PlansByName,
+  TenantFactors
+} from "../../money/allowances/Settings.ts"
+export type * from "../../money/allowances/TenantPlans.ts"
+export type * from "../../money/vouchers/Vouchers.ts"
+export type * from "../../operations/operator/ManagementKeys.ts"
+export type * from "../../operations/provisioning/Provisioning.ts"
+export type * from "../../people/auth/EmailSignIn.ts"
+export type * from "../../people/auth/IdentityEntries.ts"
+export type * from "../../people/tenants/Registration.ts"
+export type * from "../../people/tenants/RegistrationPolicy.ts"
+export type { Redemption } from "../../upstream/identity/Provider.ts"

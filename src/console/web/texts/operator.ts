@@ -124,7 +124,9 @@ export const operatorTexts = {
       indexes: "builds indexes of tables while calls go on",
       verifier: "compares the books with what they were made of",
       payments: "takes back what refunds of an earlier version left due",
-      transfers: "returns transfers that were not accepted in time"
+      transfers: "returns transfers that were not accepted in time",
+      allowances: "grants allowances of a new week or month",
+      plans: "reads which tenants have which plan"
     } as Readonly<Record<string, string>>,
     jobs: (status: string) => `Media jobs ${status.toLowerCase().replaceAll("_", " ")}`,
     outbox: "Emails waiting",
