@@ -228,7 +228,8 @@ export const judge = (
     const posting = postings[i]!
     if (found._tag !== "Settled" || posting._tag !== "Settle") continue
     const { usage_id } = found
-    if (typeof usage_id !== "string" || [...settled.values()].includes(usage_id)) {
+    // A call that was released and settles late has had its usage id since.
+    if (typeof usage_id !== "string" || [...settled].some(([call, id]) => id === usage_id && call !== posting.call)) {
       return Either.left(`usage_id of Settled is ${show(usage_id)}, must be one that no other call has`)
     }
     settled.set(posting.call, usage_id)
