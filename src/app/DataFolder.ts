@@ -36,7 +36,8 @@ export const appliedMigration = (facts: EnvironmentFacts): Effect.Effect<number,
       })
   )
 
-const placeOf = ({ data_dir, database }: EnvironmentFacts): Files.Place => ({
+/** Where the deployment keeps its data. */
+export const placeOf = ({ data_dir, database }: EnvironmentFacts): Files.Place => ({
   data_dir,
   database: database.engine === "sqlite" ? database.path : undefined
 })

@@ -20,34 +20,39 @@ export interface Probed {
   readonly address: string
   /** The fault and its remedy; undefined if the probe succeeded. */
   readonly fault: string | undefined
+  /** The other side's clock and ours, in Unix milliseconds, if it answered with a date. */
+  readonly clock?: { readonly date: number; readonly now: number } | undefined
 }
 
 interface Probe {
   readonly entry: string
   readonly address: string
-  readonly run: (signal: AbortSignal) => Promise<string | undefined>
+  readonly run: (signal: AbortSignal) => Promise<Outcome>
 }
+
+type Outcome = Pick<Probed, "fault" | "clock">
 
 const patience = "10 seconds"
 
-const statusOf = async (
-  url: string,
-  headers: Readonly<Record<string, string>>,
-  signal: AbortSignal
-): Promise<number> => {
+const ask = async (url: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Asked> => {
   const response = await fetch(url, { headers, signal, redirect: "manual" })
   await response.body?.cancel()
-  return response.status
+  const date = Date.parse(response.headers.get("date") ?? "")
+  return { status: response.status, clock: Number.isNaN(date) ? undefined : { date, now: Date.now() } }
+}
+
+interface Asked extends Pick<Outcome, "clock"> {
+  readonly status: number
 }
 
 /** Opens a connection and closes it. */
-const reach = (host: string, port: number, signal: AbortSignal): Promise<undefined> =>
+const reach = (host: string, port: number, signal: AbortSignal): Promise<Outcome> =>
   new Promise((resolve, reject) => {
     const socket = connect({ host, port })
     signal.addEventListener("abort", () => socket.destroy())
     socket.once("error", reject).once("connect", () => {
       socket.destroy()
-      resolve(undefined)
+      resolve({ fault: undefined })
     })
   })
 
@@ -75,9 +80,10 @@ const upstream = (name: string, settings: UpstreamEntry, variables: Variables): 
     entry,
     address: url,
     run: async (signal) => {
-      const status = await statusOf(url, { "anthropic-version": "2023-06-01", ...headers, ...sent }, signal)
-      if (status !== 401 && status !== 403) return undefined
-      return `refuses the key (${status}): ${api_key_env === undefined ? "set api_key_env" : `look at the variable ${api_key_env}`}`
+      const { clock, status } = await ask(url, { "anthropic-version": "2023-06-01", ...headers, ...sent }, signal)
+      if (status !== 401 && status !== 403) return { fault: undefined, clock }
+      const fault = `refuses the key (${status}): ${api_key_env === undefined ? "set api_key_env" : `look at the variable ${api_key_env}`}`
+      return { fault, clock }
     }
   }
 }
@@ -88,8 +94,8 @@ const issuer = (name: string, address: string): Probe => {
     entry: `identity.${name}`,
     address: url,
     run: async (signal) => {
-      const status = await statusOf(url, {}, signal)
-      return status === 200 ? undefined : `answers ${status}: is this the issuer's address?`
+      const { clock, status } = await ask(url, {}, signal)
+      return { fault: status === 200 ? undefined : `answers ${status}: is this the issuer's address?`, clock }
     }
   }
 }
@@ -125,8 +131,10 @@ const faultOf = (error: unknown): string => {
 const probed = ({ address, entry, run }: Probe): Effect.Effect<Probed> =>
   Effect.tryPromise({ try: run, catch: faultOf }).pipe(
     Effect.timeoutFail({ duration: patience, onTimeout: () => `does not answer within ${patience}` }),
-    Effect.merge,
-    Effect.map((fault) => ({ entry, address, fault }))
+    Effect.match({
+      onFailure: (fault) => ({ entry, address, fault }),
+      onSuccess: (outcome) => ({ entry, address, ...outcome })
+    })
   )
 
 /** Runs all probes at once. `variables` is the environment. */

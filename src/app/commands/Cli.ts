@@ -9,6 +9,7 @@ import { Effect, Layer } from "effect"
 import * as Allowance from "./Allowance.ts"
 import * as Backup from "./Backup.ts"
 import * as Check from "./Check.ts"
+import * as Doctor from "./Doctor.ts"
 import * as Client from "./Client.ts"
 import * as CommandLine from "./CommandLine.ts"
 import * as Grant from "./Grant.ts"
@@ -38,6 +39,7 @@ const commands = [
   Serve.command,
   Quickstart.command,
   Check.command,
+  Doctor.command,
   Grant.command,
   Purchase.command,
   Allowance.command,

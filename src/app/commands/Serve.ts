@@ -1,8 +1,10 @@
 /** `tollgate serve`: runs the service until it is stopped; without a configuration file, as a sandbox. */
-import { Effect } from "effect"
+import { Effect, Runtime } from "effect"
 import { noModel, readFile, servesSomething } from "../Config.ts"
 import type { ConfigFile } from "../Config.ts"
 import * as DataFolder from "../DataFolder.ts"
+import { Deployment } from "../Deployment.ts"
+import type { Read } from "../Deployment.ts"
 import type { EnvironmentFacts } from "../Environment.ts"
 import { redirectAddresses } from "../../people/auth/RedirectAddress.ts"
 import * as NodeServer from "../../http/server/NodeServer.ts"
@@ -30,12 +32,20 @@ export const serve = <E = never, R = never>(
     yield* DataFolder.keepPrivate(facts)
     yield* Engine.lock(facts.database)
     if (found !== undefined) yield* Engine.awaitUnlocked(facts.database)
-    return yield* file === undefined ? serveSandbox(facts) : serveDeployment(facts, file, greet)
+    return yield* file === undefined
+      ? serveSandbox(facts)
+      : serveDeployment(
+          facts,
+          file,
+          Effect.suspend(() => readFile(config!)),
+          greet
+        )
   }).pipe(Effect.scoped)
 
 const serveDeployment = <E, R>(
   facts: EnvironmentFacts,
   file: ConfigFile,
+  read: Read,
   greet: (served: Served) => Effect.Effect<void, E, R>
 ) =>
   Effect.gen(function* () {
@@ -43,9 +53,21 @@ const serveDeployment = <E, R>(
     yield* Effect.logInfo(`serving at ${url}`)
     for (const { address, name } of redirectAddresses(file.identity, file.public_url ?? url))
       yield* Effect.logInfo(`sign-in with ${name}: its redirect address is ${address}`)
+    yield* reloading
     yield* greet({ url, file })
     return yield* Effect.never
-  }).pipe(Effect.provide(service(facts, file)))
+  }).pipe(Effect.provide(service(facts, file, read)), Effect.scoped)
+
+/** SIGHUP reloads the configuration. A refusal is logged. */
+const reloading = Effect.gen(function* () {
+  const { reload } = yield* Deployment
+  const run = Runtime.runFork(yield* Effect.runtime<never>())
+  const onSignal = () => void run(Effect.ignore(reload))
+  yield* Effect.acquireRelease(
+    Effect.sync(() => process.on("SIGHUP", onSignal)),
+    () => Effect.sync(() => process.off("SIGHUP", onSignal))
+  )
+})
 
 /** Imported dynamically, so that a deployment does not load the sandbox. */
 const serveSandbox = (facts: EnvironmentFacts) =>

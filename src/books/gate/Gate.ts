@@ -158,6 +158,8 @@ export interface GateContract {
    * end says it too; a host that first waits for its own requests says it before.
    */
   readonly closing: Effect.Effect<void>
+  /** Waits until no upstream is read for a caller who has left, and every call that ended is settled. */
+  readonly idle: Effect.Effect<void>
   /** How many calls have ended whose end could not be written yet. */
   readonly unsettled: Effect.Effect<number>
 }
@@ -466,6 +468,7 @@ const make = Effect.gen(function* () {
     isAbandoned,
     reclaim,
     closing,
+    idle: fibers.quiet(Duration.infinity),
     unsettled: Effect.sync(() => unsettled.size)
   } satisfies GateContract
 })

@@ -113,8 +113,19 @@ interface Parts {
   readonly runs: Runs["Type"]
   readonly keys: Keys.Keys
   readonly kept: ReturnType<typeof StoredAnswers.make>
-  /** The keys that requests of this process use now. */
+  /** The keys that requests of this run use now. */
   readonly inUse: Set<string>
+}
+
+/** By run: during a reload, two deployments of one run serve requests. */
+const inUseOf = new WeakMap<Runs["Type"], Set<string>>()
+
+const keysInUse = (runs: Runs["Type"]): Set<string> => {
+  const known = inUseOf.get(runs)
+  if (known !== undefined) return known
+  const keys = new Set<string>()
+  inUseOf.set(runs, keys)
+  return keys
 }
 
 const make = Effect.gen(function* () {
@@ -125,7 +136,7 @@ const make = Effect.gen(function* () {
   yield* Effect.addFinalizer(() => fibers.quiet(drainLimit))
   const keys = Keys.make(sql, writer, runs.run)
   const kept = StoredAnswers.make(sql, writer, yield* StoredAnswers.StoredAnswersConfig)
-  const parts: Parts = { sql, fibers, runs, keys, kept, inUse: new Set() }
+  const parts: Parts = { sql, fibers, runs, keys, kept, inUse: keysInUse(runs) }
   const once = onceIn(parts)
   return {
     once,

@@ -7,12 +7,13 @@
  */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Context, Effect, Layer } from "effect"
-import type { Server, ServerResponse } from "node:http"
+import type { RequestListener, Server, ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
 import type { Duplex } from "node:stream"
 import type { Address } from "./Address.ts"
 import { crossOrigin } from "../transport/CrossOrigin.ts"
 import { Face } from "../lanes/Face.ts"
+import type { FaceContract } from "../lanes/Face.ts"
 import * as FastLane from "../lanes/FastLane.ts"
 import * as Listener from "./Listener.ts"
 import { awaitsContinue } from "../transport/Incoming.ts"
@@ -39,17 +40,33 @@ export interface ListenFailed {
 /** How long a shutdown waits for answers that are under way. */
 const drainLimit = 30_000
 
+/** The service on a port. */
 export const layer = (options: Address) =>
+  Layer.unwrapEffect(
+    Effect.map(Effect.flatMap(Face, listenerOf), (request) => layerServing(options, { request, onReplaced: () => {} }))
+  )
+
+/** Serves a face's requests: those of the lane first. */
+export const listenerOf = ({ app, lane }: FaceContract): Effect.Effect<RequestListener> =>
+  Effect.map(NodeHttpServer.makeHandler(app), (otherwise) => FastLane.before(lane, otherwise))
+
+/** What a port serves. The services behind it can be replaced. */
+export interface Serving {
+  readonly request: RequestListener
+  /** Calls back each time that they were. */
+  readonly onReplaced: (then: () => void) => void
+}
+
+export const layerServing = (options: Address, { onReplaced, request: serve }: Serving) =>
   Layer.scoped(
     Listening,
     Effect.gen(function* () {
-      const { app, lane } = yield* Face
-      const serve = FastLane.before(lane, yield* NodeHttpServer.makeHandler(app))
       const front = yield* Effect.acquireRelease(
         Effect.sync(() => Listener.take(options)),
         ({ server }) => close(server)
       )
       endUnread(front.server, yield* Unread)
+      onReplaced(() => front.server.emit("replaced"))
       const address = yield* listen(front.server, options)
       front.serve({
         request: serve,

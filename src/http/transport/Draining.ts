@@ -1,21 +1,27 @@
-/** Word that the server begins to stop, for answers that would otherwise go on for ever. */
+/** Tells answers that would otherwise never end that their server stops, or that a reload has replaced the services that give them. */
 import type { Server, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 
-/** Those that wait for the end of a server: one listener for them all. */
+/** Callbacks by server, which has one listener for all of them. */
 const waiting = new WeakMap<Server, Set<() => void>>()
 
-/** Calls back once, when the server of this answer begins to drain, unless what it gives back is called before. */
+/** Calls back once, when the answer should end. The result cancels that. */
 export const whenDraining = (response: ServerResponse, then: () => void): (() => void) => {
   // Node's own bookkeeping of each of its sockets.
   const { server } = response.req.socket as Socket & { readonly server?: Server }
   if (server === undefined) return () => {}
-  let those = waiting.get(server)
-  if (those === undefined) {
-    const all = (those = new Set<() => void>())
-    waiting.set(server, all)
-    server.once("draining", () => all.forEach((tell) => tell()))
+  const known = waiting.get(server)
+  const those = known ?? new Set()
+  if (known === undefined) {
+    waiting.set(server, those)
+    const tellAll = () => {
+      const all = [...those]
+      those.clear()
+      for (const tell of all) tell()
+    }
+    server.once("draining", tellAll)
+    server.on("replaced", tellAll)
   }
-  const all = those.add(then)
-  return () => void all.delete(then)
+  those.add(then)
+  return () => void those.delete(then)
 }

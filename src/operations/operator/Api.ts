@@ -28,7 +28,15 @@ import {
 } from "./Figures.ts"
 import { after, before, Keyset, limit } from "./Keyset.ts"
 import { CreatedManagementKey, ManagementKeyEnded, ManagementKeys, NewManagementKey } from "./ManagementKey.ts"
-import { AlreadyRunning, BalanceBeyondBooks, ReferenceUsed, TenantClosed, TenantNotFound } from "./Problems.ts"
+import {
+  AlreadyRunning,
+  BalanceBeyondBooks,
+  ReferenceUsed,
+  ReloadRefused,
+  TenantClosed,
+  TenantNotFound
+} from "./Problems.ts"
+import { Reloaded } from "./Reload.ts"
 import { OperatorToken } from "./Security.ts"
 import { Costs, dayQuery, Drift, UpstreamList } from "./Upstream.ts"
 import { Me, SessionEnded, SessionRequest, Sessions, SessionToken } from "./Session.ts"
@@ -338,6 +346,15 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .addSuccess(Envelope(InvariantChecks))
       .addError(AlreadyRunning)
       .annotate(OpenApi.Summary, "Check the cheap invariants now")
+  )
+  .add(
+    HttpApiEndpoint.post("reload", "/v1/operator/reload")
+      .addSuccess(Envelope(Reloaded))
+      .addError(ReloadRefused)
+      .annotate(
+        OpenApi.Summary,
+        "Read the configuration file again and take what has changed, without a restart and without ending a call"
+      )
   )
   .addError(InvalidRequest)
   .middleware(OperatorToken) {}

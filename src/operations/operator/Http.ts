@@ -14,11 +14,15 @@ import { Records } from "../../money/usage/Records.ts"
 import { OperatorApi } from "./Api.ts"
 import { OperatorActs } from "./Acts.ts"
 import { AuditLog } from "./AuditLog.ts"
+import type { AuditLogContract } from "./AuditLog.ts"
 import { CurrentOperator } from "./CurrentOperator.ts"
 import { OperatorDirectory } from "./Directory.ts"
 import * as LiveEvents from "./LiveEvents.ts"
 import type { SignedInOperator } from "./Operator.ts"
 import { TenantNotFound } from "./Problems.ts"
+import type { ReloadRefused } from "./Problems.ts"
+import { Reload } from "./Reload.ts"
+import type { Reloaded } from "./Reload.ts"
 import { ManagementKeys } from "./ManagementKeys.ts"
 import { holderOf } from "./Holder.ts"
 import { OperatorSessions } from "./Sessions.ts"
@@ -43,6 +47,15 @@ const sessionsOf = (sessions: OperatorSessionsContract, { session_id }: SignedIn
 const ledgerPage = (billing: BillingAccountsContract, asked: Parameters<BillingAccountsContract["ledger"]>[0]) =>
   Effect.mapError(billing.ledger(asked), () => new TenantNotFound({ tenant_id: asked.tenant_id }))
 
+/** The audit log names the changed entries, or says why the configuration was refused. */
+const reloadBy = (log: AuditLogContract, reload: Effect.Effect<Reloaded, ReloadRefused>, me: SignedInOperator) =>
+  reload.pipe(
+    Effect.tap(({ changed }) =>
+      log.done(me, { action: "configuration.reload", details: { changed: changed.join(" ") } })
+    ),
+    Effect.tapErrorTag("ReloadRefused", ({ message }) => log.refused(me, { action: "configuration.reload" }, message))
+  )
+
 export const OperatorHttp = HttpApiBuilder.group(
   contract.add(OperatorApi),
   "operator",
@@ -57,6 +70,7 @@ export const OperatorHttp = HttpApiBuilder.group(
     const explanations = yield* Explanations
     const watch = yield* OperatorWatch
     const upstreams = yield* OperatorUpstreams
+    const reload = yield* Reload
     const live = LiveEvents.make(holderOf(sessions, keys), watch)
     return handlers
       .handle("me", () => by((me) => Effect.succeed(me)))
@@ -110,6 +124,7 @@ export const OperatorHttp = HttpApiBuilder.group(
       .handle("verifications", () => answered(watch.verifications))
       .handle("verify", ({ payload }) => by((me) => watch.verify(me, payload.whole)))
       .handle("invariants", () => by((me) => watch.invariants(me)))
+      .handle("reload", () => by((me) => reloadBy(log, reload, me)))
       .handleRaw("events", ({ request }) => live(request))
       .handle("endSignIns", ({ path, urlParams }) => by((me) => acts.endSignIns(me, path.account_id, urlParams)))
   })

@@ -31,6 +31,13 @@ export class TenantClosed extends Problem<TenantClosed>()("TenantClosed", {
   code: "tenant_closed"
 }) {}
 
+/** The configuration is wrong, or there is none. Nothing has changed. */
+export class ReloadRefused extends Problem<ReloadRefused>()("ReloadRefused", {
+  status: 422,
+  error: "the configuration was not taken, and nothing has changed",
+  code: "configuration_refused"
+}) {}
+
 /** Only one runs at a time. */
 export class AlreadyRunning extends Problem<AlreadyRunning>()("AlreadyRunning", {
   status: 409,

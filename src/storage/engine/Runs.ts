@@ -43,16 +43,19 @@ export interface NodeContract {
 }
 
 export class Runs extends Context.Tag("tollgate/sql/Runs")<Runs, RunsContract>() {
-  /** A run that lasts as long as the layer's scope. */
+  /** The run of the layers below, if there is one; otherwise a run that lasts as long as the layer's scope. */
   static readonly layer = Layer.suspend(() =>
     Layer.scoped(
       Runs,
-      Effect.flatMap(Effect.serviceOption(Postgres), (postgres) =>
-        Option.isNone(postgres) ? make : Effect.provideService(Leases.make, Postgres, postgres.value)
-      )
+      Effect.flatMap(Effect.serviceOption(Runs), (shared) => (Option.isSome(shared) ? shared : Effect.suspend(begin)))
     )
   )
 }
+
+const begin = () =>
+  Effect.flatMap(Effect.serviceOption(Postgres), (postgres) =>
+    Option.isNone(postgres) ? make : Effect.provideService(Leases.make, Postgres, postgres.value)
+  )
 
 /** The runs of this process. */
 const here = new Set<string>()

@@ -36,7 +36,7 @@ export interface Tightened {
 }
 
 /** Permissions of group and others. */
-const shared = 0o077
+const others = 0o077
 
 const octal = (mode: number): string => (mode & 0o777).toString(8).padStart(4, "0")
 
@@ -62,10 +62,19 @@ export const tighten = ({ data_dir, database }: Place): Effect.Effect<Tightened>
     return { done, left }
   })
 
+/** What other users have access to, a phrase for each folder and file. Changes nothing. */
+export const shared = (place: Place): ReadonlyArray<string> =>
+  process.platform === "win32"
+    ? []
+    : [place.data_dir, ...filesOf(place)].flatMap((path) => {
+        const mode = statOf(path)?.mode ?? 0
+        return (mode & others) === 0 ? [] : [`${path} (${octal(mode)})`]
+      })
+
 type Change = { readonly done: boolean; readonly what: string } | undefined
 
 const tightenFolder = (path: string, { mode }: Stats): Change => {
-  if ((mode & shared) === 0) return undefined
+  if ((mode & others) === 0) return undefined
   // A folder that others pass through, to what is theirs, is not one to close.
   const foreign = (mode & 0o1000) !== 0 || foldersIn(path).some((name) => name !== "native" && name !== "lost+found")
   if (foreign)
@@ -92,7 +101,7 @@ const tightenFile = (path: string, folder: Stats | undefined): Change => {
     try {
       if (isRoot && found.uid === 0 && folder !== undefined && folder.uid !== 0)
         fchownSync(file, folder.uid, folder.gid)
-      if ((found.mode & shared) === 0) return undefined
+      if ((found.mode & others) === 0) return undefined
       fchmodSync(file, found.mode & 0o700)
       return { done: true, what: `${octal(found.mode)} to ${octal(found.mode & 0o700)}` }
     } catch {

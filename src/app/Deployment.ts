@@ -1,0 +1,187 @@
+/**
+ * The services for a configuration, and their replacement when it has changed.
+ *
+ * A reload builds every service anew over the same database, writer, run and port. New requests go to the new services. Requests and calls that are
+ * open keep the old ones until they end; event streams are ended, and their clients connect again. A configuration that is wrong changes nothing.
+ *
+ * Where the specification is silent:
+ * - Environment variables cannot change while the process runs. An entry that names a new one needs a restart.
+ * - Counters of rate limits begin again at a reload.
+ */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { Cause, Context, Effect, Exit, Fiber, Layer, Runtime, Scope } from "effect"
+import type { RequestListener } from "node:http"
+import { isDeepStrictEqual } from "node:util"
+import { domains, face, jobs } from "./App.ts"
+import * as Config from "./Config.ts"
+import type { ConfigFile } from "./Config.ts"
+import type { EnvironmentFacts } from "./Environment.ts"
+import { Gate } from "../books/gate/Gate.ts"
+import { Face } from "../http/lanes/Face.ts"
+import * as NodeServer from "../http/server/NodeServer.ts"
+import { whenOver } from "../http/transport/Closed.ts"
+import { ConfigProblem } from "../kernel/Setting.ts"
+import { ReloadRefused } from "../operations/operator/Problems.ts"
+import { Reload } from "../operations/operator/Reload.ts"
+import type { Reloaded } from "../operations/operator/Reload.ts"
+
+/** Reads the configuration again. */
+export type Read = Effect.Effect<ConfigFile, ConfigProblem>
+
+const servicesOf = (facts: EnvironmentFacts, file: ConfigFile) =>
+  face("").pipe(Layer.provideMerge(domains), Layer.provideMerge(Config.layer(facts, file)))
+
+type Services = Layer.Layer.Success<ReturnType<typeof servicesOf>>
+
+/** The services of one configuration while they run. */
+interface Running {
+  readonly file: ConfigFile
+  readonly services: Context.Context<Services>
+  readonly request: RequestListener
+  /** Starts the loops; the result stops them. */
+  readonly loops: Effect.Effect<Effect.Effect<void>>
+  /** Waits until no request and no call is open. */
+  readonly idle: Effect.Effect<void>
+  /** Ends the services. */
+  readonly end: Effect.Effect<void>
+}
+
+const build = Effect.fnUntraced(function* (facts: EnvironmentFacts, file: ConfigFile) {
+  const outer = yield* Effect.context<SqlClient>()
+  const scope = yield* Scope.make()
+  const memo = yield* Layer.makeMemoMap
+  const services = yield* Layer.buildWithMemoMap(servicesOf(facts, file), memo, scope).pipe(
+    Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
+  )
+  const { idle, request } = counted(yield* NodeServer.listenerOf(Context.get(services, Face)))
+  const loops = Effect.gen(function* () {
+    const turning = yield* Scope.make()
+    yield* Effect.provide(Layer.buildWithMemoMap(jobs, memo, turning), Context.merge(outer, services))
+    return Scope.close(turning, Exit.void)
+  }).pipe(Effect.orDie)
+  return {
+    file,
+    services,
+    request,
+    loops,
+    idle: Effect.zipRight(idle, Context.get(services, Gate).idle),
+    end: Scope.close(scope, Exit.void)
+  }
+})
+
+/** Counts open requests. `idle` waits until there are none. */
+const counted = (serve: RequestListener): { readonly request: RequestListener; readonly idle: Effect.Effect<void> } => {
+  let open = 0
+  let onIdle: (() => void) | undefined
+  const over = () => {
+    if (--open === 0) onIdle?.()
+  }
+  return {
+    request: (request, response) => {
+      open++
+      whenOver(response, over)
+      serve(request, response)
+    },
+    idle: Effect.async<void>((resume) => {
+      onIdle = () => resume(Effect.void)
+      if (open === 0) onIdle()
+    })
+  }
+}
+
+/** Names of the entries on the top level that differ. */
+const changedIn = (before: ConfigFile, now: ConfigFile): ReadonlyArray<string> =>
+  Object.keys({ ...before, ...now }).filter(
+    (name) => !isDeepStrictEqual(before[name as keyof ConfigFile], now[name as keyof ConfigFile])
+  )
+
+/** Entries that are read at the start alone: by the port, and by what exports logs and traces. */
+const fixed = ["answers", "telemetry"]
+
+const refused = (cause: Cause.Cause<unknown>): ReloadRefused => {
+  const failure = Cause.squash(cause)
+  return new ReloadRefused({ message: failure instanceof Error ? failure.message : String(failure) })
+}
+
+/** The running services of this process. */
+export class Deployment extends Context.Tag("tollgate/app/Deployment")<
+  Deployment,
+  {
+    readonly serving: NodeServer.Serving
+    readonly reload: Effect.Effect<Reloaded, ReloadRefused>
+    /** Tells every gate that the process stops. */
+    readonly closing: Effect.Effect<void>
+  }
+>() {}
+
+/** Starts the services. Its output also has those of the first configuration. */
+export const layer = (facts: EnvironmentFacts, first: ConfigFile, read: Read | undefined) =>
+  Layer.scopedContext(
+    Effect.gen(function* () {
+      const scope = yield* Effect.scope
+      const turn = yield* Effect.makeSemaphore(1)
+      const onReplaced: Array<() => void> = []
+      /** Deployments that have services; the last is the current one. */
+      const all: Array<Running> = []
+      let stopLoops: Effect.Effect<void> = Effect.void
+
+      const replace = Effect.fnUntraced(function* (file: ConfigFile) {
+        const before = all.at(-1)!
+        const changed = changedIn(before.file, file)
+        if (changed.length === 0) return { changed }
+        const unchangeable = fixed.filter((name) => changed.includes(name))
+        if (unchangeable.length > 0)
+          return yield* new ConfigProblem({ message: `${unchangeable.join(", ")}: restart the service to change it` })
+        const next = yield* Effect.provideService(build(facts, file), Reload, reload)
+        yield* stopLoops
+        stopLoops = yield* next.loops
+        all.push(next)
+        for (const tell of onReplaced) tell()
+        yield* Effect.logInfo(`the configuration was reloaded: ${changed.join(", ")}`)
+        yield* Effect.forkIn(retire(before), scope)
+        return { changed }
+      })
+
+      const retire = (one: Running) =>
+        one.idle.pipe(
+          Effect.zipRight(Effect.suspend(() => Effect.sync(() => all.splice(all.indexOf(one), 1)))),
+          Effect.zipRight(one.end)
+        )
+
+      const runtime = yield* Effect.runtime<Layer.Layer.Context<ReturnType<typeof servicesOf>>>()
+      const reload: Effect.Effect<Reloaded, ReloadRefused> =
+        read === undefined
+          ? yield* Reload
+          : Effect.flatMap(read, replace).pipe(
+              Effect.catchAllCause((cause) => refused(cause)),
+              Effect.tapErrorTag("ReloadRefused", ({ message }) =>
+                Effect.logError(`the configuration was not reloaded, and nothing has changed: ${message}`)
+              ),
+              turn.withPermits(1),
+              // On a fiber of the process: a client that leaves does not stop it halfway, and loops do not log its request's id.
+              (reloading) => Effect.suspend(() => Fiber.join(Runtime.runFork(runtime, reloading)))
+            )
+
+      yield* Effect.addFinalizer(() =>
+        Effect.suspend(() =>
+          Effect.zipRight(
+            stopLoops,
+            Effect.forEach(all, ({ end }) => end, { discard: true })
+          )
+        )
+      )
+      const begun = yield* Effect.provideService(build(facts, first), Reload, reload)
+      all.push(begun)
+      stopLoops = yield* begun.loops
+      return Context.add(begun.services, Deployment, {
+        serving: {
+          request: (request, response) => all.at(-1)!.request(request, response),
+          onReplaced: (then) => void onReplaced.push(then)
+        },
+        reload,
+        closing: Effect.suspend(() =>
+          Effect.forEach(all, ({ services }) => Context.get(services, Gate).closing, { discard: true })
+        )
+      })
+    })
+  )

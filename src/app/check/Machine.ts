@@ -1,0 +1,104 @@
+/**
+ * What `tollgate doctor` examines on the machine: files, disk, clock, versions, secret and backups. Nothing is changed.
+ *
+ * Where the specification is silent:
+ * - Less than 1 GB of free disk is a warning, less than 100 MB a failure. SQLite needs room for its log, and a full disk stops every call.
+ * - The clock is compared with the `Date` of answers from the configured upstreams. A difference above 5 s is a warning, above 60 s a failure,
+ *   because sign-in tokens and signatures are refused then.
+ * - The newest file of the folder of backups counts as the newest backup. One older than 26 hours is a warning.
+ */
+import { Either, Effect } from "effect"
+import { readdirSync, statfsSync, statSync } from "node:fs"
+import { dirname, join } from "node:path"
+import * as DataFolder from "../DataFolder.ts"
+import type { EnvironmentFacts } from "../Environment.ts"
+import * as Engine from "../../storage/engine/Engine.ts"
+import * as Files from "../../storage/sqlite/Files.ts"
+
+export interface Examined {
+  readonly subject: string
+  readonly result: "ok" | "warning" | "failure"
+  /** The finding, and the remedy if there is one. */
+  readonly finding: string
+}
+
+const ok = (subject: string, finding: string): Examined => ({ subject, result: "ok", finding })
+const warning = (subject: string, finding: string): Examined => ({ subject, result: "warning", finding })
+const failure = (subject: string, finding: string): Examined => ({ subject, result: "failure", finding })
+
+/** Permissions of the data folder and its files. */
+export const permissions = (facts: EnvironmentFacts): Examined => {
+  const open = Files.shared(DataFolder.placeOf(facts))
+  return open.length === 0
+    ? ok("permissions", `${facts.data_dir} is private`)
+    : warning("permissions", `other users have access to ${open.join(", ")}: the next start takes it from them`)
+}
+
+const MB = 1_000_000
+
+/** Free space where the database is; a server's own disk is not seen. */
+export const disk = ({ data_dir, database }: EnvironmentFacts): Examined => {
+  const folder = database.engine === "sqlite" ? dirname(database.path) : data_dir
+  let free: number
+  try {
+    const { bavail, bsize } = statfsSync(folder)
+    free = bavail * bsize
+  } catch (error) {
+    return failure("disk", `${folder} cannot be read (${(error as NodeJS.ErrnoException).code}): does it exist?`)
+  }
+  const finding = `${Math.floor(free / MB)} MB are free at ${folder}`
+  if (free >= 1_000 * MB) return ok("disk", finding)
+  return (free < 100 * MB ? failure : warning)("disk", `${finding}: make room, a full disk stops every call`)
+}
+
+/** The database: its engine's version and its migrations. */
+export const database = ({ database: location }: EnvironmentFacts): Effect.Effect<Examined> =>
+  Effect.map(Effect.either(Engine.look(location, {})), (found) => {
+    const newest = Engine.newest(location)
+    if (Either.isLeft(found)) return failure("database", found.left.message)
+    const applied = found.right ?? 0
+    if (applied === 0) return warning("database", `${location.shown} holds no books yet: the first start makes them`)
+    if (applied < newest)
+      return warning(
+        "database",
+        `${location.shown} is at migration ${applied} of ${newest}: the next start upgrades it; make a backup first`
+      )
+    return ok("database", `${location.shown} is at migration ${applied}`)
+  })
+
+/** The version of Node.js that runs. */
+export const runtime = (version: string): Examined =>
+  ok("versions", `tollgate ${version}, Node.js ${process.versions.node}`)
+
+/** The difference between this clock and those of others, by their `Date` headers. */
+export const clock = (dates: ReadonlyArray<{ readonly date: number; readonly now: number }>): Examined => {
+  if (dates.length === 0) return warning("clock", "no upstream answered with a date to compare with")
+  // A `Date` has whole seconds, and the answer took its time: the smallest difference counts.
+  const seconds = Math.min(...dates.map(({ date, now }) => Math.abs(now - date))) / 1_000
+  const finding = `it differs from the upstreams' clocks by ${Math.round(seconds)} s`
+  if (seconds <= 5) return ok("clock", finding)
+  return (seconds > 60 ? failure : warning)("clock", `${finding}: let the system set its time (NTP)`)
+}
+
+const hour = 3_600_000
+const backupHoursMax = 26
+
+/** The age of the newest backup. */
+export const backups = (folder: string | undefined, now: number): Examined => {
+  if (folder === undefined) return warning("backups", "not examined: name their folder with --backups")
+  let times: ReadonlyArray<number>
+  try {
+    times = readdirSync(folder).flatMap((name) => {
+      const found = statSync(join(folder, name), { throwIfNoEntry: false })
+      return found?.isFile() === true ? [found.mtimeMs] : []
+    })
+  } catch (error) {
+    return failure("backups", `${folder} cannot be read (${(error as NodeJS.ErrnoException).code})`)
+  }
+  if (times.length === 0)
+    return failure("backups", `there is no file in ${folder}: tollgate backup --to FILE makes one`)
+  const hours = Math.floor((now - Math.max(...times)) / hour)
+  return hours <= backupHoursMax
+    ? ok("backups", `the newest in ${folder} is ${hours} h old`)
+    : warning("backups", `the newest in ${folder} is ${hours} h old: does the daily backup still run?`)
+}

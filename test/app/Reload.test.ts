@@ -1,0 +1,190 @@
+/** A reload takes a changed configuration over HTTP or by SIGHUP, ends no call, and takes nothing of a wrong one. */
+import { once } from "node:events"
+import { createServer } from "node:http"
+import type { ServerResponse } from "node:http"
+import type { AddressInfo } from "node:net"
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest"
+import { command, freshFolder, start } from "../support/Service.ts"
+import type { Service } from "../support/Service.ts"
+
+const folder = freshFolder()
+const path = join(folder, "tollgate.json")
+let service: Service
+let operator = ""
+let key = ""
+let tenant = ""
+
+/** The vendor's open streams. Each has had its first piece. */
+const streams: Array<ServerResponse> = []
+const piece = (content: string) => `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content } }] })}\n\n`
+const usage = { prompt_tokens: 1000, completion_tokens: 1000 }
+
+const vendor = createServer((request, response) => {
+  let text = ""
+  request.setEncoding("utf8").on("data", (more: string) => (text += more))
+  request.on("end", () => {
+    if ((JSON.parse(text) as { stream?: boolean }).stream === true) {
+      response.writeHead(200, { "content-type": "text/event-stream" })
+      response.write(piece("Hel"))
+      streams.push(response)
+      return
+    }
+    response.writeHead(200, { "content-type": "application/json" })
+    const message = { role: "assistant", content: "Hello" }
+    response.end(JSON.stringify({ choices: [{ index: 0, message, finish_reason: "stop" }], usage }))
+  })
+})
+
+const finishStream = (): void => {
+  const stream = streams.shift()!
+  stream.write(piece("lo"))
+  stream.write(`data: ${JSON.stringify({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }], usage })}\n\n`)
+  stream.end("data: [DONE]\n\n")
+}
+
+const model = (id: string, usdPerMillion: number) => ({
+  id,
+  context_length: 8000,
+  max_output_tokens: 1000,
+  price: { prompt_usd_per_million: usdPerMillion, completion_usd_per_million: usdPerMillion },
+  upstreams: [{ upstream: "main" }]
+})
+
+const write = (models: ReadonlyArray<object>, others: object = {}): void => {
+  const base_url = `http://127.0.0.1:${(vendor.address() as AddressInfo).port}/v1`
+  writeFileSync(path, JSON.stringify({ upstreams: { main: { base_url } }, models, ...others }))
+}
+
+const reload = () => service.call("/v1/operator/reload", { method: "POST", token: operator })
+const chat = (id: string, extra: object = {}) =>
+  service.call("/v1/chat/completions", {
+    token: key,
+    json: { model: id, messages: [{ role: "user", content: "Hi" }], ...extra }
+  })
+const costs = async (): Promise<ReadonlyArray<number>> =>
+  (await service.call(`/v1/operator/tenants/${tenant}/usage`, { token: operator })).body.result.records.map(
+    ({ cost }: { cost: number }) => cost
+  )
+
+beforeAll(async () => {
+  vendor.listen(0, "127.0.0.1")
+  await once(vendor, "listening")
+  write([model("small", 1)])
+  service = await start({ folder, args: ["--config", path], env: { LOG_LEVEL: "info" } })
+  const env = { DATA_DIR: folder }
+  const printed = async (...args: ReadonlyArray<string>) => JSON.parse((await command(args, env)).stdout)
+  const scopes = "read,people,tenants,keys,grants,operate"
+  operator = (await printed("operator", "keys", "create", "--scopes", scopes, "--json")).management_key
+  const person = await printed("people", "create", "--email", "ada@example.com", "--json")
+  tenant = person.tenant_id
+  await command(["grant", "--tenant", tenant, "--amount", "10"], env)
+  key = (await printed("key", "create", "--tenant", tenant, "--name", "test", "--json")).api_key
+}, 60_000)
+
+afterAll(async () => {
+  vendor.close()
+  vendor.closeAllConnections()
+  await service.discard()
+})
+
+beforeEach(async () => {
+  while (streams.length > 0) finishStream()
+  write([model("small", 1)])
+  await reload()
+})
+
+describe("POST /v1/operator/reload", () => {
+  it("takes models and prices for the calls that follow; a stream that is open ends whole, at the price it was admitted with", async () => {
+    const asked = fetch(`${service.url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: JSON.stringify({ model: "small", stream: true, messages: [{ role: "user", content: "Hi" }] })
+    })
+    await vi.waitFor(() => expect(streams).toHaveLength(1))
+    const stream = await asked
+
+    write([model("small", 3), model("large", 10)])
+    expect((await reload()).body.result).toEqual({ changed: ["models"] })
+    expect((await chat("large")).status).toBe(200)
+    expect((await chat("small")).status).toBe(200)
+
+    finishStream()
+    const text = await stream.text()
+    expect(text).toContain("lo")
+    expect(text).toContain("[DONE]")
+    await vi.waitFor(async () => expect((await costs()).toSorted((a, b) => a - b)).toEqual([0.002, 0.006, 0.02]))
+  })
+
+  it("changes nothing where nothing has changed", async () => {
+    expect((await reload()).body.result).toEqual({ changed: [] })
+  })
+
+  it("takes nothing of a wrong configuration, and says what is wrong", async () => {
+    write([model("other", 1), { ...model("broken", 1), context_length: "many" }])
+    const refused = await reload()
+    expect(refused.status).toBe(422)
+    expect(refused.body.code).toBe("configuration_refused")
+    expect(refused.body.error).toContain("models.1.context_length")
+    expect((await chat("small")).status).toBe(200)
+    expect((await chat("other")).status).toBe(400)
+
+    write([model("other", 1)], {
+      mail: { from: "a@example.com", smtp: { host: "127.0.0.1", password_env: "NOT_SET" } }
+    })
+    expect((await reload()).status).toBe(422)
+    expect((await chat("small")).status).toBe(200)
+    writeFileSync(path, "{")
+    expect((await reload()).body.error).toContain("is not JSON")
+    expect((await chat("small")).status).toBe(200)
+  })
+
+  it("refuses an entry that only a restart changes", async () => {
+    write([model("small", 1)], { answers: { unread_seconds: 60 } })
+    const refused = await reload()
+    expect(refused.status).toBe(422)
+    expect(refused.body.error).toBe("answers: restart the service to change it")
+  })
+
+  it("ends live events, so that their clients connect to the new services", async () => {
+    const events = await fetch(`${service.url}/v1/operator/events`, {
+      headers: { authorization: `Bearer ${operator}` }
+    })
+    write([model("small", 2)])
+    await reload()
+    expect(await events.text()).toContain('event: end\ndata: {"reason":"shutdown"}')
+  })
+
+  it("stands in the audit log, refused or done", async () => {
+    write([model("small", 4)])
+    await reload()
+    writeFileSync(path, "[]")
+    await reload()
+    const { records } = (await service.call("/v1/operator/audit?limit=2", { token: operator })).body.result
+    expect(records).toMatchObject([
+      { action: "configuration.reload", result: "refused" },
+      { action: "configuration.reload", result: "done", details: { changed: "models" } }
+    ])
+  })
+})
+
+describe("SIGHUP", () => {
+  it("reloads, and logs what has changed or what is wrong", async () => {
+    write([model("after-signal", 1)])
+    service.process.kill("SIGHUP")
+    await vi.waitFor(async () => expect((await chat("after-signal")).status).toBe(200), { timeout: 10_000 })
+    writeFileSync(path, "{")
+    service.process.kill("SIGHUP")
+    const log = () => [...service.stdout, ...service.stderr].join("")
+    await vi.waitFor(() => expect(log()).toContain("the configuration was not reloaded"), { timeout: 10_000 })
+    expect(log()).toContain("the configuration was reloaded: models")
+    expect((await chat("after-signal")).status).toBe(200)
+  })
+})
+
+describe("the end of the service", () => {
+  it("is in order after reloads", async () => {
+    expect(await service.end("SIGTERM")).toBe(0)
+  })
+})
