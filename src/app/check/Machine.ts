@@ -53,7 +53,7 @@ export const disk = ({ data_dir, database }: EnvironmentFacts): Examined => {
 
 /** The database: its engine's version and its migrations. */
 export const database = ({ database: location }: EnvironmentFacts): Effect.Effect<Examined> =>
-  Effect.map(Effect.either(Engine.look(location, {})), (found) => {
+  Effect.map(Effect.either(Engine.look(location, { writing: false })), (found) => {
     const newest = Engine.newest(location)
     if (Either.isLeft(found)) return failure("database", found.left.message)
     const applied = found.right ?? 0
