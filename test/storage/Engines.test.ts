@@ -42,14 +42,18 @@ const ofPostgresAlone: Readonly<Record<string, string>> = {
   "tollgate_tenants_accounts (lower(name))": "the same",
   "tollgate_tenants_accounts (lower(email))": "the same",
   "tollgate_tenants_applications (lower(name))": "the same",
-  "tollgate_idempotency_keys (account_id, answered_at, length(body)) where ...": "the same"
+  "tollgate_idempotency_keys (account_id, answered_at, length(body)) where ...": "the same",
+  "tollgate_media_jobs (account_id, route, id)": "PostgreSQL keeps long values beside the row and reads none for a list"
 }
 const ofSqliteAlone: Readonly<Record<string, string>> = {
   "tollgate_tenants_tenants ()": "what PostgreSQL names (lower(name))",
   "tollgate_tenants_accounts ()": "the same, and (lower(email))",
   "tollgate_tenants_applications ()": "the same",
   "tollgate_idempotency_keys (account_id, answered_at, ) where ...":
-    "what PostgreSQL names (account_id, answered_at, length(body))"
+    "what PostgreSQL names (account_id, answered_at, length(body))",
+  [`tollgate_media_jobs (account_id, route, id, tenant_id, holder, status, call, type, model, provider, upstream, endpoint, \
+vendor_id, queue_position, units, unit, quote, settled, cost, inference_time, error, error_type, cancel_requested, created_at)`]:
+    "a list that read the rows would read through what each job made"
 }
 
 /** The table of migrations is each engine's own: its numbers too, since PostgreSQL began with all tables at once. */

@@ -61,7 +61,7 @@ export interface Job {
   readonly charge: JobCharge | undefined
   /** Seconds, as the vendor reports them. */
   readonly inference_time: number | null
-  /** The result: `null` until there is a valid one. */
+  /** The result: `null` until there is a valid one, and in a page. */
   readonly output: Record<string, unknown> | null
   readonly type: Order["type"]
   /** Milliseconds since 1970. */

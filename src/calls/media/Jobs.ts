@@ -49,7 +49,7 @@ export interface JobsContract {
     readonly route: JobRoute
     readonly call: string
   }) => Effect.Effect<Job | undefined>
-  /** A page of the caller's jobs in the state of their last polls, the newest first, and their number. */
+  /** A page of the caller's jobs in the state of their last polls, the newest first and without their outputs, and their number. */
   readonly page: (
     caller: JobCaller,
     route: JobRoute,

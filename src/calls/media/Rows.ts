@@ -64,9 +64,11 @@ const reached = (sql: SqlClient, caller: JobCaller, route: JobRoute) => {
 }
 
 const readerOf = (sql: SqlClient) => {
-  const columns = sql.literal(`id, call, account_id, type, model, provider, upstream, endpoint, vendor_id, status,
-    queue_position, units, unit, CAST(quote AS TEXT) AS quote, settled, CAST(cost AS TEXT) AS cost, inference_time, output,
-    error, error_type, cancel_requested, created_at`)
+  const columnsWith = (output: string) =>
+    sql.literal(`id, call, account_id, type, model, provider, upstream, endpoint, vendor_id, status,
+      queue_position, units, unit, CAST(quote AS TEXT) AS quote, settled, CAST(cost AS TEXT) AS cost, inference_time,
+      ${output}, error, error_type, cancel_requested, created_at`)
+  const columns = columnsWith("output")
 
   return {
     byId: (id: string): Effect.Effect<Row | undefined> =>
@@ -86,11 +88,14 @@ const readerOf = (sql: SqlClient) => {
         ([row]) => row
       ),
 
-    /** A page of the caller's jobs, the newest first, and how many there are; not those that are being submitted. */
+    /**
+     * A page of the caller's jobs, the newest first, and how many there are; not those that are being submitted. Their outputs are not
+     * read: a page of pictures may be gigabytes.
+     */
     page: Effect.fnUntraced(function* (caller: JobCaller, route: JobRoute, { page, per_page }: PageOf) {
       const mine = reached(sql, caller, route)
       const [all] = yield* sql<{ n: number }>`SELECT count(*) AS n FROM tollgate_media_jobs WHERE ${mine}`
-      const rows = yield* sql<Row>`SELECT ${columns} FROM tollgate_media_jobs WHERE ${mine}
+      const rows = yield* sql<Row>`SELECT ${columnsWith("NULL AS output")} FROM tollgate_media_jobs WHERE ${mine}
         ORDER BY id DESC LIMIT ${per_page} OFFSET ${(page - 1) * per_page}`
       return { total: all?.n ?? 0, rows }
     }, Effect.orDie),

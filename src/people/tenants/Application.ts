@@ -5,6 +5,8 @@
  * - A key may have a spending limit, for all time or for each calendar month (UTC). Earlier charges count. A limit below them refuses
  *   further calls. A limit for all time is stricter than the same limit for each month.
  * - Limits that an owner, an admin or the operator has set on another person's key can only be made stricter by that person.
+ * - A limit binds one key, not its member. The member may delete the key, for example when it has leaked, make another one, or call with
+ *   their sign-in's own token. `member_spend_enabled` says whether a tenant pays for its members.
  * - A key may have an expiry (`expires_at`) and a list of models. A change takes effect at once in this process, and within
  *   `KeyCallers.cacheLifetime` in others.
  * - A key that an OAuth client created ends when the client's sign-in is ended, and is no longer listed. A sign-in that expires ends no key.

@@ -7,6 +7,7 @@ import type { Admission } from "../../books/gate/Gate.ts"
 import { isObject, messageOf, readJson, refusalOf, retryAfterOf } from "../wire/Failures.ts"
 import type { UpstreamWords } from "../wire/Failures.ts"
 import { jsonOf } from "../wire/LongText.ts"
+import type { LongMembers } from "../../kernel/JsonOutline.ts"
 import type { ReadsOn } from "../../kernel/ReadOn.ts"
 import { isStorable } from "../../kernel/StoredText.ts"
 import type { Upstream } from "../models/Upstreams.ts"
@@ -45,7 +46,11 @@ export type Result =
   | { readonly how: "output"; readonly output: Record<string, unknown> }
   | { readonly how: "failed"; readonly error_type: "media_rejected" | "media_failed"; readonly error: string }
 
-const answerBytesMax = 8 * 1024 * 1024
+const answerMegabytesMax = 8
+const answerBytesMax = answerMegabytesMax * 1024 * 1024
+
+/** With these members left out, a result that is too long is read to its end, so that it is known for what it is. */
+const longOutput: LongMembers = { names: new Set(["url"]), depth: 3 }
 
 const whole = (value: unknown): number | null =>
   typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : null
@@ -60,7 +65,11 @@ const ask = (
   admission: Admission,
   method: WireRequest["method"],
   path: string,
-  { body, read_on = admission.to_its_end }: { readonly body?: string | Buffer; readonly read_on?: ReadsOn } = {}
+  {
+    body,
+    long,
+    read_on = admission.to_its_end
+  }: { readonly body?: string | Buffer; readonly long?: LongMembers; readonly read_on?: ReadsOn } = {}
 ): Effect.Effect<Whole, VendorUnavailable> =>
   upstream
     .wire(admission)
@@ -74,7 +83,7 @@ const ask = (
         },
         ...(body !== undefined && { body })
       },
-      { limit: answerBytesMax, read_on }
+      { limit: answerBytesMax, long, read_on }
     )
     .pipe(Effect.mapError(({ reason }) => new VendorUnavailable({ reason })))
 
@@ -142,8 +151,12 @@ export const result = Effect.fnUntraced(function* (
   endpoint: string,
   vendor_id: string
 ): Effect.fn.Return<Result, VendorUnavailable> {
-  const answer = yield* ask(upstream, admission, "GET", jobPath(endpoint, vendor_id), looking)
-  const { status } = answer
+  const answer = yield* ask(upstream, admission, "GET", jobPath(endpoint, vendor_id), { ...looking, long: longOutput })
+  const { lost, status } = answer
+  // Another request would bring the same.
+  if (lost !== undefined && status >= 200 && status < 300) {
+    return { how: "failed", error_type: "media_failed", error: `its result is longer than ${answerMegabytesMax} MiB` }
+  }
   const parsed = readJson(answer.body)?.value
   if (status >= 200 && status < 300 && parsed !== undefined) return { how: "output", output: parsed }
   if (status === 400 || status === 422) {

@@ -132,6 +132,43 @@ layer(over(room, "media-queue"), { excludeTestServices: true })("a video", (it) 
     })
   )
 
+  it.effect("whose result is too long says so at once, and costs nothing", () =>
+    Effect.gen(function* () {
+      const caller = yield* person(usd)
+      const media = yield* Media
+      const { request_id } = yield* media.submit({ caller, job })
+      const url = `data:video/mp4;base64,${"A".repeat(9 * 1024 * 1024)}`
+      yield* fault("media", { body: { status: "COMPLETED" } })
+      yield* fault("media", { body: { video: { url } } })
+      expect(yield* media.result({ caller, request_id })).toMatchObject({
+        error_type: "media_failed",
+        error: "its result is longer than 8 MiB",
+        charge: { charged: 0n }
+      })
+      expect(yield* booksOf(caller)).toMatchObject(ended(usd, { cost: 0n, error_type: "media_failed" }))
+    })
+  )
+
+  it.effect("is listed without what it made", () =>
+    Effect.gen(function* () {
+      const caller = yield* person(usd)
+      const media = yield* Media
+      const { request_id } = yield* media.submit({ caller, job })
+      yield* move(request_id, "COMPLETED")
+      expect(yield* media.result({ caller, request_id })).toMatchObject({ output: { video: {} } })
+      const { records } = yield* media.list({ caller, page: 1, per_page: 50 })
+      expect(records).toMatchObject([{ request_id, charge: { charged: quote }, output: null }])
+      // SQLite reads through an output to the columns after it, so the list needs all that it shows in its index.
+      const sql = yield* SqlClient
+      const elsewhere = yield* sql.onDialectOrElse({
+        sqlite: () => sql<{ name: string }>`SELECT name FROM pragma_table_info('tollgate_media_jobs')
+          WHERE name NOT IN (SELECT name FROM pragma_index_info('tollgate_media_jobs_account'))`,
+        orElse: () => Effect.succeed([{ name: "output" }, { name: "updated_at" }])
+      })
+      expect(elsewhere).toEqual([{ name: "output" }, { name: "updated_at" }])
+    })
+  )
+
   it.effect("that cannot be paid is refused with amounts, and reaches no vendor", () =>
     Effect.gen(function* () {
       const caller = yield* person(quote - 1n)
