@@ -72,6 +72,7 @@ const long = [
   "test/e2e/Upgrade.test.ts",
   "test/books/ledger/Nodes.test.ts",
   "test/books/ledger/NodesStories.test.ts",
+  "test/money/allowances/YearOfNodes.test.ts",
   "test/simulation/Stories.test.ts",
   "test/upgrade/Kills.test.ts"
 ]

@@ -89,14 +89,14 @@ export const account = (tenant: TenantId) =>
   )
 
 /** A call that is admitted with this much. */
-export const reserve = (tenant: TenantId, call: string, most: bigint) =>
+export const reserve = (tenant: TenantId, call: string, most: bigint, run = "run_1") =>
   Effect.flatMap(Ledger, (ledger) =>
     ledger.reserve({
       call,
       sources: [{ billing_account_id: billingAccountOf(tenant), tenant_id: tenant, kind: "own", why: "own" }],
       least: 1n,
       most,
-      run: "run_1",
+      run,
       facts: {
         account_id: "acc_1",
         tenant_id: tenant,

@@ -35,7 +35,7 @@ const holds = async (story: Story) => {
 
 describe("a story", () => {
   it("is the same twice, to the byte", async () => {
-    const story = make("once more", steps)
+    const story = make("twice", steps)
     const [one, other] = [await builds.run(story), await builds.run(story)]
     expect(one.trace.length).toBeGreaterThan(steps)
     expect(other).toEqual(one)

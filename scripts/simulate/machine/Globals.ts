@@ -183,11 +183,32 @@ const replaceCompiler = (): void => {
   })
 }
 
+type Compressed = (error: unknown, bytes?: Buffer) => void
+
+/** zlib computes at once what it would compute on other threads; its callback is a turn. No story has a stream of zlib, so streams stay. */
+const replaceCompression = (machine: Machine): void => {
+  const zlib = require("node:zlib") as Record<string, unknown>
+  for (const [name, work] of Object.entries(zlib)) {
+    if (!name.endsWith("Sync") || typeof work !== "function") continue
+    zlib[name.slice(0, -"Sync".length)] = (...args: ReadonlyArray<unknown>) => {
+      const done = args.at(-1) as Compressed
+      let result: Parameters<Compressed>
+      try {
+        result = [null, (work as (...args: ReadonlyArray<unknown>) => Buffer)(...args.slice(0, -1))]
+      } catch (error) {
+        result = [error]
+      }
+      machine.add(() => done(...result))
+    }
+  }
+}
+
 /** Replaces all of it. What was loaded before keeps what it took by name. */
 export const replace = (machine: Machine, seed: string): void => {
   replaceCompiler()
   replaceTimers(machine)
   replaceTime(machine)
   replaceChance(machine, seed)
+  replaceCompression(machine)
   syncBuiltinESMExports()
 }
