@@ -270,7 +270,7 @@ const make = Effect.gen(function* () {
     posting: undefined
   })
 
-  const write: Books["write"] = ({ beside, call, payer = nobody, posting }) =>
+  const write: Books["write"] = ({ beside, call, payer = noPayer, posting }) =>
     Effect.flatMap(
       writer.submit({ postings: posting === undefined ? [] : [posting], statements: beside }),
       ([result]) =>
@@ -379,7 +379,7 @@ const make = Effect.gen(function* () {
     const admitted = new Admitted(id, now, reserved.source, reserved.amount, books)
     fibers.begin()
     // Suspended: whatever the host's function throws ends the call too.
-    const exit = yield* Effect.exit(Effect.suspend(() => call(admitted as unknown as Admission)))
+    const exit = yield* Effect.exit(Effect.suspend(() => call(admitted)))
     if (Exit.isSuccess(exit)) {
       fibers.end()
       return exit.value.value
@@ -393,10 +393,10 @@ const make = Effect.gen(function* () {
   const resume = Effect.fnUntraced(function* (call: string) {
     // It has ended already, and its end stays what it is.
     const one = unsettled.get(call)
-    if (one !== undefined) return one.admitted as unknown as Admission
+    if (one !== undefined) return one.admitted
     const open = yield* calls.find(call)
     if (open === undefined || !isHeld(open.run)) return undefined
-    return new Admitted(call, open.at, open.payer, open.amount, books) as unknown as Admission
+    return new Admitted(call, open.at, open.payer, open.amount, books)
   })
 
   /** The open calls of a run that has ended. */
@@ -496,9 +496,9 @@ export const refusedLate = "books_unavailable"
 
 const none: ReadonlyArray<never> = []
 
-/** Of a call that is ended without anybody who waits for its receipt. */
-const nobody: Source = { billing_account_id: "", tenant_id: "", kind: "own", why: "own" }
-const nothing: Receipt = { usage_id: "", charged: 0n, balance: 0n, payer: nobody }
+/** The payer in a receipt that is not read. */
+const noPayer: Source = { billing_account_id: "", tenant_id: "", kind: "own", why: "own" }
+const nothing: Receipt = { usage_id: "", charged: 0n, balance: 0n, payer: noPayer }
 
 /** The run of a held call: this word and the name of the run that admitted it. */
 const held = "held"
@@ -553,8 +553,19 @@ const abandoned = ({ call, posting }: Ending, cause: Cause.Cause<unknown> = Caus
     )
   )
 
-/** An admission in the making of its end. */
-class Admitted implements Omit<Admission, typeof admitted> {
+/** Made only where a call has ended, or is certain to. */
+class MeteredValue<A> implements Metered<A> {
+  declare readonly [metered]: true
+  readonly value: A
+
+  constructor(value: A) {
+    this.value = value
+  }
+}
+
+/** An admission: it remembers how its call ended. */
+class Admitted implements Admission {
+  declare readonly [admitted]: true
   private receipt: Receipt | undefined
   /** How it ended, as first said: nothing replaces it. */
   private ending: Ending | undefined
@@ -621,15 +632,12 @@ class Admitted implements Omit<Admission, typeof admitted> {
   }
 
   answer<A>(measured: Measured, value: (receipt: Receipt) => A): Effect.Effect<Metered<A>, BooksUnavailable> {
-    return Effect.map(this.settle(measured), (receipt) => ({ value: value(receipt) }) as unknown as Metered<A>)
+    return Effect.map(this.settle(measured), (receipt) => new MeteredValue(value(receipt)))
   }
 
   hold<A>(value: A, beside: ReadonlyArray<Statement>): Effect.Effect<Metered<A>, BooksUnavailable> {
     this.ending = this.books.holdingOf(this.call, beside)
-    return Effect.as(this.write(this.ending), { value } as unknown as Metered<A>) as Effect.Effect<
-      Metered<A>,
-      BooksUnavailable
-    >
+    return Effect.as(this.write(this.ending), new MeteredValue(value)) as Effect.Effect<Metered<A>, BooksUnavailable>
   }
 
   goOn<A>(value: A, rest: Effect.Effect<void, BooksUnavailable>): Effect.Effect<Metered<A>> {
@@ -640,7 +648,7 @@ class Admitted implements Omit<Admission, typeof admitted> {
           onSuccess: () => this.fail(Cause.empty)
         })
       )
-      return { value } as unknown as Metered<A>
+      return new MeteredValue(value)
     })
   }
 

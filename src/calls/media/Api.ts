@@ -56,7 +56,7 @@ export class MediaApi extends HttpApiGroup.make("media")
       .setUrlParams(Schema.Struct(PageQuery))
       .addSuccess(MediaJobPage)
       .addError(InvalidRequest)
-      .annotate(OpenApi.Summary, "My generations, newest first, as they stood when somebody last looked")
+      .annotate(OpenApi.Summary, "My generations, newest first, with their status at the last poll")
   )
   .add(
     HttpApiEndpoint.get("result", "/v1/tools/media/result")
