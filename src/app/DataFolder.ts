@@ -10,8 +10,8 @@ import * as Engine from "../storage/engine/Engine.ts"
 import type { DatabaseUnusable } from "../storage/database/Unusable.ts"
 
 /**
- * Makes the data private to the service's user, now and when the scope closes. Enter the scope before the database is opened, after checking that it
- * is ours, and close it after the database.
+ * Makes the data private to the service's user, now and when the scope closes. Check that the data is ours, enter the
+ * scope, open the database, and close the scope after the database.
  */
 export const keepPrivate = (facts: EnvironmentFacts): Effect.Effect<void, never, Scope.Scope> =>
   Effect.gen(function* () {
@@ -66,7 +66,7 @@ const reasonOf = (folder: string, { code, message }: NodeJS.ErrnoException): str
     case "EACCES":
     case "EPERM":
     case "EROFS":
-      return `${folder} could not be made: this user may not, or the disk is read-only`
+      return `${folder} could not be made: this user has no permission, or the disk is read-only`
     case "ENOSPC":
       return `${folder} could not be made: the disk is full`
     default:

@@ -1,6 +1,6 @@
 /**
- * Waiting for outside work that may be charged. When the waiting fiber is interrupted the work goes on, so that the books get its
- * outcome: to its end where the call is read on `ToItsEnd`, else for up to `readOnFor`, and then it is aborted.
+ * Waiting for outside work that may be charged. When the waiting fiber is interrupted, the work continues, so that the books get its
+ * outcome: to its end if the call is read `ToItsEnd`, otherwise for up to `readOnFor`, after which it is aborted.
  */
 import { Cause, Effect, FiberId, HashSet } from "effect"
 

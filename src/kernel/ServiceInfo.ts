@@ -3,7 +3,7 @@ import { Context, Layer, Schema } from "effect"
 import { Address, NonEmpty } from "./Setting.ts"
 
 export interface ServiceFacts {
-  /** As texts name it. */
+  /** Its name in texts. */
   readonly service_name: string
   /** The prefix of API keys: letters and digits. */
   readonly key_prefix: string
@@ -17,8 +17,8 @@ export class ServiceInfo extends Context.Tag("tollgate/kernel/ServiceInfo")<Serv
 }
 
 /**
- * The path at which the routes begin for a browser, without a slash at its end; so it holds by whatever name the service is reached. A
- * proxy that takes a path away in front of it is known by the path of `public_url`; `prefix`: the path in a server that mounts it.
+ * The path at which the routes begin for a browser, without a trailing slash. It is independent of the host name. If a proxy removes a path
+ * prefix, `public_url` contains it. `prefix` is the path in a server that mounts the service.
  */
 export const pathTo = (prefix: string, public_url: string): string =>
   new URL(public_url).pathname.replace(/\/+$/, "") || prefix

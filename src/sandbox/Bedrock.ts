@@ -16,7 +16,6 @@ export const make: Make = ({ origin }) => {
   const cached = promptCache()
   const ask = (streams: boolean) => (received: Received) => converse(bodyOf(received), cached, streams)
   return Effect.succeed({
-    service: "bedrock",
     routes: [
       { method: "POST", path: `${mount}/model/{id}/converse`, answer: ask(false) },
       { method: "POST", path: `${mount}/model/{id}/converse-stream`, answer: ask(true) }

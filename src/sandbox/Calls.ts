@@ -1,5 +1,5 @@
 /** The latest calls that the outside world received. Noting a call is cheap. */
-import type { ServiceName } from "./Outside.ts"
+import type { ServiceName } from "./World.ts"
 
 /** The most calls that are kept. */
 export const callsMax = 10_000

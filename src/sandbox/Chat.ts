@@ -84,7 +84,6 @@ export const make: Make = ({ clock, origin }) => {
     }
   ])
   return Effect.succeed({
-    service: "chat",
     routes,
     configuration: {
       upstreams: Object.fromEntries(

@@ -11,7 +11,6 @@ const model = "jev-1.13.0"
 
 export const make: Make = ({ origin }) =>
   Effect.succeed({
-    service: "decisions",
     routes: [{ method: "POST", path: "/decisions/v1/systemone", answer: decide }],
     configuration: {
       upstreams: { "sandbox-decisions": { base_url: `${origin}/decisions`, api_key: "sandbox" } },

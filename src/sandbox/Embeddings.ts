@@ -19,7 +19,6 @@ const tokensMax = 8_192
 
 export const make: Make = ({ origin }) =>
   Effect.succeed({
-    service: "embeddings",
     routes: Object.values(upstreams).map((mount): Route => ({
       method: "POST",
       path: `${mount}/embeddings`,

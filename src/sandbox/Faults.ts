@@ -1,8 +1,10 @@
 /** Injected faults: each service has a queue of faults, and each fault applies to a number of calls. */
 import { Schema } from "effect"
 import { validateHeaderName, validateHeaderValue } from "node:http"
-import { json, serviceNames } from "./Outside.ts"
-import type { Answer, ServiceName } from "./Outside.ts"
+import { json } from "./Outside.ts"
+import type { Answer } from "./Outside.ts"
+import { serviceNames } from "./World.ts"
+import type { ServiceName } from "./World.ts"
 
 const Millis = Schema.Int.pipe(
   Schema.between(0, 2 ** 31 - 1, { message: () => "a whole number of milliseconds, zero or more" })

@@ -9,7 +9,7 @@ import type { FilmSize } from "./Film.ts"
 import * as FileStore from "./FileStore.ts"
 import { json, parse, Refusal } from "./Outside.ts"
 import { picture } from "./Picture.ts"
-import type { Answer, JobMove, Make, Moved, Received, ServiceName } from "./Outside.ts"
+import type { Answer, JobMove, Make, Moved, Received } from "./Outside.ts"
 import type { SteeredClock } from "./SteeredClock.ts"
 
 /** Milliseconds until a job leaves the queue, and until it completes. */
@@ -43,7 +43,7 @@ const sizes: Readonly<Record<string, Size>> = {
 
 /** One vendor's queue of jobs. */
 interface Queue {
-  readonly service: Extract<ServiceName, "media" | "images">
+  readonly service: "media" | "images"
   readonly origin: string
   readonly clock: SteeredClock
   readonly jobs: Map<string, SandboxJob>
@@ -58,7 +58,6 @@ const vendor =
       const queue = openQueue(service, origin, clock, data_dir)
       const mount = `/${service}-queue/{app*}`
       return {
-        service,
         routes: [
           { method: "GET", path: `${mount}/requests/{id}/status`, answer: (received) => status(queue, received) },
           { method: "PUT", path: `${mount}/requests/{id}/cancel`, answer: (received) => cancel(queue, received) },

@@ -15,7 +15,6 @@ export const make: Make = ({ origin }) => {
   const cached = promptCache()
   const ask = (received: Received) => answer(received, cached)
   return Effect.succeed({
-    service: "google",
     // Model and method are one segment, separated by a colon.
     routes: [{ method: "POST", path: `${mount}/models/{call}`, answer: ask }],
     configuration: {

@@ -46,7 +46,6 @@ export const make: Make = ({ clock, data_dir, origin }) =>
     const keys = json(200, { keys: [public_jwk] })
     const provider = { issuer, audiences: [audience] }
     return {
-      service: "identity",
       routes: [
         { method: "GET", path: "/issuer/.well-known/openid-configuration", answer: () => document },
         { method: "GET", path: "/issuer/jwks", answer: () => keys },

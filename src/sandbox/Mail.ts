@@ -56,7 +56,6 @@ export const make: Make = ({ calls, faults }) =>
     const port = yield* Effect.acquireRelease(listen(server), () => close(server))
 
     return {
-      service: "mail",
       routes: [],
       levers: [
         {

@@ -18,7 +18,6 @@ export const make: Make = () => {
   const cached = promptCache()
   const mount = newerMount
   return Effect.succeed({
-    service: "messages",
     routes: [
       { method: "POST", path: `${mount}/messages`, answer: (received) => message(bodyOf(received), cached) },
       { method: "POST", path: `${mount}/messages/count_tokens`, answer: (received) => counted(bodyOf(received)) }

@@ -1,6 +1,6 @@
 /**
- * Interfaces of the sandbox's services: routes, requests, answers, levers. To add a service, write a file whose `make` gives an `Outside`, and add
- * it to the list in `Sandbox.ts`.
+ * Interfaces of the sandbox's services: routes, requests, answers, levers. To add a service, write a file whose `make` gives an `Outside`, and name it
+ * in `World.ts`.
  */
 import { Either, ParseResult, Schema } from "effect"
 import type { Effect, Scope } from "effect"
@@ -10,27 +10,6 @@ import { write } from "../kernel/Decimal.ts"
 import type { Calls } from "./Calls.ts"
 import type { Faults } from "./Faults.ts"
 import type { SteeredClock } from "./SteeredClock.ts"
-
-/** The services' names in faults and in the list of calls. */
-export const serviceNames = [
-  "chat",
-  "messages",
-  "responses",
-  "google",
-  "bedrock",
-  "images",
-  "search",
-  "speech",
-  "transcription",
-  "media",
-  "decisions",
-  "embeddings",
-  "rerank",
-  "payments",
-  "mail",
-  "identity"
-] as const
-export type ServiceName = (typeof serviceNames)[number]
 
 /** A request with its complete body. */
 export interface Received {
@@ -90,7 +69,6 @@ export interface Moved {
 
 /** A service of the outside world. */
 export interface Outside {
-  readonly service: ServiceName
   /** Routes that the deployment calls. Calls are listed and meet faults. */
   readonly routes: ReadonlyArray<Route>
   /** Routes that steer the service. They are not listed and meet no faults. */

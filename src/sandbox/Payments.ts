@@ -21,7 +21,6 @@ export const make: Make = (surroundings) =>
   Effect.sync(() => {
     const processor = open(surroundings)
     return {
-      service: "payments",
       routes: routes(processor),
       levers: [
         {

@@ -9,7 +9,6 @@ import type { Answer, Make, Received } from "./Outside.ts"
 
 export const make: Make = ({ origin }) =>
   Effect.succeed({
-    service: "rerank",
     routes: [{ method: "POST", path: "/ranking/v1/rerank", answer: rerank }],
     configuration: {
       upstreams: { "sandbox-rerank": { base_url: `${origin}/ranking/v1`, api_key: "sandbox" } },

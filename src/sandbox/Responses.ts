@@ -21,7 +21,6 @@ interface Memory {
 export const make: Make = ({ clock }) => {
   const memory: Memory = { cached: promptCache(), kept: new Map() }
   return Effect.succeed({
-    service: "responses",
     routes: [
       {
         method: "POST",

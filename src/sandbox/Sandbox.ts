@@ -4,50 +4,17 @@
  */
 import { Effect, FiberSet } from "effect"
 import type { Clock, Scope } from "effect"
-import * as Bedrock from "./Bedrock.ts"
 import * as Calls from "./Calls.ts"
-import * as Chat from "./Chat.ts"
 import * as Control from "./Control.ts"
-import * as Decisions from "./Decisions.ts"
-import * as Embeddings from "./Embeddings.ts"
 import * as Faults from "./Faults.ts"
-import * as Generation from "./Generation.ts"
-import * as Google from "./Google.ts"
-import * as Issuer from "./Issuer.ts"
 import type { LeversContract } from "./Levers.ts"
-import * as Mail from "./Mail.ts"
 import { isBody, json } from "./Outside.ts"
-import type { Body, Make, SandboxFailed, ServiceName } from "./Outside.ts"
+import type { Body, SandboxFailed } from "./Outside.ts"
 import type { LeverNote, SandboxInfo } from "../kernel/SandboxInfo.ts"
-import * as Messages from "./Messages.ts"
-import * as Payments from "./Payments.ts"
-import * as Responses from "./Responses.ts"
-import * as Rerank from "./Rerank.ts"
-import * as Search from "./Search.ts"
-import * as Speech from "./Speech.ts"
 import * as SteeredClock from "./SteeredClock.ts"
 import * as Switchboard from "./Switchboard.ts"
-import * as Transcription from "./Transcription.ts"
-
-/** The services of the outside world. */
-const world: ReadonlyArray<Make> = [
-  Chat.make,
-  Messages.make,
-  Responses.make,
-  Google.make,
-  Bedrock.make,
-  Decisions.make,
-  Embeddings.make,
-  Rerank.make,
-  Generation.images,
-  Generation.media,
-  Search.make,
-  Speech.make,
-  Transcription.make,
-  Issuer.make,
-  Mail.make,
-  Payments.make
-]
+import { serviceNames, world } from "./World.ts"
+import type { ServiceName } from "./World.ts"
 
 const client_id = "sandbox-client"
 const service_client_id = "sandbox-web"
@@ -136,8 +103,10 @@ export const make = ({
     const runPromise = yield* FiberSet.makeRuntimePromise()
     const { origin, plug } = yield* Switchboard.make({ port, calls, faults })
 
-    const services = yield* Effect.forEach(world, (make) => make({ origin, data_dir, clock, calls, faults }))
-    for (const { routes, service } of services) plug(routes, service)
+    const services = yield* Effect.forEach(serviceNames, (name) =>
+      Effect.map(world[name]({ origin, data_dir, clock, calls, faults }), (service) => ({ ...service, name }))
+    )
+    for (const { name, routes } of services) plug(routes, name)
     let connected: LeversContract | undefined
     const levers = [
       ...Control.routes({
@@ -176,7 +145,7 @@ export const make = ({
         if (url !== undefined) for (const service of services) service.connect?.(url)
       },
       configuration: services
-        .filter(({ service }) => !without.includes(service))
+        .filter(({ name }) => !without.includes(name))
         .reduce<Body>((whole, { configuration }) => merged(whole, configuration), base)
     }
   })

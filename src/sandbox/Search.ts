@@ -5,7 +5,6 @@ import type { Answer, Make, Received } from "./Outside.ts"
 
 export const make: Make = ({ origin }) =>
   Effect.succeed({
-    service: "search",
     routes: [
       { method: "POST", path: "/search-tavily/search", answer: tavily },
       { method: "GET", path: "/search-brave/res/v1/web/search", answer: brave }

@@ -17,7 +17,6 @@ const types: Readonly<Record<string, string>> = {
 
 export const make: Make = ({ origin }) =>
   Effect.succeed({
-    service: "speech",
     routes: [{ method: "POST", path: "/audio-speech/v1/audio/speech", answer: speak }],
     configuration: {
       upstreams: { "sandbox-speech": { base_url: `${origin}/audio-speech/v1`, api_key: "sandbox" } },

@@ -13,7 +13,8 @@ import { deliver } from "./Delivery.ts"
 import { answerOf } from "./Faults.ts"
 import type { Faults } from "./Faults.ts"
 import { json, Refusal } from "./Outside.ts"
-import type { Answer, Received, Route, SandboxFailed, ServiceName } from "./Outside.ts"
+import type { Answer, Received, Route, SandboxFailed } from "./Outside.ts"
+import type { ServiceName } from "./World.ts"
 
 /** The largest body. */
 export const bodyBytesMax = 32 * 1024 * 1024

@@ -8,7 +8,6 @@ import type { Answer, Make, Received } from "./Outside.ts"
 
 export const make: Make = ({ origin }) =>
   Effect.succeed({
-    service: "transcription",
     routes: [
       {
         method: "POST",

@@ -56,7 +56,7 @@ describe("refused by name", () => {
       "messages",
       "chat",
       messages({ messages: [...(messages({}).messages as []), { role: "assistant", content: "It is" }] }),
-      "messages.1: the upstream of this model does not go on from"
+      "messages.1: the upstream of this model does not continue"
     ],
     ["chat", "messages", chat({ n: 2 }), "n: the upstream of this model gives one answer"],
     ["chat", "messages", chat({ logprobs: true }), "logprobs: "],

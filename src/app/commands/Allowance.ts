@@ -63,7 +63,7 @@ const rolloverOf = (text: string): Effect.Effect<Rollover, ReturnType<typeof ref
   if (text === "none" || text === "all") return Effect.succeed(text)
   const up_to_usd = exactAmountOf(text)
   return up_to_usd === undefined
-    ? refuse("--rollover: none, all, or the most credits that are kept")
+    ? refuse("--rollover: must be none, all, or the most credits to keep")
     : Effect.succeed({ up_to_usd })
 }
 
@@ -81,7 +81,7 @@ const termsOf = Effect.fnUntraced(function* (asked: {
     return { plan: plan.value } satisfies NewAllowance
   }
   if (Option.isNone(amount) || Option.isNone(period))
-    return yield* refuse("--amount and --period are needed, or --plan and --config")
+    return yield* refuse("give --amount and --period, or --plan and --config")
   return {
     amount_usd: yield* amountOf(amount.value),
     period: period.value,
@@ -99,7 +99,7 @@ const allowanceSet = Command.make(
       Options.optional
     ),
     rollover: Options.text("rollover").pipe(
-      Options.withDescription("what of the unused part is kept: none (by default), all, or an amount"),
+      Options.withDescription("how much unused credit is kept: none (the default), all, or at most an amount"),
       Options.optional
     ),
     plan: Options.text("plan").pipe(Options.withDescription("a plan of the configuration"), Options.optional),
@@ -124,7 +124,7 @@ const allowanceSet = Command.make(
             problem._tag === "BillingAccountNotFound"
               ? noTenant(tenant)
               : problem._tag === "AllowancePlanUnknown"
-                ? `--plan ${problem.plan}: the configuration has no such plan with an allowance`
+                ? `--plan ${problem.plan}: the configuration has no plan of this name with an allowance`
                 : problem.message
           )
         ),
@@ -134,8 +134,7 @@ const allowanceSet = Command.make(
     })
 ).pipe(Command.withDescription("Give a tenant credit each week or month, from now on"))
 
-const none = (tenant: string) =>
-  refuse(`--tenant ${tenant}: it has no allowance (one of a plan is shown with --config)`)
+const none = (tenant: string) => refuse(`--tenant ${tenant}: it has no allowance (add --config to see a plan's)`)
 
 const allowanceShow = Command.make("show", { tenant: tenantOption, config, json }, ({ config, json, tenant }) =>
   Effect.gen(function* () {

@@ -55,7 +55,14 @@ export type { BillingAccounts, BillingAccountsContract, MemberSpend } from "../.
 export type * from "../../money/billing/Problems.ts"
 export type { Chat, ChatCall, ChatContract, TextCall } from "../../calls/chat/Chat.ts"
 export type { Call, ChatProblem, Completed, Engine, EngineContract, Streamed } from "../../calls/engine/Engine.ts"
-export type { ChatChunk, ChatCompletion, ReportedUsage, Said, TextCompletion } from "../../calls/engine/Events.ts"
+export type {
+  ChatChunk,
+  ChatCompletion,
+  ReportedUsage,
+  Said,
+  TextCompletion,
+  TypedEvent
+} from "../../calls/engine/Events.ts"
 export type { Extra } from "../../calls/prompts/Extras.ts"
 export type * from "../../calls/prompts/Model.ts"
 export type * from "../../calls/prompts/Problems.ts"

@@ -1,16 +1,17 @@
 /**
- * The credit gate. A metered call runs inside `meter`: its upper bound is set aside on disk, the provider is called with the
- * `Admission` in hand, and the call ends exactly once, charged or released. The types leave no other way: a provider's port
- * wants an `Admission`, only `meter` makes one, and only ending it gives the `Metered` that `meter` wants back.
+ * The credit gate. A metered call runs inside `meter`: its upper bound is reserved on disk, the provider is called with an `Admission`, and
+ * the call ends exactly once, charged or released. The types enforce this: a provider's port requires an `Admission`, only `meter` makes
+ * one, and only ending it gives the `Metered` that `meter` expects back.
  *
  * Where the specification is silent:
- * - An API key's list of models names them as usage records do: a chat model's id (what `auto` became), the provider of a search, the
- *   model of any other tool. What is not in it is 403 `model_not_allowed`, before anything is set aside.
- * - The bound can be too low only where an upstream does more than it was asked: the charge then takes what the balance has, and the
- *   rest stands on the record as `uncollected`.
- * - A tool's price follows from what is asked (characters, images, seconds of quote, a query and its depth), so its charge is never
- *   above what was set aside. The seconds of a transcription are the provider's, believed up to what was set aside; a decision's tokens are believed up to the bytes of the request and 100,000. A figure beyond that, or one that is
- *   no such number, is charged at the bound; without any figure, audio costs its counted length or an estimate (`calls/transcription/Length`), and a token is four bytes. The record then says
+ * - An API key's list of models uses the names of usage records: a chat model's id (for `auto`, the chosen one), the provider of a search,
+ *   the model of any other tool. Any other model is 403 `model_not_allowed`, before anything is reserved.
+ * - The bound is too low only if an upstream does more than requested. The charge then takes what the balance has, and the record shows the
+ *   rest as `uncollected`.
+ * - A tool's price follows from the request (characters, images, seconds of quote, a query and its depth), so its charge never exceeds the
+ *   reservation. The seconds of a transcription are the provider's, believed up to the reservation. A decision's tokens are believed up to
+ *   the bytes of the request plus 100,000. A larger figure, or one that is not a valid number, is charged at the bound. Without a figure,
+ *   audio costs its counted length or an estimate (`calls/transcription/Length`), and a token is four bytes. The record then says
  *   that it is estimated.
  */
 import { Cause, Context, Duration, Effect, Exit, Layer, Option } from "effect"
@@ -43,16 +44,16 @@ export interface Claim {
   readonly model: string
   /** The upstream expected to serve it. */
   readonly provider: string
-  /** The most that the call can cost, which is what is set aside; less where the balance has less, but never below `least`. */
+  /** The most that the call can cost. This is reserved, or less if the balance has less, but never below `least`. */
   readonly most: Nano
   readonly least: Nano
-  /** A payer who affords this goes before one who affords only `least`; without it, the first who affords `least` pays. */
+  /** A payer who can afford this comes before one who can afford only `least`. Without it, the first who can afford `least` pays. */
   readonly enough?: Nano | undefined
   /** The version of the price that the call will be charged by. */
   readonly price?: string | undefined
   /**
-   * Statements that must stand or fall with the admission of this call. One that does not find the rows that it demands refuses it
-   * (`BooksUnavailable`).
+   * Statements that commit or fail with the admission of this call. If one does not find its rows, the call is refused with
+   * `BooksUnavailable`.
    */
   readonly beside?: ((call: string) => ReadonlyArray<Statement>) | undefined
   /** The call outlives the process: its reservation stays until the call is ended (see `hold` and `resume`). */
@@ -79,20 +80,20 @@ export interface Receipt {
 /**
  * The right to call a provider once, at a cost of up to `reserved`.
  *
- * How a call ended is said once: what was measured stays what was measured. While the books cannot be written it is tried again under the
- * same outcome until it is written, in the background too. An answer waits for ten seconds (`settlementPatience`) and then fails with
- * `BooksUnavailable`; the call is charged all the same.
+ * A call's outcome is final once it is given. While the books cannot be written, the settlement is retried in the background with the same
+ * outcome until it is written. An answer waits for ten seconds (`SettlementPatience`), then fails with `BooksUnavailable`; the call is
+ * still charged.
  */
 export interface Admission {
   readonly [admitted]: true
   readonly call: string
   readonly reserved: Nano
   readonly payer: Source
-  /** For calls that do not stream: they are read on to their end after their caller has left. */
+  /** For calls that do not stream: they are read to their end after their caller has left. */
   readonly to_its_end: ToItsEnd
   /** Ends the call: charge, entry, usage record and sums are on disk when this returns. Ending it again changes nothing. */
   readonly settle: (measured: Measured) => Effect.Effect<Receipt, BooksUnavailable>
-  /** The same, with statements that stand or fall with it: `Conflict` if one did not find its rows, and then nothing has ended. */
+  /** The same, with statements that commit or fail with it. Fails with `Conflict` if one does not find its rows; the call then stays open. */
   readonly settleBeside: (
     measured: Measured,
     beside: ReadonlyArray<Statement>
@@ -102,11 +103,11 @@ export interface Admission {
     measured: Measured,
     value: (receipt: Receipt) => A
   ) => Effect.Effect<Metered<A>, BooksUnavailable>
-  /** Answers now, while the call goes on in `rest`, which settles it; a `rest` that ends without is settled as a failure. */
+  /** Answers now, while `rest` continues the call and settles it. If `rest` ends without settling, the call is settled as a failure. */
   readonly goOn: <A>(value: A, rest: Effect.Effect<void, BooksUnavailable>) => Effect.Effect<Metered<A>>
   /**
-   * Answers and leaves the call open, for a claim that is `held`: the code that resumes it ends it. The statements say by what it is
-   * resumed; they are written like the end of a call, in the background too, and leave the call open even where the answer does not wait.
+   * Answers and leaves the call open, for a claim that is `held`. The code that resumes the call ends it. The statements store what is
+   * needed to resume it. They are written like the end of a call, with retries in the background, even if the answer does not wait.
    */
   readonly hold: <A>(value: A, beside: ReadonlyArray<Statement>) => Effect.Effect<Metered<A>, BooksUnavailable>
 }
@@ -119,52 +120,52 @@ export interface Metered<A> {
 
 export interface GateContract {
   /**
-   * Admits the claim and runs the call. From the admission on it cannot be interrupted, but where it waits for an upstream
-   * (`upstream/wire/Wire`) or says `Effect.interruptible` itself: the call is ended in the books even where its caller leaves. A stream that
-   * has begun is read on for up to ten seconds, any other call to its end, and what came is charged. The interrupting fiber waits for that;
-   * `Effect.disconnect` spares it the wait.
-   * A call that fails costs 0 and leaves a record with `success: false`; one that its interruption ended is a `client_disconnected`.
+   * Admits the claim and runs the call. After the admission it can be interrupted only while it waits for an upstream
+   * (`upstream/wire/Wire`) or in its own `Effect.interruptible`, so the call is settled even if its caller leaves. A stream that has begun
+   * is read for up to ten more seconds, any other call to its end, and the received part is charged. The interrupting fiber waits for that,
+   * unless it uses `Effect.disconnect`.
+   * A call that fails costs 0 and leaves a record with `success: false`. If interruption ended it, its error is `client_disconnected`.
    */
   readonly meter: <A, E, R>(
     claim: Claim,
     call: (admission: Admission) => Effect.Effect<Metered<A>, E, R>
   ) => Effect.Effect<A, E | GateRefusal, R>
   /**
-   * Refuses a caller none of whose sources has credit left, or whose key's limit leaves none, for routes where every call costs something: asked before a long body is
-   * read. It sets nothing aside, so `meter` may refuse still.
+   * Refuses a caller without any credit left in their sources, or whose key's limit is used up. Routes that are never free ask this before
+   * they read a long body. It reserves nothing, so `meter` may still refuse.
    */
   readonly look: (caller: Caller) => Effect.Effect<void, InsufficientCredits>
   /**
-   * Refuses a caller whose calls `meter` refuses whatever they cost and whatever the balance is, for what costs nothing and reaches a
-   * provider: the own billing account is missing or not active, or none that is active may pay.
+   * Refuses a caller whose calls `meter` would refuse at any cost and balance: the own billing account is missing or inactive, or no active
+   * account may pay. For free requests that reach a provider.
    */
   readonly mayPay: (caller: Caller) => Effect.Effect<void, InsufficientCredits>
-  /** The admission of a held call that is still open; `undefined` when it has ended. */
+  /** The admission of a held call that is still open; `undefined` if it has ended. */
   readonly resume: (call: string) => Effect.Effect<Admission | undefined>
   /**
-   * Whether a held call is no longer worked on, so that the code that finds it should resume it: it has ended, or the run that admitted it
-   * has.
+   * Whether nothing works on a held call any more, because the call or the run that admitted it has ended. The code that finds it should then
+   * resume it.
    */
   readonly isOrphan: (call: string) => Effect.Effect<boolean>
-  /** Whether what this run has reserved waits to be released, since the run has ended. Of a held call that is never so. */
+  /** Whether a run has ended, so that its reservations wait to be released. Never true for a held call. */
   readonly isAbandoned: (run: string) => Effect.Effect<boolean>
   /**
-   * Releases what runs that have ended left reserved, at cost 0 and with `error_type` `interrupted`; answers how many calls those were.
-   * Held calls stay. The layer does it once when it opens, `layerJobs` once a minute.
+   * Releases the reservations of ended runs, at cost 0 and with `error_type` `interrupted`, and returns their number. Held calls stay. The
+   * layer does this when it opens, and `layerJobs` once a minute.
    */
   readonly reclaim: Effect.Effect<number, BooksUnavailable>
   /**
-   * The host begins to close: a call whose caller has left is read on for ten seconds more, then it is aborted and costs nothing. The layer's
-   * end says it too; a host that first waits for its own requests says it before.
+   * Tells the gate that the host begins to close: a call whose caller has left has ten more seconds, then it is aborted and costs nothing. The
+   * end of the layer implies this. A host that first waits for its own requests calls it earlier.
    */
   readonly closing: Effect.Effect<void>
-  /** Waits until no upstream is read for a caller who has left, and every call that ended is settled. */
+  /** Waits until no upstream is read for a caller who has left, and every ended call is settled. */
   readonly idle: Effect.Effect<void>
-  /** How many calls have ended whose end could not be written yet. */
+  /** The number of ended calls whose settlement is not written yet. */
   readonly unsettled: Effect.Effect<number>
 }
 
-/** How long the gate's end waits for calls whose upstream is still read, or whose end is not written. */
+/** How long closing the gate waits for calls whose upstream is still read, or whose settlement is not written. */
 export const drainLimit = Duration.seconds(15)
 
 /** How long an answer waits for its settlement while the books cannot be written. */
@@ -173,24 +174,24 @@ export class SettlementPatience extends Context.Reference<SettlementPatience>()(
 }) {}
 
 /**
- * For a fiber that goes on to wait after its caller has been answered: called when a settlement has taken longer than the patience,
- * which is then no failure.
+ * Called when a settlement takes longer than the patience, which is then not a failure. For a fiber that keeps waiting after its caller was
+ * answered.
  */
 export class OnLateSettlement extends Context.Reference<OnLateSettlement>()("tollgate/gate/OnLateSettlement", {
   defaultValue: (): (() => void) | undefined => undefined
 }) {}
 
 export class Gate extends Context.Tag("tollgate/gate/Gate")<Gate, GateContract>() {
-  /** The gate. When it opens it releases what runs that have ended left reserved. */
+  /** The gate. When it opens, it releases the reservations of ended runs. */
   static readonly layer = Layer.suspend(() => Layer.scoped(Gate, make).pipe(Layer.provide(Runs.layer)))
   /**
-   * Releases what runs that end meanwhile leave reserved: for programs that share a database, and for one that could not be written when
+   * Releases the reservations of runs that end later: for programs that share a database, and for a database that could not be written when
    * the gate opened.
    */
   static readonly layerJobs = Layer.suspend(() => Layer.scopedDiscard(reclaiming).pipe(Layer.provide(Runs.layer)))
 }
 
-/** Each node does it, when the lease of another has lapsed. Those of two nodes at once end a call once: a call ends by its reservation. */
+/** Each node does this when another's lease has lapsed. Two nodes at once still end a call once, because its reservation ends once. */
 const reclaiming = Effect.gen(function* () {
   const { reclaim } = yield* Gate
   const { node } = yield* Runs
@@ -213,7 +214,7 @@ const make = Effect.gen(function* () {
   const fibers = yield* FiberPool.make
   const patience = Duration.toMillis(yield* SettlementPatience)
 
-  /** Calls that have ended, but not yet in the books. */
+  /** Ended calls whose settlement is not written yet. */
   const unsettled = new Map<string, Unsettled>()
   let closed = false
   const to_its_end = new ToItsEnd()
@@ -272,7 +273,7 @@ const make = Effect.gen(function* () {
     posting: undefined
   })
 
-  const write: Books["write"] = ({ beside, call, payer = nobody, posting }) =>
+  const write: Books["write"] = ({ beside, call, payer = noPayer, posting }) =>
     Effect.flatMap(
       writer.submit({ postings: posting === undefined ? [] : [posting], statements: beside }),
       ([result]) =>
@@ -283,7 +284,7 @@ const make = Effect.gen(function* () {
             : recorded(call, payer)
     )
 
-  /** The receipt of a call that is settled already, by other code or by an attempt that got no answer. */
+  /** The receipt of a call that is already settled, by other code or by an attempt without an answer. */
   const recorded = (call: string, payer: Source): Effect.Effect<Receipt, BooksUnavailable> =>
     Effect.mapBoth(calls.charged(call), {
       onFailure: () => new BooksUnavailable({ maybe_written: true }),
@@ -295,7 +296,7 @@ const make = Effect.gen(function* () {
       })
     })
 
-  /** Goes on trying in the background. Answers like `write` within the patience. */
+  /** Retries in the background. Answers like `write` within the patience. */
   const writeLater: Books["writeLater"] = (admitted, ending) =>
     Effect.suspend(() => {
       let one = unsettled.get(ending.call)
@@ -314,7 +315,7 @@ const make = Effect.gen(function* () {
     untilWritten(Effect.suspend(() => (closed ? Effect.interrupt : write(one.ending)))).pipe(
       Effect.exit,
       Effect.flatMap((exit) => {
-        // Those that are still unsettled when the gate is closed are told of there.
+        // The gate's finalizer reports settlements that are still unwritten.
         if (closed && Exit.isInterrupted(exit)) return Effect.void
         unsettled.delete(one.ending.call)
         one.admitted.ended(exit)
@@ -328,7 +329,7 @@ const make = Effect.gen(function* () {
     Effect.flatMap(OnLateSettlement, (onLate) =>
       Effect.async((resume) => {
         const late = () => (onLate === undefined ? resume(new BooksUnavailable({ maybe_written: true })) : onLate())
-        // By the time of this process, however its clock may be steered: a client waits.
+        // Process time, because a real client waits even if the clock is steered.
         const timer = setTimeout(late, Math.max(0, patience - (performance.now() - one.ending.since)))
         one.waiting.push((exit) => {
           clearTimeout(timer)
@@ -367,10 +368,10 @@ const make = Effect.gen(function* () {
       })
       .pipe(
         Effect.catchAll((refusal): Effect.Effect<never, InsufficientCredits | BooksUnavailable> => {
-          // A row that a statement beside it demands was there a moment ago: the whole request may be made again.
+          // A row that `beside` needs has just disappeared: the client may repeat the whole request.
           if (refusal._tag === "Conflict") return new BooksUnavailable()
           if (refusal._tag !== "BooksUnavailable") return refused(refusal, least, sources)
-          // Should it be reserved after all, it is given back as soon as that is known.
+          // If it was reserved after all, release it as soon as that is known.
           if (refusal.maybe_written) {
             const late = new Admitted(id, now, sources[0]!, 0n, books)
             fibers.run(Effect.ignore(late.settle(failure(refusedLate))))
@@ -380,8 +381,8 @@ const make = Effect.gen(function* () {
       )
     const admitted = new Admitted(id, now, reserved.source, reserved.amount, books)
     fibers.begin()
-    // Suspended: whatever the host's function throws ends the call too.
-    const exit = yield* Effect.exit(Effect.suspend(() => call(admitted as unknown as Admission)))
+    // Suspended, so that an error thrown by the host's function ends the call too.
+    const exit = yield* Effect.exit(Effect.suspend(() => call(admitted)))
     if (Exit.isSuccess(exit)) {
       fibers.end()
       return exit.value.value
@@ -393,19 +394,19 @@ const make = Effect.gen(function* () {
     Effect.uninterruptible(admit(claim, call))
 
   const resume = Effect.fnUntraced(function* (call: string) {
-    // It has ended already, and its end stays what it is.
+    // It has ended already, and its outcome is final.
     const one = unsettled.get(call)
-    if (one !== undefined) return one.admitted as unknown as Admission
+    if (one !== undefined) return one.admitted
     const open = yield* calls.find(call)
     if (open === undefined || !isHeld(open.run)) return undefined
-    return new Admitted(call, open.at, open.payer, open.amount, books) as unknown as Admission
+    return new Admitted(call, open.at, open.payer, open.amount, books)
   })
 
   /** The open calls of a run that has ended. */
   const leftBy = Effect.fnUntraced(function* (run: string) {
     if (!(yield* hasEnded(run))) return none
     const left = yield* calls.ofRun(run)
-    // A node that was frozen may have come back, and these be calls that it has admitted since.
+    // A frozen node may have come back, and may have admitted these calls since.
     return (yield* hasEnded(run)) ? left : none
   })
 
@@ -473,10 +474,10 @@ const make = Effect.gen(function* () {
   } satisfies GateContract
 })
 
-/** How many kinds of call are remembered for a caller. */
+/** The number of kinds of call that are cached for a caller. */
 const kindsMax = 1_000
 
-/** The facts of this claim. The same facts give the same object, which crosses to the writer once (`books/ledger/write/Codec`). */
+/** The facts of a claim. Equal facts give the same object, which is sent to the writer once (`books/ledger/write/Codec`). */
 const makeFacts = (): ((claim: Claim) => CallFacts) => {
   const known = new WeakMap<Caller, Map<string, CallFacts>>()
   return ({ caller, endpoint, model, price, provider, usage_type }) => {
@@ -494,19 +495,19 @@ const makeFacts = (): ((claim: Claim) => CallFacts) => {
   }
 }
 
-/** The `error_type` of a call that was refused because its reservation could not be written in time, and then was. */
+/** The `error_type` of a call that was refused because its reservation was late, and was written after all. */
 export const refusedLate = "books_unavailable"
 
 const none: ReadonlyArray<never> = []
 
-/** Of a call that is ended without anybody who waits for its receipt. */
-const nobody: Source = { billing_account_id: "", tenant_id: "", kind: "own", why: "own" }
-const nothing: Receipt = { usage_id: "", charged: 0n, balance: 0n, payer: nobody }
+/** The payer in a receipt that is not read. */
+const noPayer: Source = { billing_account_id: "", tenant_id: "", kind: "own", why: "own" }
+const nothing: Receipt = { usage_id: "", charged: 0n, balance: 0n, payer: noPayer }
 
 /** The run of a held call: this word and the name of the run that admitted it. */
 const held = "held"
 const heldBy = (run: string): string => `${held} ${run}`
-/** Whether it is that of a held call, which a job looks after. (An earlier version wrote the word alone.) */
+/** Whether a run's name marks a held call, which a job looks after. (An earlier version wrote the word alone.) */
 const isHeld = (run: string): boolean => run.startsWith(held)
 
 const reclaimPause = Duration.minutes(1)
@@ -517,11 +518,11 @@ interface Ending {
   readonly payer: Source | undefined
   readonly posting: Extract<Posting, { readonly _tag: "Settle" }> | undefined
   readonly beside: ReadonlyArray<Statement>
-  /** When it was first to be written, by the time of the process. */
+  /** When it was first to be written, in process time. */
   readonly since: number
 }
 
-/** A call that has ended, but not yet in the books. */
+/** An ended call whose settlement is not written yet. */
 interface Unsettled {
   readonly admitted: Admitted
   readonly ending: Ending
@@ -530,7 +531,7 @@ interface Unsettled {
 
 /** Dependencies of an admission. */
 interface Books {
-  /** The end of a call that began at `at`, as measured now. `payer` may be unknown where it costs nothing. */
+  /** The end of a call that began at `at`. `payer` may be unknown if it costs nothing. */
   readonly endingOf: (
     call: string,
     payer: Source | undefined,
@@ -556,10 +557,21 @@ const abandoned = ({ call, posting }: Ending, cause: Cause.Cause<unknown> = Caus
     )
   )
 
-/** An admission in the making of its end. */
-class Admitted implements Omit<Admission, typeof admitted> {
+/** Made only when a call has ended, or is certain to end. */
+class MeteredValue<A> implements Metered<A> {
+  declare readonly [metered]: true
+  readonly value: A
+
+  constructor(value: A) {
+    this.value = value
+  }
+}
+
+/** An admission: it remembers how its call ended. */
+class Admitted implements Admission {
+  declare readonly [admitted]: true
   private receipt: Receipt | undefined
-  /** How it ended, as first said: nothing replaces it. */
+  /** The first outcome given. Nothing replaces it. */
   private ending: Ending | undefined
   readonly call: string
   readonly at: number
@@ -609,10 +621,10 @@ class Admitted implements Omit<Admission, typeof admitted> {
     })
   }
 
-  /** Its end is written, or was refused, in which case it has not ended; nor has it where it was only held. */
+  /** The end was written, or refused. A refused or merely held call has not ended. */
   ended(exit: Exit.Exit<Receipt, Conflict>): void {
     if (Exit.isFailure(exit)) {
-      // If the database refuses the end, the call has not ended: it then ends as a failure, or its credit would stay reserved.
+      // The database refused the end, so the call must end as a failure: its credit would stay reserved.
       if (!Cause.isInterruptedOnly(exit.cause)) this.ending = undefined
       return
     }
@@ -624,15 +636,12 @@ class Admitted implements Omit<Admission, typeof admitted> {
   }
 
   answer<A>(measured: Measured, value: (receipt: Receipt) => A): Effect.Effect<Metered<A>, BooksUnavailable> {
-    return Effect.map(this.settle(measured), (receipt) => ({ value: value(receipt) }) as unknown as Metered<A>)
+    return Effect.map(this.settle(measured), (receipt) => new MeteredValue(value(receipt)))
   }
 
   hold<A>(value: A, beside: ReadonlyArray<Statement>): Effect.Effect<Metered<A>, BooksUnavailable> {
     this.ending = this.books.holdingOf(this.call, beside)
-    return Effect.as(this.write(this.ending), { value } as unknown as Metered<A>) as Effect.Effect<
-      Metered<A>,
-      BooksUnavailable
-    >
+    return Effect.as(this.write(this.ending), new MeteredValue(value)) as Effect.Effect<Metered<A>, BooksUnavailable>
   }
 
   goOn<A>(value: A, rest: Effect.Effect<void, BooksUnavailable>): Effect.Effect<Metered<A>> {
@@ -643,11 +652,11 @@ class Admitted implements Omit<Admission, typeof admitted> {
           onSuccess: () => this.fail(Cause.empty)
         })
       )
-      return { value } as unknown as Metered<A>
+      return new MeteredValue(value)
     })
   }
 
-  /** Ends the call as a failure, unless it has ended: what was measured of it, written or not, stays. */
+  /** Ends the call as a failure, unless it has an outcome already, written or not. */
   fail(cause: Cause.Cause<unknown>): Effect.Effect<void> {
     return this.ending === undefined ? Effect.ignore(this.settle(failed(cause))) : Effect.void
   }
@@ -674,7 +683,7 @@ const refused = (
 
 const isBarred = (sources: ReadonlyArray<Source>): boolean => sources.some(({ barred }) => barred === true)
 
-/** A call that came to nothing: it costs nothing. */
+/** The outcome of a failed call: it costs nothing. */
 export const failure = (error_type: string): Measured => ({
   cost: 0n,
   prompt_tokens: 0,

@@ -14,8 +14,8 @@ export const ownOf = (tenant_id: TenantId): Source => ({
 })
 
 /**
- * The payers of a call, in the order of charging. Asked before every call, so an answer that is known costs nothing. The same answer should
- * be the same object: the writer knows it by that.
+ * The payers of a call, in the order of charging. It runs before every call, so answers should be cached. Equal answers should be the same
+ * object, because the writer caches by identity.
  */
 export class Payers extends Context.Tag("tollgate/gate/Payers")<
   Payers,

@@ -13,7 +13,7 @@ const Reason = Schema.Literal("balance", "account_not_active", "members_may_not_
 const fields = {
   /** The most that a payer has left, or that the API key's limit leaves; 0 if no account may pay. */
   available: Schema.BigIntFromSelf,
-  /** The least that the call needs; 0 where that was not known yet, since the request had not been read. */
+  /** The least that the call needs; 0 if the request was not read yet. */
   required: Schema.BigIntFromSelf,
   /** The billing account that would have paid first. */
   payer: Schema.String,
@@ -35,7 +35,7 @@ const Details = Schema.Struct({
   available_usd: Schema.optional(Usd),
   required_usd: Schema.optional(Usd),
   reason: Schema.optional(Schema.String),
-  /** Where it is the limit of the API key that leaves too little. */
+  /** Present if the limit of the API key leaves too little. */
   limit_source: Schema.optional(Schema.Literal("key"))
 })
 

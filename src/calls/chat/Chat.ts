@@ -8,22 +8,22 @@ import { eventsOf } from "../engine/Events.ts"
 import type { ChatChunk, ChatCompletion, TextCompletion } from "../engine/Events.ts"
 import type { ChatPrompt, TextPrompt } from "../prompts/Prompt.ts"
 
-/** One chat completion that is asked for. */
+/** A request for one chat completion. */
 export interface ChatCall extends Call<ChatPrompt> {}
 
-/** One text completion that is asked for. */
+/** A request for one text completion. */
 export interface TextCall extends Call<TextPrompt> {}
 
-/** Each method picks its answer's form by itself, refuses and is interrupted as `EngineContract` says. */
+/** Each method sets the form of its answer. `EngineContract` describes refusals and interruption. */
 export interface ChatContract {
   readonly complete: (call: ChatCall) => Effect.Effect<Completed<ChatCompletion>, ChatProblem>
-  /** Answers once an upstream has begun to. */
+  /** Answers once an upstream has begun to answer. */
   readonly stream: (call: ChatCall) => Effect.Effect<Streamed<ChatChunk>, ChatProblem>
   readonly completeText: (call: TextCall) => Effect.Effect<Completed<TextCompletion>, ChatProblem>
   readonly streamText: (call: TextCall) => Effect.Effect<Streamed<TextCompletion>, ChatProblem>
-  /** By which protocols clients reach a model, these and the others. */
+  /** The protocols in which clients can call a model. */
   readonly reach: (model: string) => Reach
-  /** No call costs less: 0 where a model is free. */
+  /** The price of the cheapest possible call; 0 if a model is free. */
   readonly least: Nano
 }
 

@@ -1,5 +1,5 @@
 /**
- * Decisions: typed questions to one model, asked once. The model's own refusals are `DecisionRefused`; any other failure of the model is
+ * Decisions: typed questions to one model, without retries. The model's own refusals are `DecisionRefused`; any other failure of the model is
  * `DecisionUpstreamFailed` or `DecisionUpstreamUnreachable`.
  */
 import { Context, Effect, Layer } from "effect"
@@ -37,11 +37,11 @@ import {
 export interface DecisionCall {
   readonly caller: Caller
   readonly request: DecisionRequest
-  /** The route's name in usage records: `decisions` unless it is said. */
+  /** The route's name in usage records: `decisions` by default. */
   readonly endpoint?: string | undefined
   /** Statements that stand or fall with the admission of the call. */
   readonly beside?: Claim["beside"]
-  /** Where it has no room, the call fails as `Busy`: before the model is asked, or charged, for an answer that is too long for it. */
+  /** If it has no room, the call fails as `Busy`: before the model is called, or charged, after an answer that is too long. */
   readonly room?: Room | undefined
   /** Names the call in the log. */
   readonly request_id?: string | undefined
@@ -55,7 +55,7 @@ export interface Decision {
   readonly provider: string
   readonly usage: { readonly input_tokens: number; readonly output_tokens: number; readonly cost: Nano }
   readonly receipt: Receipt
-  /** The model's whole answer, members that are not known here included. */
+  /** The model's whole answer, including unknown members. */
   readonly upstream: UpstreamAnswer
 }
 
@@ -79,7 +79,7 @@ export type DecisionProblem =
 export interface DecisionsContract {
   /** The model that answers. */
   readonly model: Effect.Effect<DecisionModel, DecisionsUnavailable>
-  /** Asks the model once, for up to 30 seconds. 0.30 USD is set aside, the input tokens are charged. */
+  /** Asks the model once, for up to 30 seconds. It reserves 0.30 USD and charges the input tokens. */
   readonly decide: (call: DecisionCall) => Effect.Effect<Decision, DecisionProblem>
 }
 
@@ -175,7 +175,7 @@ const ask = Effect.fnUntraced(function* (
   const parsed = lost === "no_room" && isAnswer ? answer.outline?.value : exact
   if (parsed === undefined) {
     const { usage } = isAnswer ? reportsIn(answer) : noBody
-    // An answer that is too long is charged in any case, and an answer that is no JSON if it reports its usage.
+    // An answer that is too long is always charged. One that is not JSON is charged if it reports its usage.
     if (isAnswer && (lost !== undefined || isObject(usage))) {
       const measured = measuredOf(model, usage, Buffer.byteLength(body))
       yield* admission.settle({ ...measured, success: false, error_type: "upstream_error" })
@@ -225,7 +225,7 @@ const refusalOf = ({ body, headers }: Wire.Whole, status: keyof typeof errorType
   })
 
 /**
- * The charge. A token is at least a byte, so the request's bytes bound its input tokens; what was set aside bounds them too. A figure
+ * The charge. A token is at least a byte, so the request's bytes bound its input tokens; so does the reservation. A figure
  * beyond that is charged at the bound. Without a figure a token is four bytes. Both are marked estimated. Output tokens cost nothing.
  */
 const measuredOf = (model: DecisionModel, usage: unknown, bytes: number): Measured => {

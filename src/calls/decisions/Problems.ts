@@ -14,7 +14,7 @@ export class DecisionBodyTooLarge extends Problem<DecisionBodyTooLarge>()("Decis
   error: "The decision request body is too large"
 }) {}
 
-/** Which upstream it was, by its name in the configuration. A program may read it; it is not shown to a client. */
+/** The upstream's name in the configuration. For programs; clients do not see it. */
 const upstream = { upstream: Schema.optional(Schema.String) } as const
 
 /** The model answered with any other status. The text names it: `The decision model upstream failed with status 500`. */
@@ -53,9 +53,9 @@ export class DecisionRefused extends Schema.TaggedError<DecisionRefused>("tollga
     /** The model's status, which goes with the error type. */
     status: Schema.Literal(422, 429, 529),
     content_type: Schema.String,
-    /** The model's `Retry-After`, where it sent one: seconds, or a date. */
+    /** The model's `Retry-After`, if it sent one: seconds, or a date. */
     retry_after: Schema.optional(Schema.String),
-    /** The model's body. Of a 422 it names the field that is not valid. */
+    /** The model's body. For a 422 it names the invalid field. */
     body: Schema.Uint8ArrayFromSelf
   }
 ) {

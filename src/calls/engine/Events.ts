@@ -1,4 +1,4 @@
-/** Answers of a model as values: whole ones, and the chunks of those that are streamed. Upstreams may leave fields out, or add some. */
+/** Answers of a model as values: whole answers, and the chunks of a stream. Upstreams may omit or add fields. */
 import { Effect, Stream } from "effect"
 import type { Readable } from "node:stream"
 import { parse } from "../../upstream/wire/Failures.ts"
@@ -43,7 +43,7 @@ export interface ChatChunk extends Answer<Choice & { readonly delta?: Said }> {}
 export interface TextCompletion extends Answer<Choice & { readonly text?: string }> {}
 
 /** The data of server-sent events. */
-export const dataIn = (bytes: Readable): Stream.Stream<string, UpstreamFailed> =>
+const dataIn = (bytes: Readable): Stream.Stream<string, UpstreamFailed> =>
   Stream.fromAsyncIterable(bytes as AsyncIterable<Buffer>, () => new UpstreamFailed()).pipe(
     Stream.decodeText(),
     Stream.splitLines,
@@ -55,7 +55,7 @@ export const dataIn = (bytes: Readable): Stream.Stream<string, UpstreamFailed> =
     Stream.filter((data): data is string => data !== undefined && data !== "")
   )
 
-/** The chunks of a stream of server-sent events, up to its last one, `[DONE]`. It fails where the stream breaks. */
+/** The chunks of a stream of server-sent events, up to its last one, `[DONE]`. It fails if the stream breaks. */
 export const eventsOf = (bytes: Readable): Stream.Stream<Record<string, unknown>, UpstreamFailed> =>
   dataIn(bytes).pipe(
     Stream.takeWhile((data) => data.trim() !== "[DONE]"),
@@ -63,6 +63,23 @@ export const eventsOf = (bytes: Readable): Stream.Stream<Record<string, unknown>
       const chunk = parse(data)
       // The relay ends a broken stream with an event of this kind.
       return chunk === undefined || !Array.isArray(chunk.choices) ? new UpstreamFailed() : Effect.succeed(chunk)
+    })
+  )
+
+/** An event of a protocol that names its events by `type`: `message_start`, `response.created`. */
+export interface TypedEvent {
+  readonly type: string
+  readonly [field: string]: unknown
+}
+
+/** The events of such a stream. It fails if the stream breaks, or with its event `error`. */
+export const typedEventsOf = (bytes: Readable): Stream.Stream<TypedEvent, UpstreamFailed> =>
+  dataIn(bytes).pipe(
+    Stream.mapEffect((data) => {
+      const event = parse(data)
+      return typeof event?.type !== "string" || event.type === "error"
+        ? new UpstreamFailed()
+        : Effect.succeed(event as TypedEvent)
     })
   )
 

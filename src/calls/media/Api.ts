@@ -22,7 +22,7 @@ import {
 } from "./Problems.ts"
 
 const byId = Schema.Struct({
-  request_id: Schema.String.annotations({ description: "The id that the submission was answered with" })
+  request_id: Schema.String.annotations({ description: "The id in the answer to the submission" })
 })
 
 export class MediaApi extends HttpApiGroup.make("media")
@@ -40,7 +40,7 @@ export class MediaApi extends HttpApiGroup.make("media")
       .annotate(ReadsOwnBody, true)
       .annotate(Example, { body: { model: "{media_model}", prompt: "waves against a lighthouse" } })
       .annotate(Metered, { charge_known: false })
-      .annotate(OpenApi.Summary, "Submit a generation: the quote is set aside, nothing is charged yet")
+      .annotate(OpenApi.Summary, "Submit a generation: the quote is reserved, nothing is charged yet")
   )
   .add(
     HttpApiEndpoint.get("status", "/v1/tools/media/status")
@@ -49,14 +49,14 @@ export class MediaApi extends HttpApiGroup.make("media")
       .addError(InvalidRequest)
       .addError(MediaNotFound)
       .annotate(Example, { query: { request_id: "{media_request_id}" } })
-      .annotate(OpenApi.Summary, "How a generation stands; poll until it is settled")
+      .annotate(OpenApi.Summary, "Status of a generation; poll until it is settled")
   )
   .add(
     HttpApiEndpoint.get("jobs", "/v1/tools/media/jobs")
       .setUrlParams(Schema.Struct(PageQuery))
       .addSuccess(MediaJobPage)
       .addError(InvalidRequest)
-      .annotate(OpenApi.Summary, "My generations, newest first, as they stood when somebody last looked")
+      .annotate(OpenApi.Summary, "My generations, newest first, with their status at the last poll")
   )
   .add(
     HttpApiEndpoint.get("result", "/v1/tools/media/result")
@@ -66,7 +66,7 @@ export class MediaApi extends HttpApiGroup.make("media")
       .addError(MediaNotFound)
       .addError(MediaNotCompleted)
       .annotate(Example, { query: { request_id: "{media_request_id}" } })
-      .annotate(OpenApi.Summary, "What was made; its address is temporary")
+      .annotate(OpenApi.Summary, "Result of a generation; its address is temporary")
   )
   .add(
     HttpApiEndpoint.get("content", "/v1/tools/media/content")
@@ -75,7 +75,7 @@ export class MediaApi extends HttpApiGroup.make("media")
           ...byId.fields,
           index: Schema.optionalWith(
             Schema.NumberFromString.pipe(Schema.int(), Schema.between(0, 1000)).annotations({
-              description: "Which of several pictures, from 0"
+              description: "Index of the picture, from 0"
             }),
             { default: () => 0 }
           )
@@ -90,10 +90,7 @@ export class MediaApi extends HttpApiGroup.make("media")
       .addError(MediaUnavailable)
       .annotate(NoHead, true)
       .annotate(Example, { query: { request_id: "{media_request_id}" } })
-      .annotate(
-        OpenApi.Summary,
-        "A file that was made, through the service: a picture, a film or a sound as what it is"
-      )
+      .annotate(OpenApi.Summary, "Download a generated file: an image, video or sound")
   )
   .add(
     HttpApiEndpoint.post("cancel", "/v1/tools/media/cancel")
@@ -107,7 +104,7 @@ export class MediaApi extends HttpApiGroup.make("media")
   )
   .middleware(KeyOrToken) {}
 
-/** Open to everybody. */
+/** Needs no credential. */
 export class MediaModelsApi extends HttpApiGroup.make("mediaModels").add(
   HttpApiEndpoint.get("list", "/v1/tools/media/models")
     .addSuccess(Schema.Struct({ models: Schema.Array(MediaModelEntry) }))

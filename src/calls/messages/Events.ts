@@ -1,10 +1,6 @@
-/** Answers of messages as values: whole ones, and the events of those that are streamed. Upstreams may leave fields out, or add some. */
-import { Effect, Stream } from "effect"
-import type { Readable } from "node:stream"
-import { dataIn } from "../engine/Events.ts"
-import { parse } from "../../upstream/wire/Failures.ts"
-import { UpstreamFailed } from "../../upstream/wire/Problems.ts"
+/** Answers of messages as values: whole answers, and the events of a stream. Upstreams may omit or add fields. */
 import type { Block } from "../dialects/messages/Prompt.ts"
+import type { TypedEvent } from "../engine/Events.ts"
 
 /** Tokens as the upstream reports them; what is charged is in the receipt and the usage record. */
 export interface MessageUsage {
@@ -30,18 +26,7 @@ export interface ModelMessage {
 }
 
 /** `message_start`, `content_block_delta` and so on, by their `type`. */
-export interface MessageEvent {
-  readonly type: string
-  readonly [field: string]: unknown
-}
+export type MessageEvent = TypedEvent
 
-/** The events of a stream up to its last one, `message_stop`. It fails where the stream breaks. */
-export const eventsOf = (bytes: Readable): Stream.Stream<MessageEvent, UpstreamFailed> =>
-  dataIn(bytes).pipe(
-    Stream.mapEffect((data) => {
-      const event = parse(data)
-      return typeof event?.type !== "string" || event.type === "error"
-        ? new UpstreamFailed()
-        : Effect.succeed(event as { readonly type: string })
-    })
-  )
+/** The events of a stream up to its last one, `message_stop`. It fails if the stream breaks. */
+export { typedEventsOf as eventsOf } from "../engine/Events.ts"

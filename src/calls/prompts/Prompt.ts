@@ -1,15 +1,15 @@
 /**
- * A request for a chat or text completion: validated where the specification sets limits, otherwise passed on unchanged. And the most that
- * it can cost.
+ * A request for a chat or text completion, and the most that it can cost. It is validated where the specification sets limits, and
+ * otherwise passed on unchanged.
  *
  * Where the specification is silent:
- * - The bound of a prompt is its bytes (a token is at least one), `max_added_tokens`, and with tools `max_tool_tokens`, at most the model's
- *   context. An image in it counts `max_attachment_tokens`, whatever its bytes; `Attachments` says which files count their bytes too. A
- *   film, most other files, and all that is attached by an id or address (but an image) count the whole context.
- * - The bound is an estimate from above. A vendor may count more of a prompt than it: the vendor's figure is believed up to the context.
- * - A limit of the answer above `max_output_tokens` counts as that, and goes upstream as that.
- * - Each token of the bound costs what the dearest line of the price says that can count for the request: one for what is written to a
- *   cache, one for longer prompts if the bound is that long, one for audio or images in a prompt only where something is attached.
+ * - The bound of a prompt is the sum of its bytes (a token is at least one byte), `max_added_tokens`, and `max_tool_tokens` if it has tools,
+ *   but at most the model's context. An image counts `max_attachment_tokens` instead of its bytes; `Attachments` says which files count
+ *   their bytes too. A film, most other files, and anything attached by id or address except an image count the whole context.
+ * - The bound is an upper estimate. If a vendor counts more tokens in a prompt, it is believed up to the context.
+ * - A limit for the answer above `max_output_tokens` is lowered to it, for the bound and for the upstream.
+ * - Each token of the bound is priced by the most expensive line that can apply to the request: the line for cache writes, the line for
+ *   long prompts if the bound is that long, the lines for audio or images if something is attached.
  */
 import { Either, Schema } from "effect"
 import type { ParseResult } from "effect"

@@ -1,10 +1,6 @@
-/** Answers of responses as values: whole ones, and the events of those that are streamed. Upstreams may leave fields out, or add some. */
-import { Effect, Stream } from "effect"
-import type { Readable } from "node:stream"
-import { dataIn } from "../engine/Events.ts"
-import { parse } from "../../upstream/wire/Failures.ts"
-import { UpstreamFailed } from "../../upstream/wire/Problems.ts"
+/** Answers of responses as values: whole answers, and the events of a stream. Upstreams may omit or add fields. */
 import type { Item } from "../dialects/responses/Prompt.ts"
+import type { TypedEvent } from "../engine/Events.ts"
 
 /** Tokens as the upstream reports them; what is charged is in the receipt and the usage record. */
 export interface ResponseUsage {
@@ -26,18 +22,7 @@ export interface ModelResponse {
 }
 
 /** `response.created`, `response.output_text.delta` and so on, by their `type`. */
-export interface ResponseEvent {
-  readonly type: string
-  readonly [field: string]: unknown
-}
+export type ResponseEvent = TypedEvent
 
-/** The events of a stream up to its last one, `response.completed` or `response.incomplete`. It fails where the stream breaks. */
-export const eventsOf = (bytes: Readable): Stream.Stream<ResponseEvent, UpstreamFailed> =>
-  dataIn(bytes).pipe(
-    Stream.mapEffect((data) => {
-      const event = parse(data)
-      return typeof event?.type !== "string" || event.type === "error"
-        ? new UpstreamFailed()
-        : Effect.succeed(event as { readonly type: string })
-    })
-  )
+/** The events of a stream up to its last one, `response.completed` or `response.incomplete`. It fails if the stream breaks. */
+export { typedEventsOf as eventsOf } from "../engine/Events.ts"

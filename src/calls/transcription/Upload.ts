@@ -1,4 +1,4 @@
-/** An uploaded audio file. It is on the disk while the call lasts, and is never whole in memory. */
+/** An uploaded audio file. It is on disk during the call, and never whole in memory. */
 import { FileSystem, Path } from "@effect/platform"
 import { Effect, Either, Schema } from "effect"
 import type { Scope } from "effect"

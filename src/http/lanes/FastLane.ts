@@ -1,7 +1,7 @@
 /**
  * The fast lane: endpoints that their contract marks `Fast` run straight from node's request to node's response, past the platform's
- * router, middleware and tracer. Method, path, credential and handler are the contract's. The router serves the same endpoints with the
- * same bytes: on servers without the lane, and what the lane does not know by its exact path (a trailing slash, escapes).
+ * router, middleware and tracer. Method, path, credential and handler come from the contract. The router serves the same endpoints with the
+ * same bytes on servers without the lane, and for paths that do not match exactly (a trailing slash, escapes).
  */
 import { HttpApi, HttpServer } from "@effect/platform"
 import type { HttpApp, HttpMiddleware } from "@effect/platform"
@@ -40,7 +40,7 @@ export type Lane = ReadonlyMap<string, RequestListener>
 /** How long a shutdown waits for calls whose client has left while their upstream is still read. */
 const drainLimit = Duration.seconds(15)
 
-/** The lane of an `HttpApi` whose handlers have been built. An endpoint that cannot be in a lane, but is marked so, is a defect. */
+/** The lane of an `HttpApi` whose handlers have been built. An endpoint that is marked `Fast` but cannot be in a lane is a defect. */
 export const make: Effect.Effect<Lane, never, HttpApi.Api | Authentication | Scope.Scope> = Effect.gen(function* () {
   const { api } = yield* HttpApi.Api
   const handlers = yield* RawHandlers
@@ -97,7 +97,7 @@ const serve = (route: Route, request: IncomingMessage, response: ServerResponse)
   Inbound.afterShortBody(request, response, route.facts.bytes, call.id, call.begin)
 }
 
-/** A request on its way through the lane. A class, and not closures over each other, since there is one for every call. */
+/** A request on its way through the lane. A class is cheaper than closures, and there is one for every call. */
 class Call {
   readonly id = RequestId.next()
   private readonly began = performance.now()
@@ -117,7 +117,7 @@ class Call {
   readonly begin = (inbound: Inbound.Inbound): void => {
     const { authenticate, facts, name } = this.route
     this.inbound = inbound
-    // Within the effect, so that whatever is thrown is answered.
+    // Inside the effect, so that a thrown error is answered too.
     const handled = Effect.suspend(() => {
       const caller = authenticate(inbound)
       return isDone(caller) ? this.handle(caller.value) : Effect.flatMap(caller, this.handle)
@@ -161,7 +161,7 @@ class Call {
 
 // ---- in front of a server -------------------------------------------------------------------------------------------------------
 
-/** Serves by the lane what is in it, and everything else otherwise. */
+/** Serves requests of the lane, and passes all others to `otherwise`. */
 export const before =
   (lane: Lane, otherwise: RequestListener): RequestListener =>
   (request, response) => {
@@ -171,19 +171,19 @@ export const before =
     listener(request, response)
   }
 
-/** The lanes in front of a server. The server adds its own; without a `layerServer` there is none. */
+/** The lanes in front of a server. Services add theirs; without `layerServer`, `add` does nothing. */
 export class Lanes extends Context.Reference<Lanes>()("tollgate/http/Lanes", {
   defaultValue: (): LanesContract => ({ add: () => Effect.void })
 }) {}
 
 export interface LanesContract {
-  /** Serves a lane beneath a prefix, as long as the scope lasts. */
+  /** Serves a lane below a prefix until the scope closes. */
   readonly add: (prefix: string, lane: Lane) => Effect.Effect<void, never, Scope.Scope>
 }
 
 /**
- * The platform's `HttpServer` on node, as `NodeHttpServer.layer` makes it, with the lanes of all services that are mounted on it
- * in front. A request of a lane does not pass what the host puts around its own application (`HttpApiBuilder.serve(middleware)`).
+ * The platform's `HttpServer` on node, like `NodeHttpServer.layer`, with the lanes of all mounted services in front of it. A lane's requests
+ * bypass the middleware of the host's own application (`HttpApiBuilder.serve(middleware)`).
  */
 export const layerServer = (evaluate: () => Server, options: ListenOptions) =>
   Layer.scopedContext(
@@ -199,7 +199,7 @@ export const layerServer = (evaluate: () => Server, options: ListenOptions) =>
     })
   ).pipe(Layer.merge(NodeHttpServer.layerContext))
 
-/** Puts the lanes in front of the listener that came last. */
+/** Puts the lanes in front of the newest listener. */
 const placed = (server: Server, lanes: Lane): Effect.Effect<void, never, Scope.Scope> =>
   Effect.suspend(() => {
     const last = server.listeners("request").at(-1) as RequestListener

@@ -1,4 +1,4 @@
-/** JSON of requests and answers: numbers keep all their digits, and no text is worth holding up everybody else. */
+/** JSON of requests and answers. Numbers keep all their digits, and no text may block the event loop for long. */
 import { Effect, Either } from "effect"
 import { isAscii } from "node:buffer"
 import { randomUUID } from "node:crypto"
@@ -18,14 +18,14 @@ export const written = (bytes: Uint8Array): Uint8Array => {
 
 // ---- requests ---------------------------------------------------------------------------------------------------------------
 
-/** How many values and names a text may hold, counted by what stands between them; and how deep they may be nested. */
+/** Limits of a text: its values and names, counted by the separators between them, and its depth. */
 export const partsMax = 250_000
 export const depthMax = 1_000
-/** A text up to this long is neither. */
+/** A text up to this length is within both limits. */
 const looked = 2 * depthMax
 
 const refused = (message: string, rule: string) => new InvalidRequest({ message, field: "", rule })
-/** Of what is no JSON at all. */
+/** The rule that text breaks if it is not JSON. */
 export const notJson = refused("the request body is not JSON", "a JSON document")
 
 /** Reads a JSON body, its numbers as doubles. */
@@ -41,10 +41,10 @@ export const parse = (bytes: Buffer): Either.Either<unknown, InvalidRequest> => 
 
 /** A body up to this long is parsed at once. */
 const atOnce = 1024 * 1024
-/** A string longer than this is read apart, in pieces of about this length. */
+/** A longer string is read separately, in pieces of about this length. */
 const pieceOfString = 256 * 1024
 
-/** The same, of a body that may hold pictures or long texts: while a long string is read, others have their turns. */
+/** The same for a body that may hold pictures or long texts. The event loop turns while a long string is read. */
 export const parseInPieces = (bytes: Buffer): Effect.Effect<Either.Either<unknown, InvalidRequest>> => {
   if (bytes.length <= atOnce) return Effect.sync(() => parse(bytes))
   const long = longStringsIn(bytes)
@@ -63,7 +63,7 @@ interface Span {
   readonly to: number
 }
 
-/** Where the long strings stand, without their quotes. Bytes outside of strings are passed over one by one, so not too many of them. */
+/** The places of the long strings, without their quotes. Bytes outside of strings are read one by one, so there must not be too many. */
 const longStringsIn = (bytes: Buffer): ReadonlyArray<Span> => {
   const found: Array<Span> = []
   for (let at = 0, others = 0; at < bytes.length && others <= atOnce; at++, others++) {
@@ -75,7 +75,7 @@ const longStringsIn = (bytes: Buffer): ReadonlyArray<Span> => {
   return found
 }
 
-/** The texts of these strings; `undefined` where one of them is no JSON string. */
+/** The texts of these strings; `undefined` if one of them is not a JSON string. */
 const textsOf = Effect.fnUntraced(function* (bytes: Buffer, spans: ReadonlyArray<Span>) {
   const texts: Array<string> = []
   for (const { from, to } of spans) {
@@ -111,11 +111,11 @@ const textOf = (piece: Buffer): string | undefined => {
 const special = /[\\\0-\x1f]/
 
 const isContinuation = (byte: number): boolean => (byte & 0xc0) === 0x80
-/** The most bytes of a character that may lie before a cut, and of an escape. */
+/** The most bytes of a character before a cut, and of an escape. */
 const ofCharacter = 3
 const ofEscape = 5
 
-/** The end of the piece of a string that begins at `from`: not within a character, nor within an escape. */
+/** The end of the piece of a string that begins at `from`. It splits neither a character nor an escape. */
 const endOfPiece = (bytes: Buffer, from: number, to: number): number => {
   let end = from + pieceOfString
   if (end >= to) return to
@@ -131,7 +131,7 @@ const endOfPiece = (bytes: Buffer, from: number, to: number): number => {
   return end
 }
 
-/** Stands for a long string while what is around it is parsed. No client knows it. */
+/** The stand-in for a long string while the text around it is parsed. No client can know it. */
 const standIn = randomUUID()
 
 const parsedAround = (
@@ -153,7 +153,7 @@ const parsedAround = (
   return filled.count === texts.length ? Either.right(filled.value) : parse(bytes)
 }
 
-/** A value with the texts in the places of their stand-ins. */
+/** A value with its stand-ins replaced by the texts. */
 const filledIn = (
   value: unknown,
   texts: ReadonlyArray<string>
@@ -176,12 +176,12 @@ const filledIn = (
 const put = (object: Record<string, unknown>, name: string, fill: (one: unknown) => unknown): void => {
   const before = object[name]
   const after = fill(before)
-  // `__proto__` is a member like any other, which an assignment would not make.
+  // `__proto__` is an ordinary member here; an assignment would not create it.
   if (after !== before)
     Object.defineProperty(object, name, { value: after, enumerable: true, writable: true, configurable: true })
 }
 
-/** Reads a JSON body in which money may stand: a number of more digits than a double holds is a `Decimal`. */
+/** Reads a JSON body that may contain money: a number with more digits than a double holds becomes a `Decimal`. */
 export const parseExact = (bytes: Buffer): Either.Either<unknown, InvalidRequest> => {
   const read = parse(bytes)
   if (Either.isLeft(read)) return read
@@ -192,12 +192,12 @@ export const parseExact = (bytes: Buffer): Either.Either<unknown, InvalidRequest
       parseLossless(text, null, { parseNumber: numberOf, onDuplicateKey: ({ newValue }) => newValue })
     )
   } catch {
-    // It is JSON, so there is one thing that this parser cannot do: it recurses.
+    // The text is valid JSON, so the parser can only fail by recursing too deep.
     return Either.left(tooDeep)
   }
 }
 
-/** Sixteen digits in a row, a point among them or not: any fifteen are those of a double. */
+/** Sixteen digits in a row, with or without a point. A double holds any fifteen. */
 const manyDigits = /\d(?:\.?\d){15}/
 
 const numberOf = (literal: string): number | Decimal => {
@@ -217,8 +217,8 @@ const digitsOf = (literal: string): string => {
 }
 
 /**
- * Why a text is not parsed: parsing a few megabytes of `{}` takes seconds, of one long string a few milliseconds. What stands in
- * strings is not looked at, and of the rest only as much as is allowed.
+ * The reason not to parse a text: a few megabytes of `{}` take seconds, one long string of that size a few milliseconds. It skips the content
+ * of strings, and stops at the limit.
  */
 const excessOf = (bytes: Buffer): InvalidRequest | undefined => {
   const end = bytes.length

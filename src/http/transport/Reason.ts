@@ -4,7 +4,7 @@
 
 const lengthMax = 200
 
-/** The phrase for an answer of this status and JSON body; `undefined`: the one that HTTP has for the status. */
+/** The phrase for an answer of this status and JSON body, or `undefined` for the standard phrase of the status. */
 export const reasonOf = (status: number, body: string | Uint8Array): string | undefined => {
   if (status < 400 || body.length > 64 * 1024) return undefined
   try {
@@ -16,7 +16,7 @@ export const reasonOf = (status: number, body: string | Uint8Array): string | un
   }
 }
 
-/** A text as it may stand in a status line: visible ASCII and single spaces. */
+/** A text reduced to what a status line allows: visible ASCII and single spaces. */
 export const phraseOf = (text: string): string | undefined =>
   text
     .slice(0, lengthMax)

@@ -139,7 +139,7 @@ const payout = (row: Row, move: Move, recipient: Recipient | undefined) => {
     amount: fromRow(row.amount),
     transfer: row.id,
     description: isReleased
-      ? `${row.kind} from ${row.sender_name ?? "somebody"}`
+      ? `${row.kind} from ${row.sender_name ?? "another user"}`
       : `${row.kind} to ${row.recipient_email}: ${status}`
   } as const
 }

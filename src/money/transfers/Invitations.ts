@@ -28,7 +28,7 @@ export const invitedOf = (row: Row): Invited => ({
   amount: fromRow(row.amount),
   message: row.message,
   recipient_email: row.recipient_email,
-  sender_name: row.sender_name ?? "Somebody",
+  sender_name: row.sender_name ?? "Another user",
   expires_at: row.expires_at
 })
 
@@ -38,7 +38,7 @@ export const letterOf = (
   { caused_by, n, token }: { readonly caused_by: AccountId; readonly n: number; readonly token: string },
   { public_url, service_name }: { readonly public_url: string; readonly service_name: string }
 ): Letter => {
-  const from = plainName(sender_name, "Somebody")
+  const from = plainName(sender_name, "Another user")
   return {
     key: `transfer/${id}/${n}`,
     to: recipient_email,
@@ -49,7 +49,7 @@ export const letterOf = (
       ...(message === null ? [] : [`"${message}"`]),
       `Sign in with this address to accept or decline:`,
       `${public_url}/transfer-invites/${token}`,
-      `They go back to ${from} unless you accept by ${toDay(expires_at)}.`
+      `Unless you accept by ${toDay(expires_at)}, the credits go back to the sender.`
     ].join("\n\n")
   }
 }

@@ -56,7 +56,7 @@ const create = (parts: Parts): TransfersContract["create"] =>
     const { beside, row } = yield* prepared(parts, {
       draft,
       account,
-      sender: { account_id: caller.account_id, name: sender?.name ?? "Somebody" },
+      sender: { account_id: caller.account_id, name: sender?.name ?? "Another user" },
       idempotency_key: key,
       request_hash
     })

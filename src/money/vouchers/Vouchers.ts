@@ -2,7 +2,7 @@
  * Vouchers: made by the operator, redeemed by people for their tenant.
  *
  * Where the specification is silent:
- * - The credit of a voucher is granted: it can be spent, and not sent on in a transfer.
+ * - A voucher's credit is granted credit: it can be spent, but not sent in a transfer.
  * - A tenant redeems a code once. Any member of a team may redeem one for the team.
  * - A code is 20 characters, shown once and stored as its hash. Case, spaces and dashes do not matter.
  * - An account may try 10 codes a minute on each node.
@@ -41,9 +41,9 @@ export interface VouchersContract {
     asked: NewVouchers,
     beside?: ReadonlyArray<Statement>
   ) => Effect.Effect<ReadonlyArray<CreatedVoucher>, BooksUnavailable>
-  /** Newest first, those before this id. */
+  /** Newest first, with ids below `before`. */
   readonly list: (before: string | undefined, limit: number) => Effect.Effect<ReadonlyArray<Voucher>>
-  /** No tenant redeems it any more. Ending it again changes nothing. */
+  /** From then on no tenant can redeem it. Ending it again changes nothing. */
   readonly end: (
     id: VoucherId,
     beside?: ReadonlyArray<Statement>

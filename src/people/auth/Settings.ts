@@ -30,7 +30,7 @@ const OAuthClient = readAs(
     Schema.filter(({ device, redirect_uris }) =>
       device || redirect_uris.length > 0
         ? undefined
-        : { path: ["redirect_uris"], message: "at least one address, where `device` is not true" }
+        : { path: ["redirect_uris"], message: "at least one address, unless `device` is true" }
     )
   ),
   (entry): Client => ({ ...entry, kind: "oauth" })

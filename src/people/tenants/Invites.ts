@@ -266,7 +266,7 @@ const letterOf = (
   { inviter, tenant_name, token }: { readonly inviter: string; readonly tenant_name: string; readonly token: string },
   { public_url, service_name }: ServiceInfo["Type"]
 ): Letter => {
-  const [from, team] = [plainName(inviter, "Somebody"), plainName(tenant_name, "a team")]
+  const [from, team] = [plainName(inviter, "Another user"), plainName(tenant_name, "a team")]
   return {
     key: `invite/${id}`,
     to: email,
@@ -276,7 +276,7 @@ const letterOf = (
       `${from} invites you to join ${team} on ${service_name} as ${role}.`,
       `Sign in with this address, then accept the invitation:`,
       `${public_url}/invites/${token}`,
-      `The link works until ${toDay(expires_at)}. If you expect nothing, ignore this letter.`
+      `The link works until ${toDay(expires_at)}. If you did not expect an invitation, ignore this letter.`
     ].join("\n\n")
   }
 }

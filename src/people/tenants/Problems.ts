@@ -54,7 +54,7 @@ export class MemberNotFound extends Problem<MemberNotFound>()("MemberNotFound", 
 
 export class LastOwner extends Problem<LastOwner>()("LastOwner", {
   status: 409,
-  error: "a tenant keeps at least one active owner: make somebody else an owner first",
+  error: "a tenant keeps at least one active owner: make another member an owner first",
   code: "last_owner",
   fields: { tenant_id: TenantId },
   details: {}
@@ -71,7 +71,7 @@ export class HomeTenant extends Problem<HomeTenant>()("HomeTenant", {
 
 export class AlreadyMember extends Problem<AlreadyMember>()("AlreadyMember", {
   status: 409,
-  error: "somebody with this address belongs to the tenant already",
+  error: "a person with this address is already a member of the tenant",
   code: "already_member",
   fields: { tenant_id: TenantId, email: Schema.String },
   details: {}

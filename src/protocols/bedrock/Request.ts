@@ -177,7 +177,7 @@ const writeChoice = (fields: Fields, { names, tool_choice }: Conversation): Json
     case "none":
       return fields.refuse(names.tool_choice, "the upstream of this model may call its tools at any time")
     case "allowed":
-      return fields.refuse(names.tool_choice, "the upstream of this model takes no choice among some of its tools")
+      return fields.refuse(names.tool_choice, "the upstream of this model cannot restrict the choice to some tools")
   }
 }
 
@@ -196,7 +196,7 @@ const writeTools = (fields: Fields, conversation: Conversation, marks: boolean):
 const writeFormat = (fields: Fields, { format, names }: Conversation): JsonObject | undefined => {
   if (format === undefined) return undefined
   if (format.type === "json")
-    return fields.refuse(names.format, "the upstream of this model takes a format only with a schema")
+    return fields.refuse(names.format, "the upstream of this model requires a schema for the format")
   const { description, name, schema } = format
   const jsonSchema = present({ schema: JSON.stringify(schema), name: name ?? "answer", description })
   return { textFormat: { type: "json_schema", structure: { jsonSchema } } }

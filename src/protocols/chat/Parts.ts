@@ -69,7 +69,7 @@ const readFile = (fields: Fields, { at, part }: Placed): DocumentPart | undefine
       `${at}.file`,
       file_id === undefined
         ? "a file has file_data"
-        : "the upstream of this model has no files that another vendor keeps"
+        : "the upstream of this model cannot use files stored at another vendor"
     )
   const name = text(filename)
   const source = fileSource(file_data, name)

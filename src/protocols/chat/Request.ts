@@ -2,16 +2,17 @@
  * A request of chat completions, read and written.
  *
  * Where the specification is silent:
- * - Left out for a vendor of another protocol, since it says how, not what: `store`, `metadata`, `service_tier` with its default value,
- *   `prompt_cache_retention`, `min_p`, `top_a`, `typical_p`, `repetition_penalty`, `include_reasoning`, `usage`, and `name` of a message,
- *   which Anthropic's own chat endpoint leaves out too. `seed`, penalties, `verbosity`, `prompt_cache_key` and `safety_identifier` are
- *   carried where the vendor has them, and left out elsewhere.
- * - Refused by name: `n` above 1, `logprobs`, `logit_bias` (its numbers name tokens of one vendor), answers that are not text, `functions`
- *   and every field that is not known here.
- * - Written for another client: instructions are always `system`, since compatible servers know no `developer`. What a tool answered beside
- *   text is said by the user after all results. That a result is an error is in its text only. Cache marks are left out, since OpenAI
- *   refuses fields that it does not know. The user is named in 64 letters, digits, `_` and `-`: a longer `user_id` of Messages becomes a
- *   name derived from it. A conversation of Messages that ends with the assistant's words is refused: no chat goes on from there.
+ * - Dropped for a vendor of another protocol, because it does not change what is asked: `store`, `metadata`, `service_tier` with its default
+ *   value, `prompt_cache_retention`, `min_p`, `top_a`, `typical_p`, `repetition_penalty`, `include_reasoning`, `usage`, and a message's
+ *   `name`, which Anthropic's own chat endpoint drops too. `seed`, penalties, `verbosity`, `prompt_cache_key` and `safety_identifier` go to
+ *   vendors that support them and are dropped elsewhere.
+ * - Refused by name: `n` above 1, `logprobs`, `logit_bias` (its keys are token ids of one vendor), answers that are not text, `functions`
+ *   and every unknown field.
+ * - Written for a client of another protocol: instructions are always `system`, because compatible servers do not know `developer`. Parts of
+ *   a tool result other than text go into a user message after all results. Only the text of a result says that it is an error. Cache marks
+ *   are dropped, because OpenAI refuses unknown fields. `user` has at most 64 letters, digits, `_` and `-`: a longer `user_id` of Messages is
+ *   replaced by a name derived from it. A Messages conversation that ends with an assistant message is refused: chat vendors do not
+ *   continue it.
  */
 import type {
   AssistantPart,
@@ -67,25 +68,25 @@ const known: ReadonlySet<string> = new Set(
 
 const plainTiers: ReadonlySet<unknown> = new Set(["auto", "default", "standard", "on_demand"])
 
-/** Fields that ask for what only their own vendor gives. */
+/** Refuses fields that only their own vendor supports. */
 const refuseOwn = (fields: Fields, body: JsonObject): void => {
   if ((fields.whole("n", body.n, 1) ?? 1) > 1) fields.refuse("n", "the upstream of this model gives one answer")
   if (fields.flag("logprobs", body.logprobs) === true)
-    fields.refuse("logprobs", "the upstream of this model gives no probabilities of tokens")
+    fields.refuse("logprobs", "the upstream of this model returns no token probabilities")
   if (Object.keys(fields.object("logit_bias", body.logit_bias) ?? {}).length > 0)
-    fields.refuse("logit_bias", "the upstream of this model has other tokens")
+    fields.refuse("logit_bias", "the upstream of this model uses other token ids")
   if (fields.list("modalities", body.modalities).some((one) => one !== "text"))
-    fields.refuse("modalities", "the upstream of this model answers with text")
+    fields.refuse("modalities", "the upstream of this model returns only text")
   const tier = fields.text("service_tier", body.service_tier)
   if (tier !== undefined && !plainTiers.has(tier))
-    fields.refuse("service_tier", "the upstream of this model has no other tier")
+    fields.refuse("service_tier", "the upstream of this model has no other service tier")
 }
 
 const readAssistant = (fields: Fields, at: string, message: JsonObject): ReadonlyArray<AssistantPart> => {
   if (message.function_call !== undefined && message.function_call !== null)
-    fields.refuse(`${at}.function_call`, "the upstream of this model knows tool_calls only")
+    fields.refuse(`${at}.function_call`, "the upstream of this model accepts only tool_calls")
   if (message.audio !== undefined && message.audio !== null)
-    fields.refuse(`${at}.audio`, "the upstream of this model has no audio that another vendor keeps")
+    fields.refuse(`${at}.audio`, "the upstream of this model cannot use audio stored at another vendor")
   const refusal = fields.text(`${at}.refusal`, message.refusal)
   return [
     ...thoughtsOf(message, "client").map((thought) => ({ ...thought, at: `${at}.reasoning_content` })),
@@ -284,7 +285,7 @@ export const readRequest = reading((fields, body) => {
   return conversation
 })
 
-/** The assistant's message; a thought that another vendor signed is none of this one's, unless it came by chat. */
+/** The assistant's message. Thoughts that another vendor signed are left out, unless the client's protocol is chat. */
 const writeAssistant = (parts: ReadonlyArray<AssistantPart>, byChat: boolean): JsonObject => {
   const said = parts.filter((part) => part.type === "text")
   const refusal = parts.flatMap((part) => (part.type === "refusal" ? [part.text] : [])).join("")
@@ -302,7 +303,7 @@ const writeAssistant = (parts: ReadonlyArray<AssistantPart>, byChat: boolean): J
 const saidContent = (texts: ReadonlyArray<string>): string | ReadonlyArray<JsonObject> =>
   texts.length === 1 ? texts[0]! : texts.map((text) => ({ type: "text", text }))
 
-/** Results of tools, each a message, then what the user says. */
+/** One message per tool result, then the user's own parts. */
 const writeUser = (fields: Fields, parts: ReadonlyArray<UserPart>): ReadonlyArray<JsonObject> => {
   const results = parts.filter((part) => part.type === "tool_result").map((part) => writeResult(fields, part))
   const said = [
@@ -326,7 +327,7 @@ const writeTurn = (fields: Fields, turn: Turn, byChat: boolean): ReadonlyArray<J
   }
 }
 
-/** Results that stand in several turns after each other are before all that the user says: chat wants them after their calls. */
+/** Merges consecutive user turns with tool results: chat requires the results directly after their calls. */
 const withResultsTogether = (turns: ReadonlyArray<Turn>): ReadonlyArray<Turn> => {
   const together: Array<Turn> = []
   let parts: Array<UserPart> = []
@@ -382,7 +383,7 @@ const writeChoice = ({ tool_choice, tools }: Conversation): unknown => {
 export const isCustom = (tools: ReadonlyArray<Tool>, name: string): boolean =>
   tools.some((tool) => tool.type === "custom" && tool.name === name)
 
-/** OpenAI's form of a schema: it has a name, and holds only where it is strict, as it always does elsewhere. */
+/** OpenAI's form of a schema. It has a name, and is enforced only if `strict`; other protocols always enforce it. */
 export const schemaOf = ({ format, protocol }: Conversation): JsonObject | undefined =>
   format?.type !== "schema"
     ? undefined
@@ -399,7 +400,7 @@ const writeFormat = (conversation: Conversation): JsonObject | undefined => {
   return json_schema === undefined ? { type: "json_object" } : { type: "json_schema", json_schema }
 }
 
-/** `none` only from protocols that have the word: elsewhere it is what a model does anyway, and many refuse it. */
+/** Sends `none` only if the client's protocol has the word. Elsewhere it is the models' default, and many vendors refuse the word. */
 export const effortWord = ({ protocol, reasoning }: Conversation, limit: number | undefined): string | undefined => {
   if (reasoning === undefined) return undefined
   if (!reasoning.off) return effortOf(reasoning, limit)
@@ -408,17 +409,14 @@ export const effortWord = ({ protocol, reasoning }: Conversation, limit: number 
 
 const userLengthMax = 64
 
-/** Clients of Messages say at length who asks (Claude Code: a device, an account and a session); other vendors take 64 plain letters. */
+/** Clients of Messages send long user ids (Claude Code: device, account and session). Other vendors accept 64 plain characters. */
 export const userOf = ({ protocol, user }: Conversation): string | undefined =>
   user === undefined || protocol !== "messages" ? user : fittingId(user, userLengthMax)
 
 export const writeRequest = writing((fields, conversation, options) => {
   const limit = options.limit ?? conversation.limit
   if (isPrefilled(conversation))
-    fields.refuse(
-      conversation.turns.at(-1)!.at,
-      "the upstream of this model does not go on from an assistant's message"
-    )
+    fields.refuse(conversation.turns.at(-1)!.at, "the upstream of this model does not continue an assistant message")
   const { protocol, stop, tools } = conversation
   const turns = withResultsTogether(conversation.turns)
   const messages = turns.flatMap((turn) => writeTurn(fields, turn, protocol === "chat"))

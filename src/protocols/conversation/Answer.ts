@@ -1,4 +1,4 @@
-/** A model's whole answer, in one form for all protocols; and how it is built from the steps of a stream. */
+/** A model's whole answer in one form for all protocols, and how it is built from the steps of a stream. */
 import { Either } from "effect"
 import type { Signer } from "./Conversation.ts"
 import type { Delta, Failure, StopReason } from "./Delta.ts"
@@ -16,10 +16,10 @@ export type AnswerPart =
     }
   | {
       readonly type: "tool_call"
-      /** Empty where the vendor gives none. */
+      /** Empty if the vendor gives none. */
       readonly id: string
       readonly name: string
-      /** As the model wrote them: JSON of an object, unless it is `custom` or the model was wrong. */
+      /** The model's own text: a JSON object, unless the tool is `custom` or the model made a mistake. */
       readonly arguments: string
       readonly custom: boolean
     }
@@ -30,9 +30,9 @@ export interface Answer {
   readonly model: string | undefined
   readonly parts: ReadonlyArray<AnswerPart>
   readonly stop: StopReason
-  /** The stop sequence that it came to, where the vendor says it. */
+  /** The stop sequence that ended it, if the vendor reports one. */
   readonly stop_sequence: string | undefined
-  /** `undefined` where the vendor reports none. */
+  /** `undefined` if the vendor reports none. */
   readonly usage: Usage | undefined
 }
 
@@ -69,7 +69,7 @@ const blank = {
   custom: false
 } as const
 
-/** The whole answer that the steps of a stream make: a failure where the stream broke, or has not ended. */
+/** Builds the whole answer from a stream's steps. It is a failure if the stream broke or has not ended. */
 export const answerOf = (deltas: Iterable<Delta>): Either.Either<Answer, Failure> => {
   const parts: Array<OpenPart> = []
   let id: string | undefined
@@ -118,7 +118,7 @@ export const answerOf = (deltas: Iterable<Delta>): Either.Either<Answer, Failure
   return Either.left({ kind: "vendor", message: "the stream has not ended" })
 }
 
-/** The steps of a whole answer, as if it had been streamed: each part one piece. */
+/** The steps of a whole answer, as if it had been streamed with each part in one piece. */
 export const deltasOf = (answer: Answer): ReadonlyArray<Delta> => [
   { type: "start", id: answer.id, model: answer.model, usage: undefined },
   ...answer.parts.flatMap((part, index) => partDeltas(part, index)),

@@ -14,7 +14,7 @@ export const sourceOf = (url: string): Source | undefined => {
 export const urlOf = (source: Source): string =>
   source.type === "url" ? source.url : `data:${source.media_type};base64,${source.data}`
 
-/** Bedrock's names of the formats of documents, by media type; the name is the ending of a file too. */
+/** Bedrock's names of document formats, by media type. The names are file extensions too. */
 const documents: ReadonlyMap<string, string> = new Map([
   ["application/pdf", "pdf"],
   ["text/csv", "csv"],
@@ -42,7 +42,7 @@ const imageFormats: ReadonlyMap<string, string> = new Map([
 
 export const imageFormat = (media_type: string): string | undefined => imageFormats.get(media_type)
 
-/** The media type that the ending of an address says. */
+/** The media type by a URL's file extension. */
 export const typeByEnding = (url: string): string | undefined => {
   const ending = /\.(\w{2,4})(?:[?#]|$)/.exec(url)?.[1]?.toLowerCase()
   if (ending === undefined) return undefined
@@ -52,6 +52,6 @@ export const typeByEnding = (url: string): string | undefined => {
 const imageEnding = (ending: string): string | undefined =>
   imageFormats.has(`image/${ending}`) ? `image/${ending}` : undefined
 
-/** How closely an image is looked at; `auto` is what everybody does who is not told. */
+/** How closely the model looks at an image. Vendors use `auto` by default. */
 export const detailOf = (detail: unknown): string | undefined =>
   typeof detail === "string" && detail !== "auto" ? detail : undefined

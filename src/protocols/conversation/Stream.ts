@@ -2,7 +2,7 @@
  * The code that the readers and writers of all protocols' streams share.
  *
  * Where the specification is silent:
- * - An event that is no JSON object, or belongs to a part that never began, is a failure of the stream. An event of an unknown kind is
+ * - An event that is not a JSON object, or belongs to a part that never began, is a failure of the stream. An event of an unknown kind is
  *   skipped. A stream whose bytes end before its answer is whole is a failure, wherever it was cut.
  * - An unknown stop reason is `end`, or `tool` if tools are called.
  */
@@ -15,14 +15,14 @@ export const noDeltas: ReadonlyArray<Delta> = []
 
 export const failure = (kind: FailureKind, message: string): Delta => ({ type: "failure", failure: { kind, message } })
 
-/** Of what makes no sense. */
+/** The failure of a stream that makes no sense. */
 export const senseless = (what: string): Delta => failure("vendor", `the upstream sent ${what}`)
 
 export const cutOff: Delta = failure("vendor", "the upstream's stream was cut")
 
 const isLast = (delta: Delta | undefined): boolean => delta?.type === "end" || delta?.type === "failure"
 
-/** The start of a stream that does not say it. */
+/** The start of a stream without a start event. */
 const unnamed: Delta = { type: "start", id: undefined, model: undefined, usage: undefined }
 
 /** A reader of events that are JSON objects, ended by `[DONE]` or by the end of the bytes. */
@@ -59,17 +59,17 @@ export const streamReader = (
 
 type Piece = Extract<Delta, { readonly type: "piece" }>
 
-/** After so many events in a row that were no model for the next, no more are tried. */
+/** After this many events in a row that did not help to recognize the next, the attempt is given up. */
 const fruitlessMax = 8
 
 /**
- * Knows an event that is the one before it but for the text of its piece, as most events of an answer are: it is then not parsed, which
- * takes most of the time of reading it. An event that comes to a piece, and nothing else, is a model for those right behind it; the first
- * of them is read all the same, to see that what stands in that place is what it comes to. Reading such an event changes nothing.
+ * Recognizes events that differ from the previous one only in the text of their piece, as most events of an answer do. They are not parsed,
+ * which saves most of the time. An event whose result is exactly one piece becomes the model for the events after it. The first of these is
+ * parsed anyway, to check that the text in that place is its result. Reading such an event changes no state.
  */
 class Pieces {
   private name: string | undefined
-  /** The text before and after the model's name; empty if there is no model. */
+  /** The text before and after the piece of the model event; empty without a model. */
   private before = ""
   private after = ""
   private index = 0
@@ -90,7 +90,7 @@ class Pieces {
     return undefined
   }
 
-  /** Every event that is read has to be shown. */
+  /** Must be called for every event that is read. */
   learn(data: string, event: string | undefined, deltas: ReadonlyArray<Delta>): void {
     const { expected } = this
     this.expected = undefined
@@ -99,7 +99,7 @@ class Pieces {
       this.before = ""
       return
     }
-    // The same text again says nothing of where it stands.
+    // The same text twice does not show its place.
     if (expected === piece.text && expected !== this.text && piece.index === this.index) {
       this.proven = true
       this.fruitless = 0
@@ -123,8 +123,8 @@ class Pieces {
 const sliceLeast = 13
 
 /**
- * The content of the JSON string between these quotes, if it is one and is not empty. A long one is parsed even where it has no escapes: a
- * slice would keep all that it is cut from in memory.
+ * The content of the JSON string between these quotes, if it is one and not empty. A long one is parsed even without escapes, because a slice
+ * would keep the whole original text in memory.
  */
 const stringIn = (json: string, from: number, to: number): string | undefined => {
   const text = json.slice(from, to)
@@ -145,18 +145,18 @@ const isVerbatim = (text: string): boolean => {
 /** The name of an event: from its name field, or from its own data. */
 export const nameOf = (json: JsonObject, event: string | undefined): string | undefined => text(json.type) ?? event
 
-/** A stop reason, where some vendors say only that the answer ended. */
+/** A stop reason. Some vendors say only that the answer ended. */
 export const stopWith = (reason: StopReason | undefined, calls: boolean): StopReason =>
   calls && (reason === undefined || reason === "end") ? "tool" : (reason ?? "end")
 
 export const event = (name: string, json: string): string => `event: ${name}\ndata: ${json}\n\n`
 
 /**
- * Puts the steps of parts that come by turns one part after the other, for protocols in which one part is open at a time: what belongs
- * to a later part waits until those before it have ended.
+ * Reorders the steps of interleaved parts so that one part follows the other, for protocols with one open part at a time. Steps of a later part
+ * wait until the earlier parts have ended.
  */
 export const inSequence = (emit: (delta: Delta) => void): ((delta: Delta) => void) => {
-  /** The part that is open, and what waits for its turn, by part, in the order in which they began. */
+  /** The open part, and the waiting steps of the other parts in the order of their beginning. */
   let open = -1
   const waiting = new Map<number, Array<Delta>>()
   const next = (): void => {

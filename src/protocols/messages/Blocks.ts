@@ -56,7 +56,7 @@ const readImage = (fields: Fields, at: string, { cache_control, source }: JsonOb
 
 const sourceRule = (source: unknown): string =>
   isObject(source) && source.type === "file"
-    ? "the upstream of this model has no files that another vendor keeps"
+    ? "the upstream of this model cannot use files stored at another vendor"
     : "data in base64 with its media type, or a url"
 
 const readDocument = (fields: Fields, at: string, block: JsonObject): DocumentPart | undefined => {
@@ -150,7 +150,7 @@ const readAssistantPart = (fields: Fields, at: string, block: JsonObject): Assis
       return fields.refuse(
         at,
         typeof block.type === "string"
-          ? `the upstream of this model knows no ${block.type} of an assistant`
+          ? `the upstream of this model does not support ${block.type} of an assistant`
           : "a block has a type"
       )
   }

@@ -2,14 +2,14 @@
  * A request of Anthropic's Messages (version 2023-06-01), read and written.
  *
  * Where the specification is silent:
- * - Left out for a vendor of another protocol, since it says how, not what: `service_tier`, `context_management`, `diagnostics`,
+ * - Dropped for a vendor of another protocol, because it does not change what is asked: `service_tier`, `context_management`, `diagnostics`,
  *   `user_profile_id`, `workspace_id`; of tools `input_examples`, `defer_loading`, `eager_input_streaming` and `allowed_callers`. Cache
- *   marks are left out where the vendor has none.
- * - Refused by name: tools of the vendor (`web_search_...`, `bash_...`), `mcp_servers`, `container`, `citations`, files by id, and every
- *   field that is not known here.
- * - Written for another client: instructions that stand later in the conversation go to `system`, where Anthropic's own chat endpoint
- *   puts them. `seed`, penalties, `verbosity` and cache keys are left out. A temperature above 1, a format `json_object`, audio, custom
- *   tools and a choice among some tools are refused. A thought that Anthropic did not sign is left out.
+ *   marks are dropped if the vendor has none.
+ * - Refused by name: tools that the vendor runs (`web_search_...`, `bash_...`), `mcp_servers`, `container`, `citations`, files by id, and
+ *   every unknown field.
+ * - Written for a client of another protocol: later instructions in the conversation move to `system`, where Anthropic's own chat endpoint
+ *   puts them. `seed`, penalties, `verbosity` and cache keys are dropped. A temperature above 1, the format `json_object`, audio, custom
+ *   tools and a choice among some tools are refused. Thoughts that Anthropic did not sign are left out.
  */
 import type {
   Conversation,
@@ -204,7 +204,7 @@ const writeChoice = (fields: Fields, { names, parallel_tool_calls, tool_choice, 
   if (tool_choice === undefined)
     return disable_parallel_tool_use === true ? { type: "auto", disable_parallel_tool_use } : undefined
   if (tool_choice.type === "allowed")
-    return fields.refuse(names.tool_choice, "the upstream of this model takes no choice among some of its tools")
+    return fields.refuse(names.tool_choice, "the upstream of this model cannot restrict the choice to some tools")
   if (tool_choice.type === "none") return { type: "none" }
   return present({
     type: tool_choice.type,
@@ -216,14 +216,14 @@ const writeChoice = (fields: Fields, { names, parallel_tool_calls, tool_choice, 
 const writeFormat = (fields: Fields, { format, names }: Conversation): JsonObject | undefined => {
   if (format === undefined) return undefined
   if (format.type === "json")
-    return fields.refuse(names.format, "the upstream of this model takes a format only with a schema")
+    return fields.refuse(names.format, "the upstream of this model requires a schema for the format")
   return { type: "json_schema", schema: format.schema }
 }
 
 export const writeRequest = writing((fields, conversation, options) => {
   const { names, stop, temperature, tools, top_k, top_p, turns } = conversation
   const limit = options.limit ?? conversation.limit
-  if (limit === undefined) fields.refuse(names.limit, "the upstream of this model wants a limit of the answer")
+  if (limit === undefined) fields.refuse(names.limit, "the upstream of this model requires a limit for the answer")
   if (temperature !== undefined && temperature > 1)
     fields.refuse("temperature", "the upstream of this model takes a temperature from 0 to 1")
   const system = instructionsOf(turns)

@@ -28,7 +28,7 @@ const unknown = (fields: Fields, at: string, type: unknown): undefined =>
     typeof type === "string" ? `the upstream of this model takes no ${type.slice(0, 60)}` : "it has a type"
   )
 
-const otherFiles = "the upstream of this model has no files that another vendor keeps"
+const otherFiles = "the upstream of this model cannot use files stored at another vendor"
 
 const readImage = (fields: Fields, at: string, { detail, file_id, image_url }: JsonObject): ImagePart | undefined => {
   if (typeof file_id === "string") return fields.refuse(`${at}.file_id`, otherFiles)
@@ -154,7 +154,7 @@ const readOtherItem = (fields: Fields, at: string, item: JsonObject): Turn | und
       "nothing is stored for the upstream of this model: items are sent whole, as SDKs do with store false"
     )
   if (type !== "message" && type !== undefined && type !== null)
-    return fields.refuse(`${at}.type`, `the upstream of this model knows no ${String(type).slice(0, 60)}`)
+    return fields.refuse(`${at}.type`, `the upstream of this model does not support ${String(type).slice(0, 60)}`)
   switch (role) {
     case "system":
     case "developer":

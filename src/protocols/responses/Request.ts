@@ -57,15 +57,15 @@ const plainTiers: ReadonlySet<unknown> = new Set(["auto", "default"])
 const refuseOwn = (fields: Fields, body: JsonObject): void => {
   for (const name of ["previous_response_id", "conversation"])
     if (body[name] !== undefined && body[name] !== null)
-      fields.refuse(name, "the upstream of this model keeps no conversations, so all of it is sent in input")
+      fields.refuse(name, "the upstream of this model stores no conversations: send the whole conversation in input")
   if (fields.flag("background", body.background) === true)
-    fields.refuse("background", "the upstream of this model answers at once")
+    fields.refuse("background", "the upstream of this model has no background mode")
   const logprobs = fields.list("include", body.include).includes("message.output_text.logprobs")
   if (logprobs || (fields.whole("top_logprobs", body.top_logprobs, 0) ?? 0) > 0)
-    fields.refuse(logprobs ? "include" : "top_logprobs", "the upstream of this model gives no probabilities of tokens")
+    fields.refuse(logprobs ? "include" : "top_logprobs", "the upstream of this model returns no token probabilities")
   const tier = fields.text("service_tier", body.service_tier)
   if (tier !== undefined && !plainTiers.has(tier))
-    fields.refuse("service_tier", "the upstream of this model has no other tier")
+    fields.refuse("service_tier", "the upstream of this model has no other service tier")
 }
 
 const readTool = (fields: Fields, tool: unknown, at: string): ReadonlyArray<Tool> => {
@@ -239,10 +239,10 @@ export const writeRequest = writing((fields, conversation, options) => {
   const { names, protocol, stop, tools, turns } = conversation
   const limit = options.limit ?? conversation.limit
   if (limit !== undefined && limit < limitLeast)
-    fields.refuse(names.limit, `the upstream of this model takes a limit from ${limitLeast} on`)
+    fields.refuse(names.limit, `the upstream of this model requires a limit of at least ${limitLeast}`)
   if (stop.length > 0) fields.refuse(names.stop, "the upstream of this model takes no stop sequences")
   if (isPrefilled(conversation))
-    fields.refuse(turns.at(-1)!.at, "the upstream of this model does not go on from an assistant's message")
+    fields.refuse(turns.at(-1)!.at, "the upstream of this model does not continue an assistant message")
   const instructions = leading(turns)
   const input = writeInput(fields, instructions === undefined ? turns : turns.slice(1))
   if (input.length === 0) fields.refuse(names.turns, "at least one message that is not empty")

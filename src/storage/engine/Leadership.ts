@@ -1,4 +1,4 @@
-/** Which of the nodes over one database turns the loops (`kernel/Loop`), by its lease; and how the others wake it. */
+/** Decides by lease which node of a database runs the loops (`kernel/Loop`), and lets the other nodes wake it. */
 import { Effect, Layer } from "effect"
 import { Leadership } from "../../kernel/Loop.ts"
 import type { LeadershipContract } from "../../kernel/Loop.ts"

@@ -1,7 +1,7 @@
 /**
- * Runs of programs on a database. Work that a run has begun (a reservation, a job that is being submitted, an Idempotency-Key) has its
- * name, so that other runs can tell work in progress from abandoned work. Time does not decide that: each run holds a lock on a file beside
- * the database, which ends with its process. Of a database in memory there are only the runs of this process.
+ * Runs of programs on a database. Work in progress (a reservation, a job that is being submitted, an Idempotency-Key) carries the name of its
+ * run, so that other runs can tell it from abandoned work. Locks decide that, not time: each run holds a lock on a file beside the database,
+ * which ends with its process. A database in memory has only the runs of this process.
  *
  * Where the specification is silent:
  * - A reservation has the name of the run that made it. A run holds a lock on a file beside the database (`storage/engine/Runs`); the
@@ -20,25 +20,25 @@ import * as Leases from "../postgres/Leases.ts"
 export interface RunsContract {
   /** The name of this run. */
   readonly run: string
-  /** Whether the run has ended. So has whatever is no name of a run: earlier versions had other names. */
+  /** Whether the run has ended. A name in another form counts as ended: earlier versions used other names. */
   readonly hasEnded: (run: string) => Effect.Effect<boolean>
   /** This process as a node; `undefined` if one process serves the database. */
   readonly node?: NodeContract
 }
 
-/** A node among those over one database. Times are milliseconds of this process; what is said of others is as old as the last renewal. */
+/** One node of several on a database. Times are milliseconds of this process. Facts about other nodes are as old as the last renewal. */
 export interface NodeContract {
   readonly name: string
-  /** How long its lease is good for still: negative once it has lapsed. */
+  /** The rest of its lease; negative once it has lapsed. */
   readonly leaseLeft: () => number
   readonly sinceRenewal: () => number
-  /** Whether it does the work that is done once for all nodes. */
+  /** Whether it does the work that only one node does. */
   readonly leads: () => boolean
-  /** The name of the node that leads, where one does. */
+  /** The name of the leading node, if there is one. */
   readonly leader: () => string | undefined
   /** How many nodes have a lease. */
   readonly nodes: () => number
-  /** `lead`: this node begins to lead. `lapse`: the lease of another has lapsed. Called at once; answers what ends the calls. */
+  /** `lead`: this node begins to lead. `lapse`: another node's lease has lapsed. Returns a function that removes the listener. */
   readonly on: (event: "lead" | "lapse", listener: () => void) => () => void
 }
 
@@ -64,7 +64,7 @@ const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const run = yield* Ids.make("run")
   const [main] = yield* Effect.orDie(sql<{ file: string }>`SELECT file FROM pragma_database_list WHERE name = 'main'`)
-  /** The database, or nothing where it is in memory. */
+  /** The database's file; empty in memory. */
   const file = main?.file ?? ""
   const lockOf = (name: string) => `${file}.${name}`
   yield* Effect.acquireRelease(
@@ -89,7 +89,7 @@ const make = Effect.gen(function* () {
 
 const isRun = (name: string): boolean => /^run_[0-9a-z]+$/.test(name)
 
-/** Removes the files of runs that ended without doing so. */
+/** Removes the lock files that ended runs left. */
 const removeEnded = (file: string): void => {
   const prefix = `${basename(file)}.`
   for (const name of readdirSync(dirname(file))) {

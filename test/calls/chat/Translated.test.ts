@@ -268,7 +268,7 @@ describe("a request that one upstream cannot carry", () => {
     const refused = await ask("responses")
     expect([refused.status, refused.body.error.message]).toEqual([
       400,
-      "max_tokens: the upstream of this model takes a limit from 16 on"
+      "max_tokens: the upstream of this model requires a limit of at least 16"
     ])
     expect(await service.usage(who)).toEqual([])
     expect((await ask("responses", 16)).status).toBe(200)

@@ -22,7 +22,7 @@ interface Waiting {
 export const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const reserved = Effect.scoped(sql.reserve)
-  /** A client of SQLite has one connection, which tells a transaction of the same client from one of another. */
+  /** SQLite's client has one connection. It tells this client's transactions from those of another client. */
   const own = yield* Effect.flatMap(
     Effect.serviceOption(TransactionConnection),
     Option.match({ onNone: () => Effect.orDie(reserved), onSome: ([connection]) => Effect.succeed(connection) })
@@ -30,14 +30,14 @@ export const make = Effect.gen(function* () {
   const begin = sql.onDialectOrElse({ sqlite: () => beginImmediate, orElse: () => beginPlain })
   const runtime = yield* Effect.runtime<never>()
   const tailMax = yield* RollupLagMax
-  /** Those whose turn comes, and those whose transactions are being committed. */
+  /** The queue, and the callers whose transactions are being committed. */
   let waiting: Array<Waiting> = []
   let committing: ReadonlyArray<Waiting> = []
   const work = yield* Effect.makeLatch()
   const watch = CommitWatch.make({
     limit: Duration.toMillis(yield* CommitLimit),
     isAnyoneWaiting: () => waiting.length > 0 || committing.length > 0,
-    // Their places in the line stay: what they asked for may be committed yet.
+    // They keep their places in the queue, because their transactions may still be committed.
     onStall: () => {
       for (const { answer } of [...committing, ...waiting])
         Deferred.unsafeDone(answer, new BooksUnavailable({ maybe_written: true }))
@@ -53,7 +53,7 @@ export const make = Effect.gen(function* () {
       case "All":
         return Effect.forEach(asked.queries, ask)
       case "Insert":
-        // In pieces: a statement takes only so many parameters.
+        // In pieces, because the number of parameters of a statement is limited.
         return Effect.forEach(
           chunksOf(asked.rows, Math.floor(10_000 / asked.columns.length)),
           (rows) => sql.unsafe(insertText(asked, rows.length), rows.flat() as Array<string>),
@@ -67,17 +67,17 @@ export const make = Effect.gen(function* () {
   }
 
   const run = Effect.fnUntraced(function* (transactions: ReadonlyArray<Transaction>) {
-    // Others may write between two batches, so nothing is remembered.
+    // Others may write between two batches, so nothing is cached.
     const body = Batch.run(transactions, yield* Clock.currentTimeMillis, new Batch.Memory(tailMax))
     let step = body.next([])
     while (step.done !== true) step = body.next(yield* ask(step.value))
     return step.value
   })
 
-  /** Whether the last batch failed because of the database: then no lock is waited for. */
+  /** Whether the last batch failed because of the database. Then the writer does not wait for locks. */
   let down = false
 
-  /** A batch as a transaction of its own. Whatever fails, the connection is not left inside a transaction. */
+  /** A batch as a transaction of its own. A failure never leaves the connection inside a transaction. */
   const committed = Effect.fnUntraced(function* (transactions: ReadonlyArray<Transaction>) {
     const connection = yield* sql.reserve
     yield* begin(connection)
@@ -87,13 +87,13 @@ export const make = Effect.gen(function* () {
       Effect.exit
     )
     if (Exit.isFailure(exit)) {
-      // After some failures SQLite has done so itself.
+      // After some failures SQLite has already rolled back.
       yield* Effect.ignore(Effect.sandbox(connection.executeUnprepared("ROLLBACK", [], undefined)))
     }
     return yield* exit
   }, Effect.scoped)
 
-  /** Lets the connection go between two tries, so that others can read meanwhile. */
+  /** Releases the connection between two attempts, so that others can read meanwhile. */
   const patiently = (transactions: ReadonlyArray<Transaction>) => {
     const began = performance.now()
     const attempt: ReturnType<typeof committed> = Effect.catchAll(committed(transactions), (error) =>
@@ -116,7 +116,7 @@ export const make = Effect.gen(function* () {
           const refusal = new BooksUnavailable({ maybe_written: isFailedCommit(exit.cause) })
           return Effect.forEach(waiting, (one) => Deferred.fail(one.answer, refusal), { discard: true })
         }
-        // One that breaks the database's own rules must not take the others with it: each is tried by itself.
+        // A transaction that breaks the database's own rules must not fail the others, so each is tried alone.
         return waiting.length > 1
           ? Effect.forEach(waiting, (one) => answer([one]), { discard: true })
           : Effect.forEach(waiting, (one) => Deferred.failCause(one.answer, dying(exit.cause)), { discard: true })
@@ -143,14 +143,14 @@ export const make = Effect.gen(function* () {
       return Effect.ensuring(answerAll, Effect.sync(watch.stop))
     })
   )
-  // Only the wait for work can be interrupted, not the work.
+  // Only waiting for work can be interrupted, not the work itself.
   yield* Effect.uninterruptibleMask((restore) => Effect.zipRight(restore(work.await), answerAll)).pipe(
     Effect.forever,
     Effect.withTracerEnabled(false),
     Effect.forkScoped
   )
 
-  /** In one step, so that no transaction joins the line after the end. */
+  /** In one step, so that no transaction enters the queue after the end. */
   const outside = (transaction: Transaction): Submitted =>
     Effect.suspend(() => {
       if (closed || watch.isStalled()) return new BooksUnavailable()
@@ -160,7 +160,7 @@ export const make = Effect.gen(function* () {
       return Effect.zipRight(work.open, Effect.flatMap(Deferred.await(answer), resolve))
     })
 
-  // Two at once would read each other's half of a balance, and undo each other's savepoints.
+  // Two concurrent transactions would read each other's unfinished changes and undo each other's savepoints.
   const turn = yield* Effect.makeSemaphore(1)
   const inside = (transaction: Transaction): Submitted =>
     sql.withTransaction(run([transaction])).pipe(
@@ -186,11 +186,11 @@ const beginPlain = (connection: Connection): Effect.Effect<unknown, SqlError> =>
   connection.executeUnprepared("BEGIN", [], undefined)
 
 /**
- * IMMEDIATE: the write lock comes first, so what is read cannot change before it is written. SQLite's own wait for it would hold up
- * this thread, so it is switched off for as long as this takes.
+ * IMMEDIATE takes the write lock first, so rows cannot change between reading and writing. SQLite's own wait for the lock would block this
+ * thread, so it is switched off meanwhile.
  */
 const beginImmediate = (connection: Connection): Effect.Effect<unknown, SqlError> => {
-  // SQLite obeys a pragma like this one when it is prepared, which must not be earlier than it is meant.
+  // SQLite applies this pragma when it is prepared, so the preparation must not happen early.
   const run = (pragma: string) => Effect.suspend(() => connection.executeUnprepared(pragma, [], undefined))
   return Effect.flatMap(run("PRAGMA busy_timeout"), ([row]) => {
     const { timeout } = row as { readonly timeout: number }
@@ -203,7 +203,7 @@ const beginImmediate = (connection: Connection): Effect.Effect<unknown, SqlError
 
 const isLocked = (error: unknown): boolean => isStorageFault(error, "lock")
 
-/** A commit that failed so that it may be done all the same. */
+/** A commit whose outcome is unknown. */
 class FailedCommit {
   readonly cause: SqlError
 
@@ -218,7 +218,7 @@ const failedCommit = (error: SqlError): SqlError | FailedCommit =>
 const isFailedCommit = (cause: Cause.Cause<unknown>): boolean =>
   [...Cause.failures(cause)].some((error) => error instanceof FailedCommit)
 
-/** A wait of this process, however its clock may be steered: what it waits for happens outside. */
+/** A wait in process time, even if the clock is steered, because it waits for something outside. */
 const realSleep = (millis: number): Effect.Effect<void> =>
   Effect.async((resume) => {
     const timer = setTimeout(() => resume(Effect.void), millis)
@@ -228,7 +228,7 @@ const realSleep = (millis: number): Effect.Effect<void> =>
 const hasStorageFault = (cause: Cause.Cause<unknown>): boolean =>
   [...Cause.failures(cause), ...Cause.defects(cause)].some((error) => isStorageFault(error))
 
-/** The database's error about a transaction that broke its rules is a defect of the code that made it. */
+/** A transaction that broke the database's rules is a defect of the code that made it. */
 const dying = (cause: Cause.Cause<unknown>): Cause.Cause<never> => {
   if (Cause.isInterruptedOnly(cause)) return cause as Cause.Cause<never>
   const error = Cause.squash(cause)

@@ -1,12 +1,12 @@
 /**
- * A batch where other writers are at work on the same books (PostgreSQL, several nodes). What it touches is locked, always in one order:
- * reservations, tenants, accounts, limits of API keys, each by number or id. What it reads under the lock is true until it commits.
- * Statements of other rooms are written one batch at a time over all nodes, as SQLite does it, under a lock of their own that comes first;
- * charges do not take it.
+ * A batch beside other writers of the same books (PostgreSQL, several nodes). It locks the rows that it touches, always in one order:
+ * reservations, tenants, accounts, limits of API keys, each by number or id. Rows read under the lock stay true until the commit.
+ * Statements of other rooms take one more lock, first of all: across all nodes they run in one batch at a time, as on SQLite. Charges do not
+ * take that lock.
  *
- * All locks, and all that is read under them, take one round trip. That needs the numbers of what is touched, which never change: a node
- * remembers them (`Known`). Only limits and debts take a second one. Rows that are locked anyway count them: each tenant's head and account
- * count the limits of its keys, and setting a limit locks both.
+ * Locking and reading take one round trip. That needs the numbers of the rows, which never change, so a node caches them (`Known`). Only
+ * limits and debts take a second round trip. To know whether there are any, rows that are locked anyway count them: each tenant's head and
+ * account count the limits of its keys, and setting a limit locks both.
  */
 import { selectEnded } from "../../../storage/postgres/Ended.ts"
 import * as Locks from "../../../storage/postgres/Locks.ts"
@@ -22,7 +22,7 @@ import * as Rows from "../rows/Rows.ts"
 import { pooledMax, tailColumns } from "../rows/RollupLag.ts"
 import type { Dimensions, Posting, Reservation, Transaction } from "../rules/Transaction.ts"
 
-/** Another node has ended the run that a call is to be admitted under, since its lease had lapsed. */
+/** This node's lease lapsed, and another node has ended its run: no call can be admitted under it. */
 export class LeaseLost extends Error {
   constructor() {
     super("this node's lease has lapsed")
@@ -40,17 +40,17 @@ interface KnownAccount {
   readonly tenant_id: string
 }
 
-/** A node's cache of rows that never change once they are committed; all its connections share it. Only what was committed goes in. */
+/** A node's cache of rows that never change once committed, shared by its connections. Only committed rows enter it. */
 export class Known {
   readonly accounts = new Map<string, KnownAccount>()
   readonly tenants = new Map<string, number>()
   readonly dimensions = new Map<number, Dimensions>()
   readonly numbers = new WeakMap<Dimensions, number>()
-  /** Calls that this node has reserved. One that is settled elsewhere stays until there are too many. */
+  /** Calls that this node has reserved. A call that another node settles stays until the cache is cleared. */
   readonly calls = new Map<string, OpenCall>()
   readonly select = selectNumbers
 
-  /** Makes room for what a batch will add. Others may be at work: what one has taken out it must hold itself. */
+  /** Makes room for the rows of a batch. Concurrent batches keep their own references to entries that they have read. */
   trim(): void {
     for (const map of [this.accounts, this.tenants, this.dimensions, this.calls]) if (map.size > knownMax) map.clear()
   }
@@ -105,7 +105,7 @@ const touchedBy = (transactions: ReadonlyArray<Transaction>): Touched => {
         const { call, facts, sources } = posting
         touched.runs.add(nodeRunOf(posting.run))
         tenants.set(call, facts.tenant_id)
-        // A limit that is being set is seen by the lock of the tenant's account, or else of its head.
+        // The lock of the tenant's account shows a concurrent change of a limit. Without that account, lock the tenant's head.
         if (facts.application_id !== null && !sources.some(({ tenant_id }) => tenant_id === facts.tenant_id))
           touched.tenants.add(facts.tenant_id)
       }
@@ -155,9 +155,9 @@ const limitedBy = (
 }
 
 /**
- * Locks what the transactions touch, and reads it into the memory. Answers when the newest row of one of the owners was booked: time never
- * runs against the order of an owner's rows; and the places of the rows to come. They are taken under the locks, so that those of one
- * account, or one tenant, ascend.
+ * Locks the rows that the transactions touch, and reads them into the memory. `bookedAt` is the time of the owners' newest row, so that time
+ * never runs against the order of an owner's rows. `seqs` are the numbers of the rows to come. They are taken under the locks, so that they
+ * ascend within an account or a tenant.
  */
 export function* load(
   transactions: ReadonlyArray<Transaction>,
@@ -172,7 +172,7 @@ export function* load(
   const tenants = yield* learnTenants(touched.tenants, known)
 
   const questions: Array<Query> = []
-  /** Asks where there is something to ask for; answers how its rows are taken. */
+  /** Adds a query if it is needed. Returns a function that takes its rows. */
   const ask = (isNeeded: boolean, text: string, ...params: ReadonlyArray<unknown>): (() => Found) => {
     if (!isNeeded) return () => []
     const place = questions.push(asked(text, params)) - 1
@@ -184,9 +184,9 @@ export function* load(
   const endedRuns = ask(touched.runs.size > 0, selectEnded, JSON.stringify([...touched.runs]))
   const reservations = ask(calls.size > 0, lockReservations, textArray([...calls.keys()]))
   const heads = ask(tenants.size > 0, lockHeads, owners)
-  // Of accounts that this batch opens there are none to lock: the table is all the same, before numbers are taken (`SafeHorizon`).
+  // A batch that only opens accounts has none to lock, but must lock the table before it takes numbers (`SafeHorizon`).
   const amounts = ask(accounts.size > 0 || entries + records > 0, lockAmounts, payers)
-  // By a statement behind the lock, which sees what was committed while that one waited.
+  // A separate statement after the lock, so that it sees commits made while the lock was awaited.
   const facts = ask(accounts.size > 0, selectFacts, payers)
   const tails = ask(tenants.size > 0, selectTails, owners, records, Math.min(pooledMax, memory.tailMax))
   const takenSeqs = ask(entries + records > 0, nextSeqs, entries, records)
@@ -212,16 +212,16 @@ export function* load(
   const seqs = { entries: numbersOf(taken?.entries), records: numbersOf(taken?.records) }
   const { bookedAt, debts } = seen
   if (debts === 0 && !touched.takesBack) return { bookedAt, seqs }
-  // Each posting may take a part of one debt beside debts that it takes whole, and may leave a debt.
+  // Each posting may pay several debts whole and one in part, and may leave a debt.
   const [more] = yield* query(nextSeqs, [debts + 2 * entries, 0])
   return { bookedAt, seqs: { ...seqs, entries: [...seqs.entries, ...numbersOf(more?.entries)] } }
 }
 
-/** The rows of a batch's owners have said this. */
+/** Facts from the rows of a batch's owners. */
 interface Seen {
-  /** When the newest row of one of the owners was booked. */
+  /** The time of the owners' newest row. */
   bookedAt: number
-  /** How many debts the accounts have. */
+  /** The number of the accounts' debts. */
   debts: number
   /** Tenants whose keys have limits. */
   readonly limited: Set<string>
@@ -261,7 +261,7 @@ const rememberAccounts = (
   }
 }
 
-/** Counts the limits of the tenants whose keys got a limit or lost one. They are written, and the tenants' rows locked. */
+/** Updates the counts of tenants whose keys got or lost a limit. The limits are written already, and the tenants' rows locked. */
 export function* countLimits({ limits }: Books.Draft, memory: Memory): SqlSteps<void> {
   const tenants = new Set<string>()
   for (const [application, limit] of limits) {
@@ -282,7 +282,7 @@ const countInHead = `UPDATE tollgate_usage_heads h SET limits = ${counted}
 const countInAccount = `UPDATE tollgate_ledger_amounts m SET limits = ${counted}
   FROM (SELECT number, tenant_id FROM tollgate_ledger_accounts WHERE tenant_id = ?) o WHERE m.account = o.number`
 
-/** The calls that are settled, as far as they were open a moment ago. Adds whom they touch. */
+/** The batch's settled calls that were open a moment ago. Adds the rows that they touch. */
 function* learnCalls(touched: Touched, known: Known): SqlSteps<ReadonlyMap<string, OpenCall>> {
   const calls = new Map<string, OpenCall>()
   const unknown: Array<string> = []
@@ -326,7 +326,7 @@ function* learnDimensions(numbers: ReadonlySet<number>, known: Known): SqlSteps<
   return found
 }
 
-/** The accounts that there are, by number. */
+/** The existing accounts, by number. */
 function* learnAccounts(
   ids: ReadonlySet<string>,
   known: Known
@@ -346,7 +346,7 @@ function* learnAccounts(
   return accounts
 }
 
-/** The tenants by number. One without records gets its number and its head. */
+/** The tenants by number. A tenant without records gets its number and head here. */
 function* learnTenants(ids: ReadonlySet<string>, known: Known): SqlSteps<ReadonlyMap<number, string>> {
   const tenants = new Map<number, string>()
   const unknown: Array<string> = []
@@ -364,12 +364,12 @@ function* learnTenants(ids: ReadonlySet<string>, known: Known): SqlSteps<Readonl
   if (tenants.size === ids.size) return tenants
   yield* run(insertTenants, list)
   yield* run(insertHeads, list)
-  // They are not known before this batch is committed.
+  // Not cached: this batch is not committed yet.
   for (const { id, number } of yield* query(selectTenantNumbers, list)) tenants.set(number, id)
   return tenants
 }
 
-/** The numbers of dimensions, which are there, in their order. */
+/** The numbers of existing dimensions, in the order of `rows`. */
 function* selectNumbers(rows: ReadonlyArray<ReadonlyArray<string>>): SqlSteps<ReadonlyArray<number>> {
   const found = yield* query(
     selectByDimensions,
@@ -405,7 +405,7 @@ const insertHeads = `INSERT INTO tollgate_usage_heads (tenant, records, limits)
   SELECT number, 0, (SELECT count(*) FROM tollgate_ledger_limits l WHERE l.tenant_id = t.id) FROM tollgate_usage_tenants t
   WHERE id = ANY(?::text[]) ORDER BY number ON CONFLICT DO NOTHING`
 
-/** Those that exist and that no other transaction is ending. */
+/** Reservations that exist and that no other transaction is ending. */
 const lockReservations = "SELECT id FROM tollgate_ledger_reservations WHERE id = ANY(?::text[]) ORDER BY id FOR UPDATE"
 
 const lockHeads = `SELECT tenant, records, newest, booked_at, limits FROM tollgate_usage_heads
@@ -418,7 +418,7 @@ const lockAmounts = `SELECT account, CAST(giftable AS TEXT) AS giftable, CAST(gr
 const selectFacts = `SELECT number, status, CAST(held AS TEXT) AS held, funded, debts
   FROM tollgate_ledger_accounts WHERE number = ANY(?::bigint[])`
 
-/** The tails of tenants that come to another full step of records, when so many are added: others are not folded yet. */
+/** The rollup lag of tenants that will complete a step of records when `added` are written. Only these are folded. */
 const selectTails = `SELECT h.id, ${tailColumns("h.id")} FROM ${tables.r.heads} h CROSS JOIN (SELECT ?::bigint[] AS numbers, ?::bigint AS added, ?::bigint AS step) p ON true
   WHERE h.owner = ANY(p.numbers) AND (h.total + p.added) / p.step > h.total / p.step`
 
@@ -432,10 +432,10 @@ const nextSeqs = `SELECT
 const numbersOf = (list: string | null | undefined): ReadonlyArray<number> =>
   list === null || list === undefined ? [] : list.split(",").map(Number)
 
-/** A list in one parameter. */
+/** A list as one parameter. */
 const numberArray = (numbers: Iterable<number>): string => `{${[...numbers].join(",")}}`
 
 const textArray = (texts: ReadonlyArray<string>): string => `{${texts.map(quoted).join(",")}}`
 
-/** An element of a list of texts. */
+/** An element of a text array. */
 export const quoted = (text: string): string => `"${text.replaceAll(/["\\]/g, "\\$&")}"`

@@ -1,17 +1,17 @@
-/** Failures of the database that are no transaction's own: whatever was asked would have failed. */
+/** Failures of the database itself, which any transaction would have met. */
 import { isConnectionFault, isFault } from "../../../storage/postgres/Faults.ts"
 
 /**
- * By SQLite's names: locked by another process, disk full, disk failure, file not writable or missing, out of memory. Damage
- * (`SQLITE_CORRUPT`) is not among them: it may lie where one transaction looks and others do not.
+ * SQLite's codes for: locked by another process, disk full, disk failure, file not writable or missing, out of memory. Corruption
+ * (`SQLITE_CORRUPT`) is left out, because it may affect one transaction and not the next.
  */
 const fault = /^SQLITE_(BUSY|LOCKED|FULL|IOERR|READONLY|CANTOPEN|NOMEM|PERM|PROTOCOL|NOLFS)(_|$)/
 
 const kinds = { any: fault, lock: /^SQLITE_(BUSY|LOCKED)(_|$)/, commit: /^SQLITE_IOERR(_|$)/ }
 
 /**
- * Whether an error, or what caused it, says that the database cannot be written at the moment; `lock`: since another holds it; `commit`: of
- * the error of a COMMIT, whether the transaction may be committed all the same, since the disk or the connection to the server failed in it.
+ * Whether an error or its cause says that the database cannot be written now. `lock`: because another process holds it. `commit`: whether
+ * the failed COMMIT may have been done anyway, because the disk or the connection failed during it.
  */
 export const isStorageFault = (error: unknown, which: keyof typeof kinds = "any"): boolean => {
   const codes = kinds[which]

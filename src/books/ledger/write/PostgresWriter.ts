@@ -1,14 +1,15 @@
 /**
- * The writer of a node over PostgreSQL, where other nodes write too. What comes in while a batch commits forms the next one. A few connections
- * each have a batch at a time; what a batch touches is locked (`ConcurrentBatch`), so those of one node and of many come out alike.
+ * The writer of a node over PostgreSQL, where other nodes write too. Transactions that arrive while a batch commits form the next batch. Each
+ * of a few connections has one batch at a time. A batch locks the rows that it touches (`ConcurrentBatch`), so batches of one node and of
+ * many behave alike.
  *
  * Where the specification is silent:
- * - A batch that lost against another (deadlock, serialization, an account that both open) is run again, whole; nothing of it was written.
- * - Where the connection ends before PostgreSQL was told to commit, nothing was written. Where it ends behind that, PostgreSQL is asked, over
- *   another connection, what became of the transaction; until it says so, everything is refused. Unless it was rolled back, it may have been
- *   written: settlements are handed in again, which changes nothing where they were, and others are refused so.
- * - A batch that stalls may still reserve calls that were refused meanwhile. Such a call is not settled on another connection before the
- *   batch is over: the settlement would find no reservation, and the reservation would stay.
+ * - A batch that lost against another (deadlock, serialization, an account that both open) is retried as a whole; nothing of it was written.
+ * - If the connection ends before the COMMIT was sent, nothing was written. If it ends after that, another connection asks PostgreSQL for the
+ *   outcome of the transaction. Everything is refused until the answer. Unless the transaction was rolled back, it may have been written:
+ *   settlements are submitted again, which changes nothing if they were written, and other callers are told that.
+ * - A batch that stalls may still reserve calls that were refused meanwhile. Such a call is not settled on another connection until the batch
+ *   has ended: the settlement would find no reservation, and the reservation would stay.
  */
 import { Duration, Effect, Layer, Runtime } from "effect"
 import type { Client } from "pg"
@@ -34,32 +35,32 @@ interface Waiting {
   readonly resume: Resume
 }
 
-/** A connection that writes, and what its batches have left behind that stays true. */
+/** A connection that writes, with the facts that its batches have cached. */
 interface Lane {
   client: Client | undefined
-  /** Of the client. */
+  /** The client's groups of statements. */
   groups: Groups | undefined
   memory: Batch.Memory
   batch: ReadonlyArray<Waiting>
-  /** The calls that a batch which has stalled may still reserve. */
+  /** Calls that a stalled batch may still reserve. */
   late: ReadonlySet<string>
 }
 
-/** The pause before a connection is tried again, in milliseconds. */
+/** The pause before the next connection attempt, in milliseconds. */
 const reconnectPause = 200
 
-/** How much longer than the server a silent connection is given, in milliseconds. */
+/** A silent connection gets this many milliseconds more than the server's own limit. */
 const graceMillis = 1_000
 
 /**
- * How much of the limit a node may be silent in the middle of a batch. Beyond it the server takes the node to be frozen and lets go of what
- * the batch has locked, before others have waited for it as long as they may.
+ * The share of the limit that a node may be silent in the middle of a batch. After that the server treats the node as frozen and releases the
+ * locks of the batch, before other batches reach their own limit.
  */
 const silentShare = 0.5
 
 /**
- * A statement of a batch is planned once for a connection. By its own estimate the server would plan most of them anew each time, which took it two fifths
- * of its work. A plan that is kept must be good when the tables have grown: rows are found by index, one by one.
+ * Each statement of a batch is planned once per connection. By default the server would plan most of them every time, which took two fifths of
+ * its work. A cached plan must stay good when the tables grow, so rows are found by index, one by one.
  */
 const planning = [
   "plan_cache_mode=force_generic_plan",
@@ -70,21 +71,21 @@ const planning = [
   .map((setting) => `-c ${setting}`)
   .join(" ")
 
-/** From how many transactions on a second batch is begun beside one at work: fewer wait for its end, and are one batch then. */
+/** A second batch begins beside a running one if at least this many transactions wait. Fewer wait for its end and then form one batch. */
 const companyMin = 32
 
 /**
- * Behind a batch of so many the next begins so many milliseconds after it began, or later: under load there are fewer batches, each of
- * more, which is less to do for node and server. With few callers there is no wait.
+ * After a batch of at least `gatherMin`, the next one begins `gatherMillis` after its beginning, or later. Under load this makes fewer and larger
+ * batches, which cost node and server less. With few callers there is no wait.
  */
 const gatherMin = 8
 const gatherMillis = 3
 
-/** How often a batch is run again that lost against another, and one that found a row there which it had not seen. */
+/** The most retries of a batch that lost against another, and of one that met a row which it had not seen. */
 const racesMax = 20
 const duplicatesMax = 2
 
-/** The server went away before it answered a commit, and may have done it. */
+/** The server disappeared before it answered a commit, so the commit may have been done. */
 class MaybeWritten extends Error {
   constructor() {
     super("a commit was not answered")
@@ -117,7 +118,7 @@ const make = Effect.gen(function* () {
     limit,
     isAnyoneWaiting: isBusy,
     onStall: () => {
-      // Their places stay: what they asked for may be committed yet.
+      // They keep their places, because their transactions may still be committed.
       for (const lane of lanes) {
         lane.late = reservedBy(lane.batch)
         for (const { resume } of lane.batch) resume(new BooksUnavailable({ maybe_written: true }))
@@ -128,7 +129,7 @@ const make = Effect.gen(function* () {
     log
   })
 
-  /** Whether the last batch could not be written for a reason of the database's. */
+  /** Whether the last batch failed because of the database. */
   let down = false
   const became = (nowDown: boolean, why?: unknown) => {
     if (nowDown === down) return
@@ -147,7 +148,7 @@ const make = Effect.gen(function* () {
       options: planning,
       idle_in_transaction_session_timeout: Math.ceil(limit * silentShare),
       connectionTimeoutMillis: limit,
-      // A server that does not even say that it has given up is not waited for: the driver ends the connection.
+      // The driver ends the connection if the server does not even report its own timeout.
       query_timeout: limit + graceMillis
     })
     client.on("error", () => {
@@ -176,7 +177,7 @@ const make = Effect.gen(function* () {
       while (step.done !== true) step = body.next(await pipe.run(step.value))
       await pipe.commit(async (id, error) => {
         forget(lane)
-        // The server may have done it all the same.
+        // The server may have done it anyway.
         throw (await mayBeCommitted(id, error)) ? new MaybeWritten() : error
       })
       lane.memory.committed()
@@ -184,7 +185,7 @@ const make = Effect.gen(function* () {
     } catch (error) {
       lane.memory.forget()
       if (isConnectionFault(error)) {
-        // Behind a lost connection may be another server, which lacks the last commits: nothing is taken to be there.
+        // The next connection may reach another server that lacks the last commits, so nothing stays cached.
         known = new Known()
         forget(lane)
       } else if (lane.client === client) {
@@ -195,8 +196,8 @@ const make = Effect.gen(function* () {
   }
 
   /**
-   * Whether a transaction whose commit was not answered may have been committed. Asks until it is answered. A committed transaction with
-   * this number is no proof: a server that crashed reuses numbers that were not on disk.
+   * Whether a transaction whose commit was not answered may have been committed. Asks until there is an answer. A committed transaction with
+   * this number is no proof, because a crashed server reuses numbers that were not on disk.
    */
   const mayBeCommitted = async (id: string, why: unknown): Promise<boolean> => {
     log(Effect.logWarning("a commit was not answered, its outcome is asked for", String(why)))
@@ -209,7 +210,7 @@ const make = Effect.gen(function* () {
         const status = rows[0]?.status
         if (status !== "in progress") return status === "committed"
       } catch {
-        // Asked again.
+        // Ask again.
       } finally {
         client.end().catch(() => {})
       }
@@ -236,7 +237,7 @@ const make = Effect.gen(function* () {
           for (const { resume } of batch) resume(new BooksUnavailable({ maybe_written }))
           return
         }
-        // One that breaks the database's own rules must not take the others with it: each is then tried by itself.
+        // A transaction that breaks the database's own rules must not fail the others, so each is tried alone.
         if (batch.length > 1) for (const one of batch) await answer(lane, [one])
         else batch[0]!.resume(Effect.die(error))
         return
@@ -251,7 +252,7 @@ const make = Effect.gen(function* () {
         await pause(early)
         continue
       }
-      // A long line is shared with the idle lanes, so that one batch is made while another commits.
+      // A long queue is shared with the idle lanes, so that one batch is built while another commits.
       const share = waiting.length < 2 * companyMin ? waiting.length : Math.ceil(waiting.length / (idle.length + 1))
       const size = Math.min(share, batchMax)
       gatherUntil = size < gatherMin ? 0 : performance.now() + gatherMillis
@@ -322,11 +323,11 @@ const reservedBy = (batch: ReadonlyArray<Waiting>): ReadonlySet<string> =>
 
 const pause = (millis: number) => new Promise<void>((done) => setTimeout(done, millis))
 
-/** A connection in use by a batch. What answers nothing is sent with the next that is waited for, or with the commit. */
+/** A connection in use by a batch. Statements without a result are sent with the next query, or with the commit. */
 class Pipe {
   readonly #groups: Groups
   readonly #texts: Texts
-  /** The transaction's number, once the server has said it. */
+  /** The transaction's number, once the server has sent it. */
   #id: string | undefined
 
   constructor(groups: Groups, texts: Texts) {
@@ -343,7 +344,7 @@ class Pipe {
     return found
   }
 
-  /** Commits, or fails with what has failed. `onLost`: the commit was not answered. */
+  /** Commits, or fails with the statement's error. `onLost`: the commit was not answered. */
   async commit(onLost: (id: string, error: unknown) => Promise<void>): Promise<void> {
     // Without the number its outcome could not be looked up.
     if (this.#id === undefined) await this.#send()
@@ -377,7 +378,7 @@ class Pipe {
   }
 }
 
-/** Statements that put rows into tables, or change them, each made once. */
+/** The texts of inserts and updates, each made once. */
 class Texts {
   readonly #types: ColumnTypes
   readonly #texts = new Map<string, string>()
@@ -386,7 +387,7 @@ class Texts {
     this.#types = types
   }
 
-  /** Of a table there are few, which differ in how many columns they have. */
+  /** A table has few texts, which differ in the number of columns. */
   of(asked: Insert | Change): string {
     const name = `${asked._tag} ${asked.table} ${asked.columns.length}`
     let text = this.#texts.get(name)
@@ -398,7 +399,7 @@ class Texts {
   }
 }
 
-/** The types of the tables' columns, as PostgreSQL names them, by table and column. */
+/** PostgreSQL's names of column types, by table and column. */
 type ColumnTypes = ReadonlyMap<string, ReadonlyMap<string, string>>
 
 const selectTypes = `SELECT c.relname AS table, a.attname AS column, format_type(a.atttypid, NULL) AS type
@@ -416,7 +417,7 @@ const readTypes = async (client: Client): Promise<ColumnTypes> => {
   return tables
 }
 
-/** The rows as lists, one for each column: what PostgreSQL unfolds cheapest. */
+/** The rows as one list per column, the cheapest form for PostgreSQL to unnest. */
 const lists = (columns: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<unknown>>): ReadonlyArray<string> =>
   columns.map((_, i) => {
     let list = "{"

@@ -1,4 +1,4 @@
-/** The writer on a thread of its own, over a SQLite file. A thread that ends is started again. */
+/** The writer on a separate thread, over a SQLite file. A thread that ends is restarted. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Duration, Effect, Runtime } from "effect"
 import { MessageChannel } from "node:worker_threads"
@@ -25,7 +25,7 @@ export type Answer = Tape
 
 type Resume = (effect: Submitted) => void
 
-/** A thread at work, and how to speak to it. What crosses is numbered anew for each thread. */
+/** A running thread and the connection to it. Objects that cross are numbered anew for each thread. */
 interface Connected {
   readonly worker: Worker
   readonly port: MessagePort
@@ -33,12 +33,12 @@ interface Connected {
   readonly receiver: Receiver<Answered>
 }
 
-/** The pause before a thread that ended is started again, in milliseconds: it doubles from the first to the last. */
+/** The pause before an ended thread is restarted, in milliseconds. It doubles from the first to the last. */
 const restartFirst = 100
 const restartLast = 5_000
 
 export const make = Effect.fnUntraced(function* (file: string) {
-  // The provider of the client has migrated the file; the thread opens it only then.
+  // The client's provider migrates the file before the thread opens it.
   yield* SqlClient
   const commitLimit = Duration.toMillis(yield* CommitLimit)
   const tailMax = yield* RollupLagMax
@@ -46,18 +46,18 @@ export const make = Effect.fnUntraced(function* (file: string) {
   const runtime = yield* Effect.runtime<never>()
   const log = (effect: Effect.Effect<void>) => void Runtime.runFork(runtime)(effect)
 
-  /** The thread that takes transactions; none while one is started again. */
+  /** The thread that takes transactions; none during a restart. */
   let thread: Connected | undefined
   let closing = false
-  /** Set while the end is waited for. */
+  /** Set while closing waits for the thread. */
   let onClosed: (() => void) | undefined
   let restartPause = restartFirst
   let restart: NodeJS.Timeout | undefined
 
   let outbox: Array<Transaction> = []
   let outboxWaiting: Array<Resume> = []
-  // Answers come in the order of the questions, so those who wait stand in a line. (A `Map` would do, but what a busy one
-  // leaves behind keeps whole calls alive until the next full collection.)
+  // Answers come in the order of the requests, so waiting callers form a queue. (A `Map` would work too, but the garbage of a busy one
+  // keeps whole calls alive until the next full collection.)
   let waiting: Array<Resume | undefined> = []
   let answered = 0
 
@@ -73,7 +73,7 @@ export const make = Effect.fnUntraced(function* (file: string) {
     limit: commitLimit,
     isAnyoneWaiting: () => onClosed !== undefined || answered < waiting.length,
     onStall: () => {
-      // Their places in the line stay: the answers may come yet.
+      // They keep their places in the queue, because the answers may still come.
       tellAll(new BooksUnavailable({ maybe_written: true }))
       if (onClosed === undefined) return
       void thread?.worker.terminate()
@@ -108,7 +108,7 @@ export const make = Effect.fnUntraced(function* (file: string) {
     try {
       post(thread, transactions, resumes)
     } catch {
-      // One of them cannot be written down; the others are no worse for it.
+      // One of them cannot be encoded. Send the others one by one.
       for (const [i, transaction] of transactions.entries()) {
         try {
           post(thread, [transaction], [resumes[i]!])
@@ -141,7 +141,7 @@ export const make = Effect.fnUntraced(function* (file: string) {
     let opened = false
     port.on("message", (answer: Answer) => {
       const outcomes = connected.receiver.decode(answer)
-      // The first message only says that the file is open. After the thread's end, those who waited have been told.
+      // The first message only says that the file is open. After the thread's end, waiting callers have had their answer.
       if (opened && thread === connected) heard(outcomes)
       if (!opened) onReady()
       opened = true
@@ -149,7 +149,7 @@ export const make = Effect.fnUntraced(function* (file: string) {
     worker.on("error", (error: Error) => {
       reason = error.message
     })
-    // It has ended when all that it said has been heard too: under load its exit is told before its last answers.
+    // It has ended when its last answers are received too: under load, `exit` comes before them.
     let open = 2
     const over = () => {
       if (--open === 0) onEnd(reason)
@@ -167,7 +167,7 @@ export const make = Effect.fnUntraced(function* (file: string) {
     }, ended)
   }
 
-  /** Whatever it had in hand may be written or not. Another thread takes its place. */
+  /** Its open transactions may be written or not. Another thread takes its place. */
   const ended = (reason: string) => {
     thread = undefined
     tellAll(new BooksUnavailable({ maybe_written: true }))
@@ -202,8 +202,7 @@ export const make = Effect.fnUntraced(function* (file: string) {
       (reason) => (ready ? ended(reason) : resume(Effect.dieMessage(`the writer could not open ${file}: ${reason}`)))
     )
   })
-  // Transactions submitted earlier are committed and answered before the thread ends, unless it answers nothing for as long as a commit may
-  // take.
+  // Earlier transactions are committed and answered before the thread ends, unless the thread is silent for longer than a commit may take.
   yield* Effect.addFinalizer(() =>
     Effect.async<void>((resume) => {
       flush()

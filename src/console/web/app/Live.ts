@@ -1,6 +1,6 @@
 /**
- * Live events: server-sent events, read with `fetch`, since an `EventSource` can send a token only in its address. A stream that breaks is
- * taken up where it ended (`Last-Event-ID`), with a growing pause.
+ * Live events: server-sent events, read with `fetch`, since an `EventSource` can send a token only in its address. A broken
+ * stream is resumed where it ended (`Last-Event-ID`), after a growing pause.
  */
 import { useEffect, useSyncExternalStore } from "react"
 import { apiRoot } from "./Base.ts"
@@ -17,7 +17,7 @@ interface Event {
 
 type Listener = (event: Event) => void
 
-/** The service says something every 15 s; after this long without a byte the connection is taken for dead. */
+/** The service sends something every 15 s. After this long without a byte the connection counts as dead. */
 const silenceMax = 40_000
 const pauseMax = 30_000
 
@@ -62,13 +62,13 @@ export class Live {
     return () => this.#stateListeners.delete(listener)
   }
 
-  /** `listener` hears each event until the function that this answers is called. */
+  /** Calls `listener` for each event. Returns a function that stops this. */
   on(listener: Listener): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
 
-  /** Connects, and stays so until `stop`. A second call begins anew: the stream is of the token's tenant. */
+  /** Connects, and stays connected until `stop`. A second call reconnects, because a stream belongs to the token's tenant. */
   start(): void {
     this.#stop?.abort()
     const stop = new AbortController()
@@ -146,7 +146,7 @@ export class Live {
   }
 }
 
-/** Waits, or less if the network comes back or the tab is looked at again. */
+/** Waits. The wait ends early when the network returns or the tab becomes visible. */
 const waited = (millis: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     const done = (): void => {
@@ -162,5 +162,5 @@ const waited = (millis: number, signal: AbortSignal): Promise<void> =>
 
 export const useLiveState = (live: Live): LiveState => useSyncExternalStore(live.subscribe, () => live.state)
 
-/** Calls `listener` for each event of `live` while the component is there. `listener` must stay the same between renders. */
+/** Calls `listener` for each event of `live` while the component is mounted. `listener` must stay the same between renders. */
 export const useLive = (live: Live, listener: Listener): void => useEffect(() => live.on(listener), [live, listener])

@@ -232,17 +232,90 @@ const Figures = ({ by, rows }: { readonly rows: ReadonlyArray<Row>; readonly by:
 const isOneOf = <K extends string>(all: Readonly<Record<K, string>>, value: string | undefined): value is K =>
   value !== undefined && Object.hasOwn(all, value)
 
-export const Costs = () => {
+type Change = (change: ReturnType<typeof route.useSearch>) => void
+
+/** The search as the page uses it: a window that ends, and names that exist. */
+const useShown = () => {
   const search = route.useSearch()
   const navigate = route.useNavigate()
-  const change = (change: typeof search): void =>
+  const change: Change = (change) =>
     void navigate({ search: (before) => ({ ...before, ...change }), replace: true, resetScroll: false })
   const today = dayOf(useNow())
   const to = search.to ?? today
-  const from = search.from ?? dayOf(Date.parse(to) - 6 * dayLong)
-  const by = isOneOf(t.groups, search.by) ? search.by : "model"
-  const measure = isOneOf(t.measures, search.plot) ? search.plot : "charged"
+  const shown = {
+    today,
+    to,
+    from: search.from ?? dayOf(Date.parse(to) - 6 * dayLong),
+    by: isOneOf(t.groups, search.by) ? search.by : "model",
+    measure: isOneOf(t.measures, search.plot) ? search.plot : "charged"
+  } as const
+  return { change, shown }
+}
+type Shown = ReturnType<typeof useShown>["shown"]
+
+interface PartProps {
+  readonly shown: Shown
+  readonly change: Change
+}
+
+const WindowBar = ({ change, shown: { from, to, today } }: PartProps) => {
   const length = String(Math.round((Date.parse(to) - Date.parse(from)) / dayLong) + 1)
+  return (
+    <div className="operator-filter operator-days">
+      <Choice
+        label={t.window}
+        value={to === today && isOneOf(t.windows, length) ? length : ""}
+        options={Object.entries(t.windows)}
+        onChange={(days) => change({ from: dayOf(Date.parse(today) - (Number(days) - 1) * dayLong), to: today })}
+      />
+      <TextField name="from" type="date" label={t.from} value={from} onChange={(from) => change({ from })} />
+      <TextField name="to" type="date" label={t.to} value={to} onChange={(to) => change({ to })} />
+    </div>
+  )
+}
+
+interface CostsProps extends PartProps {
+  readonly of: Schemas["OperatorCosts"]
+}
+
+const PlotSection = ({ change, of, shown: { measure } }: CostsProps) => (
+  <Section
+    title={t.measures[measure]}
+    lead={t.byModel}
+    actions={
+      <Choice
+        label={t.measure}
+        value={measure}
+        options={(["charged", "cost", "requests"] as const).map((name) => [name, t.measures[name]] as const)}
+        onChange={(plot) => change({ plot })}
+      />
+    }
+  >
+    <CostPlot of={of} measure={measure} />
+  </Section>
+)
+
+const FiguresSection = ({ change, of, shown: { by } }: CostsProps) => (
+  <Section
+    title={t.table}
+    actions={
+      <Choice
+        label={t.by}
+        value={by}
+        options={(["day", "provider", "model", "row"] as const).map((name) => [name, t.groups[name]] as const)}
+        onChange={(by) => change({ by })}
+      />
+    }
+  >
+    <Figures rows={of.rows} by={by} />
+    {of.rows.every(({ vendor_cost }) => vendor_cost === null) ? <p className="quiet small">{t.noCost}</p> : null}
+    {of.truncated ? <p className="quiet">{t.truncated}</p> : null}
+  </Section>
+)
+
+export const Costs = () => {
+  const part = useShown()
+  const { from, to } = part.shown
   const costs = useQuery({
     queryKey: ["operator", "costs", from, to],
     queryFn: () => resultOf(operatorApi.GET("/v1/operator/costs", { params: { query: { from, to } } })),
@@ -250,16 +323,7 @@ export const Costs = () => {
   })
   return (
     <Page title={t.title} lead={t.lead}>
-      <div className="operator-filter operator-days">
-        <Choice
-          label={t.window}
-          value={to === today && isOneOf(t.windows, length) ? length : ""}
-          options={Object.entries(t.windows)}
-          onChange={(days) => change({ from: dayOf(Date.parse(today) - (Number(days) - 1) * dayLong), to: today })}
-        />
-        <TextField name="from" type="date" label={t.from} value={from} onChange={(from) => change({ from })} />
-        <TextField name="to" type="date" label={t.to} value={to} onChange={(to) => change({ to })} />
-      </div>
+      <WindowBar {...part} />
       <Answer of={costs} lines={10}>
         {(of) =>
           of.rows.length === 0 ? (
@@ -268,41 +332,8 @@ export const Costs = () => {
             </Empty>
           ) : (
             <>
-              <Section
-                title={t.measures[measure]}
-                lead={t.byModel}
-                actions={
-                  <Choice
-                    label={t.measure}
-                    value={measure}
-                    options={(["charged", "cost", "requests"] as const).map(
-                      (name) => [name, t.measures[name]] as const
-                    )}
-                    onChange={(plot) => change({ plot })}
-                  />
-                }
-              >
-                <CostPlot of={of} measure={measure} />
-              </Section>
-              <Section
-                title={t.table}
-                actions={
-                  <Choice
-                    label={t.by}
-                    value={by}
-                    options={(["day", "provider", "model", "row"] as const).map(
-                      (name) => [name, t.groups[name]] as const
-                    )}
-                    onChange={(by) => change({ by })}
-                  />
-                }
-              >
-                <Figures rows={of.rows} by={by} />
-                {of.rows.every(({ vendor_cost }) => vendor_cost === null) ? (
-                  <p className="quiet small">{t.noCost}</p>
-                ) : null}
-                {of.truncated ? <p className="quiet">{t.truncated}</p> : null}
-              </Section>
+              <PlotSection of={of} {...part} />
+              <FiguresSection of={of} {...part} />
             </>
           )
         }

@@ -1,4 +1,4 @@
-/** Anything found by an id, a reference, or the beginning of a name, an address or a key; without a question the newest tenants. */
+/** Search by id, reference, or the beginning of a name, address or key. An empty search shows the newest tenants. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { getRouteApi, useRouter } from "@tanstack/react-router"
 import { Search as SearchIcon } from "lucide-react"
@@ -21,7 +21,7 @@ import { operatorTexts as texts } from "../texts/operator.ts"
 const route = getRouteApi("/operator/find")
 const f = texts.field
 
-/** This many characters of a key find it. The rest must not be sent, and does not become part of an address. */
+/** This many characters identify a key. The rest is secret: it is neither sent nor put into the URL. */
 const keyLength = 20
 const withoutKey = (text: string): string =>
   /^\w+-\w+-[0-9a-f]{12,}$/i.test(text.trim()) ? text.trim().slice(0, keyLength) : text
@@ -143,7 +143,7 @@ const Newest = () => {
   )
 }
 
-/** After this long without a key the question is asked. */
+/** Milliseconds without a keystroke before the search runs. */
 const pause = 250
 
 export const Find = () => {
@@ -158,7 +158,7 @@ export const Find = () => {
     if (question === q.trim()) return
     const { pathname } = router.latestLocation
     const timer = setTimeout(() => {
-      // A user who has followed a link meanwhile is not called back while its view loads.
+      // If the user has followed a link meanwhile, stay there.
       if (router.latestLocation.pathname !== pathname) return
       void navigate({ search: question === "" ? {} : { q: question }, replace: true, resetScroll: false })
     }, pause)

@@ -16,6 +16,7 @@ import { Money } from "../parts/Money.tsx"
 import { Facts, Page, Section } from "../parts/Page.tsx"
 import { Answer, Failed } from "../parts/States.tsx"
 import { Table } from "../parts/Table.tsx"
+import type { Column } from "../parts/Table.tsx"
 import { useNow, When } from "../parts/When.tsx"
 import { useFlight, useUpstreams, useVerifications, useWork } from "./Asking.ts"
 import { useFigures, useNewest } from "./OperatorLive.ts"
@@ -494,6 +495,57 @@ const Others = ({ of: { jobs, node, outbox } }: { readonly of: Work }) => (
   />
 )
 
+const loopColumns: ReadonlyArray<Column<Work["loops"][number]>> = [
+  {
+    id: "loop",
+    title: t.loop,
+    card: "title",
+    cell: ({ loop }) => <span className="operator-strong">{loop}</span>
+  },
+  {
+    id: "does",
+    title: t.does,
+    card: "plain",
+    needs: "medium",
+    cell: ({ loop }) => <span className="quiet">{t.loopsDo[loop]}</span>
+  },
+  {
+    id: "last",
+    title: t.lastTurn,
+    cell: ({ last_turn_at }) =>
+      last_turn_at === null ? <span className="quiet">{texts.ago.none}</span> : <When at={last_turn_at} />
+  },
+  {
+    id: "next",
+    title: t.nextTurn,
+    cell: ({ next_turn_at, running }) =>
+      running ? (
+        t.running
+      ) : next_turn_at === null ? (
+        <span className="quiet">{t.woken}</span>
+      ) : (
+        <When at={next_turn_at} />
+      )
+  },
+  {
+    id: "trouble",
+    title: t.trouble,
+    cell: ({ trouble }) =>
+      trouble === null ? <span className="quiet">{texts.ago.none}</span> : <Badge tone="bad">{trouble}</Badge>
+  },
+  {
+    id: "failures",
+    title: t.failedTurns,
+    align: "end",
+    cell: ({ failures }) =>
+      failures === 0 ? (
+        <span className="quiet">{texts.ago.none}</span>
+      ) : (
+        <span data-tip={t.failedTurnsHelp}>{count(failures)}</span>
+      )
+  }
+]
+
 const Loops = () => {
   const work = useWork()
   return (
@@ -501,65 +553,7 @@ const Loops = () => {
       <Answer of={work} lines={8}>
         {(of) => (
           <div className="stack">
-            <Table<Work["loops"][number]>
-              caption={t.loops}
-              rows={of.loops}
-              rowKey={({ loop }) => loop}
-              columns={[
-                {
-                  id: "loop",
-                  title: t.loop,
-                  card: "title",
-                  cell: ({ loop }) => <span className="operator-strong">{loop}</span>
-                },
-                {
-                  id: "does",
-                  title: t.does,
-                  card: "plain",
-                  needs: "medium",
-                  cell: ({ loop }) => <span className="quiet">{t.loopsDo[loop]}</span>
-                },
-                {
-                  id: "last",
-                  title: t.lastTurn,
-                  cell: ({ last_turn_at }) =>
-                    last_turn_at === null ? <span className="quiet">{texts.ago.none}</span> : <When at={last_turn_at} />
-                },
-                {
-                  id: "next",
-                  title: t.nextTurn,
-                  cell: ({ next_turn_at, running }) =>
-                    running ? (
-                      t.running
-                    ) : next_turn_at === null ? (
-                      <span className="quiet">{t.woken}</span>
-                    ) : (
-                      <When at={next_turn_at} />
-                    )
-                },
-                {
-                  id: "trouble",
-                  title: t.trouble,
-                  cell: ({ trouble }) =>
-                    trouble === null ? (
-                      <span className="quiet">{texts.ago.none}</span>
-                    ) : (
-                      <Badge tone="bad">{trouble}</Badge>
-                    )
-                },
-                {
-                  id: "failures",
-                  title: t.failedTurns,
-                  align: "end",
-                  cell: ({ failures }) =>
-                    failures === 0 ? (
-                      <span className="quiet">{texts.ago.none}</span>
-                    ) : (
-                      <span data-tip={t.failedTurnsHelp}>{count(failures)}</span>
-                    )
-                }
-              ]}
-            />
+            <Table caption={t.loops} rows={of.loops} rowKey={({ loop }) => loop} columns={loopColumns} />
             <Others of={of} />
           </div>
         )}

@@ -1,4 +1,4 @@
-/** A menu under a button. What opens is loaded after the view: the frame is there without it. */
+/** A menu under a button. Its content is loaded after the view, so the frame appears without it. */
 import type { LucideIcon } from "lucide-react"
 import { lazy, Suspense } from "react"
 import type { ReactNode } from "react"
@@ -19,7 +19,7 @@ export interface MenuEntry {
 export interface MenuProps {
   readonly label: string
   readonly trigger: ReactNode
-  /** Ends where the trigger ends, rather than begins where it begins. */
+  /** Aligns the ends of menu and trigger instead of their beginnings. */
   readonly end?: boolean
   readonly sections: ReadonlyArray<{ readonly title?: string; readonly entries: ReadonlyArray<MenuEntry> }>
 }

@@ -4,7 +4,7 @@
  * below says the same in text.
  */
 import { lazy, memo, Suspense, useId, useMemo, useState } from "react"
-import type { ReactNode } from "react"
+import type { KeyboardEvent, ReactNode } from "react"
 import { useIsDark } from "../app/Theme.ts"
 import { texts } from "../texts.ts"
 import { Loading } from "./States.tsx"
@@ -46,40 +46,61 @@ const colorOf = (index: number, isRest: boolean | undefined): string =>
 
 const tableMax = 400
 
-/** The same as a table: newest first, buckets in which nothing was left out. */
-const Figures = memo(
-  ({ format, formatTime, series, times }: Pick<PlotProps, "format" | "formatTime" | "series" | "times">) => (
-    <div className="plot-table-box scrolls" tabIndex={0} role="region" aria-label={texts.plot.asTable}>
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">{texts.plot.bucket}</th>
-            {series.map(({ key, name }) => (
-              <th key={key} scope="col">
-                {name}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {times
-            .map((time, index) => [time, index] as const)
-            .filter(([, index]) => series.some(({ values }) => values[index] !== 0))
-            .slice(-tableMax)
-            .toReversed()
-            .map(([time, index]) => (
-              <tr key={time}>
-                <th scope="row">{formatTime(time)}</th>
-                {series.map(({ key, values }) => (
-                  <td key={key}>{format(values[index] ?? 0)}</td>
-                ))}
-              </tr>
-            ))}
-        </tbody>
-      </table>
-    </div>
-  )
-)
+/** The bucket under the pointer, which arrow keys move and Enter opens. */
+const usePointed = (times: PlotProps["times"], onBucket: PlotProps["onBucket"]) => {
+  const [pointed, setAt] = useState<number>()
+  // Another window may have fewer buckets.
+  const at = pointed !== undefined && pointed < times.length ? pointed : undefined
+  const open = (index: number): void => {
+    setAt(undefined)
+    onBucket?.(times[index]!)
+  }
+  const step = (by: number): void =>
+    setAt((now) => Math.min(times.length - 1, Math.max(0, (now ?? times.length - (by > 0 ? 1 : 0)) + by)))
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.key === "ArrowLeft" || event.key === "ArrowRight") {
+      event.preventDefault()
+      step(event.key === "ArrowLeft" ? -1 : 1)
+    } else if (event.key === "Escape") setAt(undefined)
+    else if (event.key === "Enter" && at !== undefined) open(at)
+  }
+  return { at, onKeyDown, open, setAt }
+}
+
+type FiguresProps = Pick<PlotProps, "format" | "formatTime" | "series" | "times">
+
+/** The same as a table: newest first, without empty buckets. */
+const Figures = memo(({ format, formatTime, series, times }: FiguresProps) => (
+  <div className="plot-table-box scrolls" tabIndex={0} role="region" aria-label={texts.plot.asTable}>
+    <table>
+      <thead>
+        <tr>
+          <th scope="col">{texts.plot.bucket}</th>
+          {series.map(({ key, name }) => (
+            <th key={key} scope="col">
+              {name}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {times
+          .map((time, index) => [time, index] as const)
+          .filter(([, index]) => series.some(({ values }) => values[index] !== 0))
+          .slice(-tableMax)
+          .toReversed()
+          .map(([time, index]) => (
+            <tr key={time}>
+              <th scope="row">{formatTime(time)}</th>
+              {series.map(({ key, values }) => (
+                <td key={key}>{format(values[index] ?? 0)}</td>
+              ))}
+            </tr>
+          ))}
+      </tbody>
+    </table>
+  </div>
+))
 
 interface LegendProps {
   readonly series: ReadonlyArray<PlotSeries>
@@ -112,6 +133,56 @@ const Legend = ({ children, colors, only, onPress, series }: LegendProps) => (
   </ul>
 )
 
+/** The series that are drawn: all, or the one that was pressed. `chosen` is the host's own choice, if it keeps one. */
+const useShown = (series: ReadonlyArray<PlotSeries>, chosen: PlotProps["chosen"]) => {
+  const [own, setOwn] = useState<string>()
+  const only = chosen?.key ?? own
+  const colors = useMemo(() => series.map(({ isRest }, index) => colorOf(index, isRest)), [series])
+  const isOne = only !== undefined && series.some(({ key }) => key === only)
+  const seen = useMemo(() => (isOne ? series.filter(({ key }) => key === only) : series), [series, only, isOne])
+  const seenColors = useMemo(
+    () => (isOne ? colors.filter((_, index) => series[index]!.key === only) : colors),
+    [colors, series, only, isOne]
+  )
+  const press = ({ isRest, key }: PlotSeries): void => {
+    const next = only === key ? undefined : key
+    // The remainder is not one series, so the host cannot choose it.
+    setOwn(chosen === undefined || isRest === true ? next : undefined)
+    chosen?.choose(isRest === true ? undefined : next)
+  }
+  return { colors, isOne, only, press, seen, seenColors }
+}
+
+/** The table, made when it is opened. */
+const FiguresTable = (props: FiguresProps) => {
+  const [isOpen, setOpen] = useState(false)
+  return (
+    <details className="plot-table" onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary>{texts.plot.asTable}</summary>
+      {isOpen ? <Figures {...props} /> : null}
+    </details>
+  )
+}
+
+interface PointedProps {
+  /** The bucket under the pointer, as text. */
+  readonly time: string | undefined
+  readonly sum: string
+}
+
+/** The bucket under the pointer and its sum. Its line is there without one too, so that nothing moves. */
+const Pointed = ({ sum, time }: PointedProps) => (
+  <p className="plot-now" aria-live="polite">
+    {time === undefined ? (
+      <span className="quiet">{"\u00a0"}</span>
+    ) : (
+      <>
+        <span className="quiet">{time}</span> <strong>{sum}</strong>
+      </>
+    )}
+  </p>
+)
+
 export const Plot = ({
   chosen,
   format,
@@ -125,34 +196,11 @@ export const Plot = ({
   title,
   total
 }: PlotProps) => {
-  const [own, setOwn] = useState<string>()
-  const only = chosen?.key ?? own
-  const [pointed, setAt] = useState<number>()
-  // Another window may have fewer buckets.
-  const at = pointed !== undefined && pointed < times.length ? pointed : undefined
-  const open = (index: number): void => {
-    setAt(undefined)
-    onBucket?.(times[index]!)
-  }
-  const [isTable, setTable] = useState(false)
+  const { colors, isOne, only, press, seen, seenColors } = useShown(series, chosen)
+  const { at, onKeyDown, open, setAt } = usePointed(times, onBucket)
   const isDark = useIsDark()
   const id = useId()
-  const colors = useMemo(() => series.map(({ isRest }, index) => colorOf(index, isRest)), [series])
-  const isOne = only !== undefined && series.some(({ key }) => key === only)
-  const seen = useMemo(() => (isOne ? series.filter(({ key }) => key === only) : series), [series, only, isOne])
-  const seenColors = useMemo(
-    () => (isOne ? colors.filter((_, index) => series[index]!.key === only) : colors),
-    [colors, series, only, isOne]
-  )
   const sumAt = (index: number): number => seen.reduce((sum, { values }) => sum + (values[index] ?? 0), 0)
-  const press = ({ isRest, key }: PlotSeries): void => {
-    const next = only === key ? undefined : key
-    // The remainder is nothing that one could look for elsewhere.
-    setOwn(chosen === undefined || isRest === true ? next : undefined)
-    chosen?.choose(isRest === true ? undefined : next)
-  }
-  const step = (by: number): void =>
-    setAt((now) => Math.min(times.length - 1, Math.max(0, (now ?? times.length - (by > 0 ? 1 : 0)) + by)))
   return (
     <figure className="plot" aria-labelledby={id}>
       <figcaption id={id} className="sr-only">
@@ -164,13 +212,7 @@ export const Plot = ({
         tabIndex={0}
         role="group"
         aria-labelledby={id}
-        onKeyDown={(event) => {
-          if (event.key === "ArrowLeft" || event.key === "ArrowRight") {
-            event.preventDefault()
-            step(event.key === "ArrowLeft" ? -1 : 1)
-          } else if (event.key === "Escape") setAt(undefined)
-          else if (event.key === "Enter" && at !== undefined) open(at)
-        }}
+        onKeyDown={onKeyDown}
         onBlur={() => setAt(undefined)}
       >
         <Suspense fallback={<Loading lines={5} />}>
@@ -190,22 +232,14 @@ export const Plot = ({
           />
         </Suspense>
       </div>
-      <p className="plot-now" aria-live="polite">
-        {at === undefined ? (
-          <span className="quiet">{"\u00a0"}</span>
-        ) : (
-          <>
-            <span className="quiet">{formatTime(times[at]!)}</span> <strong>{format(sumAt(at))}</strong>
-          </>
-        )}
-      </p>
+      <Pointed
+        time={at === undefined ? undefined : formatTime(times[at]!)}
+        sum={at === undefined ? "" : format(sumAt(at))}
+      />
       <Legend series={series} colors={colors} only={isOne ? only : undefined} onPress={press}>
         {({ key, values }) => (at === undefined ? total?.(key) : format(values[at] ?? 0))}
       </Legend>
-      <details className="plot-table" onToggle={({ currentTarget }) => setTable(currentTarget.open)}>
-        <summary>{texts.plot.asTable}</summary>
-        {isTable ? <Figures times={times} series={series} format={format} formatTime={formatTime} /> : null}
-      </details>
+      <FiguresTable times={times} series={series} format={format} formatTime={formatTime} />
     </figure>
   )
 }

@@ -55,6 +55,43 @@ const moved = (event: KeyboardEvent<HTMLTableRowElement>): HTMLElement | null =>
   return (near ?? far) as HTMLElement | null
 }
 
+interface HeadingProps<Row, Sort extends string> {
+  readonly of: Column<Row, Sort>
+  readonly sorting: Sorting<Sort> | undefined
+  readonly onSort: ((sorting: Sorting<Sort>) => void) | undefined
+}
+
+/** The head of a column: its name, as a button where the table can be sorted by it. */
+const Heading = <Row, Sort extends string>({ of, onSort, sorting }: HeadingProps<Row, Sort>) => {
+  const { align, isActions, needs, sort, title } = of
+  const isSorted = sort !== undefined && sorting?.by === sort
+  const direction = isSorted ? sorting.direction : undefined
+  return (
+    <th
+      scope="col"
+      role="columnheader"
+      className={`table-cell${align === "end" ? " table-end" : ""}${needs === undefined ? "" : ` table-${needs}`}`}
+      {...(isSorted && { "aria-sort": direction === "asc" ? "ascending" : ("descending" as const) })}
+    >
+      {isActions === true ? (
+        <span className="sr-only">{title}</span>
+      ) : sort === undefined || onSort === undefined ? (
+        title
+      ) : (
+        <button
+          type="button"
+          className="table-sort"
+          onClick={() => onSort({ by: sort, direction: direction === "desc" ? "asc" : "desc" })}
+        >
+          {title}
+          {direction === "asc" ? <ArrowUp size={12} aria-hidden /> : null}
+          {direction === "desc" ? <ArrowDown size={12} aria-hidden /> : null}
+        </button>
+      )}
+    </th>
+  )
+}
+
 export const Table = <Row, Sort extends string = string>({
   caption,
   columns,
@@ -77,35 +114,6 @@ export const Table = <Row, Sort extends string = string>({
     event.preventDefault()
     next.focus()
   }
-  const header = ({ align, id, isActions, needs, sort, title }: Column<Row, Sort>): ReactNode => {
-    const isSorted = sort !== undefined && sorting?.by === sort
-    const direction = isSorted ? sorting.direction : undefined
-    return (
-      <th
-        key={id}
-        scope="col"
-        role="columnheader"
-        className={`table-cell${align === "end" ? " table-end" : ""}${needs === undefined ? "" : ` table-${needs}`}`}
-        {...(isSorted && { "aria-sort": direction === "asc" ? "ascending" : ("descending" as const) })}
-      >
-        {isActions === true ? (
-          <span className="sr-only">{title}</span>
-        ) : sort === undefined || onSort === undefined ? (
-          title
-        ) : (
-          <button
-            type="button"
-            className="table-sort"
-            onClick={() => onSort({ by: sort, direction: direction === "desc" ? "asc" : "desc" })}
-          >
-            {title}
-            {direction === "asc" ? <ArrowUp size={12} aria-hidden /> : null}
-            {direction === "desc" ? <ArrowDown size={12} aria-hidden /> : null}
-          </button>
-        )}
-      </th>
-    )
-  }
   return (
     <div className="table-box" data-stale={isStale || undefined}>
       <table className={onOpen === undefined ? "table" : "table table-open"} role="table">
@@ -113,7 +121,11 @@ export const Table = <Row, Sort extends string = string>({
           {caption}. {onOpen === undefined ? "" : texts.table.hint}
         </caption>
         <thead role="rowgroup">
-          <tr role="row">{columns.map(header)}</tr>
+          <tr role="row">
+            {columns.map((column) => (
+              <Heading key={column.id} of={column} sorting={sorting} onSort={onSort} />
+            ))}
+          </tr>
         </thead>
         <tbody role="rowgroup">
           {rows.map((row, index) => (

@@ -9,12 +9,11 @@ import type { Usd } from "../../money.ts"
 import { Badge } from "../../parts/Badge.tsx"
 import type { Tone } from "../../parts/Badge.tsx"
 import { Button } from "../../parts/Button.tsx"
-import { Dialog, DialogActions } from "../../parts/Dialog.tsx"
-import { CheckField, FormOf, MoneyField, TextField } from "../../parts/Fields.tsx"
+import { FormDialog } from "../../parts/FormDialog.tsx"
+import { CheckField, MoneyField, TextField } from "../../parts/Fields.tsx"
 import { Facts, Section } from "../../parts/Page.tsx"
 import { Answer } from "../../parts/States.tsx"
 import { toast } from "../../parts/Toasts.tsx"
-import { texts } from "../../texts.ts"
 import { creditTexts } from "../../texts/credit.ts"
 import { reloadKey, useManages, useReload } from "./asking.ts"
 import type { Reload } from "./asking.ts"
@@ -108,46 +107,40 @@ const Settings = ({ emails: before, of, onClose }: SettingsProps) => {
       billing_emails: emails.split(/[\s,;]+/).filter((one) => one !== "")
     })
   return (
-    <Dialog title={creditTexts.alerts} isOpen onClose={onClose}>
-      <FormOf
-        onSubmit={submit}
-        error={save.error}
-        actions={
-          <DialogActions>
-            <Button onPress={onClose}>{texts.app.cancel}</Button>
-            <Button kind="primary" type="submit" isPending={save.isPending}>
-              {creditTexts.save}
-            </Button>
-          </DialogActions>
-        }
-      >
-        <CheckField label={creditTexts.alertsEnabled} value={enabled} onChange={setEnabled} />
-        <div className="form-row">
-          <MoneyField
-            name="alerts.warn_threshold_usd"
-            label={creditTexts.warn}
-            value={warn}
-            onChange={setWarn}
-            isRequired={enabled}
-            autoFocus
-          />
-          <MoneyField
-            name="alerts.rearm_threshold_usd"
-            label={creditTexts.rearm}
-            help={creditTexts.rearmHelp}
-            value={rearm}
-            onChange={setRearm}
-          />
-        </div>
-        <TextField
-          name="billing_emails"
-          label={creditTexts.emails}
-          help={creditTexts.emailsHelp}
-          value={emails}
-          onChange={setEmails}
+    <FormDialog
+      title={creditTexts.alerts}
+      action={creditTexts.save}
+      error={save.error}
+      isPending={save.isPending}
+      onSubmit={submit}
+      onClose={onClose}
+    >
+      <CheckField label={creditTexts.alertsEnabled} value={enabled} onChange={setEnabled} />
+      <div className="form-row">
+        <MoneyField
+          name="alerts.warn_threshold_usd"
+          label={creditTexts.warn}
+          value={warn}
+          onChange={setWarn}
+          isRequired={enabled}
+          autoFocus
         />
-      </FormOf>
-    </Dialog>
+        <MoneyField
+          name="alerts.rearm_threshold_usd"
+          label={creditTexts.rearm}
+          help={creditTexts.rearmHelp}
+          value={rearm}
+          onChange={setRearm}
+        />
+      </div>
+      <TextField
+        name="billing_emails"
+        label={creditTexts.emails}
+        help={creditTexts.emailsHelp}
+        value={emails}
+        onChange={setEmails}
+      />
+    </FormDialog>
   )
 }
 

@@ -3,13 +3,11 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { api, resultOf, tenantId } from "../../app/Client.ts"
 import { exact } from "../../money.ts"
-import { Button } from "../../parts/Button.tsx"
-import { Dialog, DialogActions } from "../../parts/Dialog.tsx"
-import { FormOf, TextField } from "../../parts/Fields.tsx"
+import { FormDialog } from "../../parts/FormDialog.tsx"
+import { TextField } from "../../parts/Fields.tsx"
 import { Facts, Section } from "../../parts/Page.tsx"
 import { toast } from "../../parts/Toasts.tsx"
 import { When } from "../../parts/When.tsx"
-import { texts } from "../../texts.ts"
 import { creditTexts } from "../../texts/credit.ts"
 
 const useAllowance = () => {
@@ -63,29 +61,23 @@ export const Redeem = ({ onClose }: { readonly onClose: () => void }) => {
   const [code, setCode] = useState("")
   const redeem = useRedeem(onClose)
   return (
-    <Dialog title={creditTexts.redeem} isOpen onClose={onClose}>
-      <FormOf
-        onSubmit={() => redeem.mutate(code)}
-        error={redeem.error}
-        actions={
-          <DialogActions>
-            <Button onPress={onClose}>{texts.app.cancel}</Button>
-            <Button kind="primary" type="submit" isPending={redeem.isPending}>
-              {creditTexts.redeemGo}
-            </Button>
-          </DialogActions>
-        }
-      >
-        <TextField
-          name="code"
-          label={creditTexts.redeemCode}
-          help={creditTexts.redeemHelp}
-          value={code}
-          onChange={setCode}
-          isRequired
-          autoFocus
-        />
-      </FormOf>
-    </Dialog>
+    <FormDialog
+      title={creditTexts.redeem}
+      action={creditTexts.redeemGo}
+      error={redeem.error}
+      isPending={redeem.isPending}
+      onSubmit={() => redeem.mutate(code)}
+      onClose={onClose}
+    >
+      <TextField
+        name="code"
+        label={creditTexts.redeemCode}
+        help={creditTexts.redeemHelp}
+        value={code}
+        onChange={setCode}
+        isRequired
+        autoFocus
+      />
+    </FormDialog>
   )
 }

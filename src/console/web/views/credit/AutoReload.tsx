@@ -9,13 +9,12 @@ import { exact, nano, usd } from "../../money.ts"
 import { Badge } from "../../parts/Badge.tsx"
 import type { Tone } from "../../parts/Badge.tsx"
 import { Button } from "../../parts/Button.tsx"
-import { Dialog, DialogActions } from "../../parts/Dialog.tsx"
-import { CheckField, FormOf, MoneyField, SelectField, TextField } from "../../parts/Fields.tsx"
+import { FormDialog } from "../../parts/FormDialog.tsx"
+import { CheckField, MoneyField, SelectField, TextField } from "../../parts/Fields.tsx"
 import { Facts, Section } from "../../parts/Page.tsx"
 import { advice, Answer } from "../../parts/States.tsx"
 import { toast } from "../../parts/Toasts.tsx"
 import { When } from "../../parts/When.tsx"
-import { texts } from "../../texts.ts"
 import { creditTexts } from "../../texts/credit.ts"
 import { isUnconfigured, methodName, reloadKey, useManages, useMethods, useReload } from "./asking.ts"
 import type { Reload } from "./asking.ts"
@@ -158,55 +157,49 @@ const Settings = (props: SettingsProps) => {
     useSettingsForm(props)
   const { onClose } = props
   return (
-    <Dialog title={creditTexts.reload} isOpen onClose={onClose}>
-      <FormOf
-        onSubmit={() => save.mutate()}
-        error={save.error}
-        actions={
-          <DialogActions>
-            <Button onPress={onClose}>{texts.app.cancel}</Button>
-            <Button kind="primary" type="submit" isPending={save.isPending}>
-              {creditTexts.save}
-            </Button>
-          </DialogActions>
-        }
-      >
-        <CheckField label={creditTexts.reloadEnabled} value={enabled} onChange={setEnabled} />
-        <div className="form-row">
-          <MoneyField
-            name="auto_reload.threshold_usd"
-            label={creditTexts.threshold}
-            help={creditTexts.thresholdHelp}
-            value={threshold}
-            onChange={setThreshold}
-            isRequired
-            autoFocus
-          />
-          <TextField
-            name="auto_reload.amount_credits"
-            label={creditTexts.amount}
-            help={creditTexts.amountHelp}
-            value={amount}
-            onChange={setAmount}
-            inputMode="numeric"
-            before="$"
-            behind="USD"
-            isRequired
-          />
-        </div>
-        <SelectField
-          name="auto_reload.payment_method_id"
-          label={creditTexts.method}
-          value={method}
-          onChange={setMethod}
-          options={[
-            ["", creditTexts.methodChoose],
-            ...(methods.data ?? []).map((one) => [one.id, methodName(one)] as const)
-          ]}
-          {...(methods.data?.length === 0 && { help: creditTexts.methodsNoneText })}
+    <FormDialog
+      title={creditTexts.reload}
+      action={creditTexts.save}
+      error={save.error}
+      isPending={save.isPending}
+      onSubmit={() => save.mutate()}
+      onClose={onClose}
+    >
+      <CheckField label={creditTexts.reloadEnabled} value={enabled} onChange={setEnabled} />
+      <div className="form-row">
+        <MoneyField
+          name="auto_reload.threshold_usd"
+          label={creditTexts.threshold}
+          help={creditTexts.thresholdHelp}
+          value={threshold}
+          onChange={setThreshold}
+          isRequired
+          autoFocus
         />
-      </FormOf>
-    </Dialog>
+        <TextField
+          name="auto_reload.amount_credits"
+          label={creditTexts.amount}
+          help={creditTexts.amountHelp}
+          value={amount}
+          onChange={setAmount}
+          inputMode="numeric"
+          before="$"
+          behind="USD"
+          isRequired
+        />
+      </div>
+      <SelectField
+        name="auto_reload.payment_method_id"
+        label={creditTexts.method}
+        value={method}
+        onChange={setMethod}
+        options={[
+          ["", creditTexts.methodChoose],
+          ...(methods.data ?? []).map((one) => [one.id, methodName(one)] as const)
+        ]}
+        {...(methods.data?.length === 0 && { help: creditTexts.methodsNoneText })}
+      />
+    </FormDialog>
   )
 }
 

@@ -7,10 +7,9 @@ import { api, resultOf, tenantId } from "../../app/Client.ts"
 import { exact, nano } from "../../money.ts"
 import { Button } from "../../parts/Button.tsx"
 import { Choice } from "../../parts/Choice.tsx"
-import { Dialog, DialogActions } from "../../parts/Dialog.tsx"
-import { FormOf, TextField } from "../../parts/Fields.tsx"
+import { FormDialog } from "../../parts/FormDialog.tsx"
+import { TextField } from "../../parts/Fields.tsx"
 import { toast } from "../../parts/Toasts.tsx"
-import { texts } from "../../texts.ts"
 import { creditTexts } from "../../texts/credit.ts"
 
 /** The payment that this tab has opened; it is no secret. */
@@ -55,40 +54,34 @@ export const Buy = ({ onClose }: { readonly onClose: () => void }) => {
     }
   })
   return (
-    <Dialog title={creditTexts.buy} isOpen onClose={onClose}>
-      <FormOf
-        onSubmit={() => buy.mutate()}
-        error={buy.error}
-        actions={
-          <DialogActions>
-            <Button onPress={onClose}>{texts.app.cancel}</Button>
-            <Button kind="primary" type="submit" isPending={buy.isPending || buy.isSuccess}>
-              {creditTexts.buyGo}
-            </Button>
-          </DialogActions>
-        }
-      >
-        <Choice
-          label={creditTexts.buyAmount}
-          options={amounts.map((one) => [one, `$${one}`] as const)}
-          value={amount as (typeof amounts)[number]}
-          onChange={setAmount}
-        />
-        <TextField
-          name="amount_credits"
-          label={creditTexts.buyAmount}
-          help={creditTexts.buyAmountHelp}
-          value={amount}
-          onChange={setAmount}
-          inputMode="numeric"
-          before="$"
-          behind="USD"
-          isRequired
-          autoFocus
-        />
-        <p className="quiet">{creditTexts.buyText}</p>
-      </FormOf>
-    </Dialog>
+    <FormDialog
+      title={creditTexts.buy}
+      action={creditTexts.buyGo}
+      error={buy.error}
+      isPending={buy.isPending || buy.isSuccess}
+      onSubmit={() => buy.mutate()}
+      onClose={onClose}
+    >
+      <Choice
+        label={creditTexts.buyAmount}
+        options={amounts.map((one) => [one, `$${one}`] as const)}
+        value={amount as (typeof amounts)[number]}
+        onChange={setAmount}
+      />
+      <TextField
+        name="amount_credits"
+        label={creditTexts.buyAmount}
+        help={creditTexts.buyAmountHelp}
+        value={amount}
+        onChange={setAmount}
+        inputMode="numeric"
+        before="$"
+        behind="USD"
+        isRequired
+        autoFocus
+      />
+      <p className="quiet">{creditTexts.buyText}</p>
+    </FormDialog>
   )
 }
 

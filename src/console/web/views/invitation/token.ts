@@ -1,7 +1,7 @@
 /**
- * The token of the invitation that this tab has opened. It comes behind the `#` of the address, is taken out of it before anything is shown,
- * and is kept for this tab until it was used: signing in leads away and back. It gives nothing to anybody but the owner of the address that
- * it was mailed to.
+ * The token of the invitation that this tab has opened. It arrives after the `#` of the URL and is removed from there before anything is
+ * shown. The tab keeps it until it is used, because signing in leads to other pages and back. Only the owner of the invited address can use
+ * it.
  */
 const storageName = "console.invitation"
 
@@ -18,7 +18,7 @@ const decoded = (text: string): string | undefined => {
   }
 }
 
-/** Takes in `#transfer=...` or `#team=...`; whether it was one. A link that was cut in the middle of an escape is none. */
+/** Reads a token from `#transfer=...` or `#team=...`. Returns whether there was one. A link cut inside an escape has none. */
 export const takeIn = (hash: string): boolean => {
   const [, kind, text = ""] = /^#?(transfer|team)=(.+)$/.exec(hash) ?? []
   const token = decoded(text)

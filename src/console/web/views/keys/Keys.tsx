@@ -83,6 +83,60 @@ const Revoke = ({ of, onClose }: { readonly of: Key | undefined; readonly onClos
 
 type Acting = { readonly kind: "change" | "revoke"; readonly key: Key } | undefined
 
+/** The columns; `act` opens the dialog that a row's button asks for. */
+const columnsOf = (act: (acting: Acting) => void): ReadonlyArray<Column<Key>> => [
+  {
+    id: "name",
+    title: texts.keys.name,
+    card: "title",
+    cell: ({ created_by, description, name }) => (
+      <span className="keys-name">
+        {name}
+        {created_by === undefined ? null : <span className="quiet small">{texts.keys.createdBy(created_by.name)}</span>}
+        {description === "" ? null : <span className="quiet small">{description}</span>}
+      </span>
+    )
+  },
+  { id: "key", title: texts.keys.key, cell: ({ key_prefix }) => <code>{key_prefix}…</code> },
+  { id: "spent", title: texts.keys.spent, cell: (key) => <Spent of={key} /> },
+  {
+    id: "models",
+    title: texts.keys.models,
+    needs: "wide",
+    cell: ({ allowed_models }) =>
+      allowed_models === undefined ? <span className="quiet">{texts.keys.allModels}</span> : allowed_models.join(", ")
+  },
+  {
+    id: "used",
+    title: texts.keys.lastUsed,
+    cell: ({ last_used_at }) =>
+      last_used_at === null ? <span className="quiet">{texts.keys.never}</span> : <When at={last_used_at} />
+  },
+  { id: "ends", title: texts.keys.ends, needs: "medium", cell: ({ expires_at }) => <Ends at={expires_at} /> },
+  { id: "made", title: texts.keys.created, needs: "wide", cell: ({ created_at }) => <When at={created_at} /> },
+  {
+    id: "actions",
+    title: texts.app.more,
+    isActions: true,
+    cell: (key) => (
+      <>
+        <Button
+          kind="ghost"
+          icon={Pencil}
+          aria-label={`${texts.keys.change}: ${key.name}`}
+          onPress={() => act({ kind: "change", key })}
+        />
+        <Button
+          kind="ghost"
+          icon={Trash2}
+          aria-label={`${texts.keys.revoke}: ${key.name}`}
+          onPress={() => act({ kind: "revoke", key })}
+        />
+      </>
+    )
+  }
+]
+
 export const Keys = () => {
   const keys = useKeys()
   const { make } = route.useSearch()
@@ -95,60 +149,6 @@ export const Keys = () => {
       {texts.keys.make}
     </Button>
   )
-  const columns: ReadonlyArray<Column<Key>> = [
-    {
-      id: "name",
-      title: texts.keys.name,
-      card: "title",
-      cell: ({ created_by, description, name }) => (
-        <span className="keys-name">
-          {name}
-          {created_by === undefined ? null : (
-            <span className="quiet small">{texts.keys.createdBy(created_by.name)}</span>
-          )}
-          {description === "" ? null : <span className="quiet small">{description}</span>}
-        </span>
-      )
-    },
-    { id: "key", title: texts.keys.key, cell: ({ key_prefix }) => <code>{key_prefix}…</code> },
-    { id: "spent", title: texts.keys.spent, cell: (key) => <Spent of={key} /> },
-    {
-      id: "models",
-      title: texts.keys.models,
-      needs: "wide",
-      cell: ({ allowed_models }) =>
-        allowed_models === undefined ? <span className="quiet">{texts.keys.allModels}</span> : allowed_models.join(", ")
-    },
-    {
-      id: "used",
-      title: texts.keys.lastUsed,
-      cell: ({ last_used_at }) =>
-        last_used_at === null ? <span className="quiet">{texts.keys.never}</span> : <When at={last_used_at} />
-    },
-    { id: "ends", title: texts.keys.ends, needs: "medium", cell: ({ expires_at }) => <Ends at={expires_at} /> },
-    { id: "made", title: texts.keys.created, needs: "wide", cell: ({ created_at }) => <When at={created_at} /> },
-    {
-      id: "actions",
-      title: texts.app.more,
-      isActions: true,
-      cell: (key) => (
-        <>
-          <Button
-            kind="ghost"
-            icon={Pencil}
-            aria-label={`${texts.keys.change}: ${key.name}`}
-            onPress={() => act({ kind: "change", key })}
-          />
-          <Button
-            kind="ghost"
-            icon={Trash2}
-            aria-label={`${texts.keys.revoke}: ${key.name}`}
-            onPress={() => act({ kind: "revoke", key })}
-          />
-        </>
-      )
-    }
-  ]
   return (
     <Page title={texts.keys.title} lead={texts.keys.lead} actions={keys.data?.records.length === 0 ? null : makeButton}>
       <Answer of={keys} lines={6}>
@@ -158,7 +158,7 @@ export const Keys = () => {
               {texts.keys.emptyText}
             </Empty>
           ) : (
-            <Table caption={texts.keys.title} columns={columns} rows={records} rowKey={({ id }) => id} />
+            <Table caption={texts.keys.title} columns={columnsOf(act)} rows={records} rowKey={({ id }) => id} />
           )
         }
       </Answer>

@@ -1,4 +1,4 @@
-/** Notifications: what concerns the person, in all tenants, with a link to what it is about. */
+/** A person's notifications in all tenants, each with a link to its subject. */
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { getRouteApi, useNavigate } from "@tanstack/react-router"
 import type { LinkProps } from "@tanstack/react-router"
@@ -52,7 +52,7 @@ const useRead = () => {
   })
 }
 
-/** Those that were there when the page was: what came since stays unread. */
+/** Marks the notifications up to the newest on the page. Later ones stay unread. */
 const useReadAll = () => {
   const queries = useQueryClient()
   return useMutation({

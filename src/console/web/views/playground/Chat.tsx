@@ -1,4 +1,4 @@
-/** A chat with a model: what is sent, what comes, what it costs. */
+/** A chat with a model: the conversation, its settings and its cost. */
 import { useEffect, useRef, useState, useSyncExternalStore } from "react"
 import type { KeyboardEvent } from "react"
 import { MessageSquareText, Send, Square, SquarePen } from "lucide-react"

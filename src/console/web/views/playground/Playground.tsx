@@ -1,4 +1,4 @@
-/** The playground: models and tools, each with what a call costs, its record, and the same as a program. */
+/** The playground: models and tools, each with the cost of a call, its record, and the same call as code. */
 import { getRouteApi } from "@tanstack/react-router"
 import { Choice } from "../../parts/Choice.tsx"
 import { Page } from "../../parts/Page.tsx"

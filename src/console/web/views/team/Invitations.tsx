@@ -4,8 +4,9 @@ import { useState } from "react"
 import { useMembership } from "../../app/Asking.ts"
 import { Badge } from "../../parts/Badge.tsx"
 import { Button } from "../../parts/Button.tsx"
-import { Confirm, Dialog, DialogActions } from "../../parts/Dialog.tsx"
-import { FormOf, SelectField, TextField } from "../../parts/Fields.tsx"
+import { Confirm } from "../../parts/Dialog.tsx"
+import { FormDialog } from "../../parts/FormDialog.tsx"
+import { SelectField, TextField } from "../../parts/Fields.tsx"
 import { Section } from "../../parts/Page.tsx"
 import { Answer } from "../../parts/States.tsx"
 import { Table } from "../../parts/Table.tsx"
@@ -27,39 +28,33 @@ const InviteDialog = ({ onClose }: { readonly onClose: () => void }) => {
     onClose()
   })
   return (
-    <Dialog title={teamTexts.inviteTitle} isOpen onClose={onClose}>
-      <FormOf
-        onSubmit={() => send.mutate({ email: email.trim(), role })}
-        error={send.error}
-        actions={
-          <DialogActions>
-            <Button onPress={onClose}>{texts.app.cancel}</Button>
-            <Button kind="primary" type="submit" isPending={send.isPending}>
-              {teamTexts.inviteSend}
-            </Button>
-          </DialogActions>
-        }
-      >
-        <TextField
-          name="email"
-          type="email"
-          label={teamTexts.inviteEmail}
-          value={email}
-          onChange={setEmail}
-          isRequired
-          autoFocus
-        />
-        <SelectField
-          name="role"
-          label={teamTexts.role}
-          help={teamTexts.roleHelp[role]}
-          value={role}
-          onChange={(chosen) => setRole(chosen as Role)}
-          options={roles.map((one) => [one, texts.tenant.roles[one]] as const)}
-        />
-        <p className="quiet">{teamTexts.inviteText}</p>
-      </FormOf>
-    </Dialog>
+    <FormDialog
+      title={teamTexts.inviteTitle}
+      action={teamTexts.inviteSend}
+      error={send.error}
+      isPending={send.isPending}
+      onSubmit={() => send.mutate({ email: email.trim(), role })}
+      onClose={onClose}
+    >
+      <TextField
+        name="email"
+        type="email"
+        label={teamTexts.inviteEmail}
+        value={email}
+        onChange={setEmail}
+        isRequired
+        autoFocus
+      />
+      <SelectField
+        name="role"
+        label={teamTexts.role}
+        help={teamTexts.roleHelp[role]}
+        value={role}
+        onChange={(chosen) => setRole(chosen as Role)}
+        options={roles.map((one) => [one, texts.tenant.roles[one]] as const)}
+      />
+      <p className="quiet">{teamTexts.inviteText}</p>
+    </FormDialog>
   )
 }
 

@@ -4,11 +4,9 @@ import { useNavigate } from "@tanstack/react-router"
 import { useState } from "react"
 import { api, resultOf } from "../../app/Client.ts"
 import { switchTo } from "../../app/Switching.ts"
-import { Button } from "../../parts/Button.tsx"
-import { Dialog, DialogActions } from "../../parts/Dialog.tsx"
-import { FormOf, TextField } from "../../parts/Fields.tsx"
+import { FormDialog } from "../../parts/FormDialog.tsx"
+import { TextField } from "../../parts/Fields.tsx"
 import { toast } from "../../parts/Toasts.tsx"
-import { texts } from "../../texts.ts"
 import { teamTexts } from "../../texts/team.ts"
 import { useChange } from "./asking.ts"
 
@@ -27,30 +25,24 @@ export const NewTeam = ({ onClose }: { readonly onClose: () => void }) => {
     (made) => toast(teamTexts.made(made.name))
   )
   return (
-    <Dialog title={teamTexts.make} isOpen onClose={onClose}>
-      <FormOf
-        onSubmit={() => make.mutate({ name: name.trim() })}
-        error={make.error}
-        actions={
-          <DialogActions>
-            <Button onPress={onClose}>{texts.app.cancel}</Button>
-            <Button kind="primary" type="submit" isPending={make.isPending}>
-              {teamTexts.makeDo}
-            </Button>
-          </DialogActions>
-        }
-      >
-        <p className="quiet">{teamTexts.makeText}</p>
-        <TextField
-          name="name"
-          label={teamTexts.name}
-          help={teamTexts.nameHelp}
-          value={name}
-          onChange={setName}
-          isRequired
-          autoFocus
-        />
-      </FormOf>
-    </Dialog>
+    <FormDialog
+      title={teamTexts.make}
+      action={teamTexts.makeDo}
+      error={make.error}
+      isPending={make.isPending}
+      onSubmit={() => make.mutate({ name: name.trim() })}
+      onClose={onClose}
+    >
+      <p className="quiet">{teamTexts.makeText}</p>
+      <TextField
+        name="name"
+        label={teamTexts.name}
+        help={teamTexts.nameHelp}
+        value={name}
+        onChange={setName}
+        isRequired
+        autoFocus
+      />
+    </FormDialog>
   )
 }

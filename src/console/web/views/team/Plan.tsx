@@ -7,12 +7,12 @@ import { count } from "../../moments.ts"
 import { Badge } from "../../parts/Badge.tsx"
 import type { Tone } from "../../parts/Badge.tsx"
 import { Button } from "../../parts/Button.tsx"
-import { Confirm, Dialog, DialogActions } from "../../parts/Dialog.tsx"
-import { CheckField, FormOf, TextField } from "../../parts/Fields.tsx"
+import { Confirm } from "../../parts/Dialog.tsx"
+import { FormDialog } from "../../parts/FormDialog.tsx"
+import { CheckField, TextField } from "../../parts/Fields.tsx"
 import { Section } from "../../parts/Page.tsx"
 import { advice, Answer } from "../../parts/States.tsx"
 import { toast } from "../../parts/Toasts.tsx"
-import { texts } from "../../texts.ts"
 import { teamTexts } from "../../texts/team.ts"
 import { changePlan, useChange, useManages, usePlan } from "./asking.ts"
 import type { Plan as TenantPlan } from "./asking.ts"
@@ -33,32 +33,26 @@ const SeatsDialog = ({ of: plan, onClose }: { readonly of: TenantPlan; readonly 
     onClose()
   })
   return (
-    <Dialog title={isNew ? teamTexts.planStart : teamTexts.planChange} isOpen onClose={onClose}>
-      <FormOf
-        onSubmit={() => save.mutate({ plan: "team", seats: Number(seats) })}
-        error={save.error}
-        actions={
-          <DialogActions>
-            <Button onPress={onClose}>{texts.app.cancel}</Button>
-            <Button kind="primary" type="submit" isPending={save.isPending}>
-              {isNew ? teamTexts.planStart : teamTexts.save}
-            </Button>
-          </DialogActions>
-        }
-      >
-        <p className="quiet">{teamTexts.planText.team}</p>
-        <TextField
-          name="seats"
-          label={teamTexts.seatsField}
-          help={`${teamTexts.seatsHelp} ${teamTexts.seatsText}`}
-          value={seats}
-          onChange={setSeats}
-          inputMode="numeric"
-          isRequired
-          autoFocus
-        />
-      </FormOf>
-    </Dialog>
+    <FormDialog
+      title={isNew ? teamTexts.planStart : teamTexts.planChange}
+      action={isNew ? teamTexts.planStart : teamTexts.save}
+      error={save.error}
+      isPending={save.isPending}
+      onSubmit={() => save.mutate({ plan: "team", seats: Number(seats) })}
+      onClose={onClose}
+    >
+      <p className="quiet">{teamTexts.planText.team}</p>
+      <TextField
+        name="seats"
+        label={teamTexts.seatsField}
+        help={`${teamTexts.seatsHelp} ${teamTexts.seatsText}`}
+        value={seats}
+        onChange={setSeats}
+        inputMode="numeric"
+        isRequired
+        autoFocus
+      />
+    </FormDialog>
   )
 }
 

@@ -54,15 +54,13 @@ const useSearchState = (): readonly [UsageSearch, Change] => {
   return [search, change]
 }
 
-const WindowBar = ({
-  change,
-  search,
-  span
-}: {
+interface PartProps {
   readonly search: UsageSearch
   readonly change: Change
   readonly span: Span
-}) => {
+}
+
+const WindowBar = ({ change, search, span }: PartProps) => {
   const window = isOneOf(windows, search.window) ? search.window : "month"
   const by = isOneOf(dimensions, search.by) ? search.by : "model"
   const lastDay = dayOf(new Date(Date.parse(span.end) - 1).toISOString())
@@ -111,15 +109,7 @@ const WindowBar = ({
   )
 }
 
-const Over = ({
-  change,
-  search,
-  span
-}: {
-  readonly search: UsageSearch
-  readonly change: Change
-  readonly span: Span
-}) => {
+const Over = ({ change, search, span }: PartProps) => {
   const by = isOneOf(dimensions, search.by) ? search.by : "model"
   const measure = isOneOf(measures, search.plot) ? search.plot : "cost"
   const series = useSeries(span, by)
@@ -201,24 +191,10 @@ const filterOf = ({ account, application, endpoint, model, payer, provider, stat
   ...(state !== undefined && { success: state === "ok" ? ("true" as const) : ("false" as const) })
 })
 
-const Calls = ({
-  change,
-  search,
-  span
-}: {
-  readonly search: UsageSearch
-  readonly change: Change
-  readonly span: Span
-}) => {
+/** A page of the records, and the steps to its neighbours. A page neither repeats nor skips a call. */
+const useRecords = (span: Span, sorting: Sorting<CallSort>, filter: ReturnType<typeof filterOf>) => {
   const tenant_id = tenantId()
-  const filter = filterOf(search)
-  const isNarrowed = Object.keys(filter).length > 0
-  // By what is measured only all calls are sorted.
-  const sorting: Sorting<CallSort> = {
-    by: isNarrowed ? "timestamp" : (search.sort ?? "timestamp"),
-    direction: search.direction ?? "desc"
-  }
-  // The cursors of the pages that were seen, the last of them of the one that is: a page neither repeats nor skips a call.
+  // The cursors of the pages on the way here; the last is the cursor of this page.
   const [cursors, setCursors] = useState<ReadonlyArray<string>>([])
   const question = `${span.start} ${span.end} ${sorting.by} ${sorting.direction} ${JSON.stringify(filter)}`
   useEffect(() => setCursors([]), [question])
@@ -244,6 +220,24 @@ const Calls = ({
       ),
     placeholderData: keepPreviousData
   })
+  return {
+    page,
+    /** How many records the pages before this one have. */
+    before: cursors.length * perPage,
+    previous: cursors.length === 0 ? undefined : () => setCursors(cursors.slice(0, -1)),
+    next: (cursor: string | null) => (cursor === null ? undefined : () => setCursors([...cursors, cursor]))
+  }
+}
+
+const Calls = ({ change, search, span }: PartProps) => {
+  const filter = filterOf(search)
+  const isNarrowed = Object.keys(filter).length > 0
+  // Sorting by a measured value works only without a filter.
+  const sorting: Sorting<CallSort> = {
+    by: isNarrowed ? "timestamp" : (search.sort ?? "timestamp"),
+    direction: search.direction ?? "desc"
+  }
+  const { before, next, page, previous } = useRecords(span, sorting, filter)
   return (
     <Section
       title={texts.usage.records}
@@ -277,15 +271,8 @@ const Calls = ({
                 onOpen={({ id }) => change({ call: id })}
                 isStale={page.isPlaceholderData}
               />
-              <Pages
-                onPrevious={cursors.length === 0 ? undefined : () => setCursors(cursors.slice(0, -1))}
-                onNext={next_cursor === null ? undefined : () => setCursors([...cursors, next_cursor])}
-              >
-                {texts.table.position(
-                  count(cursors.length * perPage + 1),
-                  count(cursors.length * perPage + records.length),
-                  count(total_records)
-                )}
+              <Pages onPrevious={previous} onNext={next(next_cursor)}>
+                {texts.table.position(count(before + 1), count(before + records.length), count(total_records))}
               </Pages>
             </>
           )
