@@ -64,7 +64,10 @@ describe("tollgate doctor", () => {
     expect(code).toBe(1)
     expect(of["permissions"]).toMatchObject({ result: "warning", finding: expect.stringContaining("(0755)") })
     expect(of["backups"]).toMatchObject({ result: "warning", finding: expect.stringContaining("48 h old") })
-    expect(of["upstreams.ours"]).toMatchObject({ result: "failure", finding: expect.stringContaining("refuses the key") })
+    expect(of["upstreams.ours"]).toMatchObject({
+      result: "failure",
+      finding: expect.stringContaining("refuses the key")
+    })
     expect(stderr).toContain("tollgate: upstreams.ours: see above")
   })
 

@@ -1,5 +1,5 @@
 /**
- * What `tollgate doctor` examines on the machine: files, disk, clock, versions, secret and backups. Nothing is changed.
+ * The examinations of `tollgate doctor`: files, disk, clock, versions, secret and backups. Nothing is changed.
  *
  * Where the specification is silent:
  * - Less than 1 GB of free disk is a warning, less than 100 MB a failure. SQLite needs room for its log, and a full disk stops every call.

@@ -8,7 +8,7 @@
  * - Each probe has ten seconds.
  */
 import * as GitHub from "../../upstream/identity/GitHub.ts"
-import { Effect, Redacted } from "effect"
+import { Clock, Effect, Redacted } from "effect"
 import { connect } from "node:net"
 import type { ConfigFile } from "../Config.ts"
 import { headerOf, usualHeader } from "../../upstream/models/Credential.ts"
@@ -20,8 +20,9 @@ export interface Probed {
   readonly address: string
   /** The fault and its remedy; undefined if the probe succeeded. */
   readonly fault: string | undefined
-  /** The other side's clock and ours, in Unix milliseconds, if it answered with a date. */
-  readonly clock?: { readonly date: number; readonly now: number } | undefined
+  /** The other side's clock in Unix milliseconds, if it answered with a date; and ours at that moment. */
+  readonly date?: number | undefined
+  readonly now: number
 }
 
 interface Probe {
@@ -30,7 +31,7 @@ interface Probe {
   readonly run: (signal: AbortSignal) => Promise<Outcome>
 }
 
-type Outcome = Pick<Probed, "fault" | "clock">
+type Outcome = Pick<Probed, "fault" | "date">
 
 const patience = "10 seconds"
 
@@ -38,10 +39,10 @@ const ask = async (url: string, headers: Readonly<Record<string, string>>, signa
   const response = await fetch(url, { headers, signal, redirect: "manual" })
   await response.body?.cancel()
   const date = Date.parse(response.headers.get("date") ?? "")
-  return { status: response.status, clock: Number.isNaN(date) ? undefined : { date, now: Date.now() } }
+  return { status: response.status, date: Number.isNaN(date) ? undefined : date }
 }
 
-interface Asked extends Pick<Outcome, "clock"> {
+interface Asked extends Pick<Outcome, "date"> {
   readonly status: number
 }
 
@@ -80,10 +81,10 @@ const upstream = (name: string, settings: UpstreamEntry, variables: Variables): 
     entry,
     address: url,
     run: async (signal) => {
-      const { clock, status } = await ask(url, { "anthropic-version": "2023-06-01", ...headers, ...sent }, signal)
-      if (status !== 401 && status !== 403) return { fault: undefined, clock }
+      const { date, status } = await ask(url, { "anthropic-version": "2023-06-01", ...headers, ...sent }, signal)
+      if (status !== 401 && status !== 403) return { fault: undefined, date }
       const fault = `refuses the key (${status}): ${api_key_env === undefined ? "set api_key_env" : `look at the variable ${api_key_env}`}`
-      return { fault, clock }
+      return { fault, date }
     }
   }
 }
@@ -94,8 +95,8 @@ const issuer = (name: string, address: string): Probe => {
     entry: `identity.${name}`,
     address: url,
     run: async (signal) => {
-      const { clock, status } = await ask(url, {}, signal)
-      return { fault: status === 200 ? undefined : `answers ${status}: is this the issuer's address?`, clock }
+      const { date, status } = await ask(url, {}, signal)
+      return { fault: status === 200 ? undefined : `answers ${status}: is this the issuer's address?`, date }
     }
   }
 }
@@ -131,10 +132,9 @@ const faultOf = (error: unknown): string => {
 const probed = ({ address, entry, run }: Probe): Effect.Effect<Probed> =>
   Effect.tryPromise({ try: run, catch: faultOf }).pipe(
     Effect.timeoutFail({ duration: patience, onTimeout: () => `does not answer within ${patience}` }),
-    Effect.match({
-      onFailure: (fault) => ({ entry, address, fault }),
-      onSuccess: (outcome) => ({ entry, address, ...outcome })
-    })
+    Effect.merge,
+    Effect.map((outcome) => (typeof outcome === "string" ? { fault: outcome } : outcome)),
+    Effect.zipWith(Clock.currentTimeMillis, (outcome, now) => ({ entry, address, ...outcome, now }))
   )
 
 /** Runs all probes at once. `variables` is the environment. */

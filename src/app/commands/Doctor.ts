@@ -59,7 +59,9 @@ export const command = Command.make("doctor", options, ({ backups, config, json 
       Machine.disk(facts),
       books,
       ...(books.result === "ok" ? [yield* secret(facts)] : []),
-      ...(file === undefined ? [] : [Machine.clock(probes.flatMap(({ clock }) => clock ?? []))]),
+      ...(file === undefined
+        ? []
+        : [Machine.clock(probes.flatMap(({ date, now }) => (date === undefined ? [] : [{ date, now }])))]),
       Machine.backups(Option.getOrUndefined(backups), yield* Clock.currentTimeMillis),
       ...probes.map(reached)
     ]

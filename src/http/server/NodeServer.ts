@@ -50,7 +50,7 @@ export const layer = (options: Address) =>
 export const listenerOf = ({ app, lane }: FaceContract): Effect.Effect<RequestListener> =>
   Effect.map(NodeHttpServer.makeHandler(app), (otherwise) => FastLane.before(lane, otherwise))
 
-/** What a port serves. The services behind it can be replaced. */
+/** The requests of a port. The services that answer them can be replaced. */
 export interface Serving {
   readonly request: RequestListener
   /** Calls back each time that they were. */

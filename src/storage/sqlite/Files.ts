@@ -62,7 +62,7 @@ export const tighten = ({ data_dir, database }: Place): Effect.Effect<Tightened>
     return { done, left }
   })
 
-/** What other users have access to, a phrase for each folder and file. Changes nothing. */
+/** Folders and files that other users have access to, a phrase for each. Changes nothing. */
 export const shared = (place: Place): ReadonlyArray<string> =>
   process.platform === "win32"
     ? []
