@@ -13,7 +13,7 @@
  *   no such number, is charged at the bound; without any figure, audio costs its counted length or an estimate (`calls/transcription/Length`), and a token is four bytes. The record then says
  *   that it is estimated.
  */
-import { Cause, Context, Duration, Effect, Exit, Layer, Option } from "effect"
+import { Cause, Context, Duration, Effect, Exit, FiberRef, HashMap, Layer, Option } from "effect"
 import { mayCall } from "../../kernel/Caller.ts"
 import type { Caller } from "../../kernel/Caller.ts"
 import * as FiberPool from "../../kernel/hot/FiberPool.ts"
@@ -55,6 +55,8 @@ export interface Claim {
    * (`BooksUnavailable`).
    */
   readonly beside?: ((call: string) => ReadonlyArray<Statement>) | undefined
+  /** The value of `X-Request-Id`, for the usage record. By default the `request_id` of the fiber's log, if it has one. */
+  readonly request_id?: string | undefined
   /** The call outlives the process: its reservation stays until the call is ended (see `hold` and `resume`). */
   readonly held?: boolean | undefined
 }
@@ -62,8 +64,8 @@ export interface Claim {
 declare const admitted: unique symbol
 declare const metered: unique symbol
 
-/** The measured outcome of a call; the gate adds the time it took. */
-export type Measured = Omit<CallOutcome, "latency_ms">
+/** The measured outcome of a call; the gate adds the time it took and the request. */
+export type Measured = Omit<CallOutcome, "latency_ms" | "request_id">
 
 /** The end of a call as recorded in the books. */
 export interface Receipt {
@@ -238,7 +240,7 @@ const make = Effect.gen(function* () {
     )
   )
 
-  const endingOf: Books["endingOf"] = (call, payer, at, measured, beside) => ({
+  const endingOf: Books["endingOf"] = (call, payer, at, measured, beside, request_id) => ({
     call,
     payer,
     since: performance.now(),
@@ -257,7 +259,8 @@ const make = Effect.gen(function* () {
         error_type: measured.error_type,
         usage_source: measured.usage_source,
         latency_ms: Math.max(0, clock.unsafeCurrentTimeMillis() - at),
-        token_details: measured.token_details
+        token_details: measured.token_details,
+        request_id
       }
     }
   })
@@ -346,6 +349,7 @@ const make = Effect.gen(function* () {
       return yield* new ModelNotAllowed({ model, allowed_models: caller.allowed_models ?? [] })
     const now = clock.unsafeCurrentTimeMillis()
     const id = Ids.at("call", now)
+    const request_id = claim.request_id ?? (yield* loggedRequest)
     const sources = yield* payers(caller)
     const [reserved] = yield* writer
       .submit({
@@ -370,13 +374,13 @@ const make = Effect.gen(function* () {
           if (refusal._tag !== "BooksUnavailable") return refused(refusal, least, sources)
           // Should it be reserved after all, it is given back as soon as that is known.
           if (refusal.maybe_written) {
-            const late = new Admitted(id, now, sources[0]!, 0n, books)
+            const late = new Admitted(id, now, sources[0]!, 0n, books, request_id)
             fibers.run(Effect.ignore(late.settle(failure(refusedLate))))
           }
           return refusal
         })
       )
-    const admitted = new Admitted(id, now, reserved.source, reserved.amount, books)
+    const admitted = new Admitted(id, now, reserved.source, reserved.amount, books, request_id)
     fibers.begin()
     // Suspended: whatever the host's function throws ends the call too.
     const exit = yield* Effect.exit(Effect.suspend(() => call(admitted as unknown as Admission)))
@@ -396,7 +400,7 @@ const make = Effect.gen(function* () {
     if (one !== undefined) return one.admitted as unknown as Admission
     const open = yield* calls.find(call)
     if (open === undefined || !isHeld(open.run)) return undefined
-    return new Admitted(call, open.at, open.payer, open.amount, books) as unknown as Admission
+    return new Admitted(call, open.at, open.payer, open.amount, books, undefined) as unknown as Admission
   })
 
   /** The open calls of a run that has ended. */
@@ -496,6 +500,12 @@ export const refusedLate = "books_unavailable"
 
 const none: ReadonlyArray<never> = []
 
+/** The request of a fiber whose log lines name it. */
+const loggedRequest = Effect.map(FiberRef.get(FiberRef.currentLogAnnotations), (named) => {
+  const value = Option.getOrUndefined(HashMap.get(named, "request_id"))
+  return typeof value === "string" ? value : undefined
+})
+
 /** Of a call that is ended without anybody who waits for its receipt. */
 const nobody: Source = { billing_account_id: "", tenant_id: "", kind: "own", why: "own" }
 const nothing: Receipt = { usage_id: "", charged: 0n, balance: 0n, payer: nobody }
@@ -533,7 +543,8 @@ interface Books {
     payer: Source | undefined,
     at: number,
     measured: Measured,
-    beside: ReadonlyArray<Statement>
+    beside: ReadonlyArray<Statement>,
+    request_id?: string
   ) => Ending
   /** Statements to write beside a call that stays open. */
   readonly holdingOf: (call: string, beside: ReadonlyArray<Statement>) => Ending
@@ -563,13 +574,15 @@ class Admitted implements Omit<Admission, typeof admitted> {
   readonly payer: Source
   readonly reserved: Nano
   private readonly books: Books
+  private readonly request_id: string | undefined
 
-  constructor(call: string, at: number, payer: Source, reserved: Nano, books: Books) {
+  constructor(call: string, at: number, payer: Source, reserved: Nano, books: Books, request_id: string | undefined) {
     this.call = call
     this.at = at
     this.payer = payer
     this.reserved = reserved
     this.books = books
+    this.request_id = request_id
   }
 
   get to_its_end(): ToItsEnd {
@@ -586,7 +599,7 @@ class Admitted implements Omit<Admission, typeof admitted> {
   ): Effect.Effect<Receipt, Conflict | BooksUnavailable> {
     if (this.receipt !== undefined) return Effect.succeed(this.receipt)
     if (this.ending !== undefined) return this.books.writeLater(this, this.ending)
-    this.ending = this.books.endingOf(this.call, this.payer, this.at, measured, beside)
+    this.ending = this.books.endingOf(this.call, this.payer, this.at, measured, beside, this.request_id)
     return this.write(this.ending)
   }
 

@@ -370,6 +370,7 @@ const metered = <Prompt, A>(setup: Setup, protocol: Protocol, form: Form<A>) => 
       provider: ways.right[0]!.route.upstream,
       price,
       beside: call.beside,
+      request_id: call.request_id,
       least,
       enough,
       most

@@ -425,7 +425,8 @@ const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Re
     latency_ms: outcome.latency_ms,
     success: outcome.success,
     error_type: outcome.error_type,
-    token_details: outcome.token_details
+    token_details: outcome.token_details,
+    request_id: outcome.request_id
   })
   if (account.debts === undefined) return Either.right({ _tag: "Settled", usage_id, collected, balance })
   return Either.right({ _tag: "Settled", usage_id, collected, ...repaid(draft, account) })

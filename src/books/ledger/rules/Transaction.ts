@@ -161,6 +161,8 @@ export interface CallOutcome {
   readonly latency_ms: number
   /** Of its tokens those that are billed apart. */
   readonly token_details?: TokenDetails | undefined
+  /** The value of `X-Request-Id` in the answer to the request that made the call. Absent for calls of an embedder. */
+  readonly request_id?: string | undefined
 }
 
 /** The last grant of an allowance, as it was read before the transaction (`Renewing`). */
