@@ -70,3 +70,29 @@ describe("a usage record", () => {
     expect(record).not.toHaveProperty("application_name")
   })
 })
+
+describe("an API key on a route for people", () => {
+  const told =
+    'Bearer error="invalid_token", error_description="This route is for people who are signed in; an API key cannot use it. ' +
+    'Send the access token of a sign-in."'
+
+  it.each([
+    ["the person's profile", "/v1/me"],
+    ["the tenant's keys", "/v1/tenants/<tenant>/applications"],
+    ["the tenant's usage", "/v1/tenants/<tenant>/usage"]
+  ])("is refused in the specification's words, and a header says why: %s", async (_, path) => {
+    const { api_key } = await made({ name: "lost" })
+    const at = path.replace("<tenant>", ada.tenant_id)
+    const { body, headers, status } = await service.call(at, { token: api_key })
+    expect([status, body]).toEqual([401, { error: "invalid or expired token" }])
+    expect(headers.get("www-authenticate")).toBe(told)
+  })
+
+  it.each(["nonsense", "a.b.c", "sk-prod-0000"])(
+    "has a header of its own only as a key of this service: %s",
+    async (token) => {
+      const { headers, status } = await service.call("/v1/me", { token })
+      expect([status, headers.get("www-authenticate")]).toEqual([401, null])
+    }
+  )
+})
