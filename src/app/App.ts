@@ -84,6 +84,7 @@ import { UpstreamObserver } from "../upstream/models/Upstreams.ts"
 import { Explanations } from "../money/usage/Explanations.ts"
 import { PriceVersions } from "../books/prices/PriceVersions.ts"
 import { Daily } from "../money/usage/Daily.ts"
+import { HeldKeys } from "../money/usage/HeldKeys.ts"
 import { Records } from "../money/usage/Records.ts"
 import { Series } from "../money/usage/Series.ts"
 import { Sums } from "../money/usage/Sums.ts"
@@ -124,6 +125,7 @@ export const domains = Layer.mergeAll(
   operator,
   merged(partsOf("layer")),
   Explanations.layer,
+  HeldKeys.layer,
   TeamUsage.layer,
   Credentials.layer,
   Organisations.layer,

@@ -96,3 +96,128 @@ describe("an API key on a route for people", () => {
     }
   )
 })
+
+const keyOf = async (token: string): Promise<Answer["body"]> => {
+  const { body, status } = await service.call("/v1/key", { token })
+  expect([status, body.error]).toEqual([200, undefined])
+  return body.result
+}
+
+describe("GET /v1/key", () => {
+  it("shows a key without limits its name and its own usage", async () => {
+    const { api_key, id } = await made({ name: "plain" })
+    const shown = {
+      id,
+      name: "plain",
+      tenant_id: ada.tenant_id,
+      account_id: ada.account_id,
+      created_at: expect.any(String)
+    }
+    const none = { total_requests: 0, total_tokens: 0, total_cost: 0 }
+    const key = await keyOf(api_key)
+    expect(key).toEqual({ ...shown, key_prefix: expect.any(String), usage: none })
+    expect(api_key.startsWith(key.key_prefix)).toBe(true)
+    await chat(api_key)
+    // Another key's calls and the person's own do not count.
+    const other = await made({ name: "other" })
+    await chat(other.api_key)
+    await chat(ada.token)
+    const [, , record] = await service.usage(ada)
+    expect((await keyOf(api_key)).usage).toEqual({
+      total_requests: 1,
+      total_tokens: record.total_tokens,
+      total_cost: record.cost
+    })
+  })
+
+  it("shows limits, what is spent and left of them, and when they renew", async () => {
+    const expires_at = "2100-01-01T00:00:00.000Z"
+    const { api_key } = await made({
+      name: "limited",
+      spending_limit_usd: 0.01,
+      spending_limit_period: "month",
+      allowed_models: ["sandbox-small"],
+      expires_at
+    })
+    await chat(api_key)
+    const key = await keyOf(api_key)
+    const [{ cost }] = await service.usage(ada)
+    expect(cost).toBeGreaterThan(0)
+    const now = new Date((await service.call("/v1/sandbox")).body.now ?? Date.now())
+    expect(key).toMatchObject({
+      spending_limit_usd: 0.01,
+      spending_limit_period: "month",
+      spent_usd: cost,
+      reserved_usd: 0,
+      allowed_models: ["sandbox-small"],
+      expires_at,
+      renews_at: new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1)).toISOString()
+    })
+    expect(key.remaining_usd).toBeCloseTo(0.01 - cost, 9)
+  })
+
+  it("does not renew a limit for all time", async () => {
+    const { api_key } = await made({ name: "total", spending_limit_usd: 1, spending_limit_period: "total" })
+    const key = await keyOf(api_key)
+    expect(key).toMatchObject({ spending_limit_period: "total", spent_usd: 0, reserved_usd: 0, remaining_usd: 1 })
+    expect(key).not.toHaveProperty("renews_at")
+  })
+
+  it("has nothing left when the limit was set below what is spent", async () => {
+    const { api_key, id } = await made({ name: "lowered" })
+    await chat(api_key)
+    await service.call(`${applications()}/${id}`, {
+      token: ada.token,
+      method: "PATCH",
+      json: { spending_limit_usd: 0 }
+    })
+    expect(await keyOf(api_key)).toMatchObject({ spending_limit_usd: 0, remaining_usd: 0 })
+  })
+
+  it("is for keys", async () => {
+    const { body, status } = await service.call("/v1/key", { token: ada.token })
+    expect([status, body]).toEqual([401, { error: "invalid API key format" }])
+  })
+})
+
+describe("/v1/usage?key=self", () => {
+  const usage = (token: string, query: string) => service.call(`/v1/usage${query}`, { token })
+
+  it("sums the calls of the key that asks", async () => {
+    const { api_key } = await made({ name: "one of many" })
+    const large = await made({ name: "large" })
+    await chat(api_key)
+    await chat(api_key)
+    await service.call("/v1/search?query=owls", { token: api_key })
+    await chat(large.api_key, "sandbox-large")
+    const { body } = await usage(api_key, "?key=self")
+    expect(body).toMatchObject({ total_requests: 3, successful_requests: 3 })
+    expect(body.model_breakdown.map(({ model }: { model: string }) => model)).not.toContain("sandbox-large")
+    expect(body.endpoint_breakdown).toHaveLength(2)
+    expect(body.total_cost).toBe((await keyOf(api_key)).usage.total_cost)
+    // Without it, the summary covers the account.
+    const all = (await usage(api_key, "")).body
+    expect(all.total_requests).toBeGreaterThanOrEqual(4)
+    expect(all.model_breakdown.map(({ model }: { model: string }) => model)).toContain("sandbox-large")
+  })
+
+  it("keeps to the window", async () => {
+    const { api_key } = await made({ name: "window" })
+    await chat(api_key)
+    const before = await usage(api_key, "?key=self&end_time=2020-01-01T00:00:00Z")
+    expect(before.body).toMatchObject({ total_requests: 0, total_cost: 0 })
+    const since = await usage(api_key, "?key=self&start_time=2020-01-01T00:00:00Z")
+    expect(since.body).toMatchObject({ total_requests: 1 })
+  })
+
+  it("is refused to a person's token, and with another value", async () => {
+    const { api_key } = await made({ name: "wrong" })
+    for (const [token, query] of [
+      [ada.token, "?key=self"],
+      [api_key, "?key=other"]
+    ] as const) {
+      const { body, status } = await usage(token, query)
+      expect([status, body.code, body.details.field]).toEqual([400, "invalid_request", "key"])
+    }
+  })
+})
