@@ -6,6 +6,7 @@ import { HttpApiBuilder } from "@effect/platform"
 import type { HttpApi } from "@effect/platform"
 import { Effect, Layer } from "effect"
 import { Api } from "./Api.ts"
+import { knownModels } from "./CallNames.ts"
 import { merged, partsOf } from "./Capabilities.ts"
 import { Credentials } from "../people/auth/Credentials.ts"
 import { Authorization } from "../people/auth/Authorization.ts"
@@ -146,7 +147,7 @@ export const domains = Layer.mergeAll(
       PriceVersions.layer,
       TenantPlans.layerFactors.pipe(Layer.provideMerge(TenantPlans.layer)),
       Sessions.layer,
-      Applications.layer,
+      Layer.provide(Applications.layer, knownModels),
       Clients.layer,
       RateLimits.layer,
       Identity.layer,

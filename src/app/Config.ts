@@ -105,6 +105,9 @@ export const servesSomething = ({ decisions, embeddings, media, models, rerank, 
 export const noModel = (config: string): string =>
   `--config ${config} names no model: add one to "models" ("tollgate models" lists the catalogue), or let "tollgate quickstart" write a configuration`
 
+/** The settings of every capability. */
+export const calls = (file: ConfigFile) => Layer.merge(layersOf(settings, file), layersOf(tools, file.tools))
+
 /** The settings of every room, from the configuration file and the environment. */
 export const layer = (environment: EnvironmentFacts, file: ConfigFile) =>
   Layer.mergeAll(
@@ -120,8 +123,7 @@ export const layer = (environment: EnvironmentFacts, file: ConfigFile) =>
     Http.layer(file),
     Idempotency.layer(file),
     Upstreams.layer(file),
-    layersOf(settings, file),
-    layersOf(tools, file.tools),
+    calls(file),
     Prices.layer(file)
   ).pipe(Layer.provideMerge(serviceInfo(environment, file)))
 

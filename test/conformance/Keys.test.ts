@@ -1,6 +1,8 @@
 /** A person's API keys, as the person and the holder of a key see them. */
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { start } from "../support/Service.ts"
+import { command, start } from "../support/Service.ts"
 import type { Answer, Person, Service } from "../support/Service.ts"
 
 let service: Service
@@ -219,5 +221,61 @@ describe("/v1/usage?key=self", () => {
       const { body, status } = await usage(token, query)
       expect([status, body.code, body.details.field]).toEqual([400, "invalid_request", "key"])
     }
+  })
+})
+
+describe("allowed_models", () => {
+  // A model of every capability, by the names that usage records have.
+  const known = [
+    "sandbox-small",
+    "sandbox-embedding",
+    "sandbox-rerank",
+    "sandbox-video",
+    "tavily",
+    "tts-1",
+    "whisper-1",
+    "email"
+  ]
+
+  it("takes the names that usage records have, of every capability", async () => {
+    const { api_key } = await made({ name: "several", allowed_models: known })
+    expect((await keyOf(api_key)).allowed_models).toEqual(known)
+  })
+
+  it("refuses an unknown name, and says which", async () => {
+    const { api_key, id } = await made({ name: "changed", allowed_models: ["sandbox-small"] })
+    const json = { name: "typo", allowed_models: ["sandbox-small", "sandbox-smal"] }
+    for (const [path, method] of [
+      [applications(), "POST"],
+      [`${applications()}/${id}`, "PATCH"]
+    ] as const) {
+      const { body, status } = await service.call(path, { token: ada.token, method, json })
+      expect([status, body.code, body.details.field]).toEqual([400, "invalid_request", "allowed_models"])
+      expect(body.error).toContain('"sandbox-smal"')
+    }
+    expect(await keyOf(api_key)).toMatchObject({ name: "changed", allowed_models: ["sandbox-small"] })
+  })
+
+  it("is checked by the command against the configuration", async () => {
+    const config = join(service.folder, "config.json")
+    const price = { prompt_usd_per_million: 1, completion_usd_per_million: 2 }
+    const model = {
+      id: "small",
+      context_length: 1_000,
+      max_output_tokens: 100,
+      price,
+      upstreams: [{ upstream: "local" }]
+    }
+    const upstreams = { local: { base_url: "http://127.0.0.1:9/v1" } }
+    writeFileSync(config, JSON.stringify({ upstreams, models: [model] }))
+    const create = (models: string, ...more: ReadonlyArray<string>) =>
+      command(["key", "create", "--tenant", ada.tenant_id, "--name", "cli", "--models", models, ...more], {
+        DATA_DIR: service.folder
+      })
+    const refused = await create("small,smal", "--config", config)
+    expect([refused.code, refused.stdout]).toEqual([1, ""])
+    expect(refused.stderr).toContain('"smal"')
+    const key = await create("small", "--config", config)
+    expect([key.stderr.split(" ")[0], key.code]).toEqual(["made", 0])
   })
 })

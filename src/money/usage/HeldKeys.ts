@@ -1,5 +1,5 @@
 /**
- * What the holder of an API key may know about it.
+ * An API key as its holder may see it.
  *
  * Where the specification is silent:
  * - `GET /v1/key` answers a key its own limits and usage. It shows nothing of the tenant's balance or of other keys.
