@@ -19,6 +19,7 @@ import type { Shape } from "../contract/Annotations.ts"
 import { endpointsOf } from "../contract/Endpoints.ts"
 import { Bytes } from "../transport/Bytes.ts"
 import type { Budget } from "../transport/Bytes.ts"
+import { holdUntilServed } from "../server/Listener.ts"
 import { problemOf } from "./Fault.ts"
 import { isOver, whenOver } from "../transport/Closed.ts"
 import { whenAnswerable } from "../transport/Incoming.ts"
@@ -183,16 +184,23 @@ export interface LanesContract {
 
 /**
  * The platform's `HttpServer` on node, as `NodeHttpServer.layer` makes it, with the lanes of all services that are mounted on it
- * in front. A request of a lane does not pass what the host puts around its own application (`HttpApiBuilder.serve(middleware)`).
+ * in front. A request of a lane does not pass what the host puts around its own application (`HttpApiBuilder.serve(middleware)`). The
+ * server listens before the application is built; a request that arrives meanwhile is held for up to ten seconds, and then answered with 503.
  */
 export const layerServer = (evaluate: () => Server, options: ListenOptions) =>
   Layer.scopedContext(
     Effect.gen(function* () {
       const all = new Map<string, RequestListener>()
       let server!: Server
-      const platform = yield* NodeHttpServer.make(() => (server = evaluate()), options)
+      let release: () => void = () => {}
+      const platform = yield* NodeHttpServer.make(() => {
+        server = evaluate()
+        // A host may have a listener of its own on the server, which then answers.
+        if (server.listenerCount("request") === 0) release = holdUntilServed(server)
+        return server
+      }, options)
       const serve = (app: HttpApp.Default<unknown>, middleware?: HttpMiddleware.HttpMiddleware) =>
-        Effect.zipRight(platform.serve(app, middleware!), placed(server, all))
+        platform.serve(app, middleware!).pipe(Effect.zipRight(placed(server, all)), Effect.tap(Effect.sync(release)))
       return Context.make(HttpServer.HttpServer, HttpServer.make({ address: platform.address, serve })).pipe(
         Context.add(Lanes, { add: (prefix, lane) => added(all, prefix, lane) })
       )

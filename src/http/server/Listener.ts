@@ -74,18 +74,42 @@ const holder =
     const request = first as IncomingMessage
     const response = second as ServerResponse
     if (request.method === "GET" && request.url === "/healthz") return answer(response, 200, { status: "ok" })
-    const release = () => {
-      clearTimeout(limit)
-      if (!isOver(response)) server.emit(event, request, response)
-    }
-    const limit = setTimeout(() => {
-      held.delete(release)
-      if (!isOver(response)) {
-        answer(response, 503, { error: "the service is starting, try again shortly", code: "unavailable" })
-      }
-    }, holdMax)
-    held.add(release)
+    hold(held, response, () => server.emit(event, request, response))
   }
+
+/** Holds a request until release, and refuses it after `holdMax`. */
+const hold = (held: Set<() => void>, response: ServerResponse, pass: () => void): void => {
+  const release = () => {
+    clearTimeout(limit)
+    if (!isOver(response)) pass()
+  }
+  const limit = setTimeout(() => {
+    held.delete(release)
+    if (!isOver(response)) {
+      answer(response, 503, { error: "the service is starting, try again shortly", code: "unavailable" })
+    }
+  }, holdMax)
+  held.add(release)
+}
+
+/**
+ * Holds the requests of a host's server that listens before its application is built: node drops a request without a listener, and its client
+ * waits for ever. The returned function passes them on; call it once the server has a listener of its own.
+ */
+export const holdUntilServed = (server: Server): (() => void) => {
+  const held = new Set<() => void>()
+  const holding: RequestListener = (request, response) => {
+    // The application's listener is there, and the release has not run yet.
+    if (server.listenerCount("request") > 1) return
+    hold(held, response, () => server.emit("request", request, response))
+  }
+  server.on("request", holding)
+  return () => {
+    server.off("request", holding)
+    for (const release of held) release()
+    held.clear()
+  }
+}
 
 /** Sends the same headers as `Reply`. */
 const answer = (
