@@ -12,6 +12,7 @@ import * as Check from "./Check.ts"
 import * as Client from "./Client.ts"
 import * as CommandLine from "./CommandLine.ts"
 import * as Grant from "./Grant.ts"
+import * as TakeBack from "./TakeBack.ts"
 import * as Health from "./Health.ts"
 import * as Help from "./Help.ts"
 import * as Key from "./Key.ts"
@@ -39,6 +40,7 @@ const commands = [
   Quickstart.command,
   Check.command,
   Grant.command,
+  TakeBack.command,
   Purchase.command,
   Allowance.command,
   Voucher.command,
