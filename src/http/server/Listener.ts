@@ -10,10 +10,7 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from "n
 import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
 import type { Address } from "./Address.ts"
-import { crossOrigin } from "../transport/CrossOrigin.ts"
-import { isOver } from "../transport/Closed.ts"
-import { phraseOf } from "../transport/Reason.ts"
-import * as RequestId from "../transport/RequestId.ts"
+import { answer, hold } from "../transport/Held.ts"
 
 /** The service's handlers for the events of its port. */
 export interface Listeners {
@@ -34,9 +31,6 @@ export interface Listener {
 }
 
 const events = ["request", "checkContinue", "checkExpectation", "connect", "clientError"] as const
-
-/** Milliseconds for which a request is held. */
-const holdMax = 10_000
 
 export const make = (): Listener => {
   const server = createServer({
@@ -76,58 +70,6 @@ const holder =
     if (request.method === "GET" && request.url === "/healthz") return answer(response, 200, { status: "ok" })
     hold(held, response, () => server.emit(event, request, response))
   }
-
-/** Holds a request until release, and refuses it after `holdMax`. */
-const hold = (held: Set<() => void>, response: ServerResponse, pass: () => void): void => {
-  const release = () => {
-    clearTimeout(limit)
-    if (!isOver(response)) pass()
-  }
-  const limit = setTimeout(() => {
-    held.delete(release)
-    if (!isOver(response)) {
-      answer(response, 503, { error: "the service is starting, try again shortly", code: "unavailable" })
-    }
-  }, holdMax)
-  held.add(release)
-}
-
-/**
- * Holds the requests of a host's server that listens before its application is built: node drops a request without a listener, and its client
- * waits for ever. The returned function passes them on; call it once the server has a listener of its own.
- */
-export const holdUntilServed = (server: Server): (() => void) => {
-  const held = new Set<() => void>()
-  const holding: RequestListener = (request, response) => {
-    // The application's listener is there, and the release has not run yet.
-    if (server.listenerCount("request") > 1) return
-    hold(held, response, () => server.emit("request", request, response))
-  }
-  server.on("request", holding)
-  return () => {
-    server.off("request", holding)
-    for (const release of held) release()
-    held.clear()
-  }
-}
-
-/** Sends the same headers as `Reply`. */
-const answer = (
-  response: ServerResponse,
-  status: number,
-  content: { readonly error?: string; readonly status?: string; readonly code?: string }
-): void => {
-  const body = JSON.stringify(content)
-  const phrase = content.error === undefined ? undefined : phraseOf(content.error)
-  if (phrase !== undefined) response.statusMessage = phrase
-  response.writeHead(status, {
-    "content-type": "application/json",
-    "content-length": String(Buffer.byteLength(body)),
-    ...crossOrigin,
-    "x-request-id": RequestId.next()
-  })
-  response.end(body)
-}
 
 /** When the server begins to drain, closes the connections that have sent no request. */
 const endSilent = (server: Server): void => {
