@@ -90,6 +90,8 @@ export interface Admission {
   readonly call: string
   readonly reserved: Nano
   readonly payer: Source
+  /** Logs that the call is tried with its next upstream, since this one failed it. */
+  readonly goesOn: (problem: { readonly _tag: string }) => Effect.Effect<void>
   /** For calls that do not stream: they are read on to their end after their caller has left. */
   readonly to_its_end: ToItsEnd
   /** Ends the call: charge, entry, usage record and sums are on disk when this returns. Ending it again changes nothing. */
@@ -338,18 +340,28 @@ const make = Effect.gen(function* () {
       })
     )
 
-  const books: Books = { endingOf, holdingOf, write, writeLater, fibers, to_its_end }
+  const books: Books = {
+    now: () => clock.unsafeCurrentTimeMillis(),
+    endingOf,
+    holdingOf,
+    write,
+    writeLater,
+    fibers,
+    to_its_end
+  }
 
   const admit = Effect.fnUntraced(function* <A, E, R>(
     claim: Claim,
     call: (admission: Admission) => Effect.Effect<Metered<A>, E, R>
   ) {
     const { beside, caller, enough, least, model, most } = claim
-    if (!mayCall(caller, model))
-      return yield* new ModelNotAllowed({ model, allowed_models: caller.allowed_models ?? [] })
     const now = clock.unsafeCurrentTimeMillis()
-    const id = Ids.at("call", now)
     const request_id = claim.request_id ?? (yield* loggedRequest)
+    if (!mayCall(caller, model)) {
+      const problem = new ModelNotAllowed({ model, allowed_models: caller.allowed_models ?? [] })
+      return yield* Effect.zipRight(told(refusedCall, factsOf(claim), request_id, 0, problem), problem)
+    }
+    const id = Ids.at("call", now)
     const sources = yield* payers(caller)
     const [reserved] = yield* writer
       .submit({
@@ -371,16 +383,20 @@ const make = Effect.gen(function* () {
         Effect.catchAll((refusal): Effect.Effect<never, InsufficientCredits | BooksUnavailable> => {
           // A row that a statement beside it demands was there a moment ago: the whole request may be made again.
           if (refusal._tag === "Conflict") return new BooksUnavailable()
-          if (refusal._tag !== "BooksUnavailable") return refused(refusal, least, sources)
+          if (refusal._tag !== "BooksUnavailable") {
+            const problem = refused(refusal, least, sources)
+            const millis = clock.unsafeCurrentTimeMillis() - now
+            return Effect.zipRight(told(refusedCall, factsOf(claim), request_id, millis, problem), problem)
+          }
           // Should it be reserved after all, it is given back as soon as that is known.
           if (refusal.maybe_written) {
-            const late = new Admitted(id, now, sources[0]!, 0n, books, request_id)
+            const late = new Admitted(id, now, sources[0]!, 0n, books, request_id, undefined)
             fibers.run(Effect.ignore(late.settle(failure(refusedLate))))
           }
           return refusal
         })
       )
-    const admitted = new Admitted(id, now, reserved.source, reserved.amount, books, request_id)
+    const admitted = new Admitted(id, now, reserved.source, reserved.amount, books, request_id, factsOf(claim))
     fibers.begin()
     // Suspended: whatever the host's function throws ends the call too.
     const exit = yield* Effect.exit(Effect.suspend(() => call(admitted as unknown as Admission)))
@@ -389,6 +405,7 @@ const make = Effect.gen(function* () {
       return exit.value.value
     }
     yield* Effect.ensuring(admitted.fail(exit.cause), Effect.sync(fibers.end))
+    yield* admitted.tell("a call failed", Cause.squash(exit.cause))
     return yield* Effect.failCause(exit.cause)
   })
   const meter = <A, E, R>(claim: Claim, call: (admission: Admission) => Effect.Effect<Metered<A>, E, R>) =>
@@ -400,7 +417,7 @@ const make = Effect.gen(function* () {
     if (one !== undefined) return one.admitted as unknown as Admission
     const open = yield* calls.find(call)
     if (open === undefined || !isHeld(open.run)) return undefined
-    return new Admitted(call, open.at, open.payer, open.amount, books, undefined) as unknown as Admission
+    return new Admitted(call, open.at, open.payer, open.amount, books, undefined, undefined) as unknown as Admission
   })
 
   /** The open calls of a run that has ended. */
@@ -506,6 +523,28 @@ const loggedRequest = Effect.map(FiberRef.get(FiberRef.currentLogAnnotations), (
   return typeof value === "string" ? value : undefined
 })
 
+const refusedCall = "a call was refused"
+
+/** Logs a problem of a call by facts that hold nothing of its content. */
+const told = (
+  message: string,
+  { application_id, model, provider, tenant_id }: CallFacts,
+  request_id: string | undefined,
+  milliseconds: number,
+  problem: unknown
+): Effect.Effect<void> => {
+  const upstream = (problem as { readonly upstream?: unknown } | undefined)?.upstream
+  return Effect.annotateLogs(Effect.logInfo(message), {
+    tenant: tenant_id,
+    ...(application_id !== null && { key: application_id }),
+    model,
+    upstream: typeof upstream === "string" ? upstream : provider,
+    ...(isProblem(problem) && { status: problem.status, code: problem.body.code ?? problem._tag }),
+    milliseconds,
+    ...(request_id !== undefined && { request_id })
+  })
+}
+
 /** Of a call that is ended without anybody who waits for its receipt. */
 const nobody: Source = { billing_account_id: "", tenant_id: "", kind: "own", why: "own" }
 const nothing: Receipt = { usage_id: "", charged: 0n, balance: 0n, payer: nobody }
@@ -537,6 +576,7 @@ interface Unsettled {
 
 /** Dependencies of an admission. */
 interface Books {
+  readonly now: () => number
   /** The end of a call that began at `at`, as measured now. `payer` may be unknown where it costs nothing. */
   readonly endingOf: (
     call: string,
@@ -575,14 +615,35 @@ class Admitted implements Omit<Admission, typeof admitted> {
   readonly reserved: Nano
   private readonly books: Books
   private readonly request_id: string | undefined
+  /** Facts for the log. Unknown of a call that is resumed. */
+  private readonly facts: CallFacts | undefined
 
-  constructor(call: string, at: number, payer: Source, reserved: Nano, books: Books, request_id: string | undefined) {
+  constructor(
+    call: string,
+    at: number,
+    payer: Source,
+    reserved: Nano,
+    books: Books,
+    request_id: string | undefined,
+    facts: CallFacts | undefined
+  ) {
     this.call = call
     this.at = at
     this.payer = payer
     this.reserved = reserved
     this.books = books
     this.request_id = request_id
+    this.facts = facts
+  }
+
+  /** Leaves a line in the log about a problem of this call. */
+  tell(message: string, problem: unknown): Effect.Effect<void> {
+    const { at, books, facts, request_id } = this
+    return facts === undefined ? Effect.void : told(message, facts, request_id, books.now() - at, problem)
+  }
+
+  goesOn(problem: { readonly _tag: string }): Effect.Effect<void> {
+    return this.tell("a call goes on to its next upstream", problem)
   }
 
   get to_its_end(): ToItsEnd {

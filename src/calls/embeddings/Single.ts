@@ -146,7 +146,11 @@ export const singles = Effect.fnUntraced(function* <Model extends Routed, Asked 
       request_id: call.request_id
     } as const
     return yield* gate.meter(claim, (admission) =>
-      firstOf(model.routes, (route) => attempt(admission, asked, route, call))
+      firstOf(
+        model.routes,
+        (route) => attempt(admission, asked, route, call),
+        (problem) => admission.goesOn(problem)
+      )
     )
   })
 
