@@ -15,6 +15,7 @@ import { ConfigProblem } from "../kernel/Setting.ts"
 import * as Service from "../kernel/ServiceInfo.ts"
 import * as Verify from "../books/ledger/audit/Settings.ts"
 import * as Mail from "../people/mail/Settings.ts"
+import * as Ops from "../operations/ops/Settings.ts"
 import * as Telemetry from "../operations/ops/Telemetry.ts"
 import * as Allowances from "../money/allowances/Settings.ts"
 import * as Payments from "../money/payments/Settings.ts"
@@ -30,6 +31,7 @@ const Tools = Schema.Struct(fieldsOf(tools))
 const entries = Schema.Struct({
   ...Service.fields,
   ...Telemetry.fields,
+  ...Ops.fields,
   ...Verify.fields,
   ...Payments.fields,
   ...Allowances.fields,
@@ -119,6 +121,7 @@ export const layer = (environment: EnvironmentFacts, file: ConfigFile) =>
     SignIn.layer(file),
     Registration.layer(file),
     Console.layer(file),
+    Ops.layer(file),
     Contact.layer(file),
     Http.layer(file),
     Idempotency.layer(file),
