@@ -134,13 +134,13 @@ const credits: fc.Arbitrary<Draw> = fc
   })
 
 const takesBack: fc.Arbitrary<Draw> = fc
-  .tuple(name, sizes("available", "giftable"), fc.constantFrom("purchase" as const, "admin" as const))
-  .map(([account, size, source]) => (notebook, names) => {
+  .tuple(name, sizes("available", "giftable"))
+  .map(([account, size]) => (notebook, names) => {
     const amount = size(notebook.accounts.get(account), notebook)
     if (amount < 1n) return undefined
     return {
-      posting: { _tag: "TakeBack", account, amount, source, reference: names.next("pay"), description: "taken back" },
-      sentence: `${amount} that ${account} ${source === "admin" ? "was granted" : "bought"} are taken back`
+      posting: { _tag: "TakeBack", account, amount, reference: names.next("pay"), description: "refunded" },
+      sentence: `${amount} that ${account} bought are taken back`
     }
   })
 
