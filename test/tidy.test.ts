@@ -221,6 +221,7 @@ const references: Readonly<Record<string, string>> = {
   CreationPatience: "a limit: how long an answer waits for its images",
   CurrentSandbox: "absent, there are no levers",
   ImagePatience: "a limit: how long an answer waits for its images",
+  KnownModels: "absent, a list of models may have any name: it only ever narrows a key",
   Lanes: "where the fast lane is found; the platform's router answers the same without it",
   Leadership: "absent, a program turns all its loops; their statements do nothing twice",
   StoredAnswersConfig: "a limit: stored answers of an account",

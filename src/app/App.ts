@@ -6,6 +6,7 @@ import { HttpApiBuilder } from "@effect/platform"
 import type { HttpApi } from "@effect/platform"
 import { Effect, Layer } from "effect"
 import { Api } from "./Api.ts"
+import { knownModels } from "./CallNames.ts"
 import { merged, partsOf } from "./Capabilities.ts"
 import { Credentials } from "../people/auth/Credentials.ts"
 import { Authorization } from "../people/auth/Authorization.ts"
@@ -84,6 +85,7 @@ import { UpstreamObserver } from "../upstream/models/Upstreams.ts"
 import { Explanations } from "../money/usage/Explanations.ts"
 import { PriceVersions } from "../books/prices/PriceVersions.ts"
 import { Daily } from "../money/usage/Daily.ts"
+import { HeldKeys } from "../money/usage/HeldKeys.ts"
 import { Records } from "../money/usage/Records.ts"
 import { Series } from "../money/usage/Series.ts"
 import { Sums } from "../money/usage/Sums.ts"
@@ -124,6 +126,7 @@ export const domains = Layer.mergeAll(
   operator,
   merged(partsOf("layer")),
   Explanations.layer,
+  HeldKeys.layer,
   TeamUsage.layer,
   Credentials.layer,
   Organisations.layer,
@@ -144,7 +147,7 @@ export const domains = Layer.mergeAll(
       PriceVersions.layer,
       TenantPlans.layerFactors.pipe(Layer.provideMerge(TenantPlans.layer)),
       Sessions.layer,
-      Applications.layer,
+      Layer.provide(Applications.layer, knownModels),
       Clients.layer,
       RateLimits.layer,
       Identity.layer,

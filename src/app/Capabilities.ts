@@ -1,6 +1,6 @@
 /** The capabilities of the service, each one value of its room. Layers and the configuration are folds over this list. */
 import { Layer } from "effect"
-import type { Schema } from "effect"
+import type { Effect, Schema } from "effect"
 import { capability as chat } from "../calls/chat/Capability.ts"
 import { capability as decisions } from "../calls/decisions/Capability.ts"
 import { capability as email } from "../calls/email/Capability.ts"
@@ -24,6 +24,8 @@ export interface Capability {
   /** The handlers of its groups. `Api.ts` lists the groups themselves, because clients load no service. */
   readonly handlers: AnyLayer
   readonly layer: AnyLayer
+  /** Names of its models or providers in usage records, for a key's `allowed_models`. */
+  readonly names?: Effect.Effect<ReadonlyArray<string>, never, unknown>
   /** Its background loops. */
   readonly jobs?: AnyLayer
   /** Its entries on the top level of the configuration file. */

@@ -15,6 +15,7 @@ import { ConfigProblem } from "../kernel/Setting.ts"
 import * as Service from "../kernel/ServiceInfo.ts"
 import * as Verify from "../books/ledger/audit/Settings.ts"
 import * as Mail from "../people/mail/Settings.ts"
+import * as Ops from "../operations/ops/Settings.ts"
 import * as Telemetry from "../operations/ops/Telemetry.ts"
 import * as Allowances from "../money/allowances/Settings.ts"
 import * as Payments from "../money/payments/Settings.ts"
@@ -30,6 +31,7 @@ const Tools = Schema.Struct(fieldsOf(tools))
 const entries = Schema.Struct({
   ...Service.fields,
   ...Telemetry.fields,
+  ...Ops.fields,
   ...Verify.fields,
   ...Payments.fields,
   ...Allowances.fields,
@@ -105,6 +107,9 @@ export const servesSomething = ({ decisions, embeddings, media, models, rerank, 
 export const noModel = (config: string): string =>
   `--config ${config} names no model: add one to "models" ("tollgate models" lists the catalogue), or let "tollgate quickstart" write a configuration`
 
+/** The settings of every capability. */
+export const calls = (file: ConfigFile) => Layer.merge(layersOf(settings, file), layersOf(tools, file.tools))
+
 /** The settings of every room, from the configuration file and the environment. */
 export const layer = (environment: EnvironmentFacts, file: ConfigFile) =>
   Layer.mergeAll(
@@ -116,12 +121,12 @@ export const layer = (environment: EnvironmentFacts, file: ConfigFile) =>
     SignIn.layer(file),
     Registration.layer(file),
     Console.layer(file),
+    Ops.layer(file),
     Contact.layer(file),
     Http.layer(file),
     Idempotency.layer(file),
     Upstreams.layer(file),
-    layersOf(settings, file),
-    layersOf(tools, file.tools),
+    calls(file),
     Prices.layer(file)
   ).pipe(Layer.provideMerge(serviceInfo(environment, file)))
 

@@ -38,6 +38,12 @@ export const Moment: Schema.Schema<number, string> = Schema.transformOrFail(Sche
 export const day = 86_400_000
 export const hour = 3_600_000
 
+/** The beginning of the calendar month after an instant's, in UTC. */
+export const nextMonthOf = (millis: number): number => {
+  const date = toDate(millis)
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1)
+}
+
 /** The beginning of an instant's calendar month, in UTC. */
 export const monthOf = (millis: number): number => {
   const date = toDate(millis)

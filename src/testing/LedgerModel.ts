@@ -234,13 +234,15 @@ const credit = (notebook: Notebook, posting: Of<"Credit">): Done => {
   return { result: { _tag: "Credited", balance: balanceOf(after) }, notebook: withAccount(notebook, id, after) }
 }
 
-/** Takes up to the amount from what is available, giftable credit first. Without available credit there is no entry. */
-const takeBack = (notebook: Notebook, { account: id, amount, description, reference }: Of<"TakeBack">): Done => {
+/** Takes up to the amount from what is available, giftable credit first; of a grant, granted credit only. Without available credit there is no entry. */
+const takeBack = (notebook: Notebook, posting: Of<"TakeBack">): Done => {
+  const { account: id, amount, description, reference, source = "purchase" } = posting
   const account = notebook.accounts.get(id)
   if (account === undefined) return missing(id)
-  const taken = smaller(amount, availableOf(account))
+  const most = source === "admin" ? smaller(availableOf(account), account.granted) : availableOf(account)
+  const taken = smaller(amount, most)
   if (taken === 0n) return { result: { _tag: "TakenBack", taken, balance: balanceOf(account) }, notebook }
-  const giftable = smaller(taken, account.giftable)
+  const giftable = source === "admin" ? 0n : smaller(taken, account.giftable)
   const after = entered(
     {
       ...account,
@@ -248,7 +250,7 @@ const takeBack = (notebook: Notebook, { account: id, amount, description, refere
       granted: account.granted - (taken - giftable),
       went: account.went + taken
     },
-    { type: "debit", amount: taken, source: "purchase", reference, description }
+    { type: "debit", amount: taken, source, reference, description }
   )
   return { result: { _tag: "TakenBack", taken, balance: balanceOf(after) }, notebook: withAccount(notebook, id, after) }
 }

@@ -239,6 +239,8 @@ describe("the examples", () => {
     "POST /console/session",
     "DELETE /console/session",
     "GET /v1/events",
+    // A sandbox has no configuration file.
+    "POST /v1/operator/reload",
     "GET /v1/operator/events",
     "POST /v1/webhooks/stripe",
     "GET /issuer/authorize",

@@ -225,7 +225,7 @@ it("are listed by the command line, with what is spent", async () => {
     spending_limit_usd: 0.5,
     spending_limit_period: "month",
     expires_at: "2100-01-01T00:00:00Z",
-    allowed_models: ["sandbox-search", "sandbox-small"]
+    allowed_models: ["tavily", "sandbox-small"]
   })
   await service.key(key.who)
   expect((await chat(key.key)).status).toBe(200)
@@ -241,14 +241,14 @@ it("are listed by the command line, with what is spent", async () => {
       spent_usd: "0.0000015",
       reserved_usd: "0",
       expires_at: "2100-01-01T00:00:00.000Z",
-      allowed_models: ["sandbox-search", "sandbox-small"]
+      allowed_models: ["tavily", "sandbox-small"]
     }
   ])
   expect(keys[0]).not.toHaveProperty("spending_limit_usd")
   const [head, ...rows] = (await list()).trimEnd().split("\n")
   expect(head).toMatch(/SPENT +LIMIT +ENDS +MODELS +NAME$/)
   expect(rows.find((row) => row.startsWith(key.id))).toMatch(
-    / 0\.0000015 +0\.5 a month +2100-01-01T00:00 +sandbox-search,sandbox-small +limited$/
+    / 0\.0000015 +0\.5 a month +2100-01-01T00:00 +tavily,sandbox-small +limited$/
   )
 })
 

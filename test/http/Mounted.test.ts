@@ -2,9 +2,12 @@
 import { sqliteFile } from "../../src/storage/database/Location.ts"
 import { HttpApi, HttpApiBuilder, HttpMiddleware, HttpServerRequest } from "@effect/platform"
 import { Effect, Exit, Layer, LogLevel, Redacted, Scope } from "effect"
-import { createServer } from "node:http"
+import { once } from "node:events"
+import { createServer, get } from "node:http"
+import type { IncomingMessage } from "node:http"
 import { connect } from "node:net"
-import { afterAll, beforeAll, expect, it } from "vitest"
+import { text } from "node:stream/consumers"
+import { afterAll, beforeAll, expect, it, vi } from "vitest"
 import * as Database from "../../src/app/entry/database.ts"
 import * as Tollgate from "../../src/app/entry/http.ts"
 import * as Sandbox from "../../src/sandbox/Sandbox.ts"
@@ -69,6 +72,67 @@ beforeAll(async () => {
   service = new Mounted(port)
 })
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+
+/** A host whose application is built once `built` is done. Its server listens at once. */
+const starting = (port: number, built: Promise<void>) =>
+  HttpApiBuilder.serve().pipe(
+    Layer.provide(HttpApiBuilder.api(Host)),
+    Layer.provide(Layer.effectDiscard(Effect.promise(() => built))),
+    Layer.provide(Tollgate.layerServer(createServer, { port, host: "127.0.0.1" })),
+    Layer.build
+  )
+
+const atStart = async (use: (port: number, build: () => void) => Promise<void>) => {
+  const port = await freePort()
+  let build!: () => void
+  const built = new Promise<void>((resolve) => (build = resolve))
+  const host = Effect.runSync(Scope.make())
+  const running = Effect.runPromise(Scope.extend(starting(port, built), host))
+  await vi.waitFor(
+    () =>
+      new Promise<void>((resolve, reject) => {
+        const socket = connect(port, "127.0.0.1", () => resolve(void socket.destroy())).on("error", reject)
+      })
+  )
+  try {
+    await use(port, build)
+  } finally {
+    build()
+    await running
+    await Effect.runPromise(Scope.close(host, Exit.void))
+  }
+}
+
+it("answers a request that arrives while the host starts, once it has started", () =>
+  atStart(async (port, build) => {
+    const answers = ["/one", "/two"].map((path) => fetch(`http://127.0.0.1:${port}${path}`))
+    let answered = 0
+    for (const answer of answers) void answer.then(() => answered++)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    expect(answered).toBe(0)
+    build()
+    for (const answer of answers) expect((await answer).status).toBe(404)
+    expect((await fetch(`http://127.0.0.1:${port}/later`)).status).toBe(404)
+  }))
+
+it("refuses it after ten seconds if the host is still starting", () =>
+  atStart(async (port) => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] })
+    try {
+      const sent = get({ port, host: "127.0.0.1", path: "/healthz", agent: false })
+      const answer = once(sent, "response")
+      // The timer of the held request is the only one.
+      while (vi.getTimerCount() === 0) await new Promise((resolve) => setImmediate(resolve))
+      vi.advanceTimersByTime(10_000)
+      const [response] = (await answer) as [IncomingMessage]
+      expect([response.statusCode, JSON.parse(await text(response))]).toEqual([
+        503,
+        { error: "the service is starting, try again shortly", code: "unavailable" }
+      ])
+    } finally {
+      vi.useRealTimers()
+    }
+  }))
 
 const search = (path: string, key: string) => service.call(path, { token: key })
 

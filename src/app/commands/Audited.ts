@@ -5,7 +5,8 @@ import * as Audit from "../../operations/operator/Audit.ts"
 import type { Operator } from "../../operations/operator/Operator.ts"
 import { userName } from "./UserName.ts"
 
-const operator: Effect.Effect<Operator> = Effect.sync(() => ({ name: userName(), via: "command" }))
+/** The machine's user. */
+export const operator: Effect.Effect<Operator> = Effect.sync(() => ({ name: userName(), via: "command" }))
 
 /** A function that makes the entry of an act, for the act's transaction. */
 export const auditedAt: Effect.Effect<(act: Audit.Act) => Statement> = Effect.map(

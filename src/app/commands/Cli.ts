@@ -13,6 +13,7 @@ import * as Doctor from "./Doctor.ts"
 import * as Client from "./Client.ts"
 import * as CommandLine from "./CommandLine.ts"
 import * as Grant from "./Grant.ts"
+import * as TakeBack from "./TakeBack.ts"
 import * as Health from "./Health.ts"
 import * as Help from "./Help.ts"
 import * as Key from "./Key.ts"
@@ -41,6 +42,7 @@ const commands = [
   Check.command,
   Doctor.command,
   Grant.command,
+  TakeBack.command,
   Purchase.command,
   Allowance.command,
   Voucher.command,

@@ -2,7 +2,8 @@
 import { Command, Options } from "@effect/cli"
 import { Console, Effect, Layer, Option } from "effect"
 import { randomBytes } from "node:crypto"
-import { serviceInfo } from "../Config.ts"
+import { knownModels } from "../CallNames.ts"
+import { calls, readFile, serviceInfo } from "../Config.ts"
 import type { EnvironmentFacts } from "../Environment.ts"
 import * as DeploymentSecret from "../../storage/secret/DeploymentSecret.ts"
 import type { ApplicationId, TenantId } from "../../kernel/Ids.ts"
@@ -79,8 +80,15 @@ const keyList = Command.make("list", { tenant: tenantOption, json }, ({ json, te
 ).pipe(Command.withDescription("List a tenant's API keys and their limits"))
 
 /** Rooms that make a key. Its hash needs the deployment's secret. */
-const makersOf = (facts: EnvironmentFacts) =>
+const makersOf = (facts: EnvironmentFacts, config: Option.Option<string>) =>
   Layer.merge(Applications.layer, Tenants.layer).pipe(
+    Layer.provide(
+      Option.match(config, {
+        onNone: () => Layer.empty,
+        onSome: (path) =>
+          Layer.unwrapEffect(Effect.map(readFile(path), (file) => Layer.provide(knownModels, calls(file))))
+      })
+    ),
     Layer.provide(Belonging.layer),
     Layer.provide([Secret.layer(facts), serviceInfo(facts, {}), PriceList.layerNone]),
     Layer.provideMerge(database(facts))
@@ -93,7 +101,7 @@ const limits = {
     Options.withDefault("total" as const)
   ),
   models: Options.text("models").pipe(
-    Options.withDescription("the models it may call, separated by commas; all by default"),
+    Options.withDescription("the models it may call, separated by commas; all by default. --config checks the names"),
     Options.optional
   ),
   expires: Options.text("expires").pipe(
@@ -134,9 +142,13 @@ const keyCreate = Command.make(
     tenant: tenantOption,
     name: Options.text("name").pipe(Options.withDescription("shown in the list of keys")),
     ...limits,
+    config: Options.text("config").pipe(
+      Options.withDescription("the service's configuration file, for the names of its models"),
+      Options.optional
+    ),
     json
   },
-  ({ json, name, tenant, ...asked }) =>
+  ({ config, json, name, tenant, ...asked }) =>
     Effect.gen(function* () {
       const facts = yield* fromEnvironment
       const application = {
@@ -157,7 +169,7 @@ const keyCreate = Command.make(
             beside: (subject) => [entry({ action: "key.create", tenant_id: tenant, subject, details: { name } })]
           })
         )
-      }).pipe(Effect.provide(makersOf(facts)))
+      }).pipe(Effect.provide(makersOf(facts, config)))
       if (json) return yield* printed({ ...keyOf(key), api_key: key.api_key })
       yield* Console.log(key.api_key)
       yield* Console.error(`made ${key.id} for ${tenant}: the key is not shown again`)

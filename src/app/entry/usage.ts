@@ -21,6 +21,7 @@ export type { RollupAsked } from "../../money/usage/Sums.ts"
 export type { Columns, OneSeries, PayersAsked, SeriesAsked, SeriesSet } from "../../money/usage/Series.ts"
 export type { TeamAsked } from "../../money/usage/TeamUsage.ts"
 export type { Window } from "../../money/usage/Window.ts"
+export { HeldKey } from "../../money/usage/HeldKey.ts"
 export { Explanation } from "../../money/usage/Explanation.ts"
 
 /** All services of usage. Needs a database and `PriceList`. */

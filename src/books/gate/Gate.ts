@@ -14,7 +14,7 @@
  *   audio costs its counted length or an estimate (`calls/transcription/Length`), and a token is four bytes. The record then says
  *   that it is estimated.
  */
-import { Cause, Context, Duration, Effect, Exit, Layer, Option } from "effect"
+import { Cause, Context, Duration, Effect, Exit, FiberRef, HashMap, Layer, Option } from "effect"
 import { mayCall } from "../../kernel/Caller.ts"
 import type { Caller } from "../../kernel/Caller.ts"
 import * as FiberPool from "../../kernel/hot/FiberPool.ts"
@@ -56,6 +56,8 @@ export interface Claim {
    * `BooksUnavailable`.
    */
   readonly beside?: ((call: string) => ReadonlyArray<Statement>) | undefined
+  /** The value of `X-Request-Id`, for the usage record. By default the `request_id` of the fiber's log, if it has one. */
+  readonly request_id?: string | undefined
   /** The call outlives the process: its reservation stays until the call is ended (see `hold` and `resume`). */
   readonly held?: boolean | undefined
 }
@@ -63,8 +65,8 @@ export interface Claim {
 declare const admitted: unique symbol
 declare const metered: unique symbol
 
-/** The measured outcome of a call; the gate adds the time it took. */
-export type Measured = Omit<CallOutcome, "latency_ms">
+/** The measured outcome of a call; the gate adds the time it took and the request. */
+export type Measured = Omit<CallOutcome, "latency_ms" | "request_id">
 
 /** The end of a call as recorded in the books. */
 export interface Receipt {
@@ -89,6 +91,8 @@ export interface Admission {
   readonly call: string
   readonly reserved: Nano
   readonly payer: Source
+  /** Logs that the call is tried with its next upstream, since this one failed it. */
+  readonly goesOn: (problem: { readonly _tag: string }) => Effect.Effect<void>
   /** For calls that do not stream: they are read to their end after their caller has left. */
   readonly to_its_end: ToItsEnd
   /** Ends the call: charge, entry, usage record and sums are on disk when this returns. Ending it again changes nothing. */
@@ -241,7 +245,7 @@ const make = Effect.gen(function* () {
     )
   )
 
-  const endingOf: Books["endingOf"] = (call, payer, at, measured, beside) => ({
+  const endingOf: Books["endingOf"] = (call, payer, at, measured, beside, request_id) => ({
     call,
     payer,
     since: performance.now(),
@@ -260,7 +264,8 @@ const make = Effect.gen(function* () {
         error_type: measured.error_type,
         usage_source: measured.usage_source,
         latency_ms: Math.max(0, clock.unsafeCurrentTimeMillis() - at),
-        token_details: measured.token_details
+        token_details: measured.token_details,
+        request_id
       }
     }
   })
@@ -338,16 +343,27 @@ const make = Effect.gen(function* () {
       })
     )
 
-  const books: Books = { endingOf, holdingOf, write, writeLater, fibers, to_its_end }
+  const books: Books = {
+    now: () => clock.unsafeCurrentTimeMillis(),
+    endingOf,
+    holdingOf,
+    write,
+    writeLater,
+    fibers,
+    to_its_end
+  }
 
   const admit = Effect.fnUntraced(function* <A, E, R>(
     claim: Claim,
     call: (admission: Admission) => Effect.Effect<Metered<A>, E, R>
   ) {
     const { beside, caller, enough, least, model, most } = claim
-    if (!mayCall(caller, model))
-      return yield* new ModelNotAllowed({ model, allowed_models: caller.allowed_models ?? [] })
     const now = clock.unsafeCurrentTimeMillis()
+    const request_id = claim.request_id ?? (yield* loggedRequest)
+    if (!mayCall(caller, model)) {
+      const problem = new ModelNotAllowed({ model, allowed_models: caller.allowed_models ?? [] })
+      return yield* Effect.zipRight(told(refusedCall, factsOf(claim), request_id, 0, problem), problem)
+    }
     const id = Ids.at("call", now)
     const sources = yield* payers(caller)
     const [reserved] = yield* writer
@@ -370,16 +386,20 @@ const make = Effect.gen(function* () {
         Effect.catchAll((refusal): Effect.Effect<never, InsufficientCredits | BooksUnavailable> => {
           // A row that `beside` needs has just disappeared: the client may repeat the whole request.
           if (refusal._tag === "Conflict") return new BooksUnavailable()
-          if (refusal._tag !== "BooksUnavailable") return refused(refusal, least, sources)
+          if (refusal._tag !== "BooksUnavailable") {
+            const problem = refused(refusal, least, sources)
+            const millis = clock.unsafeCurrentTimeMillis() - now
+            return Effect.zipRight(told(refusedCall, factsOf(claim), request_id, millis, problem), problem)
+          }
           // If it was reserved after all, release it as soon as that is known.
           if (refusal.maybe_written) {
-            const late = new Admitted(id, now, sources[0]!, 0n, books)
+            const late = new Admitted(id, now, sources[0]!, 0n, books, request_id, undefined)
             fibers.run(Effect.ignore(late.settle(failure(refusedLate))))
           }
           return refusal
         })
       )
-    const admitted = new Admitted(id, now, reserved.source, reserved.amount, books)
+    const admitted = new Admitted(id, now, reserved.source, reserved.amount, books, request_id, factsOf(claim))
     fibers.begin()
     // Suspended, so that an error thrown by the host's function ends the call too.
     const exit = yield* Effect.exit(Effect.suspend(() => call(admitted)))
@@ -388,6 +408,7 @@ const make = Effect.gen(function* () {
       return exit.value.value
     }
     yield* Effect.ensuring(admitted.fail(exit.cause), Effect.sync(fibers.end))
+    yield* admitted.tell("a call failed", Cause.squash(exit.cause))
     return yield* Effect.failCause(exit.cause)
   })
   const meter = <A, E, R>(claim: Claim, call: (admission: Admission) => Effect.Effect<Metered<A>, E, R>) =>
@@ -399,7 +420,7 @@ const make = Effect.gen(function* () {
     if (one !== undefined) return one.admitted
     const open = yield* calls.find(call)
     if (open === undefined || !isHeld(open.run)) return undefined
-    return new Admitted(call, open.at, open.payer, open.amount, books)
+    return new Admitted(call, open.at, open.payer, open.amount, books, undefined, undefined)
   })
 
   /** The open calls of a run that has ended. */
@@ -500,6 +521,34 @@ export const refusedLate = "books_unavailable"
 
 const none: ReadonlyArray<never> = []
 
+/** The request of a fiber whose log lines name it. */
+const loggedRequest = Effect.map(FiberRef.get(FiberRef.currentLogAnnotations), (named) => {
+  const value = Option.getOrUndefined(HashMap.get(named, "request_id"))
+  return typeof value === "string" ? value : undefined
+})
+
+const refusedCall = "a call was refused"
+
+/** Logs a problem of a call by facts that hold nothing of its content. */
+const told = (
+  message: string,
+  { application_id, model, provider, tenant_id }: CallFacts,
+  request_id: string | undefined,
+  milliseconds: number,
+  problem: unknown
+): Effect.Effect<void> => {
+  const upstream = (problem as { readonly upstream?: unknown } | undefined)?.upstream
+  return Effect.annotateLogs(Effect.logInfo(message), {
+    tenant: tenant_id,
+    ...(application_id !== null && { key: application_id }),
+    model,
+    upstream: typeof upstream === "string" ? upstream : provider,
+    ...(isProblem(problem) && { status: problem.status, code: problem.body.code ?? problem._tag }),
+    milliseconds,
+    ...(request_id !== undefined && { request_id })
+  })
+}
+
 /** The payer in a receipt that is not read. */
 const noPayer: Source = { billing_account_id: "", tenant_id: "", kind: "own", why: "own" }
 const nothing: Receipt = { usage_id: "", charged: 0n, balance: 0n, payer: noPayer }
@@ -531,13 +580,15 @@ interface Unsettled {
 
 /** Dependencies of an admission. */
 interface Books {
+  readonly now: () => number
   /** The end of a call that began at `at`. `payer` may be unknown if it costs nothing. */
   readonly endingOf: (
     call: string,
     payer: Source | undefined,
     at: number,
     measured: Measured,
-    beside: ReadonlyArray<Statement>
+    beside: ReadonlyArray<Statement>,
+    request_id?: string
   ) => Ending
   /** Statements to write beside a call that stays open. */
   readonly holdingOf: (call: string, beside: ReadonlyArray<Statement>) => Ending
@@ -578,13 +629,36 @@ class Admitted implements Admission {
   readonly payer: Source
   readonly reserved: Nano
   private readonly books: Books
+  private readonly request_id: string | undefined
+  /** Facts for the log. Unknown of a call that is resumed. */
+  private readonly facts: CallFacts | undefined
 
-  constructor(call: string, at: number, payer: Source, reserved: Nano, books: Books) {
+  constructor(
+    call: string,
+    at: number,
+    payer: Source,
+    reserved: Nano,
+    books: Books,
+    request_id: string | undefined,
+    facts: CallFacts | undefined
+  ) {
     this.call = call
     this.at = at
     this.payer = payer
     this.reserved = reserved
     this.books = books
+    this.request_id = request_id
+    this.facts = facts
+  }
+
+  /** Leaves a line in the log about a problem of this call. */
+  tell(message: string, problem: unknown): Effect.Effect<void> {
+    const { at, books, facts, request_id } = this
+    return facts === undefined ? Effect.void : told(message, facts, request_id, books.now() - at, problem)
+  }
+
+  goesOn(problem: { readonly _tag: string }): Effect.Effect<void> {
+    return this.tell("a call goes on to its next upstream", problem)
   }
 
   get to_its_end(): ToItsEnd {
@@ -601,7 +675,7 @@ class Admitted implements Admission {
   ): Effect.Effect<Receipt, Conflict | BooksUnavailable> {
     if (this.receipt !== undefined) return Effect.succeed(this.receipt)
     if (this.ending !== undefined) return this.books.writeLater(this, this.ending)
-    this.ending = this.books.endingOf(this.call, this.payer, this.at, measured, beside)
+    this.ending = this.books.endingOf(this.call, this.payer, this.at, measured, beside, this.request_id)
     return this.write(this.ending)
   }
 

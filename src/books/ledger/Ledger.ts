@@ -64,8 +64,8 @@ export interface LedgerContract {
   /** Credits an account from outside: a purchase, a grant. Answers its balance. */
   readonly credit: Operation<"Credit">
   /**
-   * Takes purchased credit back as far as it is available and not reserved, giftable credit first. Answers how much that was. With
-   * `payment` the account owes the rest.
+   * Takes credit back as far as it is available and not reserved: of a purchase giftable credit first, of a grant (`admin`) granted credit
+   * only. Answers how much that was. With `payment` the account owes the rest.
    */
   readonly takeBack: Operation<"TakeBack">
   /** Begins a period of an allowance (`Renewing`), with the unused part of the last one taken back. */

@@ -129,7 +129,8 @@ const decide = (parts: Parts): DecisionsContract["decide"] => {
           price,
           most: reservation,
           least: reservation,
-          beside
+          beside,
+          request_id
         },
         (admission) => ask(parts, admission, body, request_id, room)
       )

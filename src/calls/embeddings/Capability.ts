@@ -1,6 +1,12 @@
 /** Embeddings as one value. */
+import { Effect } from "effect"
 import { EmbeddingsHttp } from "./Http.ts"
 import * as settings from "./Settings.ts"
 import { Embeddings } from "./Embeddings.ts"
 
-export const capability = { handlers: EmbeddingsHttp, layer: Embeddings.layer, settings }
+export const capability = {
+  handlers: EmbeddingsHttp,
+  layer: Embeddings.layer,
+  names: Effect.map(settings.EmbeddingModels, (list) => list.map(({ id }) => id)),
+  settings
+}

@@ -142,10 +142,15 @@ export const singles = Effect.fnUntraced(function* <Model extends Routed, Asked 
       price: yield* versions.of(kind.pricesOf(model)),
       most,
       least: most,
-      beside: call.beside
+      beside: call.beside,
+      request_id: call.request_id
     } as const
     return yield* gate.meter(claim, (admission) =>
-      firstOf(model.routes, (route) => attempt(admission, asked, route, call))
+      firstOf(
+        model.routes,
+        (route) => attempt(admission, asked, route, call),
+        (problem) => admission.goesOn(problem)
+      )
     )
   })
 

@@ -370,6 +370,7 @@ const metered = <Prompt, A>(setup: Setup, protocol: Protocol, form: Form<A>) => 
       provider: ways.right[0]!.route.upstream,
       price,
       beside: call.beside,
+      request_id: call.request_id,
       least,
       enough,
       most
@@ -392,34 +393,38 @@ const relay = <A>(
   { caller, headers, request_id, room }: Pick<Call<unknown>, "caller" | "headers" | "request_id" | "room">
 ): Effect.Effect<Metered<A>, AttemptProblem> => {
   const limit = answerTokensWithin(model, prompt, admission.reserved)
-  return firstOf(ways, (way, is_last): Effect.Effect<Metered<A>, AttemptProblem | Spent> => {
-    const takes = way.route.limit_field !== "none"
-    const body = bodyFor(protocol, way, prompt, form.streams, takes ? limit : undefined)
-    if (Either.isLeft(body)) return body.left
-    return form.ask({
-      protocol,
-      speaks: way.speaks,
-      pair: way.pair,
-      upstream: way.upstream,
-      request: {
-        method: "POST",
-        path: way.path,
-        headers: headers === undefined || way.speaks !== protocol ? way.headers : { ...way.headers, ...headers },
-        body: body.right
-      },
-      admission,
-      model,
-      prompt,
-      most: mostOf(model, prompt, takes ? limit : model.output_tokens_max),
-      is_last,
-      handedOut:
-        keeps && way.pair === undefined
-          ? (ids) => kept.handedOut(caller, ids, clock.unsafeCurrentTimeMillis())
-          : undefined,
-      room,
-      request_id
-    })
-  })
+  return firstOf(
+    ways,
+    (way, is_last): Effect.Effect<Metered<A>, AttemptProblem | Spent> => {
+      const takes = way.route.limit_field !== "none"
+      const body = bodyFor(protocol, way, prompt, form.streams, takes ? limit : undefined)
+      if (Either.isLeft(body)) return body.left
+      return form.ask({
+        protocol,
+        speaks: way.speaks,
+        pair: way.pair,
+        upstream: way.upstream,
+        request: {
+          method: "POST",
+          path: way.path,
+          headers: headers === undefined || way.speaks !== protocol ? way.headers : { ...way.headers, ...headers },
+          body: body.right
+        },
+        admission,
+        model,
+        prompt,
+        most: mostOf(model, prompt, takes ? limit : model.output_tokens_max),
+        is_last,
+        handedOut:
+          keeps && way.pair === undefined
+            ? (ids) => kept.handedOut(caller, ids, clock.unsafeCurrentTimeMillis())
+            : undefined,
+        room,
+        request_id
+      })
+    },
+    (problem) => admission.goesOn(problem)
+  )
 }
 
 /** Tells how clients reach a model. */

@@ -1,5 +1,5 @@
 /** Media generation as one value. Its loop also polls the jobs of `images`. */
-import { Layer } from "effect"
+import { Effect, Layer } from "effect"
 import { MediaHttp, MediaModelsHttp } from "./Http.ts"
 import { Jobs } from "./Jobs.ts"
 import { Media } from "./Media.ts"
@@ -9,5 +9,6 @@ export const capability = {
   handlers: Layer.merge(MediaHttp, MediaModelsHttp),
   layer: Layer.provideMerge(Media.layer, Jobs.layer),
   jobs: Jobs.layerJobs,
+  names: Effect.map(settings.MediaModels, (models) => models.map(({ id }) => id)),
   settings
 }

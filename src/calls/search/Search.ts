@@ -84,7 +84,8 @@ const make = Effect.gen(function* () {
       provider: provider.id,
       price: yield* versions.of([{ quantity: "units", unit: "query", price }]),
       most: cost,
-      least: cost
+      least: cost,
+      request_id
     } as const
     return yield* gate.meter(claim, (admission) =>
       ask(admission, provider, { ...query, search_depth: depth }, cost, request_id, room)

@@ -21,6 +21,7 @@ import { Bytes } from "../transport/Bytes.ts"
 import type { Budget } from "../transport/Bytes.ts"
 import { problemOf } from "./Fault.ts"
 import { isOver, whenOver } from "../transport/Closed.ts"
+import { holdUntilServed } from "../transport/Held.ts"
 import { whenAnswerable } from "../transport/Incoming.ts"
 import * as Inbound from "../transport/Inbound.ts"
 import { Observer } from "./Observer.ts"
@@ -183,16 +184,23 @@ export interface LanesContract {
 
 /**
  * The platform's `HttpServer` on node, like `NodeHttpServer.layer`, with the lanes of all mounted services in front of it. A lane's requests
- * bypass the middleware of the host's own application (`HttpApiBuilder.serve(middleware)`).
+ * bypass the middleware of the host's own application (`HttpApiBuilder.serve(middleware)`). The server listens before the application is
+ * built; a request that arrives meanwhile is held for up to ten seconds, and then answered with 503.
  */
 export const layerServer = (evaluate: () => Server, options: ListenOptions) =>
   Layer.scopedContext(
     Effect.gen(function* () {
       const all = new Map<string, RequestListener>()
       let server!: Server
-      const platform = yield* NodeHttpServer.make(() => (server = evaluate()), options)
+      let release: () => void = () => {}
+      const platform = yield* NodeHttpServer.make(() => {
+        server = evaluate()
+        // A host may have a listener of its own on the server, which then answers.
+        if (server.listenerCount("request") === 0) release = holdUntilServed(server)
+        return server
+      }, options)
       const serve = (app: HttpApp.Default<unknown>, middleware?: HttpMiddleware.HttpMiddleware) =>
-        Effect.zipRight(platform.serve(app, middleware!), placed(server, all))
+        platform.serve(app, middleware!).pipe(Effect.zipRight(placed(server, all)), Effect.tap(Effect.sync(release)))
       return Context.make(HttpServer.HttpServer, HttpServer.make({ address: platform.address, serve })).pipe(
         Context.add(Lanes, { add: (prefix, lane) => added(all, prefix, lane) })
       )

@@ -10,10 +10,7 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from "n
 import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
 import type { Address } from "./Address.ts"
-import { crossOrigin } from "../transport/CrossOrigin.ts"
-import { isOver } from "../transport/Closed.ts"
-import { phraseOf } from "../transport/Reason.ts"
-import * as RequestId from "../transport/RequestId.ts"
+import { answer, hold } from "../transport/Held.ts"
 
 /** The service's handlers for the events of its port. */
 export interface Listeners {
@@ -34,9 +31,6 @@ export interface Listener {
 }
 
 const events = ["request", "checkContinue", "checkExpectation", "connect", "clientError"] as const
-
-/** Milliseconds for which a request is held. */
-const holdMax = 10_000
 
 export const make = (): Listener => {
   const server = createServer({
@@ -74,36 +68,8 @@ const holder =
     const request = first as IncomingMessage
     const response = second as ServerResponse
     if (request.method === "GET" && request.url === "/healthz") return answer(response, 200, { status: "ok" })
-    const release = () => {
-      clearTimeout(limit)
-      if (!isOver(response)) server.emit(event, request, response)
-    }
-    const limit = setTimeout(() => {
-      held.delete(release)
-      if (!isOver(response)) {
-        answer(response, 503, { error: "the service is starting, try again shortly", code: "unavailable" })
-      }
-    }, holdMax)
-    held.add(release)
+    hold(held, response, () => server.emit(event, request, response))
   }
-
-/** Sends the same headers as `Reply`. */
-const answer = (
-  response: ServerResponse,
-  status: number,
-  content: { readonly error?: string; readonly status?: string; readonly code?: string }
-): void => {
-  const body = JSON.stringify(content)
-  const phrase = content.error === undefined ? undefined : phraseOf(content.error)
-  if (phrase !== undefined) response.statusMessage = phrase
-  response.writeHead(status, {
-    "content-type": "application/json",
-    "content-length": String(Buffer.byteLength(body)),
-    ...crossOrigin,
-    "x-request-id": RequestId.next()
-  })
-  response.end(body)
-}
 
 /** When the server begins to drain, closes the connections that have sent no request. */
 const endSilent = (server: Server): void => {

@@ -3,11 +3,12 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example } from "../../http/contract/Documented.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
-import { CallsToken, KeyOrToken, TenantUsageToken } from "../../people/credentials/Security.ts"
+import { ApiKey, CallsToken, KeyOrToken, TenantUsageToken } from "../../people/credentials/Security.ts"
 import { Envelope } from "../../kernel/Envelope.ts"
 import { TenantId } from "../../kernel/Ids.ts"
 import { NotAMember } from "../../people/tenants/Problems.ts"
 import { Explanation } from "./Explanation.ts"
+import { HeldKey } from "./HeldKey.ts"
 import { InvalidEndTime, InvalidRollup, InvalidStartTime, TeamPlanRequired, UsageNotFound } from "./Problems.ts"
 import {
   PayerSeries,
@@ -37,6 +38,12 @@ export class UsageApi extends HttpApiGroup.make("usage")
       .middleware(KeyOrToken)
       .annotate(Example, { query: { start_time: "2026-01-01T00:00:00Z" } })
       .annotate(OpenApi.Summary, "Usage of the caller's account in the credential's tenant")
+  )
+  .add(
+    HttpApiEndpoint.get("heldKey", "/v1/key")
+      .addSuccess(Envelope(HeldKey))
+      .middleware(ApiKey)
+      .annotate(OpenApi.Summary, "The API key that asks: its limits, models and end, and its usage")
   )
   .add(
     HttpApiEndpoint.get("payers", "/v1/usage/payers")

@@ -5,7 +5,8 @@ import { answer } from "../../http/lanes/Answer.ts"
 import { CurrentCaller } from "../../http/lanes/Caller.ts"
 import { UsageApi } from "./Api.ts"
 import { Explanations } from "./Explanations.ts"
-import { payersOf, recordsOf, rollupOf, seriesOf, summaryWindow, teamOf } from "./Query.ts"
+import { HeldKeys } from "./HeldKeys.ts"
+import { payersOf, recordsOf, rollupOf, seriesOf, summaryOf, teamOf } from "./Query.ts"
 import { Records } from "./Records.ts"
 import { Series } from "./Series.ts"
 import { seriesText } from "./SeriesText.ts"
@@ -20,13 +21,15 @@ export const UsageHttp = HttpApiBuilder.group(
     const sums = yield* Sums
     const series = yield* Series
     const team = yield* TeamUsage
+    const keys = yield* HeldKeys
     const explanations = yield* Explanations
     return handlers
       .handle("summary", ({ urlParams }) =>
         Effect.flatMap(CurrentCaller, (caller) =>
-          Effect.flatMap(summaryWindow(urlParams), (window) => sums.summary({ caller, window }))
+          Effect.flatMap(summaryOf(urlParams, caller), (asked) => sums.summary({ caller, ...asked }))
         )
       )
+      .handle("heldKey", () => answer(keys.of))
       .handleRaw("payers", ({ urlParams }) =>
         Effect.flatMap(CurrentCaller, ({ account_id }) =>
           Effect.flatMap(payersOf(urlParams), (asked) => series.byPayer({ account_id, ...asked }))

@@ -1,11 +1,12 @@
 /** Parses the queries of the usage routes. Dates, names and lists are text on the wire, and their refusals have their own wording. */
 import { Either } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import type { Caller } from "../../kernel/Caller.ts"
 import type { AccountId } from "../../kernel/Ids.ts"
 import { InvalidEndTime, InvalidRollup, InvalidStartTime } from "./Problems.ts"
 import type { Filter } from "./Filtered.ts"
 import type { RecordsAsked } from "./Records.ts"
-import type { RollupAsked } from "./Sums.ts"
+import type { RollupAsked, SummaryAsked } from "./Sums.ts"
 import { fewMembers } from "./TeamUsage.ts"
 import type { TeamAsked } from "./TeamUsage.ts"
 import { bucketsMax, millisOf } from "./Series.ts"
@@ -24,11 +25,18 @@ import { endOf, instantOf, startOf } from "./Window.ts"
 import type { Window } from "./Window.ts"
 
 /** Exact to the millisecond. */
-export const summaryWindow = (query: SummaryQuery): Either.Either<Window, InvalidStartTime | InvalidEndTime> => {
+export const summaryOf = (
+  query: SummaryQuery,
+  { application_id }: Pick<Caller, "application_id">
+): Either.Either<Omit<SummaryAsked, "caller">, InvalidStartTime | InvalidEndTime | InvalidRequest> => {
   const start = instantOf(query.start_time)
   if (start === undefined) return Either.left(new InvalidStartTime())
   const end = instantOf(query.end_time)
-  return end === undefined ? Either.left(new InvalidEndTime()) : Either.right({ start, end })
+  if (end === undefined) return Either.left(new InvalidEndTime())
+  if (query.key === undefined) return Either.right({ window: { start, end } })
+  if (query.key !== "self") return refuse("key", "`self`, or absent for all calls of the account")
+  if (application_id === null) return refuse("key", "only with an API key; a user token has none")
+  return Either.right({ window: { start, end }, application_id })
 }
 
 export const windowOf = (

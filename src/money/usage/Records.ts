@@ -4,6 +4,8 @@
  * Where the specification is silent:
  * - A record has `error_type` only after an error, `uncollected` only above 0, `usage_source` only if the figures are not the provider's
  *   own, and `token_details` only if the provider reported tokens that vendors bill separately.
+ * - A record names the API key that called (`application_id`, `application_name`) and the request (`request_id`). It names no request if
+ *   the service ended the call by itself, which it does for media jobs and for calls that a crash interrupted.
  * - An empty filter matches the empty text: `application_id=` means calls by user token.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -17,6 +19,7 @@ import type { PageOf } from "../../kernel/Page.ts"
 import { inPieces } from "../../kernel/Pieces.ts"
 import type { Range } from "../../kernel/Pieces.ts"
 import type { TokenDetails } from "../../kernel/TokenDetails.ts"
+import { keyNames } from "../../people/tenants/KeyNames.ts"
 import { withDimensions } from "../../books/ledger/rows/Dimensions.ts"
 import * as SortedIndex from "../../books/ledger/totals/SortedIndex.ts"
 import type { UsageSource } from "../../books/ledger/rules/Transaction.ts"
@@ -118,7 +121,7 @@ const page = (parts: Parts): RecordsContract["page"] =>
     }
     const read = walk.sort === "timestamp" ? byTime : byValue
     const found = yield* Effect.orDie(read(parts, tenant, walk, window, per_page))
-    return pageOf(walk, per_page, window.to - window.from, found)
+    return yield* pageOf(parts.sql, walk, per_page, window.to - window.from, found)
   })
 
 const filteredPage = Effect.fnUntraced(function* (
@@ -143,7 +146,7 @@ const filteredPage = Effect.fnUntraced(function* (
   )
   const byNumber = new Map(rows.flat().map((row) => [row.number, row]))
   const more = found.numbers.length > per_page
-  return pageOf(walk, per_page, found.total, { more, rows: shown.map((number) => byNumber.get(number)!) })
+  return yield* pageOf(sql, walk, per_page, found.total, { more, rows: shown.map((number) => byNumber.get(number)!) })
 }, Effect.orDie)
 
 const newest =
@@ -154,10 +157,10 @@ const newest =
 const range =
   ({ numbers, sql }: Parts): RecordsContract["range"] =>
   (tenant, { from, to }) =>
-    Effect.map(
+    Effect.flatMap(
       Effect.orDie(sql<RecordRow>`SELECT ${sql.literal(recordSelection)}
         FROM ${numbers.described(tenant, { from, to })} ORDER BY r.number`),
-      (rows) => rows.map(recordOf)
+      (rows) => recordsOf(sql, rows)
     )
 
 const byTime: Read = Effect.fnUntraced(function* (
@@ -269,12 +272,12 @@ const firstOf = Effect.fnUntraced(function* (
 const find =
   ({ sql }: Parts): RecordsContract["find"] =>
   (usage_id) =>
-    Effect.map(
-      Effect.orDie(
-        sql<RecordRow>`SELECT ${sql.literal(recordSelection)}
+    Effect.orDie(
+      sql<RecordRow>`SELECT ${sql.literal(recordSelection)}
           FROM tollgate_usage_records r ${sql.literal(withDimensions)} WHERE r.id = ${usage_id}`
-      ),
-      ([row]) => row && recordOf(row)
+    ).pipe(
+      Effect.flatMap((rows) => recordsOf(sql, rows)),
+      Effect.map(([record]) => record)
     )
 
 interface Found {
@@ -282,16 +285,23 @@ interface Found {
   readonly more: boolean
 }
 
-const pageOf = (walk: Walk, per_page: number, total: number, { more, rows }: Found): RecordPage => {
+const pageOf = Effect.fnUntraced(function* (
+  sql: SqlClient,
+  walk: Walk,
+  per_page: number,
+  total: number,
+  { more, rows }: Found
+) {
   const last = rows.at(-1)
+  const records = yield* recordsOf(sql, rows)
   return {
-    ...paginated({ page: walk.page, per_page }, total, rows.map(recordOf)),
+    ...paginated({ page: walk.page, per_page }, total, records),
     next_cursor:
       more && last !== undefined
         ? cursorOf({ ...walk, page: walk.page + 1, after: { number: last.number, value: last.value ?? "0" } })
         : null
-  }
-}
+  } satisfies RecordPage
+})
 
 type Read = (
   parts: Parts,
@@ -346,7 +356,7 @@ const merge = (
 const recordSelection = `r.seq, r.number, r.id, r.at, d.account_id, r.tenant_id, d.usage_type, d.model, d.provider,
   r.prompt_tokens, r.completion_tokens, r.units, CAST(r.cost AS TEXT) AS cost, CAST(r.uncollected AS TEXT) AS uncollected,
   r.latency_ms, r.success, r.error_type, d.endpoint, d.billing_account_id, d.billing_source_tenant_id,
-  d.billing_source_kind, r.usage_source, r.token_details`
+  d.billing_source_kind, r.usage_source, r.token_details, NULLIF(d.application_id, '') AS application_id, r.request_id`
 
 interface RecordRow {
   readonly seq: number
@@ -372,15 +382,25 @@ interface RecordRow {
   readonly billing_source_kind: "own" | "team"
   readonly usage_source: UsageSource
   readonly token_details: string | null
+  readonly application_id: string | null
+  readonly request_id: string | null
   /** The sort value. Absent for the order of time. */
   readonly value?: string
 }
 
-const recordOf = (row: RecordRow): UsageRecord => ({
+/** The records of rows, with the names of their keys. */
+const recordsOf = (sql: SqlClient, rows: ReadonlyArray<RecordRow>): Effect.Effect<ReadonlyArray<UsageRecord>> => {
+  const ids = new Set(rows.flatMap(({ application_id }) => (application_id === null ? [] : [application_id])))
+  return Effect.map(keyNames(sql, [...ids]), (names) => rows.map((row) => recordOf(row, names)))
+}
+
+const recordOf = (row: RecordRow, names: ReadonlyMap<string, string>): UsageRecord => ({
   id: row.id,
   timestamp: row.at,
   account_id: row.account_id,
   tenant_id: row.tenant_id,
+  ...(row.application_id !== null && keyOf(row.application_id, names)),
+  ...(row.request_id !== null && { request_id: row.request_id }),
   usage_type: row.usage_type,
   model: row.model,
   provider: row.provider,
@@ -400,6 +420,11 @@ const recordOf = (row: RecordRow): UsageRecord => ({
   ...((row.usage_source === "counted" || row.usage_source === "estimated") && { usage_source: row.usage_source }),
   ...(row.token_details !== null && { token_details: detailsOf(row)! })
 })
+
+const keyOf = (application_id: string, names: ReadonlyMap<string, string>) => {
+  const application_name = names.get(application_id)
+  return { application_id, ...(application_name !== undefined && { application_name }) }
+}
 
 /** The tokens of a record that are billed separately, if any. */
 export const detailsOf = ({ token_details }: Pick<RecordRow, "token_details">): TokenDetails | undefined =>

@@ -18,13 +18,20 @@ import type { Part, Window } from "./Window.ts"
 /** Money is nano-USD, times milliseconds since 1970. */
 export interface SumsContract {
   /** The calls of the caller's account in the credential's tenant, to the millisecond. */
-  readonly summary: (asked: { readonly caller: Actor; readonly window: Window }) => Effect.Effect<Summary>
+  readonly summary: (asked: SummaryAsked) => Effect.Effect<Summary>
   /** All calls with the tenant's credentials, by whole UTC days. Periods without calls are absent. */
   readonly rollup: (asked: RollupAsked) => Effect.Effect<Rollup>
   /** Sums by payer for an account's calls in all tenants, by whole UTC days. */
   readonly byPayer: (asked: { readonly account_id: AccountId; readonly window: Window }) => Effect.Effect<PayerSums>
   /** Sums of all calls that the tenant's billing account paid. */
   readonly paid: (asked: PaidAsked) => Effect.Effect<Paid>
+}
+
+export interface SummaryAsked {
+  readonly caller: Actor
+  readonly window: Window
+  /** Only calls of this application's key. These are summed from the tenant's records, in pieces. */
+  readonly application_id?: string | undefined
 }
 
 /** An absent filter matches every call. */
@@ -91,9 +98,10 @@ const make = Effect.gen(function* () {
 })
 
 const summary = (parts: Parts): SumsContract["summary"] =>
-  Effect.fn("Sums.summary")(function* ({ caller, window: { end, start } }) {
+  Effect.fn("Sums.summary")(function* ({ application_id, caller, window: { end, start } }) {
     return yield* Effect.orDie(
       Effect.gen(function* () {
+        if (application_id !== undefined) return summed(yield* recordsOf(parts, caller, { start, end }, application_id))
         // An end after the latest record is open. So "until now" splits no hour.
         const latest = yield* parts.numbers.latest(caller.tenant_id)
         const open = end !== null && latest !== undefined && latest < end
@@ -118,13 +126,27 @@ const sumsOf = Effect.fnUntraced(function* (
           WHERE +d.account_id = ${account_id} AND r.at >= ${start} AND r.at < ${end}
         ) sums GROUP BY model, endpoint`
   }
-  const range = yield* numbers.range(tenant_id, { start, end })
+  return yield* recordsOf({ numbers, sql }, { account_id, tenant_id }, { start, end })
+})
+
+/** Sums the records of a window one by one. */
+const recordsOf = Effect.fnUntraced(function* (
+  { numbers, sql }: Parts,
+  { account_id, tenant_id }: Actor,
+  window: Window,
+  application_id?: string
+) {
+  const range = yield* numbers.range(tenant_id, window)
   // `+` makes SQLite find the dimensions by number, whatever its statistics say.
+  const only =
+    application_id === undefined
+      ? sql`+d.account_id = ${account_id}`
+      : sql`+d.account_id = ${account_id} AND +d.application_id = ${application_id}`
   const pieces = yield* inPieces(
     range,
     (piece) => sql<SumRow>`SELECT model, endpoint, ${sql.literal(sumSelection)} FROM (
           SELECT d.model, d.endpoint, ${sql.literal(recordColumns)}
-          FROM ${numbers.described(tenant_id, piece)} AND +d.account_id = ${account_id}
+          FROM ${numbers.described(tenant_id, piece)} AND ${only}
         ) sums GROUP BY model, endpoint`
   )
   return pieces.flat()

@@ -30,6 +30,12 @@ export const UsageRecord = Schema.Struct({
   account_id: Schema.String,
   /** The credential's tenant. */
   tenant_id: Schema.String,
+  /** The API key that called, by the id of its application. Absent for a user token. */
+  application_id: Schema.optionalWith(Schema.String, { exact: true }),
+  /** The key's name now. Absent once the key is deleted. */
+  application_name: Schema.optionalWith(Schema.String, { exact: true }),
+  /** `X-Request-Id` in the answer to the request that made the call. */
+  request_id: Schema.optionalWith(Schema.String, { exact: true }),
   usage_type: Schema.Literal("inference", "tool"),
   model: Schema.String,
   provider: Schema.String,
@@ -105,7 +111,8 @@ export const RecordPage = Schema.Struct({
 export interface SummaryQuery extends Schema.Schema.Type<typeof SummaryQuery> {}
 export const SummaryQuery = Schema.Struct({
   start_time: text("RFC 3339, date and time; the first instant inside"),
-  end_time: text("RFC 3339, date and time; the first instant after the window")
+  end_time: text("RFC 3339, date and time; the first instant after the window"),
+  key: oneOf(["self"], "`self`: only the calls of the API key that asks")
 })
 
 export interface Summary extends Schema.Schema.Type<typeof Summary> {}

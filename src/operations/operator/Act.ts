@@ -43,6 +43,12 @@ export const Credited = Schema.Struct({
 }).annotations({ identifier: "OperatorCredited" })
 export interface Credited extends Schema.Schema.Type<typeof Credited> {}
 
+/** `taken`: the part of the amount that was there to take: granted credit that is neither spent nor reserved. */
+export const TakenBack = Schema.Struct({ ...Credited.fields, taken: Usd }).annotations({
+  identifier: "OperatorTakenBack"
+})
+export interface TakenBack extends Schema.Schema.Type<typeof TakenBack> {}
+
 /** `changed` is false if the tenant already had this status. */
 export const TenantChanged = Schema.Struct({
   tenant_id: TenantId,

@@ -5,6 +5,8 @@
  * Where the specification is silent:
  * - A reference of a grant or purchase is booked once over all tenants. Repeating it with the same tenant and amount answers `done: false`;
  *   with another tenant or amount it is refused.
+ * - Taking a grant back debits the tenant's granted credit (`admin`), never purchased or received credit. It takes what is there: a balance
+ *   does not go below zero, reserved credit stays, and nothing is owed for the rest. Its references are apart from those of grants.
  * - A suspended tenant pays for no call and sends no transfer: its billing account is `suspended`. It keeps what it has.
  * - Suspending a person ends their sign-ins. A new sign-in is refused (403 `account_suspended`), and so are the keys that they made, until they
  *   are activated. Tenants that they own carry on.
@@ -22,7 +24,16 @@ import * as Tenancy from "../../people/tenants/Directory.ts"
 import type { AccountNotFound, ApplicationNotFound } from "../../people/tenants/Problems.ts"
 import { Tenants } from "../../people/tenants/Tenants.ts"
 import * as Access from "./Access.ts"
-import type { Credited, KeyRevoked, NewCredit, PersonChanged, Reason, SignInsEnded, TenantChanged } from "./Act.ts"
+import type {
+  Credited,
+  KeyRevoked,
+  NewCredit,
+  PersonChanged,
+  Reason,
+  SignInsEnded,
+  TakenBack,
+  TenantChanged
+} from "./Act.ts"
 import { AuditLog } from "./AuditLog.ts"
 import * as Credits from "./Credits.ts"
 import type { Operator } from "./Operator.ts"
@@ -32,6 +43,12 @@ import type { BalanceBeyondBooks, ReferenceUsed, TenantClosed, TenantNotFound } 
 export interface OperatorActsContract {
   /** Gives a tenant credit that it can spend but not send on (`admin`). */
   readonly grant: (by: Operator, tenant: TenantId, credit: NewCredit) => Effect.Effect<Credited, CreditProblem>
+  /** Takes back the part of a mistaken grant that is neither spent nor reserved. */
+  readonly takeBack: (
+    by: Operator,
+    tenant: TenantId,
+    credit: NewCredit
+  ) => Effect.Effect<TakenBack, Exclude<CreditProblem, BalanceBeyondBooks>>
   /** Books a purchase that was paid outside the service. */
   readonly purchase: (by: Operator, tenant: TenantId, credit: NewCredit) => Effect.Effect<Credited, CreditProblem>
   readonly setTenant: (
@@ -78,6 +95,7 @@ const make = Effect.gen(function* () {
   }
   return {
     grant: Credits.grant(parts),
+    takeBack: Credits.takeBack(parts),
     purchase: Credits.purchase(parts),
     setTenant: Access.setTenant(parts),
     setPerson: Access.setPerson(parts),

@@ -14,7 +14,17 @@ import { AccountNotFound, ApplicationNotFound } from "../../people/tenants/Probl
 import { Explanation } from "../../money/usage/Explanation.ts"
 import { UsageNotFound } from "../../money/usage/Problems.ts"
 import { RecordPage, RecordsQuery } from "../../money/usage/Usage.ts"
-import { Credited, KeyRevoked, Line, NewCredit, PersonChanged, Reason, SignInsEnded, TenantChanged } from "./Act.ts"
+import {
+  Credited,
+  KeyRevoked,
+  Line,
+  NewCredit,
+  PersonChanged,
+  Reason,
+  SignInsEnded,
+  TakenBack,
+  TenantChanged
+} from "./Act.ts"
 import { AuditEntry } from "./Audit.ts"
 import { Found, PersonDetail, TenantDetail, TenantLine } from "./Found.ts"
 import {
@@ -193,6 +203,19 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .addError(BalanceBeyondBooks)
       .annotate(Example, { body: { amount: 5, reference: "case 4711", reason: "for the outage of Monday" } })
       .annotate(OpenApi.Summary, "Give a tenant credit that it can spend but not send on, once per reference")
+  )
+  .add(
+    HttpApiEndpoint.post("takeBack", "/v1/operator/tenants/:tenant_id/take-backs")
+      .setPath(ofTenant)
+      .setPayload(NewCredit)
+      .addSuccess(Envelope(TakenBack))
+      .addError(TenantNotFound)
+      .addError(ReferenceUsed)
+      .annotate(Example, { body: { amount: 1, reference: "case 4712", reason: "granted to the wrong tenant" } })
+      .annotate(
+        OpenApi.Summary,
+        "Take back the part of a mistaken grant that is neither spent nor reserved, once per reference"
+      )
   )
   .add(
     HttpApiEndpoint.post("purchase", "/v1/operator/tenants/:tenant_id/purchases")

@@ -7,6 +7,7 @@ import { fromRow } from "../../kernel/Money.ts"
 import type { LedgerContract } from "../../books/ledger/Ledger.ts"
 import { balanceOf, statement } from "../../books/ledger/rules/Transaction.ts"
 import type { Account } from "../../books/ledger/rules/Transaction.ts"
+import { amountUnder } from "../../books/ledger/rows/EntriesBySource.ts"
 import type { PurchasesContract } from "../../money/payments/Purchases.ts"
 import type { NewCredit } from "./Act.ts"
 import type { OperatorActsContract } from "./Acts.ts"
@@ -59,6 +60,39 @@ export const grant = ({ ledger, log, sql }: Parts): OperatorActsContract["grant"
         Conflict: () =>
           Effect.flatMap(grantOf(sql, reference), (booked) =>
             answerAgain({ ledger, log }, by, tenant_id, credit, act, booked)
+          )
+      })
+    )
+  })
+
+/** The row of a take-back beside those of grants. A grant's reference is one line, so none is like this. */
+const bookedAs = (reference: string): string => `take-back\n${reference}`
+const entryOf = (reference: string): string => `take_back_${reference}`
+
+export const takeBack = ({ ledger, log, sql }: Omit<Parts, "purchases">): OperatorActsContract["takeBack"] =>
+  Effect.fn("OperatorActs.takeBack")(function* (by, tenant_id, credit) {
+    const { amount, description = "a grant taken back by the operator", reference } = credit
+    const now = yield* Clock.currentTimeMillis
+    const act = actOf("grant.take_back", tenant_id, credit)
+    const once = statement(
+      sql`INSERT INTO tollgate_operator_grants (reference, tenant_id, amount, created_at)
+        VALUES (${bookedAs(reference)}, ${tenant_id}, ${amount}, ${now}) ON CONFLICT DO NOTHING RETURNING reference`,
+      1
+    )
+    const account = billingAccountOf(tenant_id)
+    const posting = { account, amount, source: "admin", reference: entryOf(reference), description } as const
+    return yield* ledger.takeBack(posting, [once, Audit.entry(by, act, now)]).pipe(
+      Effect.map(({ balance, taken }) => ({ tenant_id, amount, reference, balance, taken, done: true })),
+      Effect.catchTags({
+        AccountMissing: () => new TenantNotFound({ tenant_id }),
+        Conflict: () =>
+          Effect.flatMap(grantOf(sql, bookedAs(reference)), (booked) =>
+            Effect.zipWith(
+              answerAgain({ ledger, log }, by, tenant_id, credit, act, booked),
+              // Without an entry nothing was there to take.
+              amountUnder(sql, account, "admin", entryOf(reference)),
+              (answer, taken = 0n) => ({ ...answer, taken })
+            )
           )
       })
     )

@@ -96,6 +96,7 @@ export const OperatorHttp = HttpApiBuilder.group(
       .handle("explain", ({ path }) => answered(explanations.of(path)))
       .handle("person", ({ path }) => answered(directory.person(path.account_id)))
       .handle("grant", ({ path, payload }) => by((me) => acts.grant(me, path.tenant_id, payload)))
+      .handle("takeBack", ({ path, payload }) => by((me) => acts.takeBack(me, path.tenant_id, payload)))
       .handle("purchase", ({ path, payload }) => by((me) => acts.purchase(me, path.tenant_id, payload)))
       .handle("suspendTenant", ({ path, payload }) =>
         by((me) => acts.setTenant(me, path.tenant_id, "suspended", payload))

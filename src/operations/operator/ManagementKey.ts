@@ -67,7 +67,7 @@ export const ManagementKeyEnded = Schema.Struct({ ended: Schema.Boolean }).annot
 const areas: ReadonlyArray<readonly [RegExp, Scope | undefined]> = [
   [/^\/(management-keys|sessions)(\/|$)/, undefined],
   [/^\/people(\/|$)/, "people"],
-  [/^\/tenants\/[^/]+\/(grants|purchases|allowance)$/, "grants"],
+  [/^\/tenants\/[^/]+\/(grants|take-backs|purchases|allowance)$/, "grants"],
   [/^\/vouchers(\/|$)/, "grants"],
   [/^\/keys(\/|$)/, "keys"],
   [/^\/tenants(\/|$)/, "tenants"]

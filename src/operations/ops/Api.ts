@@ -1,6 +1,7 @@
 /** Routes for monitoring: liveness, readiness, metrics. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
+import { InvalidToken, MissingAuthorization } from "../../people/credentials/Problems.ts"
 import { NodeFigures } from "./Node.ts"
 import { NotReady } from "./Problems.ts"
 
@@ -26,5 +27,10 @@ export class OpsApi extends HttpApiGroup.make("ops")
   .add(
     HttpApiEndpoint.get("metrics", "/metrics")
       .addSuccess(HttpApiSchema.Text({ contentType: "text/plain" }))
-      .annotate(OpenApi.Summary, "Metrics in Prometheus' text format")
+      .addError(MissingAuthorization)
+      .addError(InvalidToken)
+      .annotate(
+        OpenApi.Summary,
+        "Metrics in Prometheus' text format; with the bearer token of the configuration, if it has one"
+      )
   ) {}

@@ -10,6 +10,7 @@ import * as Gauges from "./Gauges.ts"
 import { Loops } from "./Loops.ts"
 import { Metrics } from "./Metrics.ts"
 import { Readiness } from "./Readiness.ts"
+import { MetricsAccess } from "./Settings.ts"
 
 export const OpsHttp = HttpApiBuilder.group(
   contract.add(OpsApi),
@@ -17,6 +18,7 @@ export const OpsHttp = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const ledger = yield* Ledger
     const metrics = yield* Metrics
+    const access = yield* MetricsAccess
     const readiness = yield* Readiness
     const loops = yield* Loops
     const gate = yield* Gate
@@ -41,9 +43,12 @@ export const OpsHttp = HttpApiBuilder.group(
           }))
         )
       )
-      .handle("metrics", () =>
-        Effect.map(Effect.andThen(Effect.andThen(gauges, work), Effect.promise(metrics.text)), (text) =>
-          HttpServerResponse.text(text, { contentType: metrics.content_type })
+      .handle("metrics", ({ request }) =>
+        access.check(request.headers["authorization"]).pipe(
+          Effect.andThen(gauges),
+          Effect.andThen(work),
+          Effect.andThen(Effect.promise(metrics.text)),
+          Effect.map((text) => HttpServerResponse.text(text, { contentType: metrics.content_type }))
         )
       )
   })

@@ -68,12 +68,13 @@ const make = Effect.gen(function* () {
     clock: yield* Effect.clock
   })
   const applications = yield* Applications
-  const byKey = keyReader(applications, yield* ServiceInfo)
+  const service = yield* ServiceInfo
+  const byKey = keyReader(applications, service)
 
   const userToken: CredentialsContract["userToken"] = (authorization, demand) => {
     if (authorization === undefined || authorization === "") return new MissingAuthorization()
     const bearer = bearerOf(authorization)
-    if (!looksLikeToken(bearer)) return new InvalidToken()
+    if (!looksLikeToken(bearer)) return new InvalidToken({ is_key: isKeyOf(service, bearer) })
     return Effect.flatMap(byToken(bearer), (holder) => allowed(holder, demand))
   }
 
@@ -180,6 +181,10 @@ const lacking = (scope: Demand): InsufficientScope =>
 const notSignedIn = Effect.suspend(
   () => new InsufficientScope({ message: "only the person's own sign-in may do this, no application" })
 )
+
+/** Whether the bearer has the form of this service's API keys. */
+const isKeyOf = ({ key_prefix }: ServiceFacts, bearer: string): boolean =>
+  bearer.startsWith(`${key_prefix}-`) && bearer.split("-").length === 3
 
 // ---- API keys -----------------------------------------------------------------------------------------------------------
 

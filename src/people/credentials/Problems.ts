@@ -10,11 +10,18 @@ export class MissingAuthorization extends Problem<MissingAuthorization>()("Missi
   error: "missing Authorization header"
 }) {}
 
-/** On routes for user tokens: anything but a valid user token. */
+/** On routes for user tokens: anything but a valid user token. The specification has one text; `WWW-Authenticate` tells an API key apart. */
 export class InvalidToken extends Problem<InvalidToken>()("InvalidToken", {
   status: 401,
-  error: "invalid or expired token"
+  error: "invalid or expired token",
+  fields: { is_key: Schema.optional(Schema.Boolean) },
+  details: {},
+  headers: ({ is_key }): Record<string, string> => (is_key === true ? { "www-authenticate": notForKeys } : {})
 }) {}
+
+const notForKeys =
+  'Bearer error="invalid_token", error_description="This route is for people who are signed in; an API key cannot use it. ' +
+  'Send the access token of a sign-in."'
 
 /** No user token, and not three segments between dashes. An expired user token, too. */
 export class InvalidKeyFormat extends Problem<InvalidKeyFormat>()("InvalidKeyFormat", {

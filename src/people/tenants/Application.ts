@@ -9,6 +9,7 @@
  *   their sign-in's own token. `member_spend_enabled` says whether a tenant pays for its members.
  * - A key may have an expiry (`expires_at`) and a list of models. A change takes effect at once in this process, and within
  *   `KeyCallers.cacheLifetime` in others.
+ * - A list of models names what usage records can have: a name that the configuration lacks is 400, unless the key has it already.
  * - A key that an OAuth client created ends when the client's sign-in is ended, and is no longer listed. A sign-in that expires ends no key.
  * - Applications without limits have no fields for limits.
  */

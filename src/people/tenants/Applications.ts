@@ -39,6 +39,7 @@ import type { BelongingContract } from "./Belonging.ts"
 import * as Bounds from "./Bounds.ts"
 import { fromRow, isManager, isReached, modelsToRow } from "./ApplicationRow.ts"
 import type { Operator, Row } from "./ApplicationRow.ts"
+import { checkModels, KnownModels } from "./KnownModels.ts"
 import * as KeyCallers from "./KeyCallers.ts"
 import { ApplicationNotFound, InsufficientRole, TooManyApplications } from "./Problems.ts"
 
@@ -102,11 +103,19 @@ interface Dependencies {
   readonly belonging: BelongingContract
   /** Of API keys, without the dash. */
   readonly prefix: string
+  readonly known: KnownModels["Type"]
 }
 
 const make = Effect.gen(function* () {
   const [sql, writer, secret, belonging] = [yield* SqlClient, yield* Writer, yield* DeploymentSecret, yield* Belonging]
-  const dependencies: Dependencies = { sql, writer, secret, belonging, prefix: (yield* ServiceInfo).key_prefix }
+  const dependencies: Dependencies = {
+    sql,
+    writer,
+    secret,
+    belonging,
+    prefix: (yield* ServiceInfo).key_prefix,
+    known: yield* KnownModels
+  }
   const keyCallers = KeyCallers.make(sql, writer, secret, belonging, yield* Effect.clock)
   const find = finding(sql)
   return {
@@ -245,10 +254,11 @@ const sweep = Effect.fnUntraced(function* (sql: SqlClient, { account_id, tenant_
 
 const creating = (dependencies: Dependencies): ApplicationsContract["create"] =>
   Effect.fn("Applications.create")(function* (request) {
-    const { sql, writer } = dependencies
+    const { known, sql, writer } = dependencies
     const { account_id, tenant_id } = request.caller
     const now = yield* Clock.currentTimeMillis
     yield* checkEnd(request.application.expires_at, now)
+    yield* checkModels(known, request.application.allowed_models)
     const limit = (yield* limitAfter(request.application, undefined)) ?? null
     const { api_key, row } = newRow(dependencies, request, now)
     const swept = yield* sweep(sql, request.caller)
@@ -284,7 +294,7 @@ const guarded = (
     .pipe(Effect.as(true), Effect.catchTags({ ...broken, Conflict: () => Effect.succeed(false) }))
 
 const changing = (
-  { belonging, sql, writer }: Dependencies,
+  { belonging, known, sql, writer }: Dependencies,
   find: ApplicationsContract["find"]
 ): ApplicationsContract["change"] => {
   const change: ApplicationsContract["change"] = Effect.fn("Applications.change")(function* (request) {
@@ -294,6 +304,7 @@ const changing = (
     const before = (yield* shown(sql, [row], now))[0]!
     const { allowed_models, description = null, expires_at, name = null } = request.change
     yield* checkEnd(expires_at, now)
+    yield* checkModels(known, allowed_models, before.allowed_models)
     const limit = yield* limitAfter(request.change, before)
     const bounds = yield* boundsAfter(row, caller, { spending: limit, expires_at, allowed_models })
     const changes = [

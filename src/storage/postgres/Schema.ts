@@ -789,7 +789,8 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
       at bigint NOT NULL,
       PRIMARY KEY (voucher_id, tenant_id)
     )`
-  ]
+  ],
+  "0017_request_ids": [`ALTER TABLE tollgate_usage_records ADD COLUMN request_id ${text}`]
 }
 
 /** An index that refuses nothing: `CREATE INDEX name ON table definition`. */

@@ -35,11 +35,12 @@ export const tooLong = "its answer is too long to be handed on"
 /**
  * Tries the ways in order. The next way is tried after a failure that it might avoid, and never once an answer has begun. A way that cannot
  * carry the request (`InvalidRequest`) is skipped: the failure of an earlier way stays the answer. If the caller has left, the call ends with
- * the interruption instead of a failure. `isLast`: there is no next way.
+ * the interruption instead of a failure. `isLast`: there is no next way. `goesOn` is run before the next way is tried.
  */
 export const firstOf = <Way, A, E extends UpstreamProblem | BooksUnavailable | Busy | InvalidRequest>(
   ways: ReadonlyArray<Way>,
   attempt: (way: Way, isLast: boolean) => Effect.Effect<A, E | Spent>,
+  goesOn: (problem: E) => Effect.Effect<void>,
   before?: E
 ): Effect.Effect<A, E | UpstreamFailed> => {
   const [first, ...others] = ways
@@ -50,7 +51,7 @@ export const firstOf = <Way, A, E extends UpstreamProblem | BooksUnavailable | B
     const said = problem._tag === "InvalidRequest" ? (before ?? problem) : problem
     return problem._tag === "UpstreamRejected" || others.length === 0
       ? Effect.interruptible(Effect.fail(said))
-      : Effect.zipRight(stillThere, firstOf(others, attempt, said))
+      : Effect.zipRight(Effect.zipRight(stillThere, goesOn(problem as E)), firstOf(others, attempt, goesOn, said))
   })
 }
 

@@ -15,6 +15,7 @@ import { UsageApi } from "../../../src/money/usage/Api.ts"
 import { UsageHttp } from "../../../src/money/usage/Http.ts"
 import { Explanations } from "../../../src/money/usage/Explanations.ts"
 import { PriceVersions } from "../../../src/books/prices/PriceVersions.ts"
+import { HeldKeys } from "../../../src/money/usage/HeldKeys.ts"
 import { Records } from "../../../src/money/usage/Records.ts"
 import { Series } from "../../../src/money/usage/Series.ts"
 import { Sums } from "../../../src/money/usage/Sums.ts"
@@ -47,6 +48,8 @@ const layer = HttpApiBuilder.api(api).pipe(
   Layer.provide([UsageHttp, BillingHttp]),
   Layer.provideMerge(credentials),
   Layer.provide([Records.layer, TeamUsage.layer, BillingAccounts.layer, Explanations.layer]),
+  // No test of this file asks about a key.
+  Layer.provide(Layer.succeed(HeldKeys, { of: () => Effect.dieMessage("no key is asked about") })),
   Layer.provide(PriceVersions.layer),
   Layer.provide(Layer.merge(Sums.layer, Series.layer)),
   Layer.provideMerge(

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, Schema, TestClock } from "effect"
 import { toIso } from "../../../src/kernel/Moment.ts"
 import type { Nano } from "../../../src/kernel/Money.ts"
-import { rollupOf, summaryWindow } from "../../../src/money/usage/Query.ts"
+import { rollupOf, summaryOf } from "../../../src/money/usage/Query.ts"
 import { Sums } from "../../../src/money/usage/Sums.ts"
 import { Rollup, Summary } from "../../../src/money/usage/Usage.ts"
 import type { RollupQuery, SummaryQuery } from "../../../src/money/usage/Usage.ts"
@@ -14,7 +14,9 @@ const layer = Sums.layer.pipe(Layer.provideMerge(Scene.layer))
 
 const summary = (query: SummaryQuery = {}, account_id = ada, tenant_id = acme) =>
   Effect.flatMap(Sums, (sums) =>
-    Effect.flatMap(summaryWindow(query), (window) => sums.summary({ caller: { account_id, tenant_id }, window }))
+    Effect.flatMap(summaryOf(query, { application_id: null }), (asked) =>
+      sums.summary({ caller: { account_id, tenant_id }, ...asked })
+    )
   )
 
 const rollup = (query: RollupQuery, tenant_id = acme) =>

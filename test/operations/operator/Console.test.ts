@@ -282,6 +282,49 @@ describe("search", () => {
 })
 
 describe("an operator", () => {
+  it("takes a mistaken grant back once per reference: granted credit only, and what is there", async () => {
+    const who = await service.signIn("mistaken@example.com")
+    const before = await service.balance(who)
+    const at = (path: string, json: object) => operator(`/tenants/${who.tenant_id}/${path}`, { json })
+    await at("grants", { amount: 30, reference: "ticket 7" })
+    await at("purchases", { amount: 2, reference: "paid 7" })
+    // The reference of the grant may be used again for taking it back.
+    const body = { amount: 20, reference: "ticket 7", reason: "meant another tenant" }
+    const answers = await Promise.all([at("take-backs", body), at("take-backs", body), at("take-backs", body)])
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+    for (const { body } of answers) expect(body.result).toMatchObject({ amount: 20, taken: 20, balance: before + 12 })
+    expect(answers.filter((one) => one.body.result.done)).toHaveLength(1)
+    expect((await service.ledger(who))[0]).toMatchObject({
+      type: "debit",
+      amount: 20,
+      source: "admin",
+      balance: before + 12
+    })
+    // More than was granted: purchased credit stays.
+    const rest = (await at("take-backs", { amount: 1_000, reference: "ticket 8" })).body.result
+    expect(rest).toMatchObject({ amount: 1_000, taken: before + 10, balance: 2, done: true })
+    const none = { amount: 5, reference: "ticket 9" }
+    expect((await at("take-backs", none)).body.result).toMatchObject({ taken: 0, balance: 2, done: true })
+    expect((await at("take-backs", none)).body.result).toMatchObject({ taken: 0, balance: 2, done: false })
+    expect((await operator(`/tenants/${who.tenant_id}`)).body.result.money).toMatchObject({ giftable: 2 })
+    const other = await at("take-backs", { ...body, amount: 1 })
+    expect([other.status, other.body.code]).toEqual([409, "reference_used"])
+    expect((await operator("/tenants/ten_none/take-backs", { json: none })).status).toBe(404)
+    const log = await audit(`&tenant_id=${who.tenant_id}`)
+    expect(log.filter((one) => one.action === "grant.take_back")).toHaveLength(4)
+    await at("grants", { amount: 3, reference: "ticket 10" })
+    const take = (...more: ReadonlyArray<string>) =>
+      command(["take-back", "--tenant", who.tenant_id, "--amount", "4", "--reference", "R 1", ...more], env())
+    expect((await take()).stdout).toBe(
+      `took 3 of 4 credits back from ${who.tenant_id}; its balance is 2. 1 were spent, reserved by open calls or never granted\n`
+    )
+    const again = await take("--json")
+    expect([again.code, again.stderr]).toEqual([0, ""])
+    expect(JSON.parse(again.stdout)).toMatchObject({ done: false, taken: "3", balance: "2" })
+    const unknown = await command(["take-back", "--tenant", "ten_none", "--amount", "4"], env())
+    expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining("there is no such tenant")])
+  })
+
   it("grants credit and books purchases once per reference, exactly, also concurrently", async () => {
     const who = await service.signIn("granted@example.com")
     const before = await service.balance(who)

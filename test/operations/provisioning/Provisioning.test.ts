@@ -105,6 +105,9 @@ describe("a key by external id", () => {
       spending_limit_usd: 30,
       allowed_models: ["sandbox-small"]
     })
+    const unknown = await put("keys", "k-1", { ...wanted, allowed_models: ["sandbox-small", "gpt-9"] })
+    expect([unknown.status, unknown.body.details.field]).toEqual([400, "allowed_models"])
+    expect(unknown.body.error).toContain('"gpt-9"')
     const lifted = (await put("keys", "k-1", { person_external_id: "h-1", name: "notebook" })).body.result
     expect([lifted.spending_limit_usd, lifted.allowed_models]).toEqual([null, null])
     expect((await put("keys", "k-2", { name: "no one's" })).status).toBe(400)

@@ -170,7 +170,7 @@ export class RunningTotals {
       this.offEntry(
         row,
         "a source fits its direction",
-        isCredit ? "a source of credit" : "escrow, a purchase or allowance taken back, or none",
+        isCredit ? "a source of credit" : "escrow, a purchase, grant or allowance taken back, or none",
         source ?? "none"
       )
     // With several writers the order of an owner's rows is that of time, not the order of all.
@@ -382,11 +382,11 @@ const goOn = (
 const entryName = ({ account, number }: EntryRow): string => `${account} #${number}`
 
 const creditSources: ReadonlySet<string | null> = new Set([...outsideSet, ...escrowEndSet])
-const debitSources: ReadonlySet<string | null> = new Set([null, "transfer_escrow", "purchase", "allowance"])
+const debitSources: ReadonlySet<string | null> = new Set([null, "transfer_escrow", "purchase", "admin", "allowance"])
 
 /**
  * A charge spends granted credit first; a transfer takes giftable credit only; a payment that is taken back takes that first; an allowance
- * that is taken back takes none.
+ * or a grant that is taken back takes none.
  */
 const giftableBehind = (
   { balance, giftable }: Account,
@@ -396,7 +396,7 @@ const giftableBehind = (
 ): Value => {
   if (isCredit) return source === "purchase" || escrowEndSet.has(source!) ? plus(giftable, amount) : giftable
   if (source === "transfer_escrow") return minus(giftable, amount)
-  if (source === "allowance") return giftable
+  if (source === "allowance" || source === "admin") return giftable
   const left = minus(source === "purchase" ? giftable : balance, amount)
   if (source === "purchase") return left > 0 ? left : 0
   return left < giftable ? left : giftable

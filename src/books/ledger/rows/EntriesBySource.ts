@@ -5,6 +5,8 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { Effect } from "effect"
+import { fromRow } from "../../../kernel/Money.ts"
+import type { Nano } from "../../../kernel/Money.ts"
 import type { PageOf } from "../../../kernel/Page.ts"
 import { entriesAmong } from "./RowLinks.ts"
 import type { CreditSource } from "../rules/Transaction.ts"
@@ -63,3 +65,18 @@ export const ofCalls = Effect.fnUntraced(function* (
   const rows = sql`${entriesAmong(sql, account, range)} AND e.source IS NULL ORDER BY e.number DESC`
   return { total, rows } satisfies EntriesFound
 })
+
+/** The amount of the account's entry with this source and reference. */
+export const amountUnder = (
+  sql: SqlClient,
+  account: string,
+  source: CreditSource,
+  reference: string
+): Effect.Effect<Nano | undefined> =>
+  Effect.map(
+    Effect.orDie(
+      sql<{ amount: string }>`SELECT CAST(amount AS TEXT) AS amount FROM tollgate_ledger_entries
+        WHERE billing_account_id = ${account} AND source IS NOT NULL AND source = ${source} AND reference_id = ${reference}`
+    ),
+    ([row]) => row && fromRow(row.amount)
+  )

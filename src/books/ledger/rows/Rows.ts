@@ -160,7 +160,8 @@ export const usageColumns = [
   "success",
   "error_type",
   "previous",
-  "token_details"
+  "token_details",
+  "request_id"
 ] as const
 
 export const usageRow = (
@@ -184,7 +185,8 @@ export const usageRow = (
   r.success ? 1 : 0,
   r.error_type,
   previous,
-  r.token_details === undefined ? null : JSON.stringify(r.token_details)
+  r.token_details === undefined ? null : JSON.stringify(r.token_details),
+  r.request_id ?? null
 ]
 
 export const tenantHeadColumns = ["tenant", "records", "newest"] as const

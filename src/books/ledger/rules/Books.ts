@@ -172,13 +172,14 @@ const credit = (draft: Draft, posting: Of<"Credit">): Either.Either<Result, Refu
 }
 
 const takeBack = (draft: Draft, posting: Of<"TakeBack">): Either.Either<Result, Refusal> => {
-  const { amount, description, payment, reference } = posting
+  const { amount, description, payment, reference, source = "purchase" } = posting
   const account = draft.account(posting.account)
   if (account === undefined) return Either.left({ _tag: "AccountMissing", account: posting.account })
-  const taken = larger(smaller(amount, freeOf(account)), 0n)
+  const free = source === "admin" ? smaller(freeOf(account), account.granted) : freeOf(account)
+  const taken = larger(smaller(amount, free), 0n)
   const rest = amount - taken
   const owing = payment === undefined || rest <= 0n ? account : withDebt(account, { payment, amount: rest })
-  const balance = take(draft, owing, taken, reference, description)
+  const balance = take(draft, owing, taken, source, reference, description)
   if (owing.debts === undefined) return Either.right({ _tag: "TakenBack", taken, balance })
   return Either.right({ _tag: "TakenBack", taken, ...repaid(draft, account) })
 }
@@ -196,19 +197,26 @@ const renewed = (draft: Draft, posting: Of<"Renew">): Either.Either<Result, Refu
 }
 
 /** Takes so much back from what is free, giftable credit first. Answers the balance. */
-const take = (draft: Draft, account: Account, amount: Nano, reference: string, description: string): Nano => {
+const take = (
+  draft: Draft,
+  account: Account,
+  amount: Nano,
+  source: "purchase" | "admin",
+  reference: string,
+  description: string
+): Nano => {
   if (amount === 0n) {
     draft.accounts.set(account.id, account)
     return balanceOf(account)
   }
-  const fromGiftable = smaller(amount, account.giftable)
+  const fromGiftable = source === "admin" ? 0n : smaller(amount, account.giftable)
   const after = {
     ...account,
     giftable: account.giftable - fromGiftable,
     granted: account.granted - (amount - fromGiftable),
     entries: account.entries + 1
   }
-  return draft.enter(after, "debit", amount, "purchase", reference, description)
+  return draft.enter(after, "debit", amount, source, reference, description)
 }
 
 const withDebt = (account: Account, { amount, payment }: Debt): Account => {
@@ -236,7 +244,7 @@ const repaid = (draft: Draft, before: Account): { readonly balance: Nano; readon
   for (const { amount, payment } of account.debts ?? []) {
     const taken = smaller(amount, freeOf(account))
     if (taken <= 0n) break
-    take(draft, forgiven(account, payment, taken), taken, payment, "purchase refunded or disputed")
+    take(draft, forgiven(account, payment, taken), taken, "purchase", payment, "purchase refunded or disputed")
     account = draft.account(before.id)!
   }
   return { balance: balanceOf(account), before: balanceOf(before) }
@@ -425,7 +433,8 @@ const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Re
     latency_ms: outcome.latency_ms,
     success: outcome.success,
     error_type: outcome.error_type,
-    token_details: outcome.token_details
+    token_details: outcome.token_details,
+    request_id: outcome.request_id
   })
   if (account.debts === undefined) return Either.right({ _tag: "Settled", usage_id, collected, balance })
   return Either.right({ _tag: "Settled", usage_id, collected, ...repaid(draft, account) })

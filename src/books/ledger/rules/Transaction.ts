@@ -161,6 +161,8 @@ export interface CallOutcome {
   readonly latency_ms: number
   /** Of its tokens those that are billed apart. */
   readonly token_details?: TokenDetails | undefined
+  /** The value of `X-Request-Id` in the answer to the request that made the call. Absent for calls of an embedder. */
+  readonly request_id?: string | undefined
 }
 
 /** The last grant of an allowance, as it was read before the transaction (`Renewing`). */
@@ -213,8 +215,8 @@ export type Posting =
       readonly description: string
     }
   /**
-   * Takes purchased credit back, when a payment was: what is there and not set aside, giftable credit first. A balance never goes
-   * below zero. With `payment` the account owes the rest for that payment. The books take it, with a debit that refers to the payment, in
+   * Takes credit back: what is there and not set aside, giftable credit first. It is a purchase whose payment was taken back, or with the
+   * source `admin` a mistaken grant, which takes granted credit only. A balance never goes below zero. With `payment` the account owes the rest for that payment. The books take it, with a debit that refers to the payment, in
    * each later transaction that frees or adds credit of the account.
    */
   | {
@@ -223,6 +225,8 @@ export type Posting =
       readonly amount: Nano
       readonly reference: string
       readonly description: string
+      /** `purchase` by default. */
+      readonly source?: "purchase" | "admin" | undefined
       readonly payment?: string | undefined
     }
   /**

@@ -210,6 +210,8 @@ const writeTransaction = (transaction: Transaction, pen: Encoder): void => {
       pen.term(outcome.error_type)
       pen.term(outcome.usage_source)
       pen.number(outcome.latency_ms)
+      // A text has no null. No request has an empty id.
+      pen.text(outcome.request_id ?? "")
       return details === undefined ? undefined : writeDetails(details, pen)
     }
     default:
@@ -268,6 +270,7 @@ const readSettle = (eye: Decoder, withDetails: boolean): Transaction => {
     error_type: eye.term<string | null>(),
     usage_source: eye.term<UsageSource>(),
     latency_ms: eye.number(),
+    request_id: eye.text() || undefined,
     token_details: withDetails ? readDetails(eye) : undefined
   }
   return { postings: [{ _tag: "Settle", call, outcome }], statements: [] }

@@ -1,0 +1,61 @@
+/** Requests that are held while their service starts. */
+import type { RequestListener, Server, ServerResponse } from "node:http"
+import { isOver } from "./Closed.ts"
+import { crossOrigin } from "./CrossOrigin.ts"
+import { phraseOf } from "./Reason.ts"
+import * as RequestId from "./RequestId.ts"
+
+/** Milliseconds for which a request is held. */
+const holdMax = 10_000
+
+/** Holds a request until release, and refuses it after `holdMax`. */
+export const hold = (held: Set<() => void>, response: ServerResponse, pass: () => void): void => {
+  const release = () => {
+    clearTimeout(limit)
+    if (!isOver(response)) pass()
+  }
+  const limit = setTimeout(() => {
+    held.delete(release)
+    if (!isOver(response)) {
+      answer(response, 503, { error: "the service is starting, try again shortly", code: "unavailable" })
+    }
+  }, holdMax)
+  held.add(release)
+}
+
+/**
+ * Holds the requests of a host's server that listens before its application is built: node drops a request without a listener, and its client
+ * waits forever. The returned function passes them on; call it once the server has a listener of its own.
+ */
+export const holdUntilServed = (server: Server): (() => void) => {
+  const held = new Set<() => void>()
+  const holding: RequestListener = (request, response) => {
+    // The application's listener is there, and the release has not run yet.
+    if (server.listenerCount("request") > 1) return
+    hold(held, response, () => server.emit("request", request, response))
+  }
+  server.on("request", holding)
+  return () => {
+    server.off("request", holding)
+    for (const release of held) release()
+    held.clear()
+  }
+}
+
+/** Sends the same headers as `Reply`. */
+export const answer = (
+  response: ServerResponse,
+  status: number,
+  content: { readonly error?: string; readonly status?: string; readonly code?: string }
+): void => {
+  const body = JSON.stringify(content)
+  const phrase = content.error === undefined ? undefined : phraseOf(content.error)
+  if (phrase !== undefined) response.statusMessage = phrase
+  response.writeHead(status, {
+    "content-type": "application/json",
+    "content-length": String(Buffer.byteLength(body)),
+    ...crossOrigin,
+    "x-request-id": RequestId.next()
+  })
+  response.end(body)
+}

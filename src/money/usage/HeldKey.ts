@@ -1,0 +1,66 @@
+/** An API key as its holder sees it. */
+import { Schema } from "effect"
+import { Moment, nextMonthOf } from "../../kernel/Moment.ts"
+import { Usd } from "../../kernel/Money.ts"
+import { Application } from "../../people/tenants/Application.ts"
+
+const { account_id, allowed_models, created_at, expires_at, id, key_prefix, name } = Application.fields
+const { reserved_usd, spending_limit_period, spending_limit_usd, spent_usd } = Application.fields
+
+/** Fields of limits are absent if the key has no such limit. */
+export interface HeldKey extends Schema.Schema.Type<typeof HeldKey> {}
+export const HeldKey = Schema.Struct({
+  id,
+  name,
+  key_prefix,
+  tenant_id: Schema.String,
+  account_id,
+  created_at,
+  spending_limit_usd,
+  spending_limit_period,
+  spent_usd,
+  reserved_usd,
+  /** The part of the limit that is neither spent nor reserved. The balance may have less. */
+  remaining_usd: Schema.optional(Usd),
+  /** The start of the next month, for a limit by month. */
+  renews_at: Schema.optional(Moment),
+  allowed_models,
+  expires_at,
+  /** All calls of the key. */
+  usage: Schema.Struct({
+    total_requests: Schema.Int,
+    total_tokens: Schema.Int,
+    total_cost: Usd
+  })
+}).annotations({ identifier: "HeldKey" })
+
+/** `key` with what follows from its limits at the instant `now`. */
+export const heldKey = (key: Application, tenant_id: string, usage: HeldKey["usage"], now: number): HeldKey => ({
+  id: key.id,
+  name: key.name,
+  key_prefix: key.key_prefix,
+  tenant_id,
+  account_id: key.account_id,
+  created_at: key.created_at,
+  ...limitsOf(key, now),
+  ...(key.allowed_models !== undefined && { allowed_models: key.allowed_models }),
+  ...(key.expires_at !== undefined && { expires_at: key.expires_at }),
+  usage
+})
+
+const limitsOf = (
+  { reserved_usd: reserved = 0n, spending_limit_period, spending_limit_usd, spent_usd: spent = 0n }: Application,
+  now: number
+) => {
+  if (spending_limit_usd === undefined) return {}
+  const remaining = spending_limit_usd - spent - reserved
+  return {
+    spending_limit_usd,
+    spending_limit_period,
+    spent_usd: spent,
+    reserved_usd: reserved,
+    // A limit that was lowered may be below what is spent.
+    remaining_usd: remaining > 0n ? remaining : 0n,
+    ...(spending_limit_period === "month" && { renews_at: nextMonthOf(now) })
+  }
+}

@@ -1,0 +1,39 @@
+/**
+ * An API key as its holder may see it.
+ *
+ * Where the specification is silent:
+ * - `GET /v1/key` answers a key its own limits and usage. It shows nothing of the tenant's balance or of other keys.
+ * - `/v1/usage?key=self` with a key sums the calls of that key alone. A user token has no key, so it is 400 there.
+ */
+import { Clock, Context, Effect, Layer } from "effect"
+import type { Caller } from "../../kernel/Caller.ts"
+import { InvalidKey } from "../../people/credentials/Problems.ts"
+import { Applications } from "../../people/tenants/Applications.ts"
+import { heldKey } from "./HeldKey.ts"
+import type { HeldKey } from "./HeldKey.ts"
+import { added, Sums } from "./Sums.ts"
+
+export interface HeldKeysContract {
+  /** `InvalidKey` for a key that was deleted a moment ago, and for a caller without a key. */
+  readonly of: (caller: Caller) => Effect.Effect<HeldKey, InvalidKey>
+}
+
+export class HeldKeys extends Context.Tag("tollgate/usage/HeldKeys")<HeldKeys, HeldKeysContract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(HeldKeys, make))
+}
+
+const make = Effect.gen(function* () {
+  const applications = yield* Applications
+  const sums = yield* Sums
+  const of: HeldKeysContract["of"] = Effect.fn("HeldKeys.of")(function* ({ application_id, tenant_id }) {
+    if (application_id === null) return yield* new InvalidKey()
+    const key = yield* Effect.mapError(
+      applications.find({ caller: { tenant_id, account_id: null }, application_id }),
+      () => new InvalidKey()
+    )
+    const window = { start: null, end: null }
+    const { data_points } = yield* sums.rollup({ tenant_id, rollup: "annual", window, application_id })
+    return heldKey(key, tenant_id, added(data_points), yield* Clock.currentTimeMillis)
+  })
+  return { of } satisfies HeldKeysContract
+})

@@ -1,0 +1,42 @@
+/**
+ * Access to `/metrics`: `metrics` of the configuration file.
+ *
+ * Where the specification is silent:
+ * - Without `metrics` anyone who reaches the port may read `/metrics`. With `token_env` it takes that bearer token, and refuses others in the
+ *   words of routes for user tokens.
+ */
+import { Context, Effect, Layer, Redacted, Schema } from "effect"
+import { createHash, timingSafeEqual } from "node:crypto"
+import { NonEmpty, secretOf } from "../../kernel/Setting.ts"
+import { InvalidToken, MissingAuthorization } from "../../people/credentials/Problems.ts"
+
+const Entry = Schema.Struct({
+  /** The environment variable with the bearer token of the program that reads `/metrics`. */
+  token_env: NonEmpty
+})
+
+export const fields = { metrics: Schema.optional(Entry) }
+
+export class MetricsAccess extends Context.Tag("tollgate/ops/MetricsAccess")<
+  MetricsAccess,
+  { readonly check: (authorization: string | undefined) => Effect.Effect<void, MissingAuthorization | InvalidToken> }
+>() {}
+
+const digestOf = (text: string): Buffer => createHash("sha256").update(text).digest()
+
+/** Fails if the token's environment variable is not set. */
+export const layer = ({ metrics }: { readonly metrics?: typeof Entry.Type | undefined }) =>
+  Layer.effect(
+    MetricsAccess,
+    Effect.map(secretOf("metrics.token_env", metrics?.token_env), (token) => {
+      if (token === undefined) return { check: () => Effect.void }
+      const wanted = digestOf(Redacted.value(token))
+      const check = (authorization = ""): Effect.Effect<void, MissingAuthorization | InvalidToken> => {
+        if (authorization === "") return new MissingAuthorization()
+        const bearer = /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? ""
+        // Digests have one length, which `timingSafeEqual` demands.
+        return timingSafeEqual(digestOf(bearer), wanted) ? Effect.void : new InvalidToken()
+      }
+      return { check }
+    })
+  )

@@ -1,0 +1,23 @@
+/** The names that a key's list of models may have: those of usage records. */
+import { Context, Effect } from "effect"
+import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+
+/** `undefined`: any name, where no configuration is known. */
+export class KnownModels extends Context.Reference<KnownModels>()("tollgate/tenants/KnownModels", {
+  defaultValue: (): ReadonlySet<string> | undefined => undefined
+}) {}
+
+/** Refuses the first name that no call can have. A name that the key has already stays allowed when its model leaves the configuration. */
+export const checkModels = (
+  known: ReadonlySet<string> | undefined,
+  models: ReadonlyArray<string> | null | undefined,
+  before: ReadonlyArray<string> = []
+): Effect.Effect<void, InvalidRequest> => {
+  const unknown = known === undefined ? undefined : models?.find((name) => !known.has(name) && !before.includes(name))
+  return unknown === undefined
+    ? Effect.void
+    : InvalidRequest.of(
+        "allowed_models",
+        `names as usage records have them; there is no model, search provider or tool ${JSON.stringify(unknown)} here`
+      )
+}

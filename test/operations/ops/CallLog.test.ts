@@ -1,0 +1,119 @@
+/** The operator's log of calls that were refused, that failed, or that went on to another upstream; and who may read `/metrics`. */
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
+import { freshFolder, start } from "../../support/Service.ts"
+import type { Answer, Person, Service } from "../../support/Service.ts"
+
+const content = "nobody-may-read-this"
+
+let service: Service
+let ada: Person
+beforeAll(async () => {
+  service = await start({ env: { LOG_LEVEL: "info" } })
+  ada = await service.signIn("ada@example.com")
+})
+afterAll(() => service.discard())
+
+const keyWith = async (limits: object): Promise<{ readonly id: string; readonly api_key: string }> =>
+  (
+    await service.call(`/v1/tenants/${ada.tenant_id}/applications`, {
+      token: ada.token,
+      json: { name: "logged", ...limits }
+    })
+  ).body.result
+
+const chat = (token: string, model: string): Promise<Answer> =>
+  service.call("/v1/chat/completions", { token, json: { model, messages: [{ role: "user", content }] } })
+
+/** The facts of the line about the request of this answer. */
+const lineOf = (message: string, { headers }: Answer): Promise<Record<string, unknown>> =>
+  vi.waitFor(() => {
+    const lines = service.stderr
+      .join("")
+      .split("\n")
+      .filter((line) => line.startsWith("{") && line.endsWith("}"))
+    const found = lines
+      .map((line) => JSON.parse(line) as { readonly message: unknown; readonly annotations: Record<string, unknown> })
+      .find((one) => one.message === message && one.annotations["request_id"] === headers.get("x-request-id"))
+    if (found === undefined) throw new Error(`there is no line "${message}" among ${service.stderr.join("")}`)
+    return found.annotations
+  })
+
+const milliseconds = expect.any(Number)
+
+describe("the log", () => {
+  it("has a line for a call that is refused", async () => {
+    const narrow = await keyWith({ allowed_models: ["sandbox-small"] })
+    const forbidden = await chat(narrow.api_key, "sandbox-large")
+    expect(forbidden.status).toBe(403)
+    const who = { tenant: ada.tenant_id, key: narrow.id, model: "sandbox-large", upstream: expect.any(String) }
+    expect(await lineOf("a call was refused", forbidden)).toMatchObject({
+      ...who,
+      status: 403,
+      code: "model_not_allowed",
+      milliseconds
+    })
+    const empty = await keyWith({ spending_limit_usd: 0 })
+    const poor = await chat(empty.api_key, "sandbox-small")
+    expect(poor.status).toBe(402)
+    expect(await lineOf("a call was refused", poor)).toMatchObject({ key: empty.id, status: 402, milliseconds })
+  })
+
+  it("has a line for a call that goes on to its next upstream", async () => {
+    const { api_key, id } = await keyWith({})
+    await service.control("/faults", { service: "chat", times: 1, status: 429 })
+    const answer = await chat(api_key, "sandbox-failover")
+    expect(answer.status).toBe(200)
+    expect(await lineOf("a call goes on to its next upstream", answer)).toMatchObject({
+      tenant: ada.tenant_id,
+      key: id,
+      model: "sandbox-failover",
+      upstream: expect.any(String),
+      status: 429,
+      code: "upstream_rate_limited",
+      milliseconds
+    })
+  })
+
+  it("has a line for a call that failed, also without a key", async () => {
+    await service.control("/faults", { service: "chat", times: 1, status: 500 })
+    const answer = await chat(ada.token, "sandbox-small")
+    expect(answer.body.code).toBe("upstream_error")
+    const line = await lineOf("a call failed", answer)
+    expect(line).toMatchObject({ tenant: ada.tenant_id, status: answer.status, code: "upstream_error", milliseconds })
+    expect(line).not.toHaveProperty("key")
+  })
+
+  it("has nothing of a call's content, and no credential", () => {
+    const log = service.stderr.join("")
+    expect(log).toContain("a call failed")
+    expect(log).not.toContain(content)
+    expect(log).not.toContain("svc-prod-")
+    expect(log).not.toContain(ada.token)
+  })
+})
+
+describe("/metrics", () => {
+  it("takes the token of the configuration, and nothing else", async () => {
+    const folder = freshFolder()
+    const config = join(folder, "config.json")
+    writeFileSync(config, JSON.stringify({ metrics: { token_env: "METRICS_TOKEN" } }))
+    const closed = await start({ folder, args: ["--config", config], env: { METRICS_TOKEN: "a-token-of-prometheus" } })
+    try {
+      const metrics = (token?: string) => closed.call("/metrics", token === undefined ? {} : { token })
+      const [none, wrong, right] = [await metrics(), await metrics("another"), await metrics("a-token-of-prometheus")]
+      expect([none.status, none.body]).toEqual([401, { error: "missing Authorization header" }])
+      expect([wrong.status, wrong.body]).toEqual([401, { error: "invalid or expired token" }])
+      expect([right.status, typeof right.body]).toEqual([200, "string"])
+      expect(right.body).toContain("tollgate_requests_total")
+      expect((await closed.call("/healthz")).status).toBe(200)
+    } finally {
+      await closed.discard()
+    }
+  })
+
+  it("is open without one", async () => {
+    expect((await service.call("/metrics")).status).toBe(200)
+  })
+})
