@@ -230,6 +230,7 @@ const references: Readonly<Record<string, string>> = {
   OnLateSettlement: "an observer",
   RawHandlers: "where handlers of the fast lane are found; the platform's router answers the same without it",
   RateLimitsConfig: "a limit: calls of an address",
+  RoutingObserver: "an observer",
   SettlementPatience: "a limit: how long an answer waits for its settlement",
   RollupLagMax: "a limit: how far the sums that are read are behind the records",
   TransferLimits: "a limit: transfers of a tenant",

@@ -5,6 +5,7 @@ import { billed as messagesBilled } from "../dialects/messages/Billed.ts"
 import { billed as responsesBilled } from "../dialects/responses/Billed.ts"
 import type { UnitPrice } from "../../kernel/Price.ts"
 import { Count, distinct, Factor, NonEmpty, readAs } from "../../kernel/Setting.ts"
+import { policies } from "../../upstream/routing/Order.ts"
 import { PriceFactor } from "../../books/prices/PriceFactors.ts"
 import { withFactor } from "../prompts/Factor.ts"
 import { billed, priceableOf } from "../prompts/Extras.ts"
@@ -95,7 +96,13 @@ const ExtraEntry = Schema.Struct({
   request_price: UsdPerRequest.pipe(Schema.fromKey("usd_per_request"))
 })
 
-const ModelEntry = Schema.Struct({
+const PolicyName = Schema.Literal(...policies).annotations({
+  message: () => ({ message: `one of ${policies.join(", ")}`, override: true })
+})
+
+const Weight = Schema.JsonNumber.pipe(Schema.nonNegative({ message: () => "a number that is not negative" }))
+
+const ModelFields = Schema.Struct({
   id: NonEmpty,
   name: Schema.optional(NonEmpty),
   description: Schema.optionalWith(Schema.String, { default: () => "" }),
@@ -127,11 +134,17 @@ const ModelEntry = Schema.Struct({
    * them by the upstream's key, so every caller may name every one that is kept by it.
    */
   vendor_files: Schema.optionalWith(Schema.Boolean, { default: () => false }),
+  /** By which rule its upstreams are ordered for each call; in the order below, unless it says so. */
+  routing: Schema.optional(PolicyName),
+  /** The calls of a conversation go to the upstream that last answered it, whose prompt cache may have the beginning. */
+  sticky: Schema.optional(Schema.Boolean),
   upstreams: Schema.NonEmptyArray(
     Schema.Struct({
       upstream: NonEmpty,
       model: Schema.optional(NonEmpty),
       limit_field: Schema.optional(LimitField),
+      /** Its share of the calls, relative to the other weights. */
+      weight: Schema.optional(Weight),
       /** The vendor's price, for the operator's view of costs: no call is charged by it. */
       cost: Schema.optional(
         Schema.Struct({
@@ -143,6 +156,19 @@ const ModelEntry = Schema.Struct({
     })
   )
 })
+
+/** Routing needs what it compares. */
+const ModelEntry = ModelFields.pipe(
+  Schema.filter(({ routing, upstreams }) =>
+    upstreams.flatMap(({ cost, weight }, i): ReadonlyArray<Schema.FilterIssue> => {
+      if (routing === "cost" && cost === undefined)
+        return [{ path: ["upstreams", i, "cost"], message: "needed for routing by cost" }]
+      if (routing !== "weights" && weight !== undefined)
+        return [{ path: ["upstreams", i, "weight"], message: 'only with "routing": "weights"' }]
+      return []
+    })
+  )
+)
 
 const modelOf = (entry: typeof ModelEntry.Type): Model =>
   entry.price_factor === undefined ? listed(entry) : withFactor(listed(entry), entry.price_factor)
@@ -173,10 +199,15 @@ const listed = (entry: typeof ModelEntry.Type): Model => ({
   })),
   extras: entry.extras,
   vendor_files: entry.vendor_files,
-  routes: entry.upstreams.map(({ cost, limit_field, model, upstream }) => ({
+  routing:
+    entry.routing === undefined && entry.sticky !== true
+      ? undefined
+      : { policy: entry.routing ?? "order", sticky: entry.sticky ?? false },
+  routes: entry.upstreams.map(({ cost, limit_field, model, upstream, weight }) => ({
     upstream,
     model: model ?? entry.id,
     limit_field: limit_field ?? entry.limit_field,
+    ...(weight !== undefined && { weight }),
     ...(cost !== undefined && {
       cost: {
         prompt_price: cost.prompt_usd_per_million,
