@@ -1,10 +1,10 @@
-/** The models of the configuration file: `models` and `auto`. */
+/** The models of the configuration file: `models`, `aliases` and `auto`. */
 import { Layer, Schema } from "effect"
 import { UsdPer } from "../../kernel/Price.ts"
 import { billed as messagesBilled } from "../dialects/messages/Billed.ts"
 import { billed as responsesBilled } from "../dialects/responses/Billed.ts"
 import type { UnitPrice } from "../../kernel/Price.ts"
-import { Count, distinct, Factor, NonEmpty, readAs } from "../../kernel/Setting.ts"
+import { Count, distinct, Factor, NonEmpty, readAs, Seconds } from "../../kernel/Setting.ts"
 import { policies } from "../../upstream/routing/Order.ts"
 import { PriceFactor } from "../../books/prices/PriceFactors.ts"
 import { withFactor } from "../prompts/Factor.ts"
@@ -102,6 +102,8 @@ const PolicyName = Schema.Literal(...policies).annotations({
 
 const Weight = Schema.JsonNumber.pipe(Schema.nonNegative({ message: () => "a number that is not negative" }))
 
+const Retries = Schema.Int.pipe(Schema.between(1, 10, { message: () => "a whole number from 1 to 10" }))
+
 const ModelFields = Schema.Struct({
   id: NonEmpty,
   name: Schema.optional(NonEmpty),
@@ -138,6 +140,12 @@ const ModelFields = Schema.Struct({
   routing: Schema.optional(PolicyName),
   /** The calls of a conversation go to the upstream that last answered it, whose prompt cache may have the beginning. */
   sticky: Schema.optional(Schema.Boolean),
+  /** How often a call that no upstream served is repeated, after a pause. */
+  retries: Schema.optional(Retries),
+  /** A repetition does not begin later than this after the call. */
+  retry_ms: Schema.optionalWith(Seconds, { default: () => 30_000 }).pipe(Schema.fromKey("retry_seconds")),
+  /** Models that answer if all upstreams of this one fail, in this order. A call never costs more than it reserved for this one. */
+  fallbacks: Schema.optional(Schema.NonEmptyArray(NonEmpty)),
   upstreams: Schema.NonEmptyArray(
     Schema.Struct({
       upstream: NonEmpty,
@@ -203,6 +211,8 @@ const listed = (entry: typeof ModelEntry.Type): Model => ({
     entry.routing === undefined && entry.sticky !== true
       ? undefined
       : { policy: entry.routing ?? "order", sticky: entry.sticky ?? false },
+  retries: entry.retries === undefined ? undefined : { max: entry.retries, within_ms: entry.retry_ms },
+  fallbacks: entry.fallbacks,
   routes: entry.upstreams.map(({ cost, limit_field, model, upstream, weight }) => ({
     upstream,
     model: model ?? entry.id,
@@ -224,8 +234,22 @@ export const ModelSetting = readAs(ModelEntry, modelOf)
 export const fields = {
   models: Schema.optionalWith(distinct(ModelSetting, ["auto"]), { default: () => [] }),
   /** The model behind `auto`. */
-  auto: Schema.optional(NonEmpty)
+  auto: Schema.optional(NonEmpty),
+  /** The id of a model, by another name of it. */
+  aliases: Schema.optional(Schema.Record({ key: NonEmpty, value: NonEmpty }))
 }
 
-export const layer = ({ auto, models }: { readonly models: Catalogue["models"]; readonly auto?: string | undefined }) =>
-  Layer.succeed(Models, { models, auto })
+export const layer = ({
+  aliases,
+  auto,
+  models
+}: {
+  readonly models: Catalogue["models"]
+  readonly auto?: string | undefined
+  readonly aliases?: Readonly<Record<string, string>> | undefined
+}) =>
+  Layer.succeed(Models, {
+    models,
+    auto,
+    aliases: aliases === undefined ? undefined : new Map(Object.entries(aliases))
+  })

@@ -209,12 +209,14 @@ export interface Catalogue {
   readonly models: ReadonlyArray<Model>
   /** The model that stands behind `auto`, if the deployment has one. */
   readonly auto: string | undefined
+  /** Other names of models: the id of each, by its alias. */
+  readonly aliases?: ReadonlyMap<string, string> | undefined
 }
 
 export class Models extends Context.Tag("tollgate/chat/Models")<Models, Catalogue>() {}
 
-/** The model that a caller names, `auto` included. */
-export const findModel = ({ auto, models }: Catalogue, name: string): Model | undefined => {
-  const id = name === "auto" ? auto : name
+/** The model that a caller names, by its id, an alias or `auto`. */
+export const findModel = ({ aliases, auto, models }: Catalogue, name: string): Model | undefined => {
+  const id = name === "auto" ? auto : (aliases?.get(name) ?? name)
   return models.find((model) => model.id === id)
 }
