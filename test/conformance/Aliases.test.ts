@@ -97,7 +97,7 @@ describe("a wrong configuration", () => {
     [{ models: [{ catalogue: "openia/*" }] }, "models.0.catalogue: the catalogue has no model openia/*"],
     [
       {
-        models: [{ catalogue: "openai/gpt-4.1", upstreams: [{ upstream: "a" }] }, { catalogue: "openai/gpt-4.1" + "*" }]
+        models: [{ catalogue: "openai/gpt-4.1", upstreams: [{ upstream: "a" }] }, { catalogue: "openai/gpt-4.1*" }]
       },
       "models.1.catalogue: no upstream has the name openai"
     ],
