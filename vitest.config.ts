@@ -39,6 +39,7 @@ class LongestFirst extends BaseSequencer {
 /** What `npm test` runs on PostgreSQL as well: something of each domain that moves money. `npm run test:postgres` runs all there. */
 const onPostgresToo = [
   "test/money/autoreload/Unanswered.test.ts",
+  "test/conformance/Fallbacks.test.ts",
   "test/conformance/Texts.test.ts",
   "test/conformance/Transfers.test.ts",
   "test/books/gate/Unavailable.test.ts",

@@ -231,6 +231,7 @@ const references: Readonly<Record<string, string>> = {
   OnLateSettlement: "an observer",
   RawHandlers: "where handlers of the fast lane are found; the platform's router answers the same without it",
   RateLimitsConfig: "a limit: calls of an address",
+  RoutingObserver: "an observer",
   SettlementPatience: "a limit: how long an answer waits for its settlement",
   Reload: "absent, there is no configuration file to read again",
   RollupLagMax: "a limit: how far the sums that are read are behind the records",

@@ -62,7 +62,7 @@ import { OperatorWatch } from "../operations/operator/Watch.ts"
 import { documents } from "../operations/ops/DocumentsHttp.ts"
 import { OpsHttp } from "../operations/ops/Http.ts"
 import { Metrics } from "../operations/ops/Metrics.ts"
-import { UpstreamHealth } from "../operations/ops/UpstreamHealth.ts"
+import { RoutingLog } from "../operations/ops/RoutingLog.ts"
 import { PaymentsHttp, WebhooksHttp } from "../money/payments/Http.ts"
 import { Purchases } from "../money/payments/Purchases.ts"
 import { PoolingHttp } from "../money/pooling/Http.ts"
@@ -82,6 +82,7 @@ import { invitedByTransfer } from "../money/transfers/Invited.ts"
 import { Transfers } from "../money/transfers/Transfers.ts"
 import { Identity } from "../upstream/identity/Identity.ts"
 import { UpstreamObserver } from "../upstream/models/Upstreams.ts"
+import { RoutingObserver } from "../upstream/routing/Decision.ts"
 import { Explanations } from "../money/usage/Explanations.ts"
 import { PriceVersions } from "../books/prices/PriceVersions.ts"
 import { Daily } from "../money/usage/Daily.ts"
@@ -248,17 +249,18 @@ export const faceOf = <E, R>(
 /** The service over HTTP. The prefix is empty on the service's own server. */
 export const face = (prefix: "" | `/${string}`) => faceOf(Api as unknown as HttpApi.HttpApi.AnyWithProps, api, prefix)
 
-/** Connects observers: requests go to the metrics, upstream exchanges to the metrics and the upstreams' health. */
-export const observers = Layer.merge(
+/** Connects observers: requests and upstream exchanges go to the metrics, decisions about where calls go to their log. */
+export const observers = Layer.mergeAll(
   Layer.effect(
     Observer,
     Effect.map(Metrics, ({ observe }) => observe)
   ),
   Layer.effect(
     UpstreamObserver,
-    Effect.zipWith(Metrics, UpstreamHealth, (metrics, health) => (upstream, outcome, millis) => {
-      metrics.observeUpstream(upstream, outcome)
-      health.observe(upstream, outcome, millis)
-    })
+    Effect.map(Metrics, ({ observeUpstream }) => observeUpstream)
+  ),
+  Layer.effect(
+    RoutingObserver,
+    Effect.map(RoutingLog, ({ observe }) => observe)
   )
-).pipe(Layer.provideMerge(UpstreamHealth.layer))
+).pipe(Layer.provideMerge(RoutingLog.layer))

@@ -67,12 +67,33 @@ const upstreamsOf = ({ routes = [], upstream }: Entry, path: Named[0]): Readonly
 const namedIn = (parts: typeof settings | typeof tools, file: object, path: Named[0]): ReadonlyArray<Named> =>
   Object.keys(fieldsOf<(typeof parts)[number]>(parts)).flatMap((name) => {
     const value = (file as Readonly<Record<string, Entry | ReadonlyArray<Entry> | string | undefined>>)[name]
-    if (value === undefined || typeof value === "string") return []
+    // Aliases are names of models.
+    if (value === undefined || typeof value === "string" || name === "aliases") return []
     return isList(value)
       ? value.flatMap((entry, i) => upstreamsOf(entry, [...path, name, i]))
       : upstreamsOf(value, [...path, name])
   })
 const isList = (value: Entry | ReadonlyArray<Entry>): value is ReadonlyArray<Entry> => Array.isArray(value)
+
+/** Rules across models. */
+const modelIssues = ({ aliases = {}, auto, models }: typeof entries.Type): ReadonlyArray<Schema.FilterIssue> => {
+  const ids = new Set(models.map(({ id }) => id))
+  return [
+    ...Object.entries(aliases).flatMap(([alias, id]): ReadonlyArray<Schema.FilterIssue> => {
+      const path = ["aliases", alias]
+      if (alias === "auto" || ids.has(alias)) return [{ path, message: `${alias} is taken` }]
+      return ids.has(id) ? [] : [{ path, message: `there is no model ${id}` }]
+    }),
+    ...(auto === undefined || ids.has(auto) ? [] : [{ path: ["auto"], message: `there is no model ${auto}` }]),
+    ...models.flatMap(({ fallbacks = [], id }, i) =>
+      fallbacks.flatMap((fallback, j): ReadonlyArray<Schema.FilterIssue> => {
+        const path = ["models", i, "fallbacks", j]
+        if (!ids.has(fallback)) return [{ path, message: `there is no model ${fallback}` }]
+        return fallback === id ? [{ path, message: "another model than this one" }] : []
+      })
+    )
+  ]
+}
 
 /** Rules across sign-in, registration and mail. */
 const signInIssues = ({ email_sign_in, identity, mail, registration }: typeof entries.Type) => [
@@ -86,14 +107,14 @@ const signInIssues = ({ email_sign_in, identity, mail, registration }: typeof en
 
 export const ConfigFile = entries.pipe(
   Schema.filter((file) => {
-    const { auto, models, upstreams } = file
-    const issues: Array<Schema.FilterIssue> = [...namedIn(settings, file, []), ...namedIn(tools, file.tools, ["tools"])]
+    const { upstreams } = file
+    const issues: ReadonlyArray<Schema.FilterIssue> = [
+      ...namedIn(settings, file, []),
+      ...namedIn(tools, file.tools, ["tools"])
+    ]
       .filter(([, upstream]) => !Object.hasOwn(upstreams, upstream))
       .map(([path, upstream]) => ({ path, message: `there is no upstream ${upstream}` }))
-    if (auto !== undefined && !models.some(({ id }) => id === auto)) {
-      issues.push({ path: ["auto"], message: `there is no model ${auto}` })
-    }
-    return [...issues, ...signInIssues(file)]
+    return [...issues, ...modelIssues(file), ...signInIssues(file)]
   })
 )
 export interface ConfigFile extends Schema.Schema.Type<typeof ConfigFile> {}

@@ -158,6 +158,17 @@ describe("a configuration", () => {
     expect(readFileSync(join(root, "test", "conformance", "Vendors.test.ts"), "utf8")).toContain("configure.md")
   })
 
+  it("takes the documented routing", async () => {
+    const routed = take("json", /"routing"|"aliases"/)
+    const [whole] = take("json", /"clients"/)
+    for (const { text } of routed) {
+      const file = join(freshFolder(), "tollgate.json")
+      writeFileSync(file, JSON.stringify({ ...(JSON.parse(whole!.text) as object), ...(JSON.parse(text) as object) }))
+      const env = { UPSTREAM_KEY: "sk", OPENAI_API_KEY: "sk" }
+      await (await start({ args: ["--config", file], env })).discard()
+    }
+  })
+
   it("takes the documented price", async () => {
     const [snippet] = take("json", /"long_context"/)
     const [whole] = take("json", /"clients"/)

@@ -16,7 +16,7 @@ import { CurrentSandbox } from "../../src/kernel/SandboxInfo.ts"
 import { Loops } from "../../src/operations/ops/Loops.ts"
 import { Metrics } from "../../src/operations/ops/Metrics.ts"
 import { Readiness } from "../../src/operations/ops/Readiness.ts"
-import { UpstreamHealth } from "../../src/operations/ops/UpstreamHealth.ts"
+import { RoutingLog } from "../../src/operations/ops/RoutingLog.ts"
 import { SecurityHttp } from "../../src/people/auth/SecurityHttp.ts"
 import * as Sandbox from "../../src/sandbox/Sandbox.ts"
 import { sqliteFile } from "../../src/storage/database/Location.ts"
@@ -50,7 +50,7 @@ const start = Effect.gen(function* () {
     Layer.provide(toy.layer),
     Layer.provide(domains),
     Layer.provide([Config.layer(facts, file), layersOf([toy.tool], tools), Secret.layer(facts)]),
-    Layer.provide(Layer.merge(Metrics.layer, UpstreamHealth.layer)),
+    Layer.provide(Layer.merge(Metrics.layer, RoutingLog.layer)),
     Layer.provide(Readiness.layer),
     Layer.provide([Loops.layer, Layer.succeed(CurrentSandbox, { info, levers })]),
     Layer.provide(TestDatabase.writer.pipe(Layer.provideMerge(TestDatabase.sql)))

@@ -235,6 +235,42 @@ describe("an operator", () => {
     tab.done()
   })
 
+  it("is shown which upstream cools down, and where the last calls went", async () => {
+    const tab = await enter("grace")
+    const { page } = tab
+    const at = "2026-11-26T12:00:00.000Z"
+    const decision = {
+      at,
+      model: "sandbox-failover",
+      request_id: "req_1",
+      reason: "others_cooling",
+      attempts: [
+        { model: "sandbox-failover", upstream: "sandbox-b", outcome: "failed" },
+        { model: "sandbox-small", upstream: "sandbox-a", outcome: "answered" }
+      ]
+    }
+    await page.route("**/v1/operator/upstreams", async (route) => {
+      const response = await route.fetch()
+      const { result } = await response.json()
+      const [first, ...others] = result.upstreams
+      const cooling = { ...first, cooling_until: at, last_failure: "key", last_failures: [{ at, kind: "key" }] }
+      const upstreams = [{ ...cooling, last_failure_at: at }, ...others]
+      await route.fulfill({ response, json: { result: { ...result, upstreams, decisions: [decision] } } })
+    })
+    await go(tab, "upstreams", "Upstreams")
+    await page.getByText(/^cools down until /).waitFor()
+    await page.getByText("· key refused").waitFor()
+    const row = page.getByRole("region", { name: "Where the last calls went" }).getByRole("row").last()
+    const text = await row.textContent()
+    for (const words of [
+      "sandbox-failover",
+      "sandbox-b failed · sandbox-a (sandbox-small) answered",
+      "those before it cool down"
+    ])
+      expect(text).toContain(words)
+    tab.done()
+  })
+
   it("is told what failed until it is asked again, by hand or after a while", async () => {
     const tab = await enter("grace")
     const { allowed, page } = tab

@@ -15,7 +15,7 @@ import { Face } from "../../src/http/lanes/Face.ts"
 import * as NodeServer from "../../src/http/server/NodeServer.ts"
 import { Loops } from "../../src/operations/ops/Loops.ts"
 import { Metrics } from "../../src/operations/ops/Metrics.ts"
-import { UpstreamHealth } from "../../src/operations/ops/UpstreamHealth.ts"
+import { RoutingLog } from "../../src/operations/ops/RoutingLog.ts"
 import { Readiness } from "../../src/operations/ops/Readiness.ts"
 import * as Sandbox from "../../src/sandbox/Sandbox.ts"
 import { CurrentSandbox } from "../../src/kernel/SandboxInfo.ts"
@@ -49,7 +49,7 @@ const both = Effect.gen(function* () {
   const service = face("").pipe(
     Layer.provide(domains),
     Layer.provide([Config.layer(facts, file), Secret.layer(facts)]),
-    Layer.provide(Layer.merge(Metrics.layer, UpstreamHealth.layer)),
+    Layer.provide(Layer.merge(Metrics.layer, RoutingLog.layer)),
     Layer.provide(Readiness.layer),
     Layer.provide(Loops.layer),
     Layer.provide(Layer.succeed(CurrentSandbox, { info, levers })),

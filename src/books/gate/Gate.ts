@@ -260,6 +260,7 @@ const make = Effect.gen(function* () {
         completion_tokens: measured.completion_tokens,
         units: measured.units,
         provider: measured.provider,
+        served: measured.served,
         success: measured.success,
         error_type: measured.error_type,
         usage_source: measured.usage_source,

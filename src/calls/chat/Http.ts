@@ -14,7 +14,7 @@ import type { ChatContract } from "./Chat.ts"
 import type { Reach } from "../engine/Engine.ts"
 import type { Extra } from "../prompts/Extras.ts"
 import { routes } from "../engine/Face.ts"
-import { Models } from "../prompts/Model.ts"
+import { findModel, Models } from "../prompts/Model.ts"
 import type { Catalogue, DetailPrices, LongContext, Model } from "../prompts/Model.ts"
 import { ModelNotFound } from "../prompts/Problems.ts"
 
@@ -27,7 +27,7 @@ export const ChatHttp = group(
     const catalogue = yield* Models
     const all = listed(catalogue, chat.reach, Math.floor((yield* Clock.currentTimeMillis) / 1_000))
     /** Those that the caller may call. */
-    const rows = callable(all, ({ id }) => (id === "auto" ? (catalogue.auto ?? id) : id))
+    const rows = callable(all, ({ id }) => findModel(catalogue, id)?.id ?? id)
     const rowOf = (id: string) =>
       Effect.flatMap(rows, (found) => {
         const row = found.find((one) => one.id === id)
@@ -42,9 +42,21 @@ export const ChatHttp = group(
   })
 )
 
-/** The rows of all models. A model without a known date is as old as the service. */
-const listed = ({ auto, models }: Catalogue, reach: ChatContract["reach"], now: number): ReadonlyArray<ModelEntry> => {
-  const rows = models.map((model) => rowFor(model, reach(model.id), now))
+const none: ReadonlyMap<string, string> = new Map()
+
+/** The rows of all models and their aliases. A model without a known date is as old as the service. */
+const listed = (
+  { aliases = none, auto, models }: Catalogue,
+  reach: ChatContract["reach"],
+  now: number
+): ReadonlyArray<ModelEntry> => {
+  const ofModels = models.map((model) => rowFor(model, reach(model.id), now))
+  const rows = [
+    ...ofModels,
+    ...[...aliases].flatMap(([alias, model]) =>
+      ofModels.filter(({ id }) => id === model).map((row): ModelEntry => ({ ...row, id: alias }))
+    )
+  ]
   const chosen = rows.find(({ id }) => id === auto)
   if (chosen === undefined) return rows
   const { extras: _, ...row } = chosen

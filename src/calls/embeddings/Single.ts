@@ -149,7 +149,7 @@ export const singles = Effect.fnUntraced(function* <Model extends Routed, Asked 
       firstOf(
         model.routes,
         (route) => attempt(admission, asked, route, call),
-        (problem) => admission.goesOn(problem)
+        { goesOn: (problem) => admission.goesOn(problem) }
       )
     )
   })

@@ -30,6 +30,7 @@ import { failure, Gate } from "../../books/gate/Gate.ts"
 import type { Admission, Claim, Measured, Metered, Receipt } from "../../books/gate/Gate.ts"
 import type { GateRefusal } from "../../books/gate/Problems.ts"
 import { Busy, busyFor, noRoomForAnswer } from "../../kernel/Busy.ts"
+import { mayCall } from "../../kernel/Caller.ts"
 import type { Caller } from "../../kernel/Caller.ts"
 import { usageOf } from "../../kernel/Ids.ts"
 import type { JsonOutline } from "../../kernel/JsonOutline.ts"
@@ -49,7 +50,7 @@ import type { StreamOptions } from "../../protocols/conversation/Translation.ts"
 import { responses } from "../dialects/responses/Protocol.ts"
 import { closeIfUnclaimed } from "../../upstream/wire/ByteStream.ts"
 import type { StreamEnd } from "../../upstream/wire/ByteStream.ts"
-import { failed, isRefusal, readJson, refused } from "../../upstream/wire/Failures.ts"
+import { failed, isRefusal, readJson, refused, unanswered } from "../../upstream/wire/Failures.ts"
 import { firstOf, spent, tooLong } from "../../upstream/models/Failover.ts"
 import type { Spent } from "../../upstream/models/Failover.ts"
 import type { UpstreamProblem } from "../../upstream/wire/Failures.ts"
@@ -59,6 +60,7 @@ import { reportsIn } from "../../upstream/wire/Intake.ts"
 import type { UpstreamFailed } from "../../upstream/wire/Problems.ts"
 import { speakerLookup } from "../../upstream/models/Upstreams.ts"
 import type { Upstream } from "../../upstream/models/Upstreams.ts"
+import { RoutingObserver } from "../../upstream/routing/Decision.ts"
 import * as Wire from "../../upstream/wire/Wire.ts"
 import { chat, text } from "../dialects/chat/Completions.ts"
 import { unpricedHour } from "../prompts/CacheHour.ts"
@@ -71,6 +73,7 @@ import { findModel, leastOf, linesOf, Models } from "../prompts/Model.ts"
 import type { Model, ModelRoute } from "../prompts/Model.ts"
 import { UnknownChatModel } from "../prompts/Problems.ts"
 import {
+  answerTokensAffordable,
   answerTokensAsked,
   answerTokensWithin,
   boundOf,
@@ -80,6 +83,10 @@ import {
 } from "../prompts/Prompt.ts"
 import type { ValidPrompt } from "../prompts/Prompt.ts"
 import type { Protocol, Spoken } from "../prompts/Protocol.ts"
+import * as Attempts from "./Attempts.ts"
+import type { AttemptProblem, Plan } from "./Attempts.ts"
+import { choosersOf } from "./Choice.ts"
+import type { Choice, Chooser } from "./Choice.ts"
 import * as LongAnswers from "./LongAnswers.ts"
 import * as Translated from "./Translated.ts"
 import { pairOf } from "./Translated.ts"
@@ -111,6 +118,8 @@ export interface Completed<A> {
   /** The same as bytes. */
   readonly bytes: Buffer
   readonly receipt: Receipt
+  /** The fallback that answered; absent if the requested model did. */
+  readonly fallback_model?: string | undefined
 }
 
 /** An answer that is still coming. */
@@ -127,6 +136,8 @@ export interface Streamed<A> {
   readonly events: Stream.Stream<A, UpstreamFailed>
   /** Waits for the end of the call, also if the stream breaks. */
   readonly receipt: Effect.Effect<Receipt, BooksUnavailable>
+  /** The fallback that answers; absent if the requested model does. */
+  readonly fallback_model?: string | undefined
 }
 
 export type ChatProblem = InvalidRequest | Busy | GateRefusal | UpstreamProblem
@@ -251,7 +262,20 @@ const make = Effect.gen(function* () {
       )
     )
   )
-  const setup: Setup = { gate, catalogue, upstreamOf, versions, kept, clock, keeps_responses, plain, factors, factored }
+  const setup: Setup = {
+    gate,
+    catalogue,
+    upstreamOf,
+    versions,
+    kept,
+    clock,
+    keeps_responses,
+    plain,
+    factors,
+    factored,
+    choosers: choosersOf(catalogue.models, upstreamOf, clock),
+    observe: yield* RoutingObserver
+  }
 
   // Every answer has at least one token.
   const costs = [plain, ...factored.values()].flatMap((offers) =>
@@ -294,6 +318,9 @@ interface Setup {
   readonly factors: PriceFactors["Type"]
   /** The same at each factor, by its text. */
   readonly factored: ReadonlyMap<string, Offers>
+  /** By model; most have none. */
+  readonly choosers: ReadonlyMap<string, Chooser>
+  readonly observe: RoutingObserver["Type"]
 }
 
 /** By model. */
@@ -336,8 +363,34 @@ const waysFor = (
     })
   )
 
+/** The ways of a request to a model, and the extras that it asks for. */
+interface Reachable {
+  readonly ways: ReadonlyArray<Way>
+  readonly extras: ReadonlyArray<Extra>
+}
+
+/** The ways of a request to a model, from the first that can carry it; or why the model cannot serve it. */
+const reachable = (
+  protocol: Protocol,
+  usual: ReadonlyArray<Way>,
+  model: Model,
+  prompt: ValidPrompt,
+  headers: Call<unknown>["headers"],
+  streams: boolean
+): Either.Either<Reachable, InvalidRequest> => {
+  if (prompt.names_kept !== undefined && model.vendor_files !== true) return Either.left(keptById(prompt.names_kept))
+  const extras = extrasOf(model, protocol.billed, prompt.body, headers)
+  if (Either.isLeft(extras)) return Either.left(extras.left)
+  const possible = Translated.isForeign(protocol.name, prompt) ? usual.map((way) => translated(protocol, way)) : usual
+  const unpriced = unpricedHour(model, prompt)
+  const priced = unpriced === undefined ? possible : possible.filter((way) => !marksCaches(way))
+  if (unpriced !== undefined && priced.length === 0) return Either.left(unpriced)
+  const ways = carrying(protocol, priced, model, prompt, streams)
+  return Either.isLeft(ways) ? Either.left(ways.left) : Either.right({ ways: ways.right, extras: extras.right })
+}
+
 const metered = <Prompt, A>(setup: Setup, protocol: Protocol, form: Form<A>) => {
-  const { catalogue, factors, gate, keeps_responses } = setup
+  const { catalogue, factors, gate } = setup
   const waysOf = waysFor(setup, protocol, form.streams)
   return Effect.fnUntraced(function* (call: Call<Prompt>) {
     // A right `Either` is not yielded: that would cost a step of the fiber.
@@ -346,18 +399,10 @@ const metered = <Prompt, A>(setup: Setup, protocol: Protocol, form: Form<A>) => 
     const prompt = read.right
     const found = findModel(catalogue, prompt.model)
     if (found === undefined) return yield* new UnknownChatModel(prompt.model)
-    if (prompt.names_kept !== undefined && found.vendor_files !== true) return yield* keptById(prompt.names_kept)
-    const extras = extrasOf(found, protocol.billed, prompt.body, call.headers)
-    if (Either.isLeft(extras)) return yield* extras.left
-    const usual = waysOf.get(found.id)!
-    const possible = Translated.isForeign(protocol.name, prompt) ? usual.map((way) => translated(protocol, way)) : usual
-    const unpriced = unpricedHour(found, prompt)
-    const priced = unpriced === undefined ? possible : possible.filter((way) => !marksCaches(way))
-    if (unpriced !== undefined && priced.length === 0) return yield* unpriced
-    const ways = carrying(protocol, priced, found, prompt, form.streams)
-    if (Either.isLeft(ways)) return yield* ways.left
-    const keeps = protocol.handedOutIn !== undefined && keeps_responses.has(found.id)
-    const offered = offerAt(setup, found, extras.right, factors.of(call.caller.tenant_id))
+    const reached = reachable(protocol, waysOf.get(found.id)!, found, prompt, call.headers, form.streams)
+    if (Either.isLeft(reached)) return yield* reached.left
+    const { extras, ways } = reached.right
+    const offered = offerAt(setup, found, extras, factors.of(call.caller.tenant_id))
     const { model, price } = Effect.isEffect(offered) ? yield* offered : offered
 
     if (call.room?.reserve(usualAnswer) === false) return yield* new Busy({ retry_after: busyFor })
@@ -367,7 +412,7 @@ const metered = <Prompt, A>(setup: Setup, protocol: Protocol, form: Form<A>) => 
       usage_type: "inference",
       endpoint: protocol.endpoint,
       model: model.id,
-      provider: ways.right[0]!.route.upstream,
+      provider: ways[0]!.route.upstream,
       price,
       beside: call.beside,
       request_id: call.request_id,
@@ -376,55 +421,134 @@ const metered = <Prompt, A>(setup: Setup, protocol: Protocol, form: Form<A>) => 
       most
     } as const
     return yield* gate.meter(claim, (admission) =>
-      relay(setup, protocol, form, admission, model, prompt, ways.right, keeps, call)
+      relay({ setup, protocol, form, waysOf, admission, prompt, call }, model, ways)
     )
   })
 }
 
+/** An admitted call. */
+interface Relayed<A> {
+  readonly setup: Setup
+  readonly protocol: Protocol
+  readonly form: Form<A>
+  readonly waysOf: ReadonlyMap<string, ReadonlyArray<Way>>
+  readonly admission: Admission
+  readonly prompt: ValidPrompt
+  readonly call: Call<unknown>
+}
+
 const relay = <A>(
-  { clock, kept }: Setup,
-  protocol: Protocol,
-  form: Form<A>,
-  admission: Admission,
+  relayed: Relayed<A>,
   model: Model,
-  prompt: ValidPrompt,
-  ways: ReadonlyArray<Way>,
-  keeps: boolean,
-  { caller, headers, request_id, room }: Pick<Call<unknown>, "caller" | "headers" | "request_id" | "room">
+  ways: ReadonlyArray<Way>
 ): Effect.Effect<Metered<A>, AttemptProblem> => {
+  const { admission, call, prompt, setup } = relayed
+  const { fallbacks = none, retries } = model
   const limit = answerTokensWithin(model, prompt, admission.reserved)
-  return firstOf(
-    ways,
-    (way, is_last): Effect.Effect<Metered<A>, AttemptProblem | Spent> => {
-      const takes = way.route.limit_field !== "none"
-      const body = bodyFor(protocol, way, prompt, form.streams, takes ? limit : undefined)
-      if (Either.isLeft(body)) return body.left
-      return form.ask({
-        protocol,
-        speaks: way.speaks,
-        pair: way.pair,
-        upstream: way.upstream,
-        request: {
-          method: "POST",
-          path: way.path,
-          headers: headers === undefined || way.speaks !== protocol ? way.headers : { ...way.headers, ...headers },
-          body: body.right
-        },
-        admission,
-        model,
-        prompt,
-        most: mostOf(model, prompt, takes ? limit : model.output_tokens_max),
-        is_last,
-        handedOut:
-          keeps && way.pair === undefined
-            ? (ids) => kept.handedOut(caller, ids, clock.unsafeCurrentTimeMillis())
-            : undefined,
-        room,
-        request_id
-      })
+  if (ways.length === 1 && retries === undefined && fallbacks.length === 0) {
+    const plan: Plan<Way> = { model, ways, limit, reason: "only", served: undefined }
+    return firstOf(
+      ways,
+      (way, isLast) => attempt(relayed, plan, way, isLast),
+      {
+        goesOn: (problem) => admission.goesOn(problem),
+        failed: (way, problem) => failedAlone(relayed, model, way, problem)
+      }
+    )
+  }
+  const isKept = mayBeKept(relayed, model)
+  const choice = isKept ? inOrder(ways) : (setup.choosers.get(model.id)?.(ways, prompt, call.caller) ?? inOrder(ways))
+  return Attempts.run<Way, Metered<A>>({
+    first: { ...choice, model, limit, served: undefined },
+    ask: (plan, way, isLast) => attempt(relayed, plan, way, isLast),
+    retries,
+    fallbacks: isKept ? none : fallbacks,
+    planOf: (fallback) => planOf(relayed, fallback),
+    request_id: call.request_id,
+    observe: setup.observe,
+    goesOn: (problem) => admission.goesOn(problem)
+  })
+}
+
+const none: ReadonlyArray<never> = []
+
+const inOrder = (ways: ReadonlyArray<Way>): Choice<Way> => ({ ways, reason: ways.length === 1 ? "only" : "order" })
+
+/** Notes the failure of a call with one attempt. */
+const failedAlone = <A>(
+  { call: { request_id }, setup: { clock, observe } }: Relayed<A>,
+  { id }: Model,
+  { upstream }: Way,
+  problem: AttemptProblem | Spent
+): void =>
+  observe({
+    at: clock.unsafeCurrentTimeMillis(),
+    model: id,
+    request_id,
+    reason: "only",
+    attempts: [{ model: id, upstream: upstream.name, outcome: Attempts.outcomeOf(problem) }]
+  })
+
+/** Whether the model's first upstream keeps responses for this protocol. */
+const keepsAt = <A>({ protocol, setup }: Relayed<A>, { id }: Model): boolean =>
+  protocol.handedOutIn !== undefined && setup.keeps_responses.has(id)
+
+/** Whether the request may name things that the model's vendor keeps. */
+const mayBeKept = <A>(relayed: Relayed<A>, model: Model): boolean =>
+  relayed.prompt.names_kept !== undefined || keepsAt(relayed, model)
+
+/** The plan of a fallback within the credit that the call has reserved. */
+const planOf = Effect.fnUntraced(function* <A>(relayed: Relayed<A>, id: string) {
+  const { admission, call, form, prompt, protocol, setup, waysOf } = relayed
+  const found = findModel(setup.catalogue, id)
+  if (found === undefined || !mayCall(call.caller, found.id)) return undefined
+  const reached = reachable(protocol, waysOf.get(found.id)!, found, prompt, call.headers, form.streams)
+  if (Either.isLeft(reached)) return undefined
+  const { extras, ways } = reached.right
+  const offered = offerAt(setup, found, extras, setup.factors.of(call.caller.tenant_id))
+  const { model, price } = Effect.isEffect(offered) ? yield* offered : offered
+  const limit = answerTokensAffordable(model, prompt, admission.reserved)
+  if (limit === undefined) return undefined
+  const choice = setup.choosers.get(model.id)?.(ways, prompt, call.caller) ?? inOrder(ways)
+  return { ...choice, model, limit, served: { model: model.id, price } } satisfies Plan<Way>
+})
+
+/** Asks one upstream. */
+const attempt = <A>(
+  relayed: Relayed<A>,
+  { limit, model, served }: Plan<Way>,
+  way: Way,
+  is_last: boolean
+): Effect.Effect<Metered<A>, AttemptProblem | Spent> => {
+  const { admission, call, form, prompt, protocol, setup } = relayed
+  const { caller, headers, request_id, room } = call
+  const takes = way.route.limit_field !== "none"
+  const body = bodyFor(protocol, way, prompt, form.streams, takes ? limit : undefined)
+  if (Either.isLeft(body)) return body.left
+  return form.ask({
+    protocol,
+    speaks: way.speaks,
+    pair: way.pair,
+    upstream: way.upstream,
+    request: {
+      method: "POST",
+      path: way.path,
+      headers: headers === undefined || way.speaks !== protocol ? way.headers : { ...way.headers, ...headers },
+      body: body.right
     },
-    (problem) => admission.goesOn(problem)
-  )
+    admission,
+    model,
+    served,
+    prompt,
+    most: mostOf(model, prompt, takes ? limit : model.output_tokens_max),
+    is_last,
+    handedOut:
+      way.pair === undefined && keepsAt(relayed, model)
+        ? (ids) => setup.kept.handedOut(caller, ids, setup.clock.unsafeCurrentTimeMillis())
+        : undefined,
+    room,
+    request_id
+  })
 }
 
 /** Tells how clients reach a model. */
@@ -503,6 +627,8 @@ interface Attempt {
   readonly request: Wire.WireRequest
   readonly admission: Admission
   readonly model: Model
+  /** Of a fallback. */
+  readonly served: Plan<Way>["served"]
   readonly prompt: ValidPrompt
   /** The most tokens that the request to the upstream can cause. */
   readonly most: Most
@@ -514,15 +640,13 @@ interface Attempt {
   readonly request_id: string | undefined
 }
 
-type AttemptProblem = UpstreamProblem | BooksUnavailable | Busy | InvalidRequest
-
 const complete: Form<Completed<unknown>>["ask"] = Effect.fnUntraced(function* (attempt) {
   const { admission, request, request_id, room, speaks, upstream } = attempt
   const answer = yield* Effect.catchAll(
     upstream
       .wire(admission)
       .exchange(request, { limit: answerBytesMax, room, long: speaks.long, read_on: admission.to_its_end }),
-    ({ reason }) => failed(upstream.name, reason, request_id)
+    (none) => unanswered(upstream.name, none, request_id)
   )
   if (isRefusal(answer)) return yield* refused(upstream.name, answer, request_id)
   if (answer.outline !== undefined) return yield* completeLong(attempt, answer, answer.outline)
@@ -535,7 +659,9 @@ const complete: Form<Completed<unknown>>["ask"] = Effect.fnUntraced(function* (a
   // Write the ids first: the client may continue from the answer as soon as it arrives.
   if (attempt.handedOut !== undefined)
     yield* settledWith(attempt, ended, attempt.protocol.handedOutIn?.(parsed) ?? noIds)
-  return yield* admission.answer(ended, (receipt) => ({ completion: read.shown, bytes, receipt }))
+  return yield* admission.answer(ended, (receipt) =>
+    byFallback<Completed<unknown>>(attempt, { completion: read.shown, bytes, receipt })
+  )
 })
 
 /** Completes a call with a long answer. It is read by its outline, or on a thread of its own where the outline does not say enough. */
@@ -564,8 +690,14 @@ const completeLong = Effect.fnUntraced(function* (attempt: Attempt, answer: Wire
   room?.become(bytes.length)
   // Write the ids first: the client may continue from the answer as soon as it arrives.
   if (attempt.handedOut !== undefined) yield* settledWith(attempt, ended, ids)
-  return yield* admission.answer(ended, (receipt) => new LongAnswers.LongCompletion(bytes, receipt))
+  return yield* admission.answer(ended, (receipt) =>
+    byFallback<Completed<unknown>>(attempt, new LongAnswers.LongCompletion(bytes, receipt))
+  )
 })
+
+/** Names the fallback on an answer that is one's. */
+const byFallback = <A extends object>({ served }: Attempt, answer: A): A =>
+  served === undefined ? answer : Object.assign(answer, { fallback_model: served.model })
 
 /** Ends a call with an answer that is too long to be kept. */
 const tooLongOf = (attempt: Attempt, answer: Wire.Whole, outline: JsonOutline) =>
@@ -668,7 +800,7 @@ const whole: Form<Completed<unknown>> = { streams: false, ask: complete }
 
 const open = Effect.fnUntraced(function* <A>(eventsOf: EventsOf<A>, attempt: Attempt) {
   const { admission, pair, prompt, protocol, request, request_id, speaks, upstream } = attempt
-  const unreachable = ({ reason }: Wire.Unreachable) => failed(upstream.name, reason, request_id)
+  const unreachable = (none: Wire.Unreachable) => unanswered(upstream.name, none, request_id)
   const answer = yield* Effect.catchAll(upstream.wire(admission).open(request, admission.to_its_end), unreachable)
   if (isRefusal(answer)) {
     const whole = yield* Effect.catchAll(Wire.collect(answer, { limit: refusalBytesMax }), unreachable)
@@ -689,7 +821,7 @@ const open = Effect.fnUntraced(function* <A>(eventsOf: EventsOf<A>, attempt: Att
     return yield* failed(upstream.name, "its stream broke before anything of an answer came", request_id)
   const arriving = new Arriving(usageOf(admission.call), relay.body, eventsOf)
   return yield* admission.goOn<Streamed<A>>(
-    arriving,
+    byFallback(attempt, arriving),
     Effect.flatMap(relay.ended, (how) => settleStream(attempt, relay, arriving, how))
   )
 })
@@ -719,7 +851,7 @@ const unstreamed = Effect.fnUntraced(function* <A>(
     const bytes = Readable.from([Buffer.from(events)], { objectMode: false })
     const arriving = new Arriving(usageOf(admission.call), bytes, eventsOf)
     arriving.settled(Exit.succeed(receipt))
-    return arriving
+    return byFallback(attempt, arriving)
   })
 })
 
@@ -774,6 +906,7 @@ const noWaiters: ReadonlyArray<never> = []
  * Parses its events, and waits for its receipt, only on demand. (A `Deferred` for each stream costs more than the fiber that settles it.)
  */
 class Arriving<A> implements Streamed<A> {
+  readonly fallback_model?: string
   readonly usage_id: string
   readonly bytes: Readable
   private readonly eventsOf: EventsOf<A>
@@ -810,12 +943,17 @@ class Arriving<A> implements Streamed<A> {
 // ---- what is charged ------------------------------------------------------------------------------------------------------
 
 /** The measure of a call with these tokens. It is not spread, because every call makes one. */
-const measured = ({ model, upstream }: Attempt, tokens: Tokens, error_type: string | null = null): Measured => ({
+const measured = (
+  { model, served, upstream }: Attempt,
+  tokens: Tokens,
+  error_type: string | null = null
+): Measured => ({
   cost: costOf(model, tokens),
   prompt_tokens: tokens.prompt_tokens,
   completion_tokens: tokens.completion_tokens,
   units: tokens.prompt_tokens + tokens.completion_tokens,
   provider: upstream.name,
+  served,
   success: error_type !== "upstream_error",
   error_type,
   usage_source: tokens.usage_source,
@@ -833,7 +971,7 @@ const measuredOf = (how: StreamEnd, { tokens_counted, usage }: EventRelay.Report
   if (how === "broken" || (how === "unfinished" && tokens_counted === 0)) {
     const reported = tokensOf(usage, nothing, attempt.most)
     return reported.prompt_tokens + reported.completion_tokens === 0
-      ? { ...failure("upstream_error"), provider: attempt.upstream.name }
+      ? { ...failure("upstream_error"), provider: attempt.upstream.name, served: attempt.served }
       : measured(attempt, reported, "upstream_error")
   }
   const known = how === "complete" ? usage : withoutEarly(usage, tokens_counted)

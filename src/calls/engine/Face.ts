@@ -64,17 +64,26 @@ const serve = <E extends ProblemInstance<string>>(
     return completeReply(completed)
   })
 
-const completeReply = ({ bytes, receipt }: Completed<unknown>): Reply => ({
+const completeReply = ({ bytes, fallback_model, receipt }: Completed<unknown>): Reply => ({
   status: 200,
   headers: {
     "content-type": "application/json",
-    ...headersOf(receipt)
+    ...headersOf(receipt),
+    ...(fallback_model !== undefined && fallbackHeader(fallback_model))
   },
   body: bytes
 })
 
-const streamReply = ({ bytes, usage_id }: Streamed<unknown>): Reply => ({
+const streamReply = ({ bytes, fallback_model, usage_id }: Streamed<unknown>): Reply => ({
   status: 200,
-  headers: { "content-type": "text/event-stream", "cache-control": "no-cache", ...usageHeader(usage_id) },
+  headers: {
+    "content-type": "text/event-stream",
+    "cache-control": "no-cache",
+    ...usageHeader(usage_id),
+    ...(fallback_model !== undefined && fallbackHeader(fallback_model))
+  },
   body: bytes
 })
+
+/** Names the model that answered in place of the requested one. A header is ASCII, and an id of the configuration may be any text. */
+const fallbackHeader = (model: string) => ({ "x-fallback-model": encodeURI(model) })

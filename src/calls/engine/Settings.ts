@@ -1,10 +1,11 @@
-/** The models of the configuration file: `models` and `auto`. */
+/** The models of the configuration file: `models`, `aliases` and `auto`. */
 import { Layer, Schema } from "effect"
 import { UsdPer } from "../../kernel/Price.ts"
 import { billed as messagesBilled } from "../dialects/messages/Billed.ts"
 import { billed as responsesBilled } from "../dialects/responses/Billed.ts"
 import type { UnitPrice } from "../../kernel/Price.ts"
-import { Count, distinct, Factor, NonEmpty, readAs } from "../../kernel/Setting.ts"
+import { Count, distinct, Factor, NonEmpty, readAs, Seconds } from "../../kernel/Setting.ts"
+import { policies } from "../../upstream/routing/Order.ts"
 import { PriceFactor } from "../../books/prices/PriceFactors.ts"
 import { withFactor } from "../prompts/Factor.ts"
 import { billed, priceableOf } from "../prompts/Extras.ts"
@@ -95,7 +96,15 @@ const ExtraEntry = Schema.Struct({
   request_price: UsdPerRequest.pipe(Schema.fromKey("usd_per_request"))
 })
 
-const ModelEntry = Schema.Struct({
+const PolicyName = Schema.Literal(...policies).annotations({
+  message: () => ({ message: `one of ${policies.join(", ")}`, override: true })
+})
+
+const Weight = Schema.JsonNumber.pipe(Schema.nonNegative({ message: () => "a number that is not negative" }))
+
+const Retries = Schema.Int.pipe(Schema.between(1, 10, { message: () => "a whole number from 1 to 10" }))
+
+const ModelFields = Schema.Struct({
   id: NonEmpty,
   name: Schema.optional(NonEmpty),
   description: Schema.optionalWith(Schema.String, { default: () => "" }),
@@ -127,11 +136,23 @@ const ModelEntry = Schema.Struct({
    * them by the upstream's key, so every caller may name every one that is kept by it.
    */
   vendor_files: Schema.optionalWith(Schema.Boolean, { default: () => false }),
+  /** By which rule its upstreams are ordered for each call; in the order below, unless it says so. */
+  routing: Schema.optional(PolicyName),
+  /** The calls of a conversation go to the upstream that last answered it, whose prompt cache may have the beginning. */
+  sticky: Schema.optional(Schema.Boolean),
+  /** How often a call that no upstream served is repeated, after a pause. */
+  retries: Schema.optional(Retries),
+  /** A repetition does not begin later than this after the call. */
+  retry_ms: Schema.optionalWith(Seconds, { default: () => 30_000 }).pipe(Schema.fromKey("retry_seconds")),
+  /** Models that answer if all upstreams of this one fail, in this order. A call never costs more than it reserved for this one. */
+  fallbacks: Schema.optional(Schema.NonEmptyArray(NonEmpty)),
   upstreams: Schema.NonEmptyArray(
     Schema.Struct({
       upstream: NonEmpty,
       model: Schema.optional(NonEmpty),
       limit_field: Schema.optional(LimitField),
+      /** Its share of the calls, relative to the other weights. */
+      weight: Schema.optional(Weight),
       /** The vendor's price, for the operator's view of costs: no call is charged by it. */
       cost: Schema.optional(
         Schema.Struct({
@@ -143,6 +164,19 @@ const ModelEntry = Schema.Struct({
     })
   )
 })
+
+/** Routing needs what it compares. */
+const ModelEntry = ModelFields.pipe(
+  Schema.filter(({ routing, upstreams }) =>
+    upstreams.flatMap(({ cost, weight }, i): ReadonlyArray<Schema.FilterIssue> => {
+      if (routing === "cost" && cost === undefined)
+        return [{ path: ["upstreams", i, "cost"], message: "needed for routing by cost" }]
+      if (routing !== "weights" && weight !== undefined)
+        return [{ path: ["upstreams", i, "weight"], message: 'only with "routing": "weights"' }]
+      return []
+    })
+  )
+)
 
 const modelOf = (entry: typeof ModelEntry.Type): Model =>
   entry.price_factor === undefined ? listed(entry) : withFactor(listed(entry), entry.price_factor)
@@ -173,10 +207,17 @@ const listed = (entry: typeof ModelEntry.Type): Model => ({
   })),
   extras: entry.extras,
   vendor_files: entry.vendor_files,
-  routes: entry.upstreams.map(({ cost, limit_field, model, upstream }) => ({
+  routing:
+    entry.routing === undefined && entry.sticky !== true
+      ? undefined
+      : { policy: entry.routing ?? "order", sticky: entry.sticky ?? false },
+  retries: entry.retries === undefined ? undefined : { max: entry.retries, within_ms: entry.retry_ms },
+  fallbacks: entry.fallbacks,
+  routes: entry.upstreams.map(({ cost, limit_field, model, upstream, weight }) => ({
     upstream,
     model: model ?? entry.id,
     limit_field: limit_field ?? entry.limit_field,
+    ...(weight !== undefined && { weight }),
     ...(cost !== undefined && {
       cost: {
         prompt_price: cost.prompt_usd_per_million,
@@ -193,8 +234,22 @@ export const ModelSetting = readAs(ModelEntry, modelOf)
 export const fields = {
   models: Schema.optionalWith(distinct(ModelSetting, ["auto"]), { default: () => [] }),
   /** The model behind `auto`. */
-  auto: Schema.optional(NonEmpty)
+  auto: Schema.optional(NonEmpty),
+  /** The id of a model, by another name of it. */
+  aliases: Schema.optional(Schema.Record({ key: NonEmpty, value: NonEmpty }))
 }
 
-export const layer = ({ auto, models }: { readonly models: Catalogue["models"]; readonly auto?: string | undefined }) =>
-  Layer.succeed(Models, { models, auto })
+export const layer = ({
+  aliases,
+  auto,
+  models
+}: {
+  readonly models: Catalogue["models"]
+  readonly auto?: string | undefined
+  readonly aliases?: Readonly<Record<string, string>> | undefined
+}) =>
+  Layer.succeed(Models, {
+    models,
+    auto,
+    aliases: aliases === undefined ? undefined : new Map(Object.entries(aliases))
+  })

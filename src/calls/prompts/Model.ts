@@ -11,6 +11,7 @@ import type { UnitPrice } from "../../kernel/Price.ts"
 import { completionDetails, detailNames, promptDetails } from "../../kernel/TokenDetails.ts"
 import type { TokenDetail } from "../../kernel/TokenDetails.ts"
 import type { PriceLine, Quantity } from "../../books/prices/Lines.ts"
+import type { Routing } from "../../upstream/routing/Order.ts"
 import type { Extra } from "./Extras.ts"
 
 /** The name under which an upstream takes the limit of an answer; `none`: it takes no limit. */
@@ -22,8 +23,17 @@ export interface ModelRoute {
   /** The upstream's name of the model. */
   readonly model: string
   readonly limit_field: LimitField
-  /** The vendor's price, for the operator's view of costs: no call is charged by it. */
+  /** The vendor's price, for the operator's view of costs and routing by cost: no call is charged by it. */
   readonly cost?: VendorCost | undefined
+  /** Its share of the calls where they are routed by weights; 1 unless it says so. */
+  readonly weight?: number | undefined
+}
+
+/** How often a call that no upstream served is repeated. */
+export interface Retries {
+  readonly max: number
+  /** A repetition does not begin later than this after the call. */
+  readonly within_ms: number
 }
 
 /** Tokens read from a cache or billed apart otherwise count like any other token. */
@@ -77,8 +87,12 @@ export interface Model {
   readonly extras: ReadonlyArray<Extra>
   /** Whether requests may name files, containers and spoken answers by the ids that the vendor gave them; their owner is not checked. */
   readonly vendor_files?: boolean | undefined
-  /** Tried in this order until one begins to answer. */
+  /** Tried in this order, or as `routing` says, until one begins to answer. */
   readonly routes: ReadonlyArray<ModelRoute>
+  readonly routing?: Routing | undefined
+  readonly retries?: Retries | undefined
+  /** Models that answer if all upstreams of this one fail. */
+  readonly fallbacks?: ReadonlyArray<string> | undefined
 }
 
 const known = new WeakMap<Model, ReadonlyArray<PriceLine>>()
@@ -195,12 +209,14 @@ export interface Catalogue {
   readonly models: ReadonlyArray<Model>
   /** The model that stands behind `auto`, if the deployment has one. */
   readonly auto: string | undefined
+  /** Other names of models: the id of each, by its alias. */
+  readonly aliases?: ReadonlyMap<string, string> | undefined
 }
 
 export class Models extends Context.Tag("tollgate/chat/Models")<Models, Catalogue>() {}
 
-/** The model that a caller names, `auto` included. */
-export const findModel = ({ auto, models }: Catalogue, name: string): Model | undefined => {
-  const id = name === "auto" ? auto : name
+/** The model that a caller names, by its id, an alias or `auto`. */
+export const findModel = ({ aliases, auto, models }: Catalogue, name: string): Model | undefined => {
+  const id = name === "auto" ? auto : (aliases?.get(name) ?? name)
   return models.find((model) => model.id === id)
 }

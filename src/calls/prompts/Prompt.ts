@@ -356,6 +356,10 @@ export const answerTokensWithin = (model: Model, prompt: ValidPrompt, reserved: 
   return Math.max(fewest, Math.floor(Math.min(tokens, model.output_tokens_max)))
 }
 
+/** The same for another model than the reservation was made for; `undefined` if the call could cost more than that there. */
+export const answerTokensAffordable = (model: Model, prompt: ValidPrompt, reserved: Nano): number | undefined =>
+  boundOf(model, prompt).least > reserved ? undefined : answerTokensWithin(model, prompt, reserved)
+
 /** The most tokens that the request is expected to cause, and that a vendor is believed, with answers of at most so many tokens each. */
 export const mostOf = (model: Model, prompt: ValidPrompt, answer: number): Most => ({
   prompt_tokens: promptTokensMax(model, prompt),

@@ -65,6 +65,15 @@ const usage = {
   }
 }
 
+/** Of routes whose answers come from models, which are those that can stream. */
+const fallback = {
+  "X-Fallback-Model": {
+    description: "The model that answered in place of the requested one, percent-encoded; absent otherwise",
+    schema: { type: "string" },
+    required: false
+  }
+}
+
 type Content = Record<string, { schema: JsonSchema; example?: unknown }>
 
 interface JsonSchema {
@@ -109,7 +118,8 @@ export const described =
           if (endpoint.method === "POST") operation.parameters.push(idempotencyKey)
           if (metered.charge_known) {
             const says = metered.says_record === true || Context.get(mergedAnnotations, Streams)
-            operation.responses["200"]!.headers = says ? { ...charge, ...usage } : charge
+            const answers = Context.get(mergedAnnotations, Streams) ? { ...usage, ...fallback } : usage
+            operation.responses["200"]!.headers = says ? { ...charge, ...answers } : charge
           }
         }
         for (const tag of middleware) {

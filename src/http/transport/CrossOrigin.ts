@@ -4,7 +4,7 @@
 export const crossOrigin = {
   "access-control-allow-origin": "*",
   "access-control-expose-headers":
-    "X-Request-Id, X-Charge-Usd, X-Usage-Id, Retry-After, WWW-Authenticate, Allow, Idempotency-Replayed"
+    "X-Request-Id, X-Charge-Usd, X-Usage-Id, X-Fallback-Model, Retry-After, WWW-Authenticate, Allow, Idempotency-Replayed"
 } as const
 
 /** The headers that are allowed to a preflight that names none. */

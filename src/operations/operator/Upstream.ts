@@ -2,14 +2,22 @@
 import { Schema } from "effect"
 import { Moment, parse } from "../../kernel/Moment.ts"
 import { Usd } from "../../kernel/Money.ts"
+import { attemptOutcomes } from "../../upstream/routing/Decision.ts"
+import { failureKinds } from "../../upstream/routing/Health.ts"
+import { reasons } from "../../upstream/routing/Order.ts"
 
 const Day = Schema.String.annotations({ jsonSchema: { type: "string", format: "date" } })
+
+/** `busy` is 429, `key` is 401 or 403. */
+const FailureName = Schema.Literal(...failureKinds)
 
 export const UpstreamHealth = Schema.Struct({
   name: Schema.String,
   /** Protocols that it speaks. */
   speaks: Schema.Array(Schema.String),
   state: Schema.Literal("ok", "failing", "unused"),
+  /** While it cools down, and so is asked last: the end. */
+  cooling_until: Schema.NullOr(Moment),
   /** Requests of the last 15 minutes by outcome. */
   requests: Schema.Struct({
     "2xx": Schema.Int,
@@ -20,11 +28,27 @@ export const UpstreamHealth = Schema.Struct({
   failures_in_a_row: Schema.Int,
   last_success_at: Schema.NullOr(Moment),
   last_failure_at: Schema.NullOr(Moment),
-  last_failure: Schema.NullOr(Schema.Literal("5xx", "unreachable")),
+  last_failure: Schema.NullOr(FailureName),
+  /** The last five failures, newest first. */
+  last_failures: Schema.Array(Schema.Struct({ at: Moment, kind: FailureName })),
   /** Time to the answer's head. Quantiles are exact to 25 %. */
   latency_ms: Schema.NullOr(Schema.Struct({ p50: Schema.Number, p95: Schema.Number })),
   minutes: Schema.Array(Schema.Struct({ at: Moment, requests: Schema.Int, failures: Schema.Int }))
 }).annotations({ identifier: "OperatorUpstream" })
+
+/** Where a call went, and why. */
+const RoutingDecision = Schema.Struct({
+  at: Moment,
+  /** The requested model. */
+  model: Schema.String,
+  request_id: Schema.NullOr(Schema.String),
+  /** Why the first upstream was asked first. */
+  reason: Schema.Literal(...reasons),
+  /** In the order in which they were made. The model of a fallback differs from the requested one. */
+  attempts: Schema.Array(
+    Schema.Struct({ model: Schema.String, upstream: Schema.String, outcome: Schema.Literal(...attemptOutcomes) })
+  )
+}).annotations({ identifier: "OperatorRoutingDecision" })
 
 export const UpstreamList = Schema.Struct({
   /** The node whose exchanges these are. Null on SQLite. */
@@ -37,7 +61,9 @@ export const UpstreamList = Schema.Struct({
       upstreams: Schema.Array(Schema.String),
       serving: Schema.NullOr(Schema.String)
     })
-  )
+  ),
+  /** The last 100 calls with a choice or a failure, newest first. */
+  decisions: Schema.Array(RoutingDecision)
 }).annotations({ identifier: "OperatorUpstreams" })
 export interface UpstreamList extends Schema.Schema.Type<typeof UpstreamList> {}
 

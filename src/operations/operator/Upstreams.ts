@@ -16,7 +16,7 @@ import type { Nano } from "../../kernel/Money.ts"
 import { charge } from "../../kernel/Price.ts"
 import type { DailySum } from "../../books/ledger/totals/ProviderTotals.ts"
 import { Readiness } from "../ops/Readiness.ts"
-import { UpstreamHealth } from "../ops/UpstreamHealth.ts"
+import { RoutingLog } from "../ops/RoutingLog.ts"
 import { RerankModels } from "../../calls/rerank/Settings.ts"
 import { Upstreams } from "../../upstream/models/Upstreams.ts"
 import { Daily } from "../../money/usage/Daily.ts"
@@ -67,16 +67,17 @@ const make = Effect.gen(function* () {
 })
 
 const listing = Effect.fnUntraced(function* (models: ReadonlyArray<Routed>) {
-  const health = yield* UpstreamHealth
+  const { last } = yield* RoutingLog
   const upstreams = yield* Upstreams
   const readiness = yield* Readiness
   // @effect-diagnostics-next-line returnEffectInGen:off -- made once, it answers every request
   return Effect.map(readiness.node, (node): UpstreamList => {
-    const figures = health.figures([...upstreams.keys()])
+    const figures = [...upstreams.values()].map(({ health, name, speaks }) => ({ name, speaks, ...health.figures() }))
     const failing = new Set(figures.filter(({ state }) => state === "failing").map(({ name }) => name))
     return {
       node: node?.name ?? null,
-      upstreams: figures.map((one) => ({ ...one, speaks: upstreams.get(one.name)!.speaks })),
+      upstreams: figures,
+      decisions: last().map(({ request_id, ...decision }) => ({ ...decision, request_id: request_id ?? null })),
       models: models.map(({ id, routes }) => {
         const names = routes.map(({ upstream }) => upstream)
         return { model: id, upstreams: names, serving: names.find((name) => !failing.has(name)) ?? null }

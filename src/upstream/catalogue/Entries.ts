@@ -9,6 +9,8 @@
  * - Without `upstreams` it is asked of the one upstream that has the vendor's name or host. An upstream that is named without a `model` is
  *   asked for it by the vendor's name.
  * - A model without a price or a limit in the catalogue is refused, unless the entry has it.
+ * - `{ "catalogue": "openai/*" }` stands for every model whose id begins so and for which the catalogue has a price and limits. Entries that
+ *   name one of these models themselves go before it. What stands beside holds for each of them.
  * - Prices are those of the catalogue that is a part of this version: they change when the service is brought up to date, or the entry.
  *   What was charged before names the version of its price.
  */
@@ -37,8 +39,9 @@ export const withEntries = (
   const catalogue = open()
   const upstreams = isFields(document["upstreams"]) ? document["upstreams"] : {}
   const issues: Array<Issue> = []
-  const models = document["models"].map((entry: unknown, i) => {
-    if (!isOfCatalogue(entry)) return entry
+  const entries = expanded(document["models"], catalogue, issues)
+  const models = entries.map(({ entry, place: i }) => {
+    if (!isOfCatalogue(entry) || isWildcard(entry["catalogue"])) return entry
     const { catalogue: id, ...beside } = entry
     const known = typeof id === "string" ? catalogue.find(id) : undefined
     if (known === undefined) {
@@ -53,6 +56,55 @@ export const withEntries = (
   })
   return { document: { ...document, models }, issues }
 }
+
+const isWildcard = (id: unknown): id is string => typeof id === "string" && id.endsWith("*")
+
+/** An entry, and the place in the file that a message about it names. */
+interface Placed {
+  readonly entry: unknown
+  readonly place: number
+}
+
+/**
+ * The entries with each wildcard replaced. Its first model takes its place and the others stand at the end, so that the other entries keep their
+ * places.
+ */
+const expanded = (
+  entries: ReadonlyArray<unknown>,
+  catalogue: Catalogue,
+  issues: Array<Issue>
+): ReadonlyArray<Placed> => {
+  const taken = new Set(
+    entries.flatMap((entry) => {
+      if (!isFields(entry)) return []
+      return [entry["id"], entry["catalogue"]].filter((id) => typeof id === "string")
+    })
+  )
+  const others: Array<Placed> = []
+  const own = entries.map((entry, i): Placed => {
+    const unchanged = { entry, place: i }
+    if (!isOfCatalogue(entry)) return unchanged
+    const { catalogue: wildcard, ...beside } = entry
+    if (!isWildcard(wildcard)) return unchanged
+    if (beside["id"] !== undefined) issues.push({ path: ["models", i, "id"], message: "not beside several models" })
+    const beginning = wildcard.slice(0, -1)
+    const alike = catalogue.models.filter(({ id }) => id.startsWith(beginning))
+    const found = alike.filter((known) => !taken.has(known.id) && missing(known, { ...known, ...beside }).length === 0)
+    if (found.length === 0) issues.push({ path: ["models", i, "catalogue"], message: nothingAlike(alike, wildcard) })
+    const [first = unchanged, ...rest] = found.map(({ id }): Placed => {
+      taken.add(id)
+      return { entry: { catalogue: id, ...beside }, place: i }
+    })
+    others.push(...rest)
+    return first
+  })
+  return [...own, ...others]
+}
+
+const nothingAlike = (alike: ReadonlyArray<KnownModel>, wildcard: string): string =>
+  alike.length === 0
+    ? `the catalogue has no model ${wildcard}: "tollgate models" lists them`
+    : `every model ${wildcard} is listed by itself, or has no price: leave this entry out`
 
 const unknownModel = (catalogue: Catalogue, id: unknown): string => {
   if (typeof id !== "string") return "the id of a model, like openai/gpt-4.1"

@@ -6,7 +6,7 @@ import type { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import type { LongMembers, Place } from "../../kernel/JsonOutline.ts"
 import type { Room } from "../../kernel/Room.ts"
 import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
-import { failed, isRefusal, readJson, refused } from "../wire/Failures.ts"
+import { failed as upstreamFailed, isRefusal, readJson, refused, unanswered } from "../wire/Failures.ts"
 import type { UpstreamProblem } from "../wire/Failures.ts"
 import { reportsIn } from "../wire/Intake.ts"
 import type { UpstreamFailed } from "../wire/Problems.ts"
@@ -26,37 +26,49 @@ export const spent = (
 ): Effect.Effect<never, Spent | BooksUnavailable> =>
   Effect.zipRight(
     admission.settle({ ...measured, success: false, error_type: "upstream_error" }),
-    Effect.mapError(failed(upstream.name, reason, request_id), (problem) => new Spent({ problem }))
+    Effect.mapError(upstreamFailed(upstream.name, reason, request_id), (problem) => new Spent({ problem }))
   )
 
 /** The failure reason of an answer above the size limit. */
 export const tooLong = "its answer is too long to be handed on"
 
+/** Observes the attempts of `firstOf`. */
+export interface Watch<Way, E> {
+  /** Runs before the next way is tried. */
+  readonly goesOn: (problem: E) => Effect.Effect<void>
+  /** Sees each failed attempt. */
+  readonly failed?: ((way: Way, problem: E | Spent) => void) | undefined
+}
+
 /**
  * Tries the ways in order. The next way is tried after a failure that it might avoid, and never once an answer has begun. A way that cannot
  * carry the request (`InvalidRequest`) is skipped: the failure of an earlier way stays the answer. If the caller has left, the call ends with
- * the interruption instead of a failure. `isLast`: there is no next way. `goesOn` is run before the next way is tried.
+ * the interruption instead of a failure. `isLast`: there is no next way.
  */
 export const firstOf = <Way, A, E extends UpstreamProblem | BooksUnavailable | Busy | InvalidRequest>(
   ways: ReadonlyArray<Way>,
   attempt: (way: Way, isLast: boolean) => Effect.Effect<A, E | Spent>,
-  goesOn: (problem: E) => Effect.Effect<void>,
+  { failed, goesOn }: Watch<Way, E>,
   before?: E
 ): Effect.Effect<A, E | UpstreamFailed> => {
   const [first, ...others] = ways
   return Effect.catchAll(attempt(first!, others.length === 0), (problem): Effect.Effect<A, E | UpstreamFailed> => {
+    failed?.(first!, problem)
     if (problem._tag === "Spent") return Effect.interruptible(Effect.fail((problem as Spent).problem))
     // The upstream has answered, and the gate goes on writing the charge.
     if (problem._tag === "BooksUnavailable" || problem._tag === "Busy") return Effect.fail(problem)
     const said = problem._tag === "InvalidRequest" ? (before ?? problem) : problem
     return problem._tag === "UpstreamRejected" || others.length === 0
       ? Effect.interruptible(Effect.fail(said))
-      : Effect.zipRight(Effect.zipRight(stillThere, goesOn(problem as E)), firstOf(others, attempt, goesOn, said))
+      : Effect.zipRight(
+          Effect.zipRight(stillThere, goesOn(problem as E)),
+          firstOf(others, attempt, { failed, goesOn }, said)
+        )
   })
 }
 
 /** Fails with the interruption of a caller that has left. */
-const stillThere = Effect.interruptible(Effect.void)
+export const stillThere = Effect.interruptible(Effect.void)
 
 /** The longest answer. */
 export const answerBytesMax = 64 * 1024 * 1024
@@ -97,7 +109,7 @@ export const ask = Effect.fnUntraced(function* (
   const request = { method: "POST", path, headers: upstream.headersFor(protocol), body } as const
   const answer = yield* Effect.catchAll(
     upstream.wire(admission).exchange(request, { limit: answerBytesMax, room, long, read_on: admission.to_its_end }),
-    ({ reason }) => failed(upstream.name, reason, request_id)
+    (none) => unanswered(upstream.name, none, request_id)
   )
   if (isRefusal(answer)) return yield* refused(upstream.name, answer, request_id)
   const { lost, outline } = answer
@@ -109,6 +121,6 @@ export const ask = Effect.fnUntraced(function* (
     return { bytes: read?.bytes ?? answer.body, body: parsed!, emptied: outline?.emptied, lost: lost !== undefined }
   const cost = costOf(parsed ?? reportsIn(answer), isTooLong)
   return yield* cost === undefined
-    ? failed(upstream.name, fault, request_id)
+    ? upstreamFailed(upstream.name, fault, request_id)
     : spent(upstream, admission, cost, fault, request_id)
 })

@@ -72,6 +72,8 @@ const UpstreamFields = Schema.Struct({
   ),
   /** The protocols in which it can be asked for models. */
   speaks: Schema.optionalWith(Schema.NonEmptyArray(SpokenProtocol), { default: () => usualProtocols as never }),
+  /** How long it is asked last after three failures in a row, or after a `Retry-After`; never unless it says so. */
+  cooldown_ms: Schema.optional(Seconds).pipe(Schema.fromKey("cooldown_seconds")),
   /** Whether callers may go on from responses that it has kept. It keeps them by its key; whose they are is kept here (`calls/prompts/Kept`). */
   keeps_responses: Schema.optionalWith(Schema.Boolean, { default: () => false })
 })

@@ -8,6 +8,8 @@ import { headerOf, keyHeaders, signer, usualHeader } from "./Credential.ts"
 import type { AwsCredential, KeyHeader } from "./Credential.ts"
 import { usualProtocols } from "./Protocol.ts"
 import type { ProtocolName } from "./Protocol.ts"
+import { retryAfterIn } from "../wire/Failures.ts"
+import { Health } from "../routing/Health.ts"
 import * as Wire from "../wire/Wire.ts"
 
 export interface UpstreamSettings {
@@ -32,6 +34,8 @@ export interface UpstreamSettings {
   readonly speaks?: ReadonlyArray<ProtocolName> | undefined
   /** Whether callers may go on from responses that it has kept; else it is asked to keep none. */
   readonly keeps_responses?: boolean | undefined
+  /** How many milliseconds it is asked last after failures; never unless it says so. */
+  readonly cooldown_ms?: number | undefined
 }
 
 export interface Upstream {
@@ -40,6 +44,8 @@ export interface Upstream {
   readonly host: string
   readonly speaks: ReadonlyArray<ProtocolName>
   readonly keeps_responses: boolean
+  /** How its exchanges went. */
+  readonly health: Health
   /** Only who has been admitted gets at the wire. */
   readonly wire: (admission: Admission) => Wire.Wire
   /** For requests that the vendor serves for nothing, and that are no metered call: counting tokens. */
@@ -66,14 +72,19 @@ export class Upstreams extends Context.Tag("tollgate/upstream/Upstreams")<Upstre
       Upstreams,
       Effect.map(
         Effect.forEach(Object.entries(settings), ([name, upstream]) =>
-          Effect.map(wireOf(name, upstream), (wire) => upstreamOf(name, upstream, wire))
+          Effect.flatMap(healthOf(upstream), (health) =>
+            Effect.map(wireOf(name, upstream, health), (wire) => upstreamOf(name, upstream, wire, health))
+          )
         ),
         (upstreams) => new Map(upstreams.map((upstream) => [upstream.name, upstream]))
       )
     )
 }
 
-const upstreamOf = (name: string, settings: UpstreamSettings, wire: Wire.Wire): Upstream => {
+const healthOf = ({ cooldown_ms }: UpstreamSettings): Effect.Effect<Health> =>
+  Effect.map(Effect.clock, (clock) => new Health(() => clock.unsafeCurrentTimeMillis(), cooldown_ms))
+
+const upstreamOf = (name: string, settings: UpstreamSettings, wire: Wire.Wire, health: Health): Upstream => {
   const { api_key, aws, credential, keeps_responses = false, speaks = usualProtocols, token_for } = settings
   const withKey = (header: KeyHeader) => ({
     "content-type": "application/json",
@@ -86,6 +97,7 @@ const upstreamOf = (name: string, settings: UpstreamSettings, wire: Wire.Wire): 
     host: new URL(settings.base_url).host,
     speaks,
     keeps_responses,
+    health,
     wire: () => wire,
     unbilled: wire,
     headersFor: (protocol) => byHeader.get(usualHeader(protocol))!,
@@ -154,11 +166,15 @@ export const speakerLookup = (
   })
 
 /** The wire, observed, with the trace of who uses it where traces are collected, and with what every request needs. */
-const wireOf = (name: string, settings: UpstreamSettings): Effect.Effect<Wire.Wire, never, Scope.Scope> => {
+const wireOf = (
+  name: string,
+  settings: UpstreamSettings,
+  health: Health
+): Effect.Effect<Wire.Wire, never, Scope.Scope> => {
   const { aws, base_url, query = {}, silence_ms_max, token_for, total_ms_max } = settings
   const added = new URLSearchParams(query).toString()
   const sign = aws === undefined ? undefined : signer(base_url, aws)
-  const wire = observed(name, { base_url, silence_ms_max, total_ms_max })
+  const wire = observed(name, health, { base_url, silence_ms_max, total_ms_max })
   if (added === "" && sign === undefined && token_for === undefined) return wire
   const addressed = (request: Wire.WireRequest): Wire.WireRequest =>
     added === "" ? request : { ...request, path: `${request.path}${request.path.includes("?") ? "&" : "?"}${added}` }
@@ -200,10 +216,22 @@ const withToken = (
 }
 
 /** The wire, observed, and with the trace of who uses it where traces are collected. */
-const observed = (name: string, options: Wire.WireOptions): Effect.Effect<Wire.Wire, never, Scope.Scope> =>
+const observed = (
+  name: string,
+  health: Health,
+  options: Wire.WireOptions
+): Effect.Effect<Wire.Wire, never, Scope.Scope> =>
   Effect.gen(function* () {
     const observe = yield* UpstreamObserver
-    const wire = yield* Wire.make({ ...options, observe: (outcome, millis) => observe(name, outcome, millis) })
+    const clock = yield* Effect.clock
+    const wire = yield* Wire.make({
+      ...options,
+      observe: (status, millis, headers) => {
+        const seconds = status < 400 ? undefined : retryAfterIn(headers, clock.unsafeCurrentTimeMillis())
+        health.observe({ status, millis, retry_after_ms: seconds === undefined ? undefined : seconds * 1_000 })
+        observe(name, status === 0 ? "unreachable" : `${Math.floor(status / 100)}xx`, millis)
+      }
+    })
     if (!(yield* Tracing)) return wire
     const withTrace = <A>(
       request: Wire.WireRequest,

@@ -20,16 +20,24 @@ export interface UpstreamWords {
 
 export type UpstreamProblem = UpstreamRejected | UpstreamBusy | UpstreamFailed
 
-/** The operator reads why; the caller only that. */
+/** The operator reads why; the caller only that. `unserved`: the upstream certainly did no work for the request. */
 export const failed = (
   upstream: string,
   reason: string,
-  request_id?: string | undefined
+  request_id?: string | undefined,
+  unserved?: boolean | undefined
 ): Effect.Effect<never, UpstreamFailed> =>
   Effect.logWarning("an upstream failed").pipe(
     Effect.annotateLogs({ upstream, reason, ...(request_id !== undefined && { request_id }) }),
-    Effect.andThen(new UpstreamFailed({ upstream }))
+    Effect.andThen(new UpstreamFailed(unserved === true ? { upstream, unserved } : { upstream }))
   )
+
+/** No answer came. */
+export const unanswered = (
+  upstream: string,
+  { reason, unsent }: Wire.Unreachable,
+  request_id?: string | undefined
+): Effect.Effect<never, UpstreamFailed> => failed(upstream, reason, request_id, unsent)
 
 /** Any status but a success. */
 export const isRefusal = ({ status }: { readonly status: number }): boolean => status < 200 || status > 299
@@ -49,8 +57,11 @@ export const refused = (
     return Effect.flatMap(retryAfterOf(headers), ({ retry_after }) =>
       retry_after === undefined ? new UpstreamBusy({ upstream }) : new UpstreamBusy({ upstream, retry_after })
     )
-  return failed(upstream, `status ${status}`, request_id)
+  return failed(upstream, `status ${status}`, request_id, isOverloaded(status))
 }
+
+/** Statuses of a server that did not begin to work on the request: 503, and Anthropic's 529. */
+const isOverloaded = (status: number): boolean => status === 503 || status === 529
 
 /** Google refuses a wrong key with 400, as if the request were wrong. */
 const isOfKey = (body: Record<string, unknown> | undefined): boolean =>
@@ -59,14 +70,19 @@ const isOfKey = (body: Record<string, unknown> | undefined): boolean =>
   body.error.details.some((one) => isObject(one) && one.reason === "API_KEY_INVALID")
 
 /** The seconds of a `Retry-After`, which may be a date too, as a problem says them. */
-export const retryAfterOf = (headers: Wire.WireHeaders): Effect.Effect<{ readonly retry_after?: number }> => {
+export const retryAfterOf = (headers: Wire.WireHeaders): Effect.Effect<{ readonly retry_after?: number }> =>
+  Effect.map(Clock.currentTimeMillis, (now) => {
+    const retry_after = retryAfterIn(headers, now)
+    return retry_after === undefined ? {} : { retry_after }
+  })
+
+/** The same at a time. */
+export const retryAfterIn = (headers: Wire.WireHeaders, now: number): number | undefined => {
   const value = Wire.header(headers, "retry-after")?.trim() ?? ""
-  if (/^\d+(\.\d+)?$/.test(value)) return Effect.succeed({ retry_after: Math.ceil(Number(value)) })
+  if (/^\d+(\.\d+)?$/.test(value)) return Math.ceil(Number(value))
   // Every form of a date in HTTP opens with a weekday, and is in UTC even where it does not say so.
   const at = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)/i.test(value) ? Date.parse(value.replace(/( GMT)?$/i, " GMT")) : Number.NaN
-  return Effect.map(Clock.currentTimeMillis, (now) =>
-    Number.isNaN(at) ? {} : { retry_after: Math.max(0, Math.ceil((at - now) / 1_000)) }
-  )
+  return Number.isNaN(at) ? undefined : Math.max(0, Math.ceil((at - now) / 1_000))
 }
 
 /** A JSON object; `undefined` for anything else. */

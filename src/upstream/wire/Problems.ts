@@ -27,7 +27,8 @@ export class UpstreamFailed extends Problem<UpstreamFailed>()("UpstreamFailed", 
   status: 500,
   error: "the model could not answer",
   code: "upstream_error",
-  fields,
+  /** `unserved`: the upstream certainly did no work for the request. It had no connection, or it answered 503. */
+  fields: { ...fields, unserved: Schema.optional(Schema.Boolean) },
   details: {}
 }) {}
 

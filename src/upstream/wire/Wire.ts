@@ -31,8 +31,14 @@ export interface WireRequest {
   readonly body?: string | Buffer | Readable
 }
 
-/** There is no answer: no connection, a connection that broke, or a time limit. The reason is for the log, never for a caller. */
-export class Unreachable extends Data.TaggedError("Unreachable")<{ readonly reason: string }> {}
+/**
+ * There is no answer: no connection, a connection that broke, or a time limit. The reason is for the log, never for a caller. `unsent`: there
+ * was no connection, so the upstream cannot have charged anything.
+ */
+export class Unreachable extends Data.TaggedError("Unreachable")<{
+  readonly reason: string
+  readonly unsent?: boolean | undefined
+}> {}
 
 export interface Whole extends Taken {
   readonly status: number
@@ -73,10 +79,11 @@ export interface WireOptions {
   readonly total_ms_max?: number | undefined
   /** Connects to public addresses alone. */
   readonly isPublic?: boolean
-  /** Is told how each call ended (`2xx`, `4xx`, `5xx`, `unreachable`), and how long the head of its answer took. */
-  readonly observe?: (outcome: string, millis: number) => void
+  /** Is told how each call ended: the answer's status and headers (0 and none without an answer), and how long its head took. */
+  readonly observe?: (status: number, millis: number, headers: WireHeaders) => void
 }
 
+const none: WireHeaders = {}
 const cutShort = new Error("aborted by the caller")
 
 type Handler = Dispatcher.DispatchHandler
@@ -113,12 +120,12 @@ class Clocked {
     return false
   }
 
-  answered(status: number): void {
-    this.options.observe?.(`${Math.floor(status / 100)}xx`, this.millis)
+  answered(status: number, headers: WireHeaders): void {
+    this.options.observe?.(status, this.millis, headers)
   }
 
   unreachable(): void {
-    this.options.observe?.("unreachable", performance.now() - this.began)
+    this.options.observe?.(0, performance.now() - this.began, none)
   }
 
   over(): void {
@@ -152,14 +159,14 @@ const exchanging = (call: Work<Whole, Unreachable>, options: WireOptions, limits
     },
     onResponseEnd: () => {
       clocked.over()
-      clocked.answered(status)
+      clocked.answered(status, head)
       call.end(Effect.succeed({ status, headers: head, ...intake.end() }))
     },
     onResponseError: (_, error) => {
       clocked.over()
       intake.cut()
       clocked.unreachable()
-      call.end(unreachable(reasonOf(error)))
+      call.end(unanswered(error))
     }
   }
 }
@@ -191,7 +198,7 @@ const opening = (call: Work<Streaming, Unreachable>, options: WireOptions): Hand
     onResponseStart: (controller, status, headers) => {
       if (!clocked.head(status)) return
       started = true
-      clocked.answered(status)
+      clocked.answered(status, headers)
       const pause = () => controller.pause()
       const resume = () => controller.resume()
       const abort = () => controller.abort(cutShort)
@@ -209,7 +216,7 @@ const opening = (call: Work<Streaming, Unreachable>, options: WireOptions): Hand
       clocked.over()
       if (started) return over((sink) => sink.cut(reasonOf(error)))
       clocked.unreachable()
-      call.end(unreachable(reasonOf(error)))
+      call.end(unanswered(error))
     }
   }
 }
@@ -259,6 +266,21 @@ export const make = (options: WireOptions): Effect.Effect<Wire, never, Scope.Sco
 const unreachable = (reason: string): Effect.Effect<never, Unreachable> => new Unreachable({ reason })
 
 const reasonOf = (error: Error & { readonly code?: string }): string => error.code ?? error.message
+
+/** Errors of a connection that was never made. */
+const unsent: ReadonlySet<string> = new Set([
+  "ECONNREFUSED",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "UND_ERR_CONNECT_TIMEOUT"
+])
+
+const unanswered = (error: Error): Effect.Effect<never, Unreachable> => {
+  const reason = reasonOf(error)
+  return new Unreachable(unsent.has(reason) ? { reason, unsent: true } : { reason })
+}
 
 /** Reads the rest of a streaming answer as a whole one. */
 export const collect = (

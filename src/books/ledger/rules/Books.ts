@@ -383,7 +383,7 @@ const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Re
   // The database would hold it for good, and every sum that it goes into.
   if (!Number.isFinite(outcome.units)) throw new Error(`the call ${call} ends with ${outcome.units} units`)
   const { amount } = reservation
-  const dimensions = servedBy(reservation.dimensions, outcome.provider)
+  const dimensions = servedBy(reservation.dimensions, outcome)
   const payer = dimensions.billing_account_id
   const account = draft.account(payer)
   if (account === undefined) throw new Error(`the payer ${payer} of the call ${call} has no account`)
@@ -468,8 +468,13 @@ const dimensionsOf = (facts: CallFacts, source: Source): Dimensions => {
 
 const elsewhere = new WeakMap<Dimensions, Map<string, Dimensions>>()
 
-/** The same, where another provider served the call than the one expected. */
-const servedBy = (dimensions: Dimensions, provider: string | null | undefined): Dimensions => {
+/** The same, if another provider or model served the call than the one expected. */
+const servedBy = (dimensions: Dimensions, { provider, served }: Pick<CallOutcome, "provider" | "served">): Dimensions =>
+  served === undefined
+    ? providedBy(dimensions, provider)
+    : { ...dimensions, provider: provider ?? dimensions.provider, model: served.model, price: served.price }
+
+const providedBy = (dimensions: Dimensions, provider: string | null | undefined): Dimensions => {
   if (provider === null || provider === undefined || provider === dimensions.provider) return dimensions
   let byProvider = elsewhere.get(dimensions)
   if (byProvider === undefined) elsewhere.set(dimensions, (byProvider = new Map()))

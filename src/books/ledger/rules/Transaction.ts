@@ -155,6 +155,8 @@ export interface CallOutcome {
   readonly units: number
   /** The upstream that served it, where that is known better than at admission. */
   readonly provider?: string | null | undefined
+  /** The model that served it in place of the one at admission, with the version of its price. */
+  readonly served?: { readonly model: string; readonly price: string } | undefined
   readonly success: boolean
   readonly error_type: string | null
   readonly usage_source: UsageSource
@@ -376,12 +378,12 @@ export interface Entry {
 }
 
 /** The record that every admitted call leaves once. */
-export interface UsageRecord extends Omit<CallOutcome, "provider"> {
+export interface UsageRecord extends Omit<CallOutcome, "provider" | "served"> {
   readonly id: string
   /** Its place among the records of the tenant that called, from 1. */
   readonly number: number
   readonly at: number
-  /** Their `provider` is the one that served the call. */
+  /** Their `provider` and `model` are those that served the call. */
   readonly dimensions: Dimensions
   /** The part of the cost that the balance could not pay; `cost` is the part that it paid. */
   readonly uncollected: Nano

@@ -198,6 +198,8 @@ const writeTransaction = (transaction: Transaction, pen: Encoder): void => {
       return pen.term(posting.facts)
     case "Settle": {
       const { outcome } = posting
+      // A fallback answered, which is rare.
+      if (outcome.served !== undefined) return spell(transaction, pen)
       const details = outcome.token_details
       pen.number(details === undefined ? settle : settleWithDetails)
       pen.text(posting.call)

@@ -39,8 +39,10 @@ const Minutes = ({ of: { minutes, name } }: { readonly of: Upstream }) => {
   )
 }
 
-const State = ({ of: { failures_in_a_row, state } }: { readonly of: Upstream }) =>
-  state === "failing" ? (
+const State = ({ of: { cooling_until, failures_in_a_row, state } }: { readonly of: Upstream }) =>
+  cooling_until !== null ? (
+    <Badge tone="bad">{t.coolingUntil(time(cooling_until))}</Badge>
+  ) : state === "failing" ? (
     <Badge tone="bad">
       {t.states.failing} · {t.inARow(count(failures_in_a_row))}
     </Badge>
@@ -101,7 +103,7 @@ const Health = ({ models, of }: { readonly of: Upstream; readonly models: Models
           <span key="failure">
             <Maybe at={of.last_failure_at} />{" "}
             {of.last_failure === null ? null : (
-              <span className="quiet">· {of.last_failure === "5xx" ? "5xx" : t.unreachable}</span>
+              <span className="quiet">· {of.last_failures.map(({ kind }) => t.failures[kind]).join(", ")}</span>
             )}
           </span>
         ],
@@ -114,8 +116,8 @@ const Health = ({ models, of }: { readonly of: Upstream; readonly models: Models
 )
 
 /** Whether anything was asked of it in these minutes, or something is amiss with it. */
-const isAsked = ({ minutes, state }: Upstream): boolean =>
-  state === "failing" || minutes.some(({ requests }) => requests > 0)
+const isAsked = ({ cooling_until, minutes, state }: Upstream): boolean =>
+  state === "failing" || cooling_until !== null || minutes.some(({ requests }) => requests > 0)
 
 /** Failing upstreams come first; the rest are in the order of the configuration. */
 const byTrouble = (a: Upstream, b: Upstream): number => Number(b.state === "failing") - Number(a.state === "failing")
@@ -145,6 +147,39 @@ const Unasked = ({ models, rows }: { readonly rows: ReadonlyArray<Upstream>; rea
       />
     </Section>
   )
+
+type Decision = Schemas["OperatorRoutingDecision"]
+
+/** `a failed · b answered`; a fallback has its model beside. */
+const attemptsOf = ({ attempts, model }: Decision): string =>
+  attempts
+    .map((one) => `${one.upstream}${one.model === model ? "" : ` (${one.model})`} ${t.outcomes[one.outcome]}`)
+    .join(" \u00b7 ")
+
+const Decisions = ({ rows }: { readonly rows: ReadonlyArray<Decision> }) => (
+  <Section title={t.decisions} lead={t.decisionsLead}>
+    {rows.length === 0 ? (
+      <Empty title={t.noDecisions} />
+    ) : (
+      <Table<Decision>
+        caption={t.decisions}
+        rows={rows}
+        rowKey={({ at, request_id }) => `${at} ${request_id ?? ""}`}
+        columns={[
+          {
+            id: "model",
+            title: texts.field.model,
+            card: "title",
+            cell: ({ model }) => <span className="operator-strong">{model}</span>
+          },
+          { id: "asked", title: t.asked, cell: attemptsOf },
+          { id: "why", title: t.why, cell: ({ reason }) => t.reasons[reason] },
+          { id: "at", title: texts.field.at, cell: ({ at }) => <Maybe at={at} /> }
+        ]}
+      />
+    )}
+  </Section>
+)
 
 const ModelTable = ({ rows }: { readonly rows: Models }) => (
   <Section title={t.models} lead={t.modelsLead}>
@@ -204,7 +239,7 @@ export const Upstreams = () => {
   return (
     <Page title={t.title} lead={node === null ? t.lead : `${t.lead}, ${t.node(node)}`}>
       <Answer of={upstreams} lines={8}>
-        {({ models, upstreams }) =>
+        {({ decisions, models, upstreams }) =>
           upstreams.length === 0 ? (
             <Empty icon={Network} title={t.none}>
               {t.noneText}
@@ -221,6 +256,7 @@ export const Upstreams = () => {
               </div>
               <Unasked rows={upstreams.filter((one) => !isAsked(one))} models={models} />
               <ModelTable rows={models} />
+              <Decisions rows={decisions} />
             </>
           )
         }

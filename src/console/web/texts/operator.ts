@@ -266,6 +266,33 @@ export const operatorTexts = {
     p: (p50: string, p95: string) => `median ${p50}, 95th percentile ${p95}`,
     lastSuccess: "Last success",
     lastFailure: "Last failure",
+    coolingUntil: (at: string) => `cools down until ${at}`,
+    failures: { "5xx": "5xx", unreachable: "unreachable", busy: "429", key: "key refused" },
+    decisions: "Where the last calls went",
+    decisionsLead: "Calls with a choice of upstreams, or with a failure, newest first.",
+    noDecisions: "No call had a choice or a failure yet.",
+    asked: "Asked",
+    why: "Why the first one",
+    reasons: {
+      only: "the only one",
+      order: "first in the order",
+      weights: "drawn by weight",
+      cost: "least cost",
+      latency: "least latency",
+      unmeasured: "no latency yet",
+      conversation: "answered the conversation last",
+      probe: "probe after its cooldown",
+      others_cooling: "those before it cool down",
+      all_cooling: "all cool down"
+    },
+    outcomes: {
+      answered: "answered",
+      failed: "failed",
+      busy: "busy",
+      rejected: "refused the request",
+      charged: "charged, unusable",
+      skipped: "cannot carry it"
+    },
     inARow: (failures: string) => (failures === "1" ? "1 failure" : `${failures} failures in a row`),
     minute: (at: string, requests: string, failures: string) =>
       `${at}: ${requests} ${requests === "1" ? "request" : "requests"}, ${failures} ${failures === "1" ? "failure" : "failures"}`,

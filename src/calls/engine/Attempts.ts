@@ -1,0 +1,167 @@
+/**
+ * All attempts of one call: the upstreams of its model, repeated after a pause if none of them served it, and then the model's fallbacks.
+ *
+ * Where the specification is silent:
+ * - A round asks each upstream once. The next round (`retries`) asks those again that certainly did no work: they had no connection, or they
+ *   answered 429, 503 or 529. It begins after a pause of 250 ms, which doubles each time up to 8 s, or after the shortest `Retry-After`. It
+ *   does not begin later than `retry_seconds` after the call.
+ * - A fallback (`fallbacks`) is asked after the last round, if all upstreams failed and the call has cost nothing. It is passed over if the
+ *   caller may not call it, if it cannot carry the request, or if the call could cost more there than was reserved. A request that an
+ *   upstream refused as wrong has no fallback. A fallback has its own routing, and no rounds and fallbacks of its own.
+ */
+import { Clock, Duration, Effect } from "effect"
+import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
+import type { Busy } from "../../kernel/Busy.ts"
+import type { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { firstOf, stillThere } from "../../upstream/models/Failover.ts"
+import type { Spent } from "../../upstream/models/Failover.ts"
+import type { AttemptOutcome, Decision, DecisionAttempt } from "../../upstream/routing/Decision.ts"
+import type { UpstreamProblem } from "../../upstream/wire/Failures.ts"
+import type { Model, Retries } from "../prompts/Model.ts"
+import type { Choice, Routed } from "./Choice.ts"
+
+export type AttemptProblem = UpstreamProblem | BooksUnavailable | Busy | InvalidRequest
+
+/** One model's part of a call. */
+export interface Plan<Way> extends Choice<Way> {
+  readonly model: Model
+  /** The most tokens of each answer. */
+  readonly limit: number
+  /** For a fallback: what its usage record names. */
+  readonly served: { readonly model: string; readonly price: string } | undefined
+}
+
+export interface Attempts<Way, A> {
+  readonly first: Plan<Way>
+  /** `isLast`: no other attempt can follow. */
+  readonly ask: (plan: Plan<Way>, way: Way, isLast: boolean) => Effect.Effect<A, AttemptProblem | Spent>
+  readonly retries: Retries | undefined
+  /** Ids of models. */
+  readonly fallbacks: ReadonlyArray<string>
+  /** The plan of a fallback; `undefined` if it cannot take over the call. */
+  readonly planOf: (fallback: string) => Effect.Effect<Plan<Way> | undefined, BooksUnavailable>
+  readonly request_id: string | undefined
+  readonly observe: (decision: Decision) => void
+  /** Runs before the next attempt. */
+  readonly goesOn: (problem: AttemptProblem) => Effect.Effect<void>
+}
+
+export const run = <Way extends Routed, A>(attempts: Attempts<Way, A>): Effect.Effect<A, AttemptProblem> =>
+  Effect.flatMap(Clock.currentTimeMillis, (at) => {
+    const trail = new Trail<Way>()
+    const { first, observe, request_id } = attempts
+    return Effect.ensuring(
+      Effect.catchAll(rounds(attempts, trail, at), (problem) => fallBack(attempts, trail, problem)),
+      Effect.sync(() =>
+        observe({ at, model: first.model.id, request_id, reason: first.reason, attempts: trail.attempts })
+      )
+    )
+  })
+
+/** The attempts that were made. */
+class Trail<Way extends Routed> {
+  readonly attempts: Array<DecisionAttempt> = []
+  /** The ways of the last round that may be tried again, with the seconds that they asked for. */
+  readonly unserved = new Map<Way, number>()
+  /** The call is settled: nothing may be asked any more. */
+  isCharged = false
+
+  add({ model }: Plan<Way>, { upstream }: Way, outcome: AttemptOutcome): void {
+    this.attempts.push({ model: model.id, upstream: upstream.name, outcome })
+  }
+
+  failed(plan: Plan<Way>, way: Way, problem: AttemptProblem | Spent): void {
+    this.add(plan, way, outcomeOf(problem))
+    if (problem._tag === "Spent" || problem._tag === "Busy" || problem._tag === "BooksUnavailable")
+      this.isCharged = true
+    if (problem._tag === "UpstreamBusy") this.unserved.set(way, problem.retry_after ?? 0)
+    if (problem._tag === "UpstreamFailed" && problem.unserved === true) this.unserved.set(way, 0)
+  }
+}
+
+export const outcomeOf = ({ _tag }: AttemptProblem | Spent): AttemptOutcome => {
+  switch (_tag) {
+    case "InvalidRequest":
+      return "skipped"
+    case "UpstreamRejected":
+      return "rejected"
+    case "UpstreamBusy":
+      return "busy"
+    case "UpstreamFailed":
+      return "failed"
+    default:
+      return "charged"
+  }
+}
+
+/** Each way of a plan once, in order. */
+const round = <Way extends Routed, A>(
+  { ask, goesOn }: Attempts<Way, A>,
+  trail: Trail<Way>,
+  plan: Plan<Way>,
+  ways: ReadonlyArray<Way>,
+  isLastRound: boolean
+): Effect.Effect<A, AttemptProblem> =>
+  firstOf<Way, A, AttemptProblem>(
+    ways,
+    (way, isLast) =>
+      Effect.tap(ask(plan, way, isLast && isLastRound), () => {
+        trail.add(plan, way, "answered")
+        plan.answered?.(way.upstream.name)
+      }),
+    { goesOn, failed: (way, problem) => trail.failed(plan, way, problem) }
+  )
+
+/** Whether another attempt may be made after all ways of a plan. */
+const mayGoOn = (trail: Trail<never>, { _tag }: AttemptProblem): boolean =>
+  !trail.isCharged && (_tag === "UpstreamFailed" || _tag === "UpstreamBusy")
+
+const pauseMin = 250
+const pauseMax = 8_000
+
+const rounds = <Way extends Routed, A>(
+  attempts: Attempts<Way, A>,
+  trail: Trail<Way>,
+  at: number,
+  ways = attempts.first.ways,
+  made = 0
+): Effect.Effect<A, AttemptProblem> => {
+  const { fallbacks, first, retries } = attempts
+  const asked = round(attempts, trail, first, ways, fallbacks.length === 0)
+  if (retries === undefined || made >= retries.max) return asked
+  return Effect.catchAll(asked, (problem) => {
+    const again = ways.filter((way) => trail.unserved.has(way))
+    if (!mayGoOn(trail as Trail<never>, problem) || again.length === 0) return Effect.fail(problem)
+    const wanted = Math.min(...trail.unserved.values()) * 1_000
+    const pause = Math.max(wanted, Math.min(pauseMin * 2 ** made, pauseMax))
+    trail.unserved.clear()
+    return Effect.flatMap(Clock.currentTimeMillis, (now) =>
+      now + pause > at + retries.within_ms
+        ? Effect.fail(problem)
+        : Effect.zipRight(
+            Effect.zipRight(attempts.goesOn(problem), Effect.interruptible(Effect.sleep(Duration.millis(pause)))),
+            rounds(attempts, trail, at, again, made + 1)
+          )
+    )
+  })
+}
+
+const fallBack = <Way extends Routed, A>(
+  attempts: Attempts<Way, A>,
+  trail: Trail<Way>,
+  problem: AttemptProblem,
+  left = attempts.fallbacks
+): Effect.Effect<A, AttemptProblem> => {
+  const [next, ...others] = left
+  if (next === undefined || !mayGoOn(trail as Trail<never>, problem)) return Effect.fail(problem)
+  return Effect.flatMap(Effect.zipRight(stillThere, attempts.planOf(next)), (plan) =>
+    plan === undefined
+      ? fallBack(attempts, trail, problem, others)
+      : Effect.zipRight(
+          attempts.goesOn(problem),
+          Effect.catchAll(round(attempts, trail, plan, plan.ways, others.length === 0), (failed) =>
+            fallBack(attempts, trail, failed, others)
+          )
+        )
+  )
+}

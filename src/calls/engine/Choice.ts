@@ -1,0 +1,104 @@
+/**
+ * The order of a model's upstreams for one request. A model has a chooser if it has a rule for routing, or an upstream that cools down.
+ *
+ * Where the specification is silent:
+ * - A request that may name things kept by its vendor goes to the upstreams in the configured order, because the first one keeps them.
+ */
+import type { Clock } from "effect"
+import { createHash, randomInt } from "node:crypto"
+import type { Caller } from "../../kernel/Caller.ts"
+import { charge } from "../../kernel/Price.ts"
+import type { Upstream } from "../../upstream/models/Upstreams.ts"
+import { Conversations } from "../../upstream/routing/Conversations.ts"
+import { orderOf } from "../../upstream/routing/Order.ts"
+import type { Candidate, Reason, Routing } from "../../upstream/routing/Order.ts"
+import type { Model, ModelRoute } from "../prompts/Model.ts"
+import { answerTokensAsked, answerTokensEnough, promptTokensEstimate } from "../prompts/Prompt.ts"
+import type { ValidPrompt } from "../prompts/Prompt.ts"
+import { conversationOf } from "./Conversation.ts"
+
+/** A route with its upstream. */
+export interface Routed {
+  readonly route: ModelRoute
+  readonly upstream: Upstream
+}
+
+export interface Choice<Way> {
+  /** In the order in which they are asked. */
+  readonly ways: ReadonlyArray<Way>
+  readonly reason: Reason
+  /** To be called when an upstream has begun to answer. */
+  readonly answered?: ((upstream: string) => void) | undefined
+}
+
+export type Chooser = <Way extends Routed>(ways: ReadonlyArray<Way>, prompt: ValidPrompt, caller: Caller) => Choice<Way>
+
+const usual: Routing = { policy: "order", sticky: false }
+
+/** The choosers of these models, by id. */
+export const choosersOf = (
+  models: ReadonlyArray<Model>,
+  upstreamOf: (name: string) => Upstream,
+  clock: Clock.Clock
+): ReadonlyMap<string, Chooser> => {
+  const isChosen = ({ routes, routing }: Model) =>
+    routes.length > 1 && (routing !== undefined || routes.some(({ upstream }) => upstreamOf(upstream).health.cools))
+  return new Map(models.filter(isChosen).map((model) => [model.id, chooserOf(model, clock)]))
+}
+
+const chooserOf = (model: Model, clock: Clock.Clock): Chooser => {
+  const { policy, sticky } = model.routing ?? usual
+  const conversations = new Conversations()
+  return (ways, prompt, caller) => {
+    const conversation = sticky ? conversationOf(caller, prompt) : undefined
+    const now = clock.unsafeCurrentTimeMillis()
+    const { places, reason } = orderOf({
+      policy,
+      candidates: ways.map((way) => candidateOf(way, policy, model, prompt)),
+      last: conversation === undefined ? undefined : conversations.last(conversation, now),
+      chance: conversation === undefined ? chance : (upstream) => chanceIn(conversation, upstream)
+    })
+    if (reason === "probe") ways[places[0]!]!.upstream.health.probe()
+    return {
+      ways: places.map((place) => ways[place]!),
+      reason,
+      answered:
+        conversation === undefined ? undefined : (upstream) => conversations.answered(conversation, upstream, now)
+    }
+  }
+}
+
+const candidateOf = (
+  { route, upstream }: Routed,
+  policy: Routing["policy"],
+  model: Model,
+  prompt: ValidPrompt
+): Candidate => ({
+  upstream: upstream.name,
+  standing: upstream.health.standing(),
+  weight: route.weight ?? 1,
+  cost: policy === "cost" ? costOf(route, model, prompt) : undefined,
+  latency_ms: policy === "latency" ? upstream.health.median() : undefined
+})
+
+/** The vendor's charge for the prompt and a usual answer. */
+const costOf = ({ cost }: ModelRoute, model: Model, prompt: ValidPrompt): bigint | undefined => {
+  if (cost === undefined) return undefined
+  const answer = Math.min(answerTokensAsked(model, prompt) ?? model.output_tokens_max, answerTokensEnough)
+  return charge([
+    { units: promptTokensEstimate(model, prompt), price: cost.prompt_price },
+    { units: answer * prompt.answers, price: cost.completion_price },
+    { units: 1, price: cost.request_price }
+  ])
+}
+
+/** Chances have 47 bits: `randomInt` takes a range of up to 2^48. */
+const range = 2 ** 47
+
+const chance = (): number => (randomInt(range) + 1) / range
+
+/** The same chance each time, on every node. */
+const chanceIn = (conversation: string, upstream: string): number => {
+  const drawn = createHash("sha256").update(`${conversation}\n${upstream}`).digest()
+  return (Math.floor(drawn.readUIntBE(0, 6) / 2) + 1) / range
+}

@@ -1,0 +1,33 @@
+/**
+ * The conversation of a request, so that its calls can go to the upstream whose prompt cache has its beginning.
+ *
+ * Where the specification is silent:
+ * - A conversation is named by `prompt_cache_key`. Without it, its beginning names it: the system's words, and the messages up to the first
+ *   one of the user. Of a long text the first 1,000 characters count. Conversations of two accounts are never the same.
+ */
+import { createHash } from "node:crypto"
+import type { Caller } from "../../kernel/Caller.ts"
+import type { ValidPrompt } from "../prompts/Prompt.ts"
+
+export const conversationOf = ({ account_id, tenant_id }: Caller, { body }: Pick<ValidPrompt, "body">): string => {
+  const { prompt_cache_key } = body
+  const name = typeof prompt_cache_key === "string" ? prompt_cache_key : beginningOf(body)
+  return createHash("sha256")
+    .update(JSON.stringify([tenant_id, account_id, name]))
+    .digest("base64url")
+}
+
+const textMax = 1_000
+const partsMax = 20
+
+const beginningOf = ({ input, instructions, messages, prompt, system }: ValidPrompt["body"]): string =>
+  JSON.stringify([system, instructions, firstOf(messages ?? input ?? prompt)], (_, part: unknown) =>
+    typeof part === "string" ? part.slice(0, textMax) : Array.isArray(part) ? part.slice(0, partsMax) : part
+  )
+
+/** The messages up to the first one of the user. A text is a message of the user. */
+const firstOf = (messages: unknown): unknown => {
+  if (!Array.isArray(messages)) return messages
+  const first = messages.findIndex((message: { readonly role?: unknown } | null) => message?.role === "user")
+  return messages.slice(0, first + 1)
+}

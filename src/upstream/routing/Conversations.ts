@@ -1,0 +1,30 @@
+/** The upstream that last answered each conversation: for prompt caches, which live for minutes. Bounded, in memory, per node. */
+
+const keptMax = 10_000
+/** Longer than prompt caches live. */
+const lifetime = 60 * 60_000
+
+interface Answered {
+  readonly upstream: string
+  readonly at: number
+}
+
+export class Conversations {
+  /** The least recently answered first. */
+  readonly #answered = new Map<string, Answered>()
+
+  last(conversation: string, now: number): string | undefined {
+    const found = this.#answered.get(conversation)
+    return found === undefined || now - found.at > lifetime ? undefined : found.upstream
+  }
+
+  answered(conversation: string, upstream: string, now: number): void {
+    this.#answered.delete(conversation)
+    this.#answered.set(conversation, { upstream, at: now })
+    if (this.#answered.size <= keptMax) return
+    for (const oldest of this.#answered.keys()) {
+      this.#answered.delete(oldest)
+      return
+    }
+  }
+}

@@ -1,0 +1,31 @@
+/** Records of where calls went and why, for the operator. They name models and upstreams, never content or callers. */
+import { Context } from "effect"
+import type { Reason } from "./Order.ts"
+
+/** Outcome of one attempt. `charged`: it cost something, but its answer cannot be used. `skipped`: the upstream cannot carry the request. */
+export const attemptOutcomes = ["answered", "failed", "busy", "rejected", "charged", "skipped"] as const
+export type AttemptOutcome = (typeof attemptOutcomes)[number]
+
+export interface DecisionAttempt {
+  readonly model: string
+  readonly upstream: string
+  readonly outcome: AttemptOutcome
+}
+
+export interface Decision {
+  readonly at: number
+  /** The requested model. */
+  readonly model: string
+  readonly request_id: string | undefined
+  /** Why the first upstream was asked first. */
+  readonly reason: Reason
+  /** In the order in which they were made. */
+  readonly attempts: ReadonlyArray<DecisionAttempt>
+}
+
+/**
+ * Called at the end of a call's attempts if its model has several upstreams, retries or fallbacks, or if an attempt failed.
+ */
+export class RoutingObserver extends Context.Reference<RoutingObserver>()("tollgate/routing/RoutingObserver", {
+  defaultValue: () => (_decision: Decision) => {}
+}) {}

@@ -1,0 +1,229 @@
+/**
+ * Health of one upstream, from its exchanges: outcomes and time to the answer's head over the last minutes, and its cooldown. Kept in memory: a
+ * restart forgets it, and each node has its own.
+ *
+ * Where the specification is silent:
+ * - An upstream cools down only if its configuration says for how long (`cooldown_seconds`). It does after three failures in a row, and at once
+ *   after a `Retry-After`, which is believed up to ten minutes.
+ * - Failures are: no answer, a status of 5xx, 408 or 429, and a refused key (401, 403). Any other answer ends the cooldown.
+ * - After the cooldown, one call goes to the upstream as before. Until that call has its answer, other calls still ask it last.
+ */
+
+/** Outcome of an exchange: the class of its status, or no answer. */
+export const outcomes = ["2xx", "4xx", "5xx", "unreachable"] as const
+export type OutcomeName = (typeof outcomes)[number]
+
+/** Why an exchange is a failure. `busy`: 429. `key`: 401 or 403. */
+export const failureKinds = ["5xx", "unreachable", "busy", "key"] as const
+export type FailureKind = (typeof failureKinds)[number]
+
+/** Whether calls go to an upstream. `due`: its cooldown is over, and no call has probed it yet. */
+export type Standing = "ready" | "due" | "cooling"
+
+export interface HealthFigures {
+  /** `failing`: the last exchanges failed. `unused`: no exchange in the window. */
+  readonly state: "ok" | "failing" | "unused"
+  /** While it cools down: the end. */
+  readonly cooling_until: number | null
+  readonly requests: Readonly<Record<OutcomeName, number>>
+  readonly failures_in_a_row: number
+  readonly last_success_at: number | null
+  readonly last_failure_at: number | null
+  readonly last_failure: FailureKind | null
+  /** The last failures, newest first. */
+  readonly last_failures: ReadonlyArray<Failure>
+  /** Time to the answer's head; null without an answer. */
+  readonly latency_ms: { readonly p50: number; readonly p95: number } | null
+  /** The minutes of the window, oldest first. */
+  readonly minutes: ReadonlyArray<{ readonly at: number; readonly requests: number; readonly failures: number }>
+}
+
+export interface Failure {
+  readonly at: number
+  readonly kind: FailureKind
+}
+
+/** The end of an exchange. */
+export interface Exchange {
+  /** Its status; 0 without an answer. */
+  readonly status: number
+  /** Time to the answer's head. */
+  readonly millis: number
+  /** The `Retry-After` of a refusal, as milliseconds from now. */
+  readonly retry_after_ms?: number | undefined
+}
+
+/** Length of the window of the figures. */
+export const windowMinutes = 15
+/** Length of the window that routing looks at. */
+const routedMinutes = 5
+const minute = 60_000
+/** An upstream counts as failing after this many failures in a row. */
+const failingFrom = 3
+/** The longest `Retry-After` that is believed. */
+const retryAfterMax = 10 * minute
+const failuresKept = 5
+
+/** Latencies are counted in classes, each 25 % longer than the previous one: from a millisecond to about six minutes. */
+const classes = 58
+const step = Math.log(1.25)
+const classOf = (millis: number): number => Math.min(classes - 1, Math.max(0, Math.ceil(Math.log(millis) / step)))
+const longestOf = (index: number): number => Math.round(1.25 ** index)
+
+interface Minute {
+  /** Minutes since 1970. */
+  number: number
+  failures: number
+  readonly counts: Record<OutcomeName, number>
+  readonly latencies: Uint32Array
+}
+
+const emptyMinute = (): Minute => ({
+  number: -1,
+  failures: 0,
+  counts: { "2xx": 0, "4xx": 0, "5xx": 0, unreachable: 0 },
+  latencies: new Uint32Array(classes)
+})
+
+const outcomeOf = (status: number): OutcomeName =>
+  status === 0 ? "unreachable" : status < 300 && status >= 200 ? "2xx" : status >= 400 && status < 500 ? "4xx" : "5xx"
+
+const failureOf = (status: number): FailureKind | undefined => {
+  if (status >= 200 && status < 300) return undefined
+  if (status === 429) return "busy"
+  if (status === 401 || status === 403) return "key"
+  if (status === 0 || status === 408) return "unreachable"
+  return status >= 400 && status < 500 ? undefined : "5xx"
+}
+
+export class Health {
+  /** Indexed by number modulo the window. */
+  readonly #minutes = Array.from({ length: windowMinutes }, emptyMinute)
+  readonly #now: () => number
+  /** How long it cools down; `undefined`: never. */
+  readonly #cooldown: number | undefined
+  #failed = 0
+  #success: number | null = null
+  #failures: ReadonlyArray<Failure> = []
+  #coolingUntil: number | null = null
+  /** Until then, one call probes it. */
+  #probingUntil = 0
+  #median: { readonly at: number; readonly millis: number | undefined } | undefined
+
+  /** `now` is in milliseconds since 1970. */
+  constructor(now: () => number, cooldown?: number) {
+    this.#now = now
+    this.#cooldown = cooldown
+  }
+
+  observe({ millis, retry_after_ms, status }: Exchange): void {
+    const at = this.#now()
+    const found = this.#minuteOf(Math.floor(at / minute))
+    const outcome = outcomeOf(status)
+    found.counts[outcome] += 1
+    if (outcome !== "unreachable") found.latencies[classOf(millis)]! += 1
+    const kind = failureOf(status)
+    if (kind === undefined) {
+      if (outcome === "2xx") this.#success = at
+      this.#failed = 0
+      this.#coolingUntil = null
+      return
+    }
+    found.failures += 1
+    this.#failed += 1
+    this.#failures = [{ at, kind }, ...this.#failures.slice(0, failuresKept - 1)]
+    this.#cool(at, retry_after_ms)
+  }
+
+  #cool(at: number, retry_after_ms: number | undefined): void {
+    if (this.#cooldown === undefined) return
+    const asked = retry_after_ms === undefined ? 0 : Math.min(retry_after_ms, retryAfterMax)
+    const own = this.#failed >= failingFrom ? this.#cooldown : 0
+    const millis = Math.max(asked, own)
+    if (millis > 0) this.#coolingUntil = Math.max(this.#coolingUntil ?? 0, at + millis)
+    this.#probingUntil = 0
+  }
+
+  /** Whether it can cool down at all. */
+  get cools(): boolean {
+    return this.#cooldown !== undefined
+  }
+
+  standing(): Standing {
+    if (this.#coolingUntil === null) return "ready"
+    const now = this.#now()
+    return now < this.#coolingUntil || now < this.#probingUntil ? "cooling" : "due"
+  }
+
+  /** A call that found it `due` goes there. If that call ends without an exchange, the next probe may begin after one more cooldown. */
+  probe(): void {
+    this.#probingUntil = this.#now() + (this.#cooldown ?? 0)
+  }
+
+  /** The median time to an answer's head over the last five minutes; `undefined` without an answer. Computed at most once a second. */
+  median(): number | undefined {
+    const now = this.#now()
+    if (this.#median !== undefined && Math.abs(now - this.#median.at) < 1_000) return this.#median.millis
+    const last = Math.floor(now / minute)
+    const latencies = new Uint32Array(classes)
+    for (const { latencies: counted, number } of this.#minutes) {
+      if (number <= last - routedMinutes || number > last) continue
+      for (let i = 0; i < classes; i++) latencies[i]! += counted[i]!
+    }
+    const millis = quantiles(latencies)?.p50
+    this.#median = { at: now, millis }
+    return millis
+  }
+
+  figures(): HealthFigures {
+    const at = this.#now()
+    const last = Math.floor(at / minute)
+    const requests = { "2xx": 0, "4xx": 0, "5xx": 0, unreachable: 0 }
+    const latencies = new Uint32Array(classes)
+    const minutes = Array.from({ length: windowMinutes }, (_, i) => {
+      const number = last - windowMinutes + 1 + i
+      const found = this.#minutes.find((one) => one.number === number)
+      if (found === undefined) return { at: number * minute, requests: 0, failures: 0 }
+      for (const outcome of outcomes) requests[outcome] += found.counts[outcome]
+      for (const [index, count] of found.latencies.entries()) latencies[index]! += count
+      const all = outcomes.reduce((sum, outcome) => sum + found.counts[outcome], 0)
+      return { at: number * minute, requests: all, failures: found.failures }
+    })
+    const isUnused = minutes.every((one) => one.requests === 0)
+    const [newest] = this.#failures
+    return {
+      state: isUnused ? "unused" : this.#failed >= failingFrom ? "failing" : "ok",
+      cooling_until: this.#coolingUntil !== null && this.#coolingUntil > at ? this.#coolingUntil : null,
+      requests,
+      failures_in_a_row: this.#failed,
+      last_success_at: this.#success,
+      last_failure_at: newest?.at ?? null,
+      last_failure: newest?.kind ?? null,
+      last_failures: this.#failures,
+      latency_ms: quantiles(latencies),
+      minutes
+    }
+  }
+
+  #minuteOf(number: number): Minute {
+    const found = this.#minutes[number % windowMinutes]!
+    if (found.number !== number) {
+      found.number = number
+      found.failures = 0
+      for (const name of outcomes) found.counts[name] = 0
+      found.latencies.fill(0)
+    }
+    return found
+  }
+}
+
+const quantiles = (latencies: Uint32Array): HealthFigures["latency_ms"] => {
+  const total = latencies.reduce((sum, count) => sum + count, 0)
+  if (total === 0) return null
+  const at = (share: number): number => {
+    let passed = 0
+    const index = latencies.findIndex((count) => (passed += count) >= Math.ceil(share * total))
+    return longestOf(index)
+  }
+  return { p50: at(0.5), p95: at(0.95) }
+}

@@ -1,0 +1,117 @@
+/**
+ * The order in which the upstreams of a model are asked, and why. Pure: chance, health and prices are arguments.
+ *
+ * Where the specification is silent:
+ * - An upstream that cools down stays in the order, last: if all others fail, asking it is better than failing.
+ * - Weights order all upstreams: the first is drawn by weight, then the next among the rest. A weight of 0 is asked only after all others.
+ *   With `sticky`, the draw follows from the conversation, so that every node draws alike.
+ * - Costs are what the vendor would charge for the prompt and an answer of at most 1,024 tokens. Equal costs, and medians of one class
+ *   (25 %), keep the configured order.
+ * - An upstream without an answer in the last five minutes has no latency. It is asked first, so that it gets one.
+ * - With `sticky`, the upstream that last answered the conversation goes first, because its prompt cache may have the beginning.
+ */
+import type { Standing } from "./Health.ts"
+
+export const policies = ["order", "weights", "cost", "latency"] as const
+export type Policy = (typeof policies)[number]
+
+/** How a model's upstreams are chosen. */
+export interface Routing {
+  readonly policy: Policy
+  /** The calls of one conversation go to one upstream while it serves. */
+  readonly sticky: boolean
+}
+
+export interface Candidate {
+  readonly upstream: string
+  readonly standing: Standing
+  /** Its share of the calls, relative to the weights of the others. */
+  readonly weight: number
+  /** The vendor's charge for the call, in a unit that all candidates share. */
+  readonly cost?: bigint | undefined
+  readonly latency_ms?: number | undefined
+}
+
+export interface Question {
+  readonly policy: Policy
+  /** In the configured order. */
+  readonly candidates: ReadonlyArray<Candidate>
+  /** The upstream that last answered the conversation. */
+  readonly last?: string | undefined
+  /** A number above 0 and at most 1 for an upstream. */
+  readonly chance: (upstream: string) => number
+}
+
+/** Why the first upstream is first. */
+export const reasons = [
+  "only",
+  "order",
+  "weights",
+  "cost",
+  "latency",
+  "unmeasured",
+  "conversation",
+  "probe",
+  "others_cooling",
+  "all_cooling"
+] as const
+export type Reason = (typeof reasons)[number]
+
+export interface Order {
+  /** Places of the candidates, the first to ask first. */
+  readonly places: ReadonlyArray<number>
+  readonly reason: Reason
+}
+
+export const orderOf = (question: Question): Order => {
+  const { candidates, last } = question
+  const ranked = ranking(question)
+  const isCooling = (place: number) => candidates[place]!.standing === "cooling"
+  const ready = ranked.filter((place) => !isCooling(place))
+  const held = ready.find((place) => candidates[place]!.upstream === last)
+  const open = held === undefined ? ready : [held, ...ready.filter((place) => place !== held)]
+  const places = [...open, ...ranked.filter(isCooling)]
+  return { places, reason: reasonOf(question, ranked, open, held) }
+}
+
+/** All places by the policy alone. */
+const ranking = ({ candidates, chance, policy }: Question): ReadonlyArray<number> => {
+  const places = candidates.map((_, place) => place)
+  switch (policy) {
+    case "order":
+      return places
+    case "weights": {
+      const times = candidates.map(({ upstream, weight }) =>
+        weight > 0 ? -Math.log(chance(upstream)) / weight : Number.POSITIVE_INFINITY
+      )
+      return places.toSorted((a, b) => compared(times[a]!, times[b]!))
+    }
+    case "cost":
+      return places.toSorted((a, b) => compared(candidates[a]!.cost, candidates[b]!.cost))
+    case "latency":
+      return places.toSorted((a, b) => (candidates[a]!.latency_ms ?? -1) - (candidates[b]!.latency_ms ?? -1))
+  }
+}
+
+/** Unknown values come last. */
+const compared = <A extends bigint | number>(one: A | undefined, other: A | undefined): number => {
+  if (one === other) return 0
+  if (one === undefined) return 1
+  if (other === undefined) return -1
+  return one < other ? -1 : 1
+}
+
+const reasonOf = (
+  { candidates, policy }: Question,
+  ranked: ReadonlyArray<number>,
+  open: ReadonlyArray<number>,
+  held: number | undefined
+): Reason => {
+  if (candidates.length === 1) return "only"
+  const [first] = open
+  if (first === undefined) return "all_cooling"
+  if (candidates[first]!.standing === "due") return "probe"
+  if (held !== undefined) return "conversation"
+  if (first !== ranked[0]) return "others_cooling"
+  return policy === "latency" && candidates[first]!.latency_ms === undefined ? "unmeasured" : policy
+}
