@@ -12,8 +12,8 @@ beforeAll(async () => {
 })
 afterAll(() => service.discard())
 
-const people = (...args: ReadonlyArray<string>): Promise<Finished> =>
-  command(["people", ...args], { DATA_DIR: service.folder })
+const run = (...args: ReadonlyArray<string>): Promise<Finished> => command(args, { DATA_DIR: service.folder })
+const people = (...args: ReadonlyArray<string>): Promise<Finished> => run("people", ...args)
 const written = (name: string, text: string): string => {
   const path = join(service.folder, name)
   writeFileSync(path, text)
@@ -84,6 +84,62 @@ describe("tollgate people", () => {
     expect(JSON.parse((await people(...args)).stdout)).toEqual({ ...made, created: false })
     const unknown = await people("suspend", "--email", "no-one@example.com")
     expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining("no person has this address")])
+  })
+})
+
+describe("tollgate tenants create", () => {
+  const shown = async (...args: ReadonlyArray<string>) => {
+    const done = await run("tenants", "create", ...args, "--json")
+    expect([done.code, done.stderr]).toEqual([0, ""])
+    return JSON.parse(done.stdout)
+  }
+
+  it("makes a tenant with its owner, and by external id only one", async () => {
+    const args = ["--name", "Physics", "--owner", "Meitner@example.com", "--external-id", "physics"]
+    const made = await shown(...args, "--allowance", "5")
+    expect(made).toMatchObject({
+      created: true,
+      external_id: "physics",
+      name: "Physics",
+      owner_email: "meitner@example.com",
+      balance: "5"
+    })
+    expect(await shown(...args)).toEqual({ ...made, created: false })
+    const other = await shown("--name", "Physics", "--owner", "meitner@example.com")
+    expect([other.created, other.external_id, other.tenant_id === made.tenant_id]).toEqual([true, null, false])
+    const listed = JSON.parse((await run("tenants", "--search", "physics", "--json")).stdout)
+    expect(listed.tenants.map(({ id }: { id: string }) => id)).toEqual([other.tenant_id, made.tenant_id])
+    const owner = await service.signIn("meitner@example.com")
+    const { body } = await service.call(`/v1/tenants/${made.tenant_id}/members`, { token: owner.token })
+    expect(body.result.members).toEqual([expect.objectContaining({ account_id: owner.account_id, role: "owner" })])
+  })
+
+  it("makes a key with limits, and prints it once", async () => {
+    const { tenant_id } = await shown("--name", "Lab", "--owner", "lab@example.com")
+    const limits = ["--limit", "20", "--period", "month", "--models", "sandbox-small", "--expires", "2099-01-31"]
+    const done = await run("key", "create", "--tenant", tenant_id, "--name", "notebook", ...limits)
+    expect([done.code, done.stdout]).toEqual([0, expect.stringMatching(/^svc-prod-[0-9a-f]{64}\n$/)])
+    const list = await run("key", "list", "--tenant", tenant_id, "--json")
+    expect(JSON.parse(list.stdout).keys).toEqual([
+      expect.objectContaining({
+        name: "notebook",
+        spending_limit_usd: "20",
+        spending_limit_period: "month",
+        allowed_models: ["sandbox-small"],
+        expires_at: expect.stringMatching(/^2099-01-31/)
+      })
+    ])
+    expect(list.stdout).not.toContain(done.stdout.trim())
+    expect((await service.call("/v1/models", { token: done.stdout.trim() })).status).toBe(200)
+  })
+
+  it.each([
+    [["--name", "X", "--owner", "someone"], "--owner someone: an email address"],
+    [["--name", "x".repeat(101), "--owner", "x@example.com"], "--name: up to 100 characters"],
+    [["--name", "X", "--owner", "x@example.com", "--allowance", "-1"], "--allowance"]
+  ])("refuses %o", async (args, words) => {
+    const done = await run("tenants", "create", ...args)
+    expect([done.code, done.stdout, done.stderr]).toEqual([1, "", expect.stringContaining(words)])
   })
 })
 

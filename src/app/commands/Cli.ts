@@ -79,6 +79,7 @@ const allNames = namesOf(commands, {
   voucher: namesOf(Voucher.subcommands),
   operator: namesOf(Operator.subcommands, { keys: namesOf(OperatorKeys.subcommands) }),
   people: namesOf(People.subcommands),
+  tenants: namesOf(Tenants.subcommands),
   client: namesOf(Client.subcommands),
   key: namesOf(Key.subcommands)
 })

@@ -1,6 +1,6 @@
 /** `tollgate people`: makes, lists and suspends people, and imports a class from a file. */
 import { Args, Command, Options } from "@effect/cli"
-import { Console, Effect, Option, Schema } from "effect"
+import { Console, Effect, Option } from "effect"
 import { closeSync, constants, fchmodSync, fstatSync, openSync, readFileSync, writeSync } from "node:fs"
 import { toIso } from "../../kernel/Moment.ts"
 import type { Nano } from "../../kernel/Money.ts"
@@ -9,41 +9,24 @@ import type { Operator } from "../../operations/operator/Operator.ts"
 import { Provisioning } from "../../operations/provisioning/Provisioning.ts"
 import type { ProvisioningContract } from "../../operations/provisioning/Provisioning.ts"
 import type { ProvisionedPerson } from "../../operations/provisioning/Provision.ts"
-import { Email } from "../../kernel/Email.ts"
 import * as CommandLine from "./CommandLine.ts"
 import * as Csv from "./Csv.ts"
 import { noticedBy } from "./Database.ts"
-import { amountOf, json, oneLine, printed } from "./Options.ts"
+import { json, oneLine, printed } from "./Options.ts"
 import * as PeopleFile from "./PeopleFile.ts"
+import {
+  allowanceOptions,
+  emailOf,
+  externalIdOf,
+  externalIdOption,
+  givenAmount,
+  termsOf,
+  worded
+} from "./ProvisionOptions.ts"
 import { commander, provisioningOf } from "./Provisions.ts"
 import { fromEnvironment, refuse } from "./Report.ts"
 
-const worded = (problem: { readonly message: string }) => refuse(problem.message)
-
-const emailOf = (text: string) =>
-  Effect.mapError(Schema.decode(Email)(text), () => refuse(`--email ${CommandLine.printable(text)}: an email address`))
-
 const emailOption = Options.text("email").pipe(Options.withDescription("the person's address"))
-const externalOption = Options.text("external-id").pipe(
-  Options.withDescription("your own id of the person, which makes the command repeatable with other values"),
-  Options.optional
-)
-const allowanceOptions = {
-  allowance: Options.text("allowance").pipe(
-    Options.withDescription("credit that each person gets each period, in USD"),
-    Options.optional
-  ),
-  period: Options.choice("period", ["week", "month"]).pipe(
-    Options.withDescription("the period of the allowance"),
-    Options.withDefault("month" as const)
-  )
-}
-
-const termsOf = (amount_usd: Nano | undefined, period: Terms["period"]): Terms | undefined =>
-  amount_usd === undefined ? undefined : { amount_usd, period, rollover: "none" }
-
-const givenAmount = (text: Option.Option<string>, flag: string) =>
-  Option.isNone(text) ? Effect.succeed(undefined) : amountOf(text.value, flag)
 
 const shown = ({ created, email, external_id, home_tenant_id, id, name, status }: ProvisionedPerson) => ({
   account_id: id,
@@ -68,7 +51,7 @@ const peopleCreate = Command.make(
   {
     email: emailOption,
     name: Options.text("name").pipe(Options.withDescription("the person's name"), Options.optional),
-    externalId: externalOption,
+    externalId: externalIdOption,
     ...allowanceOptions,
     json
   },
@@ -81,7 +64,7 @@ const peopleCreate = Command.make(
         name: Option.isNone(name) ? undefined : yield* oneLine("--name", name.value),
         allowance: termsOf(yield* givenAmount(allowance, "--allowance"), period)
       }
-      const external_id = Option.isNone(externalId) ? undefined : yield* oneLine("--external-id", externalId.value)
+      const external_id = yield* externalIdOf(externalId)
       const made = yield* Effect.flatMap(Provisioning, (service) => put(service, by, external_id, wanted)).pipe(
         Effect.mapError(worded),
         Effect.provide(provisioningOf(facts))

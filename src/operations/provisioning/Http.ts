@@ -43,6 +43,9 @@ export const ProvisioningHttp = HttpApiBuilder.group(
       )
       .handle("findPerson", ({ path }) => answered(people.find(path.external_id)))
       .handle("removePerson", ({ path }) => by((me) => people.remove(me, path.external_id)))
+      .handle("createTenant", ({ payload }) =>
+        by((me) => Effect.zipRight(mayGive(me, payload), tenants.create(me, payload)))
+      )
       .handle("putTenant", ({ path: { external_id }, payload }) =>
         by((me) => Effect.zipRight(mayGive(me, payload), tenants.put(me, external_id, payload)))
       )

@@ -11,6 +11,8 @@
  * - DELETE of a person suspends them, ends their sign-ins and revokes their keys. DELETE of a tenant suspends it and revokes its keys. Credit and
  *   records stay, and a later PUT of the same external id activates it again.
  * - Credit and allowances need the scope `grants` as well.
+ * - `team_external_id` makes the person a member of that tenant. A suspension there stays, and no request removes them from a team.
+ * - POST makes a tenant at each request; PUT makes one for an external id.
  */
 import { Schema } from "effect"
 import { Amount } from "../../kernel/Amount.ts"
@@ -37,6 +39,8 @@ export const PersonWanted = Schema.Struct({
   /** By default the part of the address before the `@`. */
   name: Schema.optional(NewOrganisation.fields.name),
   suspended: Schema.optional(Schema.Boolean),
+  /** The person becomes a member of the tenant with this external id. */
+  team_external_id: Schema.optional(ExternalId),
   ...credit
 }).annotations({ identifier: "PersonWanted" })
 export interface PersonWanted extends Schema.Schema.Type<typeof PersonWanted> {}

@@ -15,7 +15,8 @@ import { Belonging } from "../../people/tenants/Belonging.ts"
 import * as Tenancy from "../../people/tenants/Directory.ts"
 import type { Key, Person } from "../../people/tenants/Directory.ts"
 import * as Founding from "../../people/tenants/Founding.ts"
-import type { TooManyApplications, TooManyTenants } from "../../people/tenants/Problems.ts"
+import type { BelongingContract } from "../../people/tenants/Belonging.ts"
+import type { TeamFull, TooManyApplications, TooManyTenants } from "../../people/tenants/Problems.ts"
 import { Tenants } from "../../people/tenants/Tenants.ts"
 import type { TenantsContract } from "../../people/tenants/Tenants.ts"
 import type { Operator } from "../operator/Operator.ts"
@@ -47,20 +48,27 @@ interface Things<Wanted, Made, E> {
 }
 
 type MoneyProblem = BalanceBeyondBooks | TenantClosed
+type TeamProblem = ExternalIdNotFound | TeamFull | TooManyTenants
 
 /** `by` is the acting operator. Lists are newest first, with ids below `before`. */
 export interface ProvisioningContract {
-  readonly people: Things<PersonWanted, ProvisionedPerson, MoneyProblem> & {
+  readonly people: Things<PersonWanted, ProvisionedPerson, MoneyProblem | TeamProblem> & {
     /** Makes a person without an external id; an address that has an account changes nothing. */
     readonly create: (
       by: Operator,
       wanted: Omit<PersonWanted, "credit_usd">
-    ) => Effect.Effect<ProvisionedPerson, MoneyProblem | BooksUnavailable>
+    ) => Effect.Effect<ProvisionedPerson, MoneyProblem | TeamProblem | BooksUnavailable>
     /** Whether an account has verified this address. */
     readonly isKnown: (email: string) => Effect.Effect<boolean>
     readonly list: (before: string | undefined, limit: number) => Effect.Effect<ReadonlyArray<Person>>
   }
-  readonly tenants: Things<TenantWanted, ProvisionedTenant, MoneyProblem | TooManyTenants>
+  readonly tenants: Things<TenantWanted, ProvisionedTenant, MoneyProblem | TooManyTenants> & {
+    /** Makes a tenant without an external id, at each request. */
+    readonly create: (
+      by: Operator,
+      wanted: Omit<TenantWanted, "credit_usd">
+    ) => Effect.Effect<ProvisionedTenant, MoneyProblem | TooManyTenants | BooksUnavailable>
+  }
   readonly keys: Things<
     KeyWanted,
     ProvisionedKey,
@@ -84,6 +92,7 @@ export interface Parts {
   readonly allowances: AllowancesContract
   readonly applications: ApplicationsContract
   readonly tenants: TenantsContract
+  readonly belonging: BelongingContract
   readonly tenancy: ReturnType<typeof Tenancy.make>
   readonly founding: ReturnType<typeof Founding.make>
   readonly externals: Externals.Externals
@@ -93,15 +102,17 @@ const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const writer = yield* Writer
   const tenants = yield* Tenants
+  const belonging = yield* Belonging
   const parts: Parts = {
     sql,
     writer,
     tenants,
+    belonging,
     ledger: yield* Ledger,
     allowances: yield* Allowances,
     applications: yield* Applications,
     tenancy: Tenancy.make(sql),
-    founding: Founding.make(sql, writer, tenants, yield* Belonging),
+    founding: Founding.make(sql, writer, tenants, belonging),
     externals: Externals.make(sql)
   }
   return {
