@@ -14,6 +14,7 @@ import * as CommandLine from "./CommandLine.ts"
 import * as Grant from "./Grant.ts"
 import * as Health from "./Health.ts"
 import * as Help from "./Help.ts"
+import * as Invite from "./Invite.ts"
 import * as Key from "./Key.ts"
 import * as Migrate from "./Migrate.ts"
 import * as Models from "./Models.ts"
@@ -45,6 +46,7 @@ const commands = [
   Owed.command,
   People.command,
   Tenants.command,
+  Invite.command,
   Operator.command,
   Client.command,
   Key.command,

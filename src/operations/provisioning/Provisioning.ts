@@ -7,8 +7,13 @@ import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 import { Writer } from "../../books/ledger/write/Writer.ts"
 import type { WriterContract } from "../../books/ledger/write/Writer.ts"
 import type { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { ServiceInfo } from "../../kernel/ServiceInfo.ts"
 import { Allowances } from "../../money/allowances/Allowances.ts"
 import type { AllowancesContract } from "../../money/allowances/Allowances.ts"
+import * as ConsoleLinks from "../../people/auth/ConsoleLinks.ts"
+import { Outbox } from "../../people/mail/Outbox.ts"
+import type { TooManyLetters } from "../../people/mail/Problems.ts"
+import { DeploymentSecret } from "../../storage/secret/DeploymentSecret.ts"
 import { Applications } from "../../people/tenants/Applications.ts"
 import type { ApplicationsContract } from "../../people/tenants/Applications.ts"
 import { Belonging } from "../../people/tenants/Belonging.ts"
@@ -16,15 +21,20 @@ import * as Tenancy from "../../people/tenants/Directory.ts"
 import type { Key, Person } from "../../people/tenants/Directory.ts"
 import * as Founding from "../../people/tenants/Founding.ts"
 import type { BelongingContract } from "../../people/tenants/Belonging.ts"
-import type { TeamFull, TooManyApplications, TooManyTenants } from "../../people/tenants/Problems.ts"
+import * as Invites from "../../people/tenants/Invites.ts"
+import * as Members from "../../people/tenants/Members.ts"
+import type { AlreadyMember, TeamFull, TooManyApplications, TooManyTenants } from "../../people/tenants/Problems.ts"
 import { Tenants } from "../../people/tenants/Tenants.ts"
 import type { TenantsContract } from "../../people/tenants/Tenants.ts"
 import type { Operator } from "../operator/Operator.ts"
 import type { BalanceBeyondBooks, TenantClosed, TenantNotFound } from "../operator/Problems.ts"
 import * as Externals from "./Externals.ts"
 import * as Keys from "./Keys.ts"
+import * as Letters from "./Letters.ts"
 import * as People from "./People.ts"
 import type {
+  InviteSent,
+  InviteWanted,
   KeyWanted,
   PersonWanted,
   ProvisionedKey,
@@ -76,6 +86,15 @@ export interface ProvisioningContract {
   > & {
     readonly list: (before: string | undefined, limit: number) => Effect.Effect<ReadonlyArray<Key>>
   }
+  readonly letters: {
+    /** Stores a person's first letter, once; answers `false` if there was one, for an old account and for a suspended person. */
+    readonly welcome: (by: Operator, person: ProvisionedPerson) => Effect.Effect<boolean, BooksUnavailable>
+    /** Invites an address to the service, or to a tenant. Another invitation sends another letter. */
+    readonly invite: (
+      by: Operator,
+      wanted: InviteWanted
+    ) => Effect.Effect<InviteSent, TenantNotFound | NoHolder | AlreadyMember | TooManyLetters | BooksUnavailable>
+  }
 }
 
 export class Provisioning extends Context.Tag("tollgate/provisioning/Provisioning")<
@@ -115,9 +134,15 @@ const make = Effect.gen(function* () {
     founding: Founding.make(sql, writer, tenants, belonging),
     externals: Externals.make(sql)
   }
+  const secret = yield* DeploymentSecret
+  const [outbox, info] = [yield* Outbox, yield* ServiceInfo]
+  const members = Members.make(sql, writer, tenants, belonging)
+  const { invite } = Invites.make({ sql, writer, secret, outbox, tenants, belonging, members, info })
+  const links = ConsoleLinks.make(sql, writer, secret)
   return {
     people: People.make(parts),
     tenants: TenantsOf.make(parts),
-    keys: Keys.make(parts)
+    keys: Keys.make(parts),
+    letters: Letters.make({ ...parts, outbox, links, invite, info })
   } satisfies ProvisioningContract
 })
