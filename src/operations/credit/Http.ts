@@ -4,7 +4,9 @@ import { contract } from "../../http/contract/Contract.ts"
 import { storable } from "../../http/lanes/Answer.ts"
 import { envelope } from "../../kernel/Envelope.ts"
 import { Allowances } from "../../money/allowances/Allowances.ts"
-import type { NewAllowance } from "../../money/allowances/Allowance.ts"
+import type { NewAllowance, PlanLine } from "../../money/allowances/Allowance.ts"
+import { Plans } from "../../money/allowances/Settings.ts"
+import type { PlansByName } from "../../money/allowances/Settings.ts"
 import { Vouchers } from "../../money/vouchers/Vouchers.ts"
 import * as Audit from "../operator/Audit.ts"
 import { CurrentOperator } from "../operator/CurrentOperator.ts"
@@ -26,12 +28,22 @@ export const detailsOf = ({ amount_usd, period, plan, rollover }: NewAllowance):
   ...(typeof rollover === "object" ? { rollover_up_to_usd: rollover.up_to_usd } : { rollover })
 })
 
+const linesOf = (plans: PlansByName): ReadonlyArray<PlanLine> =>
+  Object.entries(plans)
+    .toSorted(([one], [other]) => (one < other ? -1 : 1))
+    .map(([name, { allowance, price_factor }]) => ({
+      name,
+      allowance: allowance ?? null,
+      price_factor: price_factor?.text ?? null
+    }))
+
 export const OperatorCreditHttp = HttpApiBuilder.group(
   contract.add(OperatorCreditApi),
   "operatorCredit",
   Effect.fnUntraced(function* (handlers) {
     const allowances = yield* Allowances
     const vouchers = yield* Vouchers
+    const plans = yield* Plans
     return handlers
       .handle("allowances", ({ urlParams: { after = "", limit } }) =>
         answered(
@@ -54,6 +66,7 @@ export const OperatorCreditHttp = HttpApiBuilder.group(
           )
         )
       )
+      .handle("plans", () => answered(Effect.succeed({ plans: linesOf(plans) })))
       .handle("vouchers", ({ urlParams: { before, limit } }) =>
         answered(Effect.map(vouchers.list(before, limit + 1), (found) => keyset(found, limit, ({ id }) => id)))
       )

@@ -13,6 +13,36 @@ const only =
       })
     ) as { readonly [N in K]?: string }
 
+/** Views that make people, tenants, credentials and credit. */
+const provisionRoutes = <R extends AnyRoute>(frame: R) => {
+  const people = createRoute({
+    getParentRoute: () => frame,
+    path: "/people",
+    component: lazyRouteComponent(() => import("./Listing.tsx"), "People")
+  })
+  const tenants = createRoute({
+    getParentRoute: () => frame,
+    path: "/tenants",
+    component: lazyRouteComponent(() => import("./Listing.tsx"), "Tenants")
+  })
+  const managementKeys = createRoute({
+    getParentRoute: () => frame,
+    path: "/management-keys",
+    component: lazyRouteComponent(() => import("./ManagementKeys.tsx"), "ManagementKeys")
+  })
+  const allowances = createRoute({
+    getParentRoute: () => frame,
+    path: "/allowances",
+    component: lazyRouteComponent(() => import("./Allowances.tsx"), "Allowances")
+  })
+  const vouchers = createRoute({
+    getParentRoute: () => frame,
+    path: "/vouchers",
+    component: lazyRouteComponent(() => import("./Vouchers.tsx"), "Vouchers")
+  })
+  return [people, tenants, managementKeys, allowances, vouchers] as const
+}
+
 /** The routes below `/operator`. */
 export const operatorRoutes = <R extends AnyRoute>(root: R) => {
   const frame = createRoute({
@@ -79,6 +109,19 @@ export const operatorRoutes = <R extends AnyRoute>(root: R) => {
     component: lazyRouteComponent(() => import("./Sessions.tsx"), "Sessions")
   })
   return [
-    frame.addChildren([overview, find, tenant, person, upstreams, costs, drift, reservations, owed, audit, sessions])
+    frame.addChildren([
+      overview,
+      find,
+      tenant,
+      person,
+      ...provisionRoutes(frame),
+      upstreams,
+      costs,
+      drift,
+      reservations,
+      owed,
+      audit,
+      sessions
+    ])
   ] as const
 }
