@@ -18,9 +18,9 @@ const ofTenant = Schema.Struct({ tenant_id: TenantId })
 export class OperatorCreditApi extends HttpApiGroup.make("operatorCredit")
   .add(
     HttpApiEndpoint.get("allowances", "/v1/operator/allowances")
-      .setUrlParams(Schema.Struct({ limit, after }))
+      .setUrlParams(Schema.Struct({ limit, after, tenant_id: Schema.optional(TenantId) }))
       .addSuccess(Envelope(Keyset(Allowance)))
-      .annotate(OpenApi.Summary, "All allowances, by tenant")
+      .annotate(OpenApi.Summary, "All allowances, by tenant; with `tenant_id`, the one of that tenant")
   )
   .add(
     HttpApiEndpoint.get("allowance", "/v1/operator/tenants/:tenant_id/allowance")

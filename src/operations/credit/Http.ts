@@ -1,5 +1,5 @@
 import { HttpApiBuilder } from "@effect/platform"
-import { Clock, Effect } from "effect"
+import { Clock, Effect, Option } from "effect"
 import { contract } from "../../http/contract/Contract.ts"
 import { storable } from "../../http/lanes/Answer.ts"
 import { envelope } from "../../kernel/Envelope.ts"
@@ -45,9 +45,14 @@ export const OperatorCreditHttp = HttpApiBuilder.group(
     const vouchers = yield* Vouchers
     const plans = yield* Plans
     return handlers
-      .handle("allowances", ({ urlParams: { after = "", limit } }) =>
+      .handle("allowances", ({ urlParams: { after = "", limit, tenant_id } }) =>
         answered(
-          Effect.map(allowances.list(after, limit + 1), (found) => keyset(found, limit, ({ tenant_id }) => tenant_id))
+          Effect.map(
+            tenant_id === undefined
+              ? allowances.list(after, limit + 1)
+              : Effect.map(Effect.option(allowances.find(tenant_id)), Option.toArray),
+            (found) => keyset(found, limit, (one) => one.tenant_id)
+          )
         )
       )
       .handle("allowance", ({ path }) => answered(allowances.find(path.tenant_id)))

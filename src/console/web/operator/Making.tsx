@@ -27,7 +27,7 @@ interface MakingProps<Draft, Made> {
   readonly make: (draft: Draft) => Promise<Made>
   /** A sentence about what was made. */
   readonly said: (made: Made) => string
-  /** What is shown this once. */
+  /** The key or the codes, which are shown this once. */
   readonly secret?: (made: Made) => string | undefined
 }
 

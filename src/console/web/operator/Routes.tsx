@@ -43,6 +43,37 @@ const provisionRoutes = <R extends AnyRoute>(frame: R) => {
   return [people, tenants, managementKeys, allowances, vouchers] as const
 }
 
+/** Views of vendors and of money in flight. */
+const watchRoutes = <R extends AnyRoute>(frame: R) => {
+  const upstreams = createRoute({
+    getParentRoute: () => frame,
+    path: "/upstreams",
+    component: lazyRouteComponent(() => import("./Upstreams.tsx"), "Upstreams")
+  })
+  const costs = createRoute({
+    getParentRoute: () => frame,
+    path: "/costs",
+    validateSearch: only("from", "to", "by", "plot"),
+    component: lazyRouteComponent(() => import("./Costs.tsx"), "Costs")
+  })
+  const drift = createRoute({
+    getParentRoute: () => frame,
+    path: "/drift",
+    component: lazyRouteComponent(() => import("./Drift.tsx"), "Drift")
+  })
+  const reservations = createRoute({
+    getParentRoute: () => frame,
+    path: "/reservations",
+    component: lazyRouteComponent(() => import("./Reservations.tsx"), "Reservations")
+  })
+  const owed = createRoute({
+    getParentRoute: () => frame,
+    path: "/owed",
+    component: lazyRouteComponent(() => import("./Owed.tsx"), "Owed")
+  })
+  return [upstreams, costs, drift, reservations, owed] as const
+}
+
 /** The routes below `/operator`. */
 export const operatorRoutes = <R extends AnyRoute>(root: R) => {
   const frame = createRoute({
@@ -71,32 +102,6 @@ export const operatorRoutes = <R extends AnyRoute>(root: R) => {
     path: "/people/$account_id",
     component: lazyRouteComponent(() => import("./Person.tsx"), "Person")
   })
-  const upstreams = createRoute({
-    getParentRoute: () => frame,
-    path: "/upstreams",
-    component: lazyRouteComponent(() => import("./Upstreams.tsx"), "Upstreams")
-  })
-  const costs = createRoute({
-    getParentRoute: () => frame,
-    path: "/costs",
-    validateSearch: only("from", "to", "by", "plot"),
-    component: lazyRouteComponent(() => import("./Costs.tsx"), "Costs")
-  })
-  const drift = createRoute({
-    getParentRoute: () => frame,
-    path: "/drift",
-    component: lazyRouteComponent(() => import("./Drift.tsx"), "Drift")
-  })
-  const reservations = createRoute({
-    getParentRoute: () => frame,
-    path: "/reservations",
-    component: lazyRouteComponent(() => import("./Reservations.tsx"), "Reservations")
-  })
-  const owed = createRoute({
-    getParentRoute: () => frame,
-    path: "/owed",
-    component: lazyRouteComponent(() => import("./Owed.tsx"), "Owed")
-  })
   const audit = createRoute({
     getParentRoute: () => frame,
     path: "/audit",
@@ -115,11 +120,7 @@ export const operatorRoutes = <R extends AnyRoute>(root: R) => {
       tenant,
       person,
       ...provisionRoutes(frame),
-      upstreams,
-      costs,
-      drift,
-      reservations,
-      owed,
+      ...watchRoutes(frame),
       audit,
       sessions
     ])

@@ -32,10 +32,8 @@ const useAllowance = (tenant_id: string) =>
   useQuery({
     queryKey: ["operator", "allowance", tenant_id],
     queryFn: async (): Promise<Allowance | null> => {
-      const answer = await operatorApi.GET("/v1/operator/tenants/{tenant_id}/allowance", {
-        params: { path: { tenant_id } }
-      })
-      return answer.response.status === 404 ? null : resultOf(Promise.resolve(answer))
+      const params = { query: { tenant_id, limit: "1" } }
+      return (await resultOf(operatorApi.GET("/v1/operator/allowances", { params }))).records[0] ?? null
     }
   })
 
