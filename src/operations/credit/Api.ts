@@ -18,7 +18,13 @@ const ofTenant = Schema.Struct({ tenant_id: TenantId })
 export class OperatorCreditApi extends HttpApiGroup.make("operatorCredit")
   .add(
     HttpApiEndpoint.get("allowances", "/v1/operator/allowances")
-      .setUrlParams(Schema.Struct({ limit, after, tenant_id: Schema.optional(TenantId) }))
+      .setUrlParams(
+        Schema.Struct({
+          limit,
+          after,
+          tenant_id: Schema.optional(TenantId.annotations({ description: "Only the allowance of this tenant" }))
+        })
+      )
       .addSuccess(Envelope(Keyset(Allowance)))
       .annotate(OpenApi.Summary, "All allowances, by tenant; with `tenant_id`, the one of that tenant")
   )
