@@ -62,6 +62,7 @@ const onPostgresToo = [
 const long = [
   "test/console/Operator.test.ts",
   "test/console/Playground.test.ts",
+  "test/console/Provision.test.ts",
   "test/console/Views.test.ts",
   "test/e2e/Backup.test.ts",
   "test/e2e/Binary.test.ts",

@@ -9,7 +9,7 @@
  * anew by a later commit: it says what that version wrote. When a migration is added, the commit before it becomes the next fixture.
  *
  * There is none of versions before 0011, whose tables had names without `tollgate_`: no later version opened those. 0013, 0015, 0016,
- * 0018 and 0028 were never the newest of a commit, nor was PostgreSQL's 0006.
+ * 0018, 0028, 0036 and 0037 were never the newest of a whole version, nor were 0006, 0014 and 0015 of PostgreSQL.
  */
 import Sqlite from "better-sqlite3"
 import { execFileSync } from "node:child_process"

@@ -4,7 +4,7 @@ import { once } from "node:events"
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { promisify } from "node:util"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import { client, CodeIssuer } from "../support/CodeIssuer.ts"
 import { Browser } from "../support/OAuth.ts"
 import { startLocalServer } from "../support/LocalServer.ts"
@@ -191,6 +191,17 @@ describe("an operator", () => {
     expect(printed).toMatch(/http:\/\/127\.0\.0\.1/)
   })
 
+  it("imports a class from a file, twice", async () => {
+    const [file] = take("csv", /^email,name,team/)
+    const [command] = take("sh", /^tollgate people import class\.csv/)
+    writeFileSync(join(scratch, "class.csv"), file!.text)
+    expect(await shell(command!.text)).toBe("2 people: 2 made, 0 known, 2 new keys, 1 new teams\n")
+    expect(readFileSync(join(scratch, "keys.csv"), "utf8")).toMatch(
+      /^ada@school\.example,Ada,ten_\w+,svc-prod-[0-9a-f]{64}$/m
+    )
+    expect(await shell(command!.text)).toBe("2 people: 0 made, 2 known, 0 new keys\n")
+  })
+
   it("gives a class its allowances, a plan and a code", async () => {
     const env = {
       TENANT: person.tenant_id,
@@ -293,6 +304,54 @@ describe("a company with an issuer of its own", () => {
     }
     await served.discard()
     await issuer.close()
+  })
+})
+
+describe("a reseller", () => {
+  it("sells credit with the sandbox's payment processor, and by invoice", async () => {
+    const [config] = take("json", /"STRIPE_SECRET_KEY"/)
+    const [check] = take("sh", /^export STRIPE_SECRET_KEY/)
+    const [buy] = take("sh", /^curl .*\/billing\/checkout/)
+    const [ledger] = take("sh", /^curl .*source=purchase/)
+    const [invoice] = take("sh", /^CUSTOMER=/)
+    const [owed] = take("sh", /^tollgate owed/)
+    const buyer = await service.signIn("card@example.com")
+    const env = { TENANT: buyer.tenant_id, TOKEN: buyer.token }
+    const { checkout_url } = JSON.parse(await shell(buy!.text, env)).result
+    const bought = async () => JSON.parse(await shell(ledger!.text, env)).result.records
+    expect(await bought()).toEqual([])
+    // The sandbox's page pays at once, and its webhook comes.
+    await service.call(checkout_url)
+    await vi.waitFor(async () => expect(await bought()).toEqual([expect.objectContaining({ amount: 20 })]))
+
+    const [base] = take("json", /"clients"/)
+    const [folder, port] = [freshFolder(), await freePort()]
+    const file = join(folder, "tollgate.json")
+    writeFileSync(file, JSON.stringify({ ...JSON.parse(base!.text), ...JSON.parse(config!.text) }))
+    const secrets = { UPSTREAM_KEY: "sk", STRIPE_SECRET_KEY: "sk_test", STRIPE_WEBHOOK_SECRET: "whsec_test" }
+    const checked = await shell(
+      `${check!.text.replace("tollgate.json", file).replaceAll("=…", "=sk_test").trimEnd()} || true`,
+      { ...secrets, DATA_DIR: folder }
+    )
+    expect(checked).toContain("payments")
+    const commands = invoice!.text.replace("tollgate.json", file)
+    const printed = await shell(commands, secrets)
+    expect(printed).toContain("(plan business)")
+    expect(printed).toMatch(/^svc-prod-[0-9a-f]{64}$/m)
+    const [create] = commands.split("\n")
+    const again = await shell(`${create}\necho $CUSTOMER`)
+    expect(printed).toContain(`for ${again.trim()} (invoice-2027-001)`)
+    const customers = JSON.parse(await shell("tollgate tenants --search 'Example Ltd' --json")).tenants
+    expect(customers).toEqual([expect.objectContaining({ name: "Example Ltd", balance: "510" })])
+    expect(await shell(owed!.text)).toContain("owe")
+
+    const served = await start({ folder, port, args: ["--config", file], env: secrets })
+    const token = (await shell("tollgate operator --token", { DATA_DIR: folder })).trim()
+    const { body } = await served.call("/v1/operator/plans", { token })
+    expect(body.result.plans).toEqual([
+      { name: "business", allowance: { amount_usd: 10, period: "month", rollover: "none" }, price_factor: "0.9" }
+    ])
+    await served.discard()
   })
 })
 

@@ -16,6 +16,7 @@ import * as Grant from "./Grant.ts"
 import * as TakeBack from "./TakeBack.ts"
 import * as Health from "./Health.ts"
 import * as Help from "./Help.ts"
+import * as Invite from "./Invite.ts"
 import * as Key from "./Key.ts"
 import * as Migrate from "./Migrate.ts"
 import * as Models from "./Models.ts"
@@ -49,6 +50,7 @@ const commands = [
   Owed.command,
   People.command,
   Tenants.command,
+  Invite.command,
   Operator.command,
   Client.command,
   Key.command,
@@ -83,6 +85,7 @@ const allNames = namesOf(commands, {
   voucher: namesOf(Voucher.subcommands),
   operator: namesOf(Operator.subcommands, { keys: namesOf(OperatorKeys.subcommands) }),
   people: namesOf(People.subcommands),
+  tenants: namesOf(Tenants.subcommands),
   client: namesOf(Client.subcommands),
   key: namesOf(Key.subcommands)
 })

@@ -1,49 +1,26 @@
-/** `tollgate people`: makes, lists and suspends people, and imports a class from a file. */
-import { Args, Command, Options } from "@effect/cli"
-import { Console, Effect, Option, Schema } from "effect"
-import { closeSync, constants, fchmodSync, fstatSync, openSync, readFileSync, writeSync } from "node:fs"
+/** `tollgate people`: makes, lists and suspends people. */
+import { Command, Options } from "@effect/cli"
+import { Console, Effect, Option } from "effect"
 import { toIso } from "../../kernel/Moment.ts"
-import type { Nano } from "../../kernel/Money.ts"
-import type { Terms } from "../../money/allowances/Allowance.ts"
-import type { Operator } from "../../operations/operator/Operator.ts"
 import { Provisioning } from "../../operations/provisioning/Provisioning.ts"
-import type { ProvisioningContract } from "../../operations/provisioning/Provisioning.ts"
 import type { ProvisionedPerson } from "../../operations/provisioning/Provision.ts"
-import { Email } from "../../kernel/Email.ts"
 import * as CommandLine from "./CommandLine.ts"
-import * as Csv from "./Csv.ts"
 import { noticedBy } from "./Database.ts"
-import { amountOf, json, oneLine, printed } from "./Options.ts"
-import * as PeopleFile from "./PeopleFile.ts"
-import { commander, provisioningOf } from "./Provisions.ts"
+import { json, oneLine, printed } from "./Options.ts"
+import { peopleImport } from "./PeopleImport.ts"
+import {
+  allowanceOptions,
+  emailOf,
+  externalIdOf,
+  externalIdOption,
+  givenAmount,
+  termsOf,
+  worded
+} from "./ProvisionOptions.ts"
+import { commander, provisioningOf, put } from "./Provisions.ts"
 import { fromEnvironment, refuse } from "./Report.ts"
 
-const worded = (problem: { readonly message: string }) => refuse(problem.message)
-
-const emailOf = (text: string) =>
-  Effect.mapError(Schema.decode(Email)(text), () => refuse(`--email ${CommandLine.printable(text)}: an email address`))
-
 const emailOption = Options.text("email").pipe(Options.withDescription("the person's address"))
-const externalOption = Options.text("external-id").pipe(
-  Options.withDescription("your own id of the person, which makes the command repeatable with other values"),
-  Options.optional
-)
-const allowanceOptions = {
-  allowance: Options.text("allowance").pipe(
-    Options.withDescription("credit that each person gets each period, in USD"),
-    Options.optional
-  ),
-  period: Options.choice("period", ["week", "month"]).pipe(
-    Options.withDescription("the period of the allowance"),
-    Options.withDefault("month" as const)
-  )
-}
-
-const termsOf = (amount_usd: Nano | undefined, period: Terms["period"]): Terms | undefined =>
-  amount_usd === undefined ? undefined : { amount_usd, period, rollover: "none" }
-
-const givenAmount = (text: Option.Option<string>, flag: string) =>
-  Option.isNone(text) ? Effect.succeed(undefined) : amountOf(text.value, flag)
 
 const shown = ({ created, email, external_id, home_tenant_id, id, name, status }: ProvisionedPerson) => ({
   account_id: id,
@@ -55,20 +32,12 @@ const shown = ({ created, email, external_id, home_tenant_id, id, name, status }
   created
 })
 
-/** Makes or changes a person, by external id if there is one. */
-const put = (
-  { people }: ProvisioningContract,
-  by: Operator,
-  external_id: string | undefined,
-  wanted: Parameters<ProvisioningContract["people"]["create"]>[1]
-) => (external_id === undefined ? people.create(by, wanted) : people.put(by, external_id, wanted))
-
 const peopleCreate = Command.make(
   "create",
   {
     email: emailOption,
     name: Options.text("name").pipe(Options.withDescription("the person's name"), Options.optional),
-    externalId: externalOption,
+    externalId: externalIdOption,
     ...allowanceOptions,
     json
   },
@@ -81,7 +50,7 @@ const peopleCreate = Command.make(
         name: Option.isNone(name) ? undefined : yield* oneLine("--name", name.value),
         allowance: termsOf(yield* givenAmount(allowance, "--allowance"), period)
       }
-      const external_id = Option.isNone(externalId) ? undefined : yield* oneLine("--external-id", externalId.value)
+      const external_id = yield* externalIdOf(externalId)
       const made = yield* Effect.flatMap(Provisioning, (service) => put(service, by, external_id, wanted)).pipe(
         Effect.mapError(worded),
         Effect.provide(provisioningOf(facts))
@@ -140,84 +109,6 @@ const peopleSuspend = Command.make("suspend", { email: emailOption }, ({ email }
     yield* Console.log(`${person.id} is suspended, and their sign-ins have ended; ${noticedBy(facts)}`)
   })
 ).pipe(Command.withDescription("Suspend a person: their sign-ins end, and their keys are refused"))
-
-interface Import {
-  readonly by: Operator
-  readonly people: ReadonlyArray<PeopleFile.Listed>
-  readonly allowance: Nano | undefined
-  readonly period: Terms["period"]
-  /** The file for keys, open for writing. */
-  readonly keys: number | undefined
-}
-
-/** The external id of the key that an import makes for a person. */
-const keyIdOf = (email: string): string => `people import ${email}`
-
-/** Makes the people one by one. A key is in the file before the next person is made, since no later import can show it. */
-const importAll = Effect.fnUntraced(function* ({ allowance, by, keys, people, period }: Import) {
-  const service = yield* Provisioning
-  let [made, keyed] = [0, 0]
-  for (const { allowance_usd, email, external_id, name } of people) {
-    const terms = termsOf(allowance_usd ?? allowance, period)
-    const person = yield* put(service, by, external_id, { email, name, allowance: terms })
-    if (person.created) made += 1
-    if (keys === undefined) continue
-    const wanted = { tenant_id: person.home_tenant_id, name: "import" }
-    const key = yield* service.keys.put(by, keyIdOf(email), wanted)
-    if (key.api_key === undefined) continue
-    keyed += 1
-    const line = Csv.line([email, name, person.home_tenant_id, key.api_key])
-    yield* Effect.sync(() => writeSync(keys, line))
-  }
-  return { made, keyed }
-})
-
-/** Opens a file that only its owner reads. What an earlier import wrote stays in it. */
-const keysFile = (path: string) =>
-  Effect.acquireRelease(
-    Effect.try({
-      try: () => {
-        const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants
-        const file = openSync(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0o600)
-        fchmodSync(file, 0o600)
-        if (fstatSync(file).size === 0) writeSync(file, Csv.line(["email", "name", "tenant_id", "api_key"]))
-        return file
-      },
-      catch: () => refuse(`--keys ${path}: cannot be written (it must be a file of yours, and no link)`)
-    }),
-    (file) => Effect.sync(() => closeSync(file))
-  )
-
-const peopleImport = Command.make(
-  "import",
-  {
-    file: Args.text({ name: "FILE.csv" }),
-    ...allowanceOptions,
-    keys: Options.text("keys").pipe(
-      Options.withDescription("make each person a key, and write the new keys to this file"),
-      Options.optional
-    ),
-    json
-  },
-  ({ allowance, file, json, keys, period }) =>
-    Effect.gen(function* () {
-      const facts = yield* fromEnvironment
-      const by = yield* commander
-      const text = yield* Effect.try({
-        try: () => readFileSync(file, "utf8"),
-        catch: () => refuse(`${file}: cannot be read`)
-      })
-      const people = yield* PeopleFile.read(file, text)
-      const amount = yield* givenAmount(allowance, "--allowance")
-      const out = Option.isNone(keys) ? undefined : yield* keysFile(keys.value)
-      const { keyed, made } = yield* importAll({ by, people, allowance: amount, period, keys: out }).pipe(
-        Effect.mapError(worded),
-        Effect.provide(provisioningOf(facts))
-      )
-      if (json) return yield* printed({ people: people.length, made, keys: keyed })
-      yield* Console.log(`${people.length} people: ${made} made, ${people.length - made} known, ${keyed} new keys`)
-    }).pipe(Effect.scoped)
-).pipe(Command.withDescription("Make the people of a CSV file (email,name and optional external_id,allowance_usd)"))
 
 export const subcommands = [peopleCreate, peopleList, peopleSuspend, peopleImport] as const
 

@@ -2,8 +2,8 @@
  * The file of `tollgate people import`: one person a line, with a head of columns.
  *
  * Where the specification is silent:
- * - The columns are `email` and `name`, and optionally `external_id` and `allowance_usd`, in any order. Another column is refused. People join
- *   teams by invitation, so `team` is refused too.
+ * - The columns are `email` and `name`, and optionally `external_id`, `team` and `allowance_usd`, in any order. Another column is refused.
+ * - `team` is the external id of a tenant, and the name of one that the import makes. So another import, and a PUT by external id, mean the same team.
  * - Every line is checked before the first person is made. A wrong cell is named by line and column.
  */
 import { Effect, Either, Schema } from "effect"
@@ -17,13 +17,15 @@ import * as CommandLine from "./CommandLine.ts"
 import * as Csv from "./Csv.ts"
 import { refuse } from "./Report.ts"
 
-const columns = ["email", "name", "external_id", "allowance_usd"] as const
+const columns = ["email", "name", "external_id", "team", "allowance_usd"] as const
 type Column = (typeof columns)[number]
 
 export interface Listed {
+  readonly line: number
   readonly email: string
   readonly name: string
   readonly external_id: string | undefined
+  readonly team: string | undefined
   /** Instead of the allowance of the command. */
   readonly allowance_usd: Nano | undefined
 }
@@ -38,8 +40,7 @@ const headOf = (file: string, head: Csv.Row | undefined): Effect.Effect<Readonly
   const unknown = names.findIndex((name) => !(columns as ReadonlyArray<string>).includes(name))
   if (unknown !== -1)
     return refuse(
-      `${file}, line ${head!.line}, column ${unknown + 1}: "${CommandLine.printable(names[unknown]!, 40)}" is none of ${columns.join(", ")}` +
-        (names[unknown] === "team" ? ": invite people to a team in the console" : "")
+      `${file}, line ${head!.line}, column ${unknown + 1}: "${CommandLine.printable(names[unknown]!, 40)}" is none of ${columns.join(", ")}`
     )
   const twice = names.findIndex((name, i) => names.indexOf(name) !== i)
   if (twice !== -1) return refuse(`${file}, line ${head!.line}, column ${twice + 1}: ${names[twice]} is there twice`)
@@ -49,17 +50,24 @@ const headOf = (file: string, head: Csv.Row | undefined): Effect.Effect<Readonly
 }
 
 /** A person of a row, or the column that is wrong and the rule. */
-const personOf = (cellOf: (column: Column) => string): Either.Either<Listed, readonly [Column, string]> => {
+const personOf = (
+  cellOf: (column: Column) => string
+): Either.Either<Omit<Listed, "line">, readonly [Column, string]> => {
   const [email, name] = [decoded(Email, cellOf("email")), decoded(NewOrganisation.fields.name, cellOf("name"))]
   if (email === undefined) return Either.left(["email", "an email address"])
   if (name === undefined) return Either.left(["name", "a text of 1 to 100 characters"])
-  const [external_id, allowance] = [cellOf("external_id"), cellOf("allowance_usd")]
+  const [external_id, team, allowance] = [cellOf("external_id"), cellOf("team"), cellOf("allowance_usd")]
   if (external_id !== "" && decoded(ExternalId, external_id) === undefined)
     return Either.left(["external_id", "1 to 200 characters on one line"])
+  if (
+    team !== "" &&
+    (decoded(ExternalId, team) === undefined || decoded(NewOrganisation.fields.name, team) === undefined)
+  )
+    return Either.left(["team", "1 to 100 characters on one line"])
   const allowance_usd = allowance === "" ? undefined : amountOf(allowance)
   if (allowance !== "" && allowance_usd === undefined)
     return Either.left(["allowance_usd", "an amount above 0, with at most 9 places"])
-  return Either.right({ email, name, external_id: external_id === "" ? undefined : external_id, allowance_usd })
+  return Either.right({ email, name, external_id: external_id || undefined, team: team || undefined, allowance_usd })
 }
 
 /** The people of a file; refuses it if one line is wrong. */
@@ -91,7 +99,7 @@ export const read = Effect.fnUntraced(function* (file: string, text: string) {
         )
       if (value !== undefined) seen.set(`${column} ${value}`, line)
     }
-    people.push(person.right)
+    people.push({ ...person.right, line })
   }
   return people
 })

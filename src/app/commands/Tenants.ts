@@ -1,15 +1,62 @@
-/** `tollgate tenants`: lists tenants with owner and balance. */
+/** `tollgate tenants`: lists tenants with owner and balance, and makes one. */
 import { Command, Options } from "@effect/cli"
 import { Console, Effect, Layer, Option } from "effect"
 import { toIso } from "../../kernel/Moment.ts"
 import { toDecimal } from "../../kernel/Money.ts"
 import { Ledger } from "../../books/ledger/Ledger.ts"
 import { balanceOf } from "../../books/ledger/rules/Transaction.ts"
+import { Provisioning } from "../../operations/provisioning/Provisioning.ts"
 import { tenantsLike } from "../../people/tenants/Directory.ts"
 import * as CommandLine from "./CommandLine.ts"
 import { database } from "./Database.ts"
-import { json, printed } from "./Options.ts"
+import { json, oneLine, printed } from "./Options.ts"
+import {
+  allowanceOptions,
+  emailOf,
+  externalIdOf,
+  externalIdOption,
+  givenAmount,
+  termsOf,
+  worded
+} from "./ProvisionOptions.ts"
+import { commander, provisioningOf } from "./Provisions.ts"
 import { fromEnvironment, refuse } from "./Report.ts"
+
+const nameMax = 100
+
+const tenantsCreate = Command.make(
+  "create",
+  {
+    name: Options.text("name").pipe(Options.withDescription("the tenant's name")),
+    owner: Options.text("owner").pipe(
+      Options.withDescription("the address of the first owner, who is made if there is no such person")
+    ),
+    externalId: externalIdOption,
+    ...allowanceOptions,
+    json
+  },
+  ({ allowance, externalId, json, name, owner, period }) =>
+    Effect.gen(function* () {
+      const facts = yield* fromEnvironment
+      const by = yield* commander
+      const wanted = {
+        name: yield* oneLine("--name", name),
+        owner_email: yield* emailOf(owner, "--owner"),
+        allowance: termsOf(yield* givenAmount(allowance, "--allowance"), period)
+      }
+      if (wanted.name.length > nameMax) return yield* refuse(`--name: up to ${nameMax} characters`)
+      const external_id = yield* externalIdOf(externalId)
+      const made = yield* Effect.flatMap(Provisioning, ({ tenants }) =>
+        external_id === undefined ? tenants.create(by, wanted) : tenants.put(by, external_id, wanted)
+      ).pipe(Effect.mapError(worded), Effect.provide(provisioningOf(facts)))
+      const { balance, id, ...rest } = made
+      if (json) return yield* printed({ tenant_id: id, ...rest, balance: toDecimal(balance) })
+      yield* Console.log(id)
+      yield* Console.error(`${made.created ? "made" : "found"} ${CommandLine.printable(made.name)}`)
+    })
+).pipe(Command.withDescription("Make a tenant with its first owner; without an external id, each time"))
+
+export const subcommands = [tenantsCreate] as const
 
 export const command = Command.make(
   "tenants",
@@ -52,4 +99,4 @@ export const command = Command.make(
       if (total > found.length)
         yield* Console.log(`${found.length} of ${total}: narrow with --search, or raise --limit (up to 1000)`)
     })
-).pipe(Command.withDescription("List tenants with owner and balance"))
+).pipe(Command.withDescription("List tenants with owner and balance"), Command.withSubcommands(subcommands))

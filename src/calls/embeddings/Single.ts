@@ -146,11 +146,9 @@ export const singles = Effect.fnUntraced(function* <Model extends Routed, Asked 
       request_id: call.request_id
     } as const
     return yield* gate.meter(claim, (admission) =>
-      firstOf(
-        model.routes,
-        (route) => attempt(admission, asked, route, call),
-        { goesOn: (problem) => admission.goesOn(problem) }
-      )
+      firstOf(model.routes, (route) => attempt(admission, asked, route, call), {
+        goesOn: (problem) => admission.goesOn(problem)
+      })
     )
   })
 

@@ -447,14 +447,10 @@ const relay = <A>(
   const limit = answerTokensWithin(model, prompt, admission.reserved)
   if (ways.length === 1 && retries === undefined && fallbacks.length === 0) {
     const plan: Plan<Way> = { model, ways, limit, reason: "only", served: undefined }
-    return firstOf(
-      ways,
-      (way, isLast) => attempt(relayed, plan, way, isLast),
-      {
-        goesOn: (problem) => admission.goesOn(problem),
-        failed: (way, problem) => failedAlone(relayed, model, way, problem)
-      }
-    )
+    return firstOf(ways, (way, isLast) => attempt(relayed, plan, way, isLast), {
+      goesOn: (problem) => admission.goesOn(problem),
+      failed: (way, problem) => failedAlone(relayed, model, way, problem)
+    })
   }
   const isKept = mayBeKept(relayed, model)
   const choice = isKept ? inOrder(ways) : (setup.choosers.get(model.id)?.(ways, prompt, call.caller) ?? inOrder(ways))

@@ -58,6 +58,16 @@ export const Allowance = Schema.Struct({
 }).annotations({ identifier: "Allowance" })
 export interface Allowance extends Schema.Schema.Type<typeof Allowance> {}
 
+/** A plan of the configuration, as the operator sees it. */
+export const PlanLine = Schema.Struct({
+  name: Schema.String,
+  /** Null for a plan without an allowance. */
+  allowance: Schema.NullOr(Schema.Struct({ amount_usd: Usd, period: Period, rollover: Allowance.fields.rollover })),
+  /** The factor on the prices of models; null at list price. */
+  price_factor: Schema.NullOr(Schema.String)
+}).annotations({ identifier: "PlanLine" })
+export interface PlanLine extends Schema.Schema.Type<typeof PlanLine> {}
+
 /** A tenant's allowance, if it has one. */
 export const OwnAllowance = Schema.Struct({ allowance: Schema.NullOr(Allowance) }).annotations({
   identifier: "OwnAllowance"

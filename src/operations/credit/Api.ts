@@ -5,7 +5,7 @@ import { Example } from "../../http/contract/Documented.ts"
 import { Envelope } from "../../kernel/Envelope.ts"
 import { TenantId } from "../../kernel/Ids.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
-import { Allowance, AllowanceEnded, NewAllowance } from "../../money/allowances/Allowance.ts"
+import { Allowance, AllowanceEnded, NewAllowance, PlanLine } from "../../money/allowances/Allowance.ts"
 import { AllowanceNotFound, AllowancePlanUnknown } from "../../money/allowances/Problems.ts"
 import { VoucherNotFound } from "../../money/vouchers/Problems.ts"
 import { CreatedVoucher, NewVouchers, Voucher, VoucherId } from "../../money/vouchers/Voucher.ts"
@@ -18,9 +18,15 @@ const ofTenant = Schema.Struct({ tenant_id: TenantId })
 export class OperatorCreditApi extends HttpApiGroup.make("operatorCredit")
   .add(
     HttpApiEndpoint.get("allowances", "/v1/operator/allowances")
-      .setUrlParams(Schema.Struct({ limit, after }))
+      .setUrlParams(
+        Schema.Struct({
+          limit,
+          after,
+          tenant_id: Schema.optional(TenantId.annotations({ description: "Only the allowance of this tenant" }))
+        })
+      )
       .addSuccess(Envelope(Keyset(Allowance)))
-      .annotate(OpenApi.Summary, "All allowances, by tenant")
+      .annotate(OpenApi.Summary, "All allowances, by tenant; with `tenant_id`, the one of that tenant")
   )
   .add(
     HttpApiEndpoint.get("allowance", "/v1/operator/tenants/:tenant_id/allowance")
@@ -57,6 +63,11 @@ export class OperatorCreditApi extends HttpApiGroup.make("operatorCredit")
       .addSuccess(Envelope(AllowanceEnded))
       .addError(AllowanceNotFound)
       .annotate(OpenApi.Summary, "End a tenant's allowance")
+  )
+  .add(
+    HttpApiEndpoint.get("plans", "/v1/operator/plans")
+      .addSuccess(Envelope(Schema.Struct({ plans: Schema.Array(PlanLine) })))
+      .annotate(OpenApi.Summary, "The plans of the configuration, by name")
   )
   .add(
     HttpApiEndpoint.get("vouchers", "/v1/operator/vouchers")

@@ -1,10 +1,12 @@
 import { HttpApiBuilder } from "@effect/platform"
-import { Clock, Effect } from "effect"
+import { Clock, Effect, Option } from "effect"
 import { contract } from "../../http/contract/Contract.ts"
 import { storable } from "../../http/lanes/Answer.ts"
 import { envelope } from "../../kernel/Envelope.ts"
 import { Allowances } from "../../money/allowances/Allowances.ts"
-import type { NewAllowance } from "../../money/allowances/Allowance.ts"
+import type { NewAllowance, PlanLine } from "../../money/allowances/Allowance.ts"
+import { Plans } from "../../money/allowances/Settings.ts"
+import type { PlansByName } from "../../money/allowances/Settings.ts"
 import { Vouchers } from "../../money/vouchers/Vouchers.ts"
 import * as Audit from "../operator/Audit.ts"
 import { CurrentOperator } from "../operator/CurrentOperator.ts"
@@ -26,16 +28,31 @@ export const detailsOf = ({ amount_usd, period, plan, rollover }: NewAllowance):
   ...(typeof rollover === "object" ? { rollover_up_to_usd: rollover.up_to_usd } : { rollover })
 })
 
+const linesOf = (plans: PlansByName): ReadonlyArray<PlanLine> =>
+  Object.entries(plans)
+    .toSorted(([one], [other]) => (one < other ? -1 : 1))
+    .map(([name, { allowance, price_factor }]) => ({
+      name,
+      allowance: allowance ?? null,
+      price_factor: price_factor?.text ?? null
+    }))
+
 export const OperatorCreditHttp = HttpApiBuilder.group(
   contract.add(OperatorCreditApi),
   "operatorCredit",
   Effect.fnUntraced(function* (handlers) {
     const allowances = yield* Allowances
     const vouchers = yield* Vouchers
+    const plans = yield* Plans
     return handlers
-      .handle("allowances", ({ urlParams: { after = "", limit } }) =>
+      .handle("allowances", ({ urlParams: { after = "", limit, tenant_id } }) =>
         answered(
-          Effect.map(allowances.list(after, limit + 1), (found) => keyset(found, limit, ({ tenant_id }) => tenant_id))
+          Effect.map(
+            tenant_id === undefined
+              ? allowances.list(after, limit + 1)
+              : Effect.map(Effect.option(allowances.find(tenant_id)), Option.toArray),
+            (found) => keyset(found, limit, (one) => one.tenant_id)
+          )
         )
       )
       .handle("allowance", ({ path }) => answered(allowances.find(path.tenant_id)))
@@ -54,6 +71,7 @@ export const OperatorCreditHttp = HttpApiBuilder.group(
           )
         )
       )
+      .handle("plans", () => answered(Effect.succeed({ plans: linesOf(plans) })))
       .handle("vouchers", ({ urlParams: { before, limit } }) =>
         answered(Effect.map(vouchers.list(before, limit + 1), (found) => keyset(found, limit, ({ id }) => id)))
       )

@@ -66,7 +66,7 @@ export const ManagementKeyEnded = Schema.Struct({ ended: Schema.Boolean }).annot
 /** The area of a route, by the beginning of its path below `/v1/operator`. The first match counts. */
 const areas: ReadonlyArray<readonly [RegExp, Scope | undefined]> = [
   [/^\/(management-keys|sessions)(\/|$)/, undefined],
-  [/^\/people(\/|$)/, "people"],
+  [/^\/(people|invites)(\/|$)/, "people"],
   [/^\/tenants\/[^/]+\/(grants|take-backs|purchases|allowance)$/, "grants"],
   [/^\/vouchers(\/|$)/, "grants"],
   [/^\/keys(\/|$)/, "keys"],

@@ -5,7 +5,8 @@ import { Example } from "../../http/contract/Documented.ts"
 import { Envelope } from "../../kernel/Envelope.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { InsufficientScope } from "../../people/credentials/Problems.ts"
-import { TooManyApplications, TooManyTenants } from "../../people/tenants/Problems.ts"
+import { AlreadyMember, TeamFull, TooManyApplications, TooManyTenants } from "../../people/tenants/Problems.ts"
+import { MailUnavailable, TooManyLetters } from "../../people/mail/Problems.ts"
 import { KeyLine, PersonLine } from "../operator/Found.ts"
 import { before, Keyset, limit } from "../operator/Keyset.ts"
 import { BalanceBeyondBooks, TenantClosed, TenantNotFound } from "../operator/Problems.ts"
@@ -13,6 +14,8 @@ import { OperatorToken } from "../operator/Security.ts"
 import { ExternalIdNotFound, ExternalIdUsed, NoHolder } from "./Problems.ts"
 import {
   ExternalId,
+  InviteSent,
+  InviteWanted,
   KeyWanted,
   PersonWanted,
   ProvisionedKey,
@@ -39,6 +42,9 @@ export class ProvisioningApi extends HttpApiGroup.make("operatorProvisioning")
       .addError(InsufficientScope)
       .addError(BalanceBeyondBooks)
       .addError(TenantClosed)
+      .addError(ExternalIdNotFound)
+      .addError(TeamFull)
+      .addError(TooManyTenants)
       .annotate(Example, { body: { email: "grace@example.com", name: "Grace" } })
       .annotate(OpenApi.Summary, "Make a person by address; an address that has an account makes nothing")
   )
@@ -49,6 +55,9 @@ export class ProvisioningApi extends HttpApiGroup.make("operatorProvisioning")
       .addSuccess(Envelope(ProvisionedPerson))
       .addError(InsufficientScope)
       .addError(ExternalIdUsed)
+      .addError(ExternalIdNotFound)
+      .addError(TeamFull)
+      .addError(TooManyTenants)
       .addError(BalanceBeyondBooks)
       .addError(TenantClosed)
       .annotate(Example, { body: { email: "grace@example.com", name: "Grace", credit_usd: 5 } })
@@ -67,6 +76,17 @@ export class ProvisioningApi extends HttpApiGroup.make("operatorProvisioning")
       .addSuccess(Envelope(Removed))
       .addError(ExternalIdNotFound)
       .annotate(OpenApi.Summary, "Suspend a person and revoke their keys; credit and records stay")
+  )
+  .add(
+    HttpApiEndpoint.post("createTenant", "/v1/operator/tenants")
+      .setPayload(TenantWanted.pipe(Schema.omit("credit_usd")))
+      .addSuccess(Envelope(ProvisionedTenant))
+      .addError(InsufficientScope)
+      .addError(TooManyTenants)
+      .addError(BalanceBeyondBooks)
+      .addError(TenantClosed)
+      .annotate(Example, { body: { name: "Chemistry", owner_email: "grace@example.com" } })
+      .annotate(OpenApi.Summary, "Make a tenant with its first owner, at each request")
   )
   .add(
     HttpApiEndpoint.put("putTenant", "/v1/operator/tenants/by-external-id/:external_id")
@@ -94,6 +114,18 @@ export class ProvisioningApi extends HttpApiGroup.make("operatorProvisioning")
       .addSuccess(Envelope(Removed))
       .addError(ExternalIdNotFound)
       .annotate(OpenApi.Summary, "Suspend a tenant and revoke its keys; credit and records stay")
+  )
+  .add(
+    HttpApiEndpoint.post("invite", "/v1/operator/invites")
+      .setPayload(InviteWanted)
+      .addSuccess(Envelope(InviteSent))
+      .addError(TenantNotFound)
+      .addError(NoHolder)
+      .addError(AlreadyMember)
+      .addError(TooManyLetters)
+      .addError(MailUnavailable)
+      .annotate(Example, { body: { email: "grace@example.com", name: "Grace" } })
+      .annotate(OpenApi.Summary, "Mail a link: to a person's own console, or to join a tenant")
   )
   .add(
     HttpApiEndpoint.get("keys", "/v1/operator/keys")

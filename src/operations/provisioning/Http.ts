@@ -4,6 +4,8 @@ import { contract } from "../../http/contract/Contract.ts"
 import { storable } from "../../http/lanes/Answer.ts"
 import { envelope } from "../../kernel/Envelope.ts"
 import { InsufficientScope } from "../../people/credentials/Problems.ts"
+import { MailUnavailable } from "../../people/mail/Problems.ts"
+import { Mail } from "../../upstream/mail/Mail.ts"
 import { CurrentOperator } from "../operator/CurrentOperator.ts"
 import { keyset } from "../operator/Keyset.ts"
 import { personLineOf } from "../operator/Lines.ts"
@@ -28,7 +30,8 @@ export const ProvisioningHttp = HttpApiBuilder.group(
   contract.add(ProvisioningApi),
   "operatorProvisioning",
   Effect.fnUntraced(function* (handlers) {
-    const { keys, people, tenants } = yield* Provisioning
+    const { keys, letters, people, tenants } = yield* Provisioning
+    const mail = yield* Mail
     return handlers
       .handle("people", ({ urlParams: { before, limit } }) =>
         answered(
@@ -43,6 +46,9 @@ export const ProvisioningHttp = HttpApiBuilder.group(
       )
       .handle("findPerson", ({ path }) => answered(people.find(path.external_id)))
       .handle("removePerson", ({ path }) => by((me) => people.remove(me, path.external_id)))
+      .handle("createTenant", ({ payload }) =>
+        by((me) => Effect.zipRight(mayGive(me, payload), tenants.create(me, payload)))
+      )
       .handle("putTenant", ({ path: { external_id }, payload }) =>
         by((me) => Effect.zipRight(mayGive(me, payload), tenants.put(me, external_id, payload)))
       )
@@ -50,6 +56,11 @@ export const ProvisioningHttp = HttpApiBuilder.group(
       .handle("removeTenant", ({ path }) => by((me) => tenants.remove(me, path.external_id)))
       .handle("keys", ({ urlParams: { before, limit } }) =>
         answered(Effect.map(keys.list(before, limit + 1), (found) => keyset(found, limit, ({ id }) => id)))
+      )
+      .handle("invite", ({ payload }) =>
+        by((me) =>
+          Effect.zipRight(mail === undefined ? new MailUnavailable() : Effect.void, letters.invite(me, payload))
+        )
       )
       .handle("putKey", ({ path, payload }) => by((me) => keys.put(me, path.external_id, payload)))
       .handle("findKey", ({ path }) => answered(keys.find(path.external_id)))

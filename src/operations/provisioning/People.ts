@@ -12,6 +12,7 @@ import * as Money from "./Money.ts"
 import { ExternalIdNotFound, ExternalIdUsed } from "./Problems.ts"
 import type { PersonWanted, ProvisionedPerson } from "./Provision.ts"
 import type { Parts, ProvisioningContract } from "./Provisioning.ts"
+import * as Teams from "./Teams.ts"
 
 type PeopleContract = ProvisioningContract["people"]
 
@@ -71,6 +72,7 @@ const rename = ({ tenants }: Parts) =>
 
 const putting = (parts: Parts): PeopleContract["put"] =>
   Effect.fn("Provisioning.people.put")(function* (by, external_id, wanted) {
+    const team = yield* Teams.named(parts, wanted.team_external_id)
     const before = yield* parts.externals.find("person", external_id)
     const isOpen = before !== undefined && before.removed_at === null
     const id = isOpen
@@ -81,6 +83,7 @@ const putting = (parts: Parts): PeopleContract["put"] =>
     yield* rename(parts)(by, person, wanted.name)
     yield* Money.creditOnce(parts)(by, "person", external_id, person.home_tenant_id, wanted.credit_usd)
     yield* Money.allow(parts)(by, person.home_tenant_id, wanted.allowance)
+    yield* Teams.join(parts)(by, person, team)
     return shownOf(yield* personOf(parts, id), external_id, !isOpen)
   })
 
@@ -112,13 +115,15 @@ const claimed = Effect.fnUntraced(function* (
 })
 
 const creating = (parts: Parts): PeopleContract["create"] =>
-  Effect.fn("Provisioning.people.create")(function* (by, { allowance, email, name, suspended }) {
+  Effect.fn("Provisioning.people.create")(function* (by, { allowance, email, name, suspended, team_external_id }) {
+    const team = yield* Teams.named(parts, team_external_id)
     const { account_id, created } = yield* welcomed(parts, email, name?.trim())
     const now = yield* Clock.currentTimeMillis
     if (created) yield* Statements.write(parts.writer, Audit.entry(by, { action: "person.create", account_id }, now))
     const person = yield* personOf(parts, account_id)
     yield* setSuspended(parts)(by, person, suspended)
     yield* Money.allow(parts)(by, person.home_tenant_id, allowance)
+    yield* Teams.join(parts)(by, person, team)
     return shownOf(yield* personOf(parts, account_id), null, created)
   })
 

@@ -11,6 +11,10 @@
  * - DELETE of a person suspends them, ends their sign-ins and revokes their keys. DELETE of a tenant suspends it and revokes its keys. Credit and
  *   records stay, and a later PUT of the same external id activates it again.
  * - Credit and allowances need the scope `grants` as well.
+ * - `team_external_id` makes the person a member of that tenant. A suspension there stays, and no request removes them from a team.
+ * - POST makes a tenant at each request; PUT makes one for an external id.
+ * - An invitation without a tenant makes the person, and mails a link that opens the console once, within seven days. An invitation to a tenant is
+ *   one of its first owner: the letter and the team's page name them. A letter never has an API key.
  */
 import { Schema } from "effect"
 import { Amount } from "../../kernel/Amount.ts"
@@ -19,6 +23,7 @@ import { AccountId, ApplicationId, TenantId } from "../../kernel/Ids.ts"
 import { Moment } from "../../kernel/Moment.ts"
 import { Usd } from "../../kernel/Money.ts"
 import { Terms } from "../../money/allowances/Allowance.ts"
+import { Role } from "../../people/tenants/Account.ts"
 import { NewApplication } from "../../people/tenants/Application.ts"
 import { NewOrganisation } from "../../people/tenants/Organisation.ts"
 import { Line } from "../operator/Act.ts"
@@ -37,6 +42,8 @@ export const PersonWanted = Schema.Struct({
   /** By default the part of the address before the `@`. */
   name: Schema.optional(NewOrganisation.fields.name),
   suspended: Schema.optional(Schema.Boolean),
+  /** The person becomes a member of the tenant with this external id. */
+  team_external_id: Schema.optional(ExternalId),
   ...credit
 }).annotations({ identifier: "PersonWanted" })
 export interface PersonWanted extends Schema.Schema.Type<typeof PersonWanted> {}
@@ -117,6 +124,33 @@ export const ProvisionedKey = Schema.Struct({
   api_key: Schema.optional(Schema.String)
 }).annotations({ identifier: "ProvisionedKey" })
 export interface ProvisionedKey extends Schema.Schema.Type<typeof ProvisionedKey> {}
+
+export const InviteWanted = Schema.Struct({
+  email: Email,
+  /** Of a person who is made. */
+  name: Schema.optional(NewOrganisation.fields.name),
+  /** The tenant to join. Without it, the letter opens the person's own home tenant. */
+  tenant_id: Schema.optional(TenantId),
+  /** In the tenant: `member` by default. */
+  role: Schema.optional(Role)
+}).pipe(
+  Schema.filter(({ role, tenant_id }) => role === undefined || tenant_id !== undefined, {
+    message: () => "a role needs a tenant_id"
+  }),
+  Schema.annotations({ identifier: "OperatorInviteWanted" })
+)
+export interface InviteWanted extends Schema.Schema.Type<typeof InviteWanted> {}
+
+export const InviteSent = Schema.Struct({
+  email: Schema.String,
+  /** Null for an invitation to the service alone. */
+  tenant_id: Schema.NullOr(TenantId),
+  /** Whether this request made the person. */
+  created: Schema.Boolean,
+  /** The end of the letter's link. */
+  expires_at: Moment
+}).annotations({ identifier: "OperatorInviteSent" })
+export interface InviteSent extends Schema.Schema.Type<typeof InviteSent> {}
 
 export const Removed = Schema.Struct({ external_id: Schema.String, keys_revoked: Schema.Int }).annotations({
   identifier: "ProvisioningRemoved"

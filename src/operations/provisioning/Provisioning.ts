@@ -7,23 +7,34 @@ import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 import { Writer } from "../../books/ledger/write/Writer.ts"
 import type { WriterContract } from "../../books/ledger/write/Writer.ts"
 import type { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { ServiceInfo } from "../../kernel/ServiceInfo.ts"
 import { Allowances } from "../../money/allowances/Allowances.ts"
 import type { AllowancesContract } from "../../money/allowances/Allowances.ts"
+import * as ConsoleLinks from "../../people/auth/ConsoleLinks.ts"
+import { Outbox } from "../../people/mail/Outbox.ts"
+import type { TooManyLetters } from "../../people/mail/Problems.ts"
+import { DeploymentSecret } from "../../storage/secret/DeploymentSecret.ts"
 import { Applications } from "../../people/tenants/Applications.ts"
 import type { ApplicationsContract } from "../../people/tenants/Applications.ts"
 import { Belonging } from "../../people/tenants/Belonging.ts"
 import * as Tenancy from "../../people/tenants/Directory.ts"
 import type { Key, Person } from "../../people/tenants/Directory.ts"
 import * as Founding from "../../people/tenants/Founding.ts"
-import type { TooManyApplications, TooManyTenants } from "../../people/tenants/Problems.ts"
+import type { BelongingContract } from "../../people/tenants/Belonging.ts"
+import * as Invites from "../../people/tenants/Invites.ts"
+import * as Members from "../../people/tenants/Members.ts"
+import type { AlreadyMember, TeamFull, TooManyApplications, TooManyTenants } from "../../people/tenants/Problems.ts"
 import { Tenants } from "../../people/tenants/Tenants.ts"
 import type { TenantsContract } from "../../people/tenants/Tenants.ts"
 import type { Operator } from "../operator/Operator.ts"
 import type { BalanceBeyondBooks, TenantClosed, TenantNotFound } from "../operator/Problems.ts"
 import * as Externals from "./Externals.ts"
 import * as Keys from "./Keys.ts"
+import * as Letters from "./Letters.ts"
 import * as People from "./People.ts"
 import type {
+  InviteSent,
+  InviteWanted,
   KeyWanted,
   PersonWanted,
   ProvisionedKey,
@@ -47,26 +58,42 @@ interface Things<Wanted, Made, E> {
 }
 
 type MoneyProblem = BalanceBeyondBooks | TenantClosed
+type TeamProblem = ExternalIdNotFound | TeamFull | TooManyTenants
 
 /** `by` is the acting operator. Lists are newest first, with ids below `before`. */
 export interface ProvisioningContract {
-  readonly people: Things<PersonWanted, ProvisionedPerson, MoneyProblem> & {
+  readonly people: Things<PersonWanted, ProvisionedPerson, MoneyProblem | TeamProblem> & {
     /** Makes a person without an external id; an address that has an account changes nothing. */
     readonly create: (
       by: Operator,
       wanted: Omit<PersonWanted, "credit_usd">
-    ) => Effect.Effect<ProvisionedPerson, MoneyProblem | BooksUnavailable>
+    ) => Effect.Effect<ProvisionedPerson, MoneyProblem | TeamProblem | BooksUnavailable>
     /** Whether an account has verified this address. */
     readonly isKnown: (email: string) => Effect.Effect<boolean>
     readonly list: (before: string | undefined, limit: number) => Effect.Effect<ReadonlyArray<Person>>
   }
-  readonly tenants: Things<TenantWanted, ProvisionedTenant, MoneyProblem | TooManyTenants>
+  readonly tenants: Things<TenantWanted, ProvisionedTenant, MoneyProblem | TooManyTenants> & {
+    /** Makes a tenant without an external id, at each request. */
+    readonly create: (
+      by: Operator,
+      wanted: Omit<TenantWanted, "credit_usd">
+    ) => Effect.Effect<ProvisionedTenant, MoneyProblem | TooManyTenants | BooksUnavailable>
+  }
   readonly keys: Things<
     KeyWanted,
     ProvisionedKey,
     InvalidRequest | ExternalIdNotFound | TenantNotFound | NoHolder | TooManyApplications
   > & {
     readonly list: (before: string | undefined, limit: number) => Effect.Effect<ReadonlyArray<Key>>
+  }
+  readonly letters: {
+    /** Stores a person's first letter, once; answers `false` if there was one, for an old account and for a suspended person. */
+    readonly welcome: (by: Operator, person: ProvisionedPerson) => Effect.Effect<boolean, BooksUnavailable>
+    /** Invites an address to the service, or to a tenant. Another invitation sends another letter. */
+    readonly invite: (
+      by: Operator,
+      wanted: InviteWanted
+    ) => Effect.Effect<InviteSent, TenantNotFound | NoHolder | AlreadyMember | TooManyLetters | BooksUnavailable>
   }
 }
 
@@ -84,6 +111,7 @@ export interface Parts {
   readonly allowances: AllowancesContract
   readonly applications: ApplicationsContract
   readonly tenants: TenantsContract
+  readonly belonging: BelongingContract
   readonly tenancy: ReturnType<typeof Tenancy.make>
   readonly founding: ReturnType<typeof Founding.make>
   readonly externals: Externals.Externals
@@ -93,20 +121,28 @@ const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const writer = yield* Writer
   const tenants = yield* Tenants
+  const belonging = yield* Belonging
   const parts: Parts = {
     sql,
     writer,
     tenants,
+    belonging,
     ledger: yield* Ledger,
     allowances: yield* Allowances,
     applications: yield* Applications,
     tenancy: Tenancy.make(sql),
-    founding: Founding.make(sql, writer, tenants, yield* Belonging),
+    founding: Founding.make(sql, writer, tenants, belonging),
     externals: Externals.make(sql)
   }
+  const secret = yield* DeploymentSecret
+  const [outbox, info] = [yield* Outbox, yield* ServiceInfo]
+  const members = Members.make(sql, writer, tenants, belonging)
+  const { invite } = Invites.make({ sql, writer, secret, outbox, tenants, belonging, members, info })
+  const links = ConsoleLinks.make(sql, writer, secret)
   return {
     people: People.make(parts),
     tenants: TenantsOf.make(parts),
-    keys: Keys.make(parts)
+    keys: Keys.make(parts),
+    letters: Letters.make({ ...parts, outbox, links, invite, info })
   } satisfies ProvisioningContract
 })

@@ -4,6 +4,7 @@ import { balanceOf } from "../../books/ledger/rules/Transaction.ts"
 import * as Statements from "../../books/ledger/write/Statements.ts"
 import { billingAccountOf } from "../../kernel/Ids.ts"
 import type { TenantId } from "../../kernel/Ids.ts"
+import { TooManyTenants } from "../../people/tenants/Problems.ts"
 import * as Audit from "../operator/Audit.ts"
 import type { Operator } from "../operator/Operator.ts"
 import { TenantClosed } from "../operator/Problems.ts"
@@ -19,6 +20,7 @@ type TenantsContract = ProvisioningContract["tenants"]
 
 export const make = (parts: Parts): TenantsContract => ({
   put: putting(parts),
+  create: creating(parts),
   find: finding(parts),
   remove: removing(parts)
 })
@@ -26,7 +28,7 @@ export const make = (parts: Parts): TenantsContract => ({
 const shown = Effect.fnUntraced(function* (
   { ledger, tenancy }: Parts,
   id: TenantId,
-  external_id: string,
+  external_id: string | null,
   created: boolean
 ) {
   const [line] = yield* tenancy.tenantsById([id])
@@ -85,6 +87,21 @@ const putting = (parts: Parts): TenantsContract["put"] =>
     yield* Money.creditOnce(parts)(by, "tenant", external_id, id, wanted.credit_usd)
     yield* Money.allow(parts)(by, id, wanted.allowance)
     return yield* shown(parts, id, external_id, !isOpen)
+  })
+
+/** A tenant without an external id. */
+const creating = (parts: Parts): TenantsContract["create"] =>
+  Effect.fn("Provisioning.tenants.create")(function* (by, { allowance, name, owner_email, suspended }) {
+    const { account_id } = yield* welcomed(parts, owner_email)
+    const now = yield* Clock.currentTimeMillis
+    const made = parts.founding({ account_id, name }, (tenant_id) => [
+      Audit.entry(by, { action: "tenant.create", tenant_id, account_id }, now)
+    ])
+    // The owner had room for one more tenant when it was checked.
+    const { id } = yield* Effect.catchTag(made, "Conflict", () => new TooManyTenants())
+    yield* setSuspended(parts)(by, yield* shown(parts, id, null, true), suspended)
+    yield* Money.allow(parts)(by, id, allowance)
+    return yield* shown(parts, id, null, true)
   })
 
 /** Makes tenant and external id in one transaction. */

@@ -1,9 +1,10 @@
 /**
- * Links that open the console once, as one person, within 15 minutes. A command of the machine's operator makes them, for a deployment without an
- * identity provider. Codes are stored as hashes, beside the authorization codes.
+ * Links that open the console once, as one person. A command of the machine's operator makes them for 15 minutes, for a deployment without an
+ * identity provider. The first letter to a person whom the operator has made holds one for seven days. Codes are stored as hashes, beside the
+ * authorization codes.
  *
  * Where the specification is silent:
- * - A link is not bound to a browser: it is printed on a terminal, and opened elsewhere. The code stands behind the `#`, so that no server logs it.
+ * - A link is not bound to a browser: it is printed on a terminal or stands in a letter, and is opened elsewhere. The code stands behind the `#`, so that no server logs it.
  * - A link of a suspended person opens nothing.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
@@ -19,6 +20,8 @@ import type { DeploymentSecretContract } from "../../storage/secret/DeploymentSe
 import { toRow } from "../credentials/Scope.ts"
 
 export const linkLifetime = Duration.minutes(15)
+/** Of the link in a person's first letter. */
+export const letterLinkLifetime = Duration.days(7)
 
 /** The client id in the rows of links. No OAuth client can exchange them: their hashes have a purpose of their own. */
 const client_id = "console"
@@ -34,13 +37,10 @@ interface Row extends Person {
 }
 
 export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentSecretContract) => {
-  /** Makes a code, in one transaction with `beside`. */
-  const invite = Effect.fn("ConsoleLinks.invite")(function* (
-    { account_id, tenant_id }: Person,
-    beside: ReadonlyArray<Statement>
-  ): Effect.fn.Return<{ readonly code: string; readonly expires_at: number }, BooksUnavailable> {
+  /** A new code, and the statement that stores it. */
+  const drafted = Effect.fnUntraced(function* ({ account_id, tenant_id }: Person, lifetime: Duration.Duration) {
     const code = randomBytes(32).toString("hex")
-    const expires_at = (yield* Clock.currentTimeMillis) + Duration.toMillis(linkLifetime)
+    const expires_at = (yield* Clock.currentTimeMillis) + Duration.toMillis(lifetime)
     const row = {
       hash: secret.hash("console_link", code),
       client_id,
@@ -51,7 +51,16 @@ export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentS
       scope: toRow("all"),
       expires_at
     }
-    yield* Statements.write(writer, statement(sql`INSERT INTO tollgate_auth_codes ${sql.insert(row)}`), ...beside)
+    return { code, expires_at, stored: statement(sql`INSERT INTO tollgate_auth_codes ${sql.insert(row)}`) }
+  })
+
+  /** Makes a code, in one transaction with `beside`. */
+  const invite = Effect.fn("ConsoleLinks.invite")(function* (
+    person: Person,
+    beside: ReadonlyArray<Statement>
+  ): Effect.fn.Return<{ readonly code: string; readonly expires_at: number }, BooksUnavailable> {
+    const { code, expires_at, stored } = yield* drafted(person, linkLifetime)
+    yield* Statements.write(writer, stored, ...beside)
     return { code, expires_at }
   })
 
@@ -72,5 +81,5 @@ export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentS
     return (yield* Statements.tryWrite(writer, spent)) ? row : undefined
   })
 
-  return { invite, spend }
+  return { drafted, invite, spend }
 }

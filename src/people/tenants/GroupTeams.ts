@@ -17,7 +17,7 @@ import { afterCommit } from "../../books/ledger/write/Writer.ts"
 import type { WriterContract } from "../../books/ledger/write/Writer.ts"
 import type { VerifiedIdentity } from "../../upstream/identity/Identity.ts"
 import type { BelongingContract } from "./Belonging.ts"
-import * as Members from "./Members.ts"
+import * as Joining from "./Joining.ts"
 import { rulesFor } from "./RegistrationPolicy.ts"
 import type { GroupRule } from "./RegistrationPolicy.ts"
 import type { TenantsContract } from "./Tenants.ts"
@@ -92,7 +92,7 @@ const give = Effect.fnUntraced(function* (
   const now = yield* Clock.currentTimeMillis
   const note = givenBy.includes(provider) ? [] : [noted(sql, place)]
   if (current === undefined) {
-    const joins = yield* joining(dependencies, place, role, now)
+    const joins = yield* Joining.statements(dependencies, { account, team, role }, now)
     const joined = yield* afterCommit(Statements.tryWrite(writer, ...joins, ...note), belonging.changed(account))
     if (!joined) yield* Effect.logWarning("a group's team is unknown or full, or the person has too many teams", place)
     return
@@ -108,25 +108,6 @@ const give = Effect.fnUntraced(function* (
 const noted = (sql: SqlClient, { account, provider, team }: Place): Statement =>
   statement(sql`INSERT INTO tollgate_tenants_group_members (account_id, tenant_id, provider)
     VALUES (${account}, ${team}, ${provider}) ON CONFLICT DO NOTHING`)
-
-/** The statements of a new membership. Refused for an unknown tenant, without a free seat, and beyond the account's memberships. */
-const joining = Effect.fnUntraced(function* (
-  { belonging, sql, tenants, writer }: Dependencies,
-  { account, team }: Place,
-  role: GroupRole,
-  now: number
-) {
-  const { plan, seats } = yield* tenants.plan(team)
-  const bounded = plan === "none" ? 0 : 1
-  const inserted = sql`INSERT INTO tollgate_tenants_memberships (account_id, tenant_id, role, status, created_at, updated_at)
-    SELECT ${account}, id, ${role}, 'active', ${now}, ${now} FROM tollgate_tenants_tenants WHERE id = ${team}
-      AND (${bounded} = 0 OR (SELECT count(*) FROM tollgate_tenants_memberships
-        WHERE tenant_id = ${team} AND status <> 'removed') < ${seats})
-    ON CONFLICT (account_id, tenant_id) DO UPDATE SET role = excluded.role, status = 'active',
-      created_at = excluded.created_at, updated_at = excluded.updated_at WHERE tollgate_tenants_memberships.status = 'removed'
-    RETURNING account_id`
-  return [Members.make(sql, writer, tenants, belonging).stillHasRoom(account, true, false), statement(inserted, 1)]
-})
 
 // ---- taking -------------------------------------------------------------------------------------------------------------
 

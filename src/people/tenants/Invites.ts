@@ -104,7 +104,7 @@ const previewing = ({ secret, sql, tenants }: Dependencies): OrganisationsContra
 const inviting = (dependencies: Dependencies): OrganisationsContract["invite"] => {
   const { info, members, outbox, secret, sql, tenants, writer } = dependencies
   const invite: OrganisationsContract["invite"] = Effect.fn("Organisations.invite")(function* (request) {
-    const { caller, invite: draft, tenant_id } = request
+    const { beside = [], caller, invite: draft, tenant_id } = request
     const by = caller.account_id
     const found = yield* members.managed(tenant_id, by)
     const { email } = draft
@@ -131,7 +131,8 @@ const inviting = (dependencies: Dependencies): OrganisationsContract["invite"] =
       members.stillHasRole(by, tenant_id, found.role),
       ...stored(sql, row, hashOf(secret, token)),
       letter,
-      ...(invited === undefined ? [] : [noticeOf(row, { inviter, tenant_name, invited }, now)])
+      ...(invited === undefined ? [] : [noticeOf(row, { inviter, tenant_name, invited }, now)]),
+      ...beside
     ]
     return yield* afterCommit(writer.submit({ postings: [], statements }), outbox.wake).pipe(
       Effect.as(inviteOf(row, now)),

@@ -21,6 +21,7 @@ import type { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { ServiceInfo } from "../../kernel/ServiceInfo.ts"
 import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 import { statement } from "../../books/ledger/rules/Transaction.ts"
+import type { Statement } from "../../books/ledger/rules/Transaction.ts"
 import { afterCommit, Writer } from "../../books/ledger/write/Writer.ts"
 import type { WriterContract } from "../../books/ledger/write/Writer.ts"
 import { Outbox } from "../mail/Outbox.ts"
@@ -86,9 +87,9 @@ export interface OrganisationsContract {
   >
   /** Up to 500 invitations, newest first; for owners and admins. */
   readonly invites: (request: InTenant) => Effect.Effect<ReadonlyArray<Invite>, NotAMember | InsufficientRole>
-  /** Mails a link to the address. It replaces an open invitation to the same address, whose link ends. */
+  /** Mails a link to the address, in one transaction with `beside`. It replaces an open invitation to the same address, whose link ends. */
   readonly invite: (
-    request: InTenant & { readonly invite: NewInvite }
+    request: InTenant & { readonly invite: NewInvite; readonly beside?: ReadonlyArray<Statement> }
   ) => Effect.Effect<Invite, NotAMember | InsufficientRole | AlreadyMember | TooManyLetters | BooksUnavailable>
   readonly revoke: (
     request: InTenant & { readonly invite_id: InviteId }

@@ -48,6 +48,10 @@ describe("an allowance", () => {
     ])
     expect(await own()).toEqual(set.body.result)
     expect((await operator("/allowances")).body.result).toEqual({ records: [set.body.result], next: null })
+    const only = (id: string) => operator(`/allowances?tenant_id=${id}`)
+    expect((await only(ada.tenant_id)).body.result).toEqual({ records: [set.body.result], next: null })
+    expect((await only("ten_none")).body.result).toEqual({ records: [], next: null })
+    expect((await operator("/plans")).body.result).toEqual({ plans: [] })
     const { body } = await service.call(`/v1/tenants/${ada.tenant_id}/billing/ledger?source=allowance`, {
       token: ada.token
     })

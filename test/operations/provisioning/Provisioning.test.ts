@@ -85,6 +85,57 @@ describe("a person by external id", () => {
   })
 })
 
+describe("a team of provisioned people", () => {
+  const members = async (tenant: string): Promise<ReadonlyArray<string>> =>
+    (await operator(`/tenants/${tenant}`)).body.result.members.map(
+      ({ email, role, status }: Record<string, string>) => `${email} ${role} ${status}`
+    )
+  const owner = "team-owner@example.com"
+
+  it("is joined once, keeps a suspension, and is refused where there is none or no seat", async () => {
+    const made = await operator("/tenants", { json: { name: "Quanta", owner_email: owner } })
+    expect(made.body.result).toMatchObject({ created: true, external_id: null, name: "Quanta", owner_email: owner })
+    const tenant = (await put("tenants", "team-1", { name: "Team", owner_email: owner })).body.result.id
+    const wanted = { email: "member@example.com", team_external_id: "team-1" }
+    const first = (await put("people", "m-1", wanted)).body.result
+    await put("people", "m-1", wanted)
+    expect(await members(tenant)).toEqual([`${owner} owner active`, "member@example.com member active"])
+    const { token } = await service.signIn(owner)
+    const change = (json: object) =>
+      service.call(`/v1/tenants/${tenant}/members/${first.id}`, { method: "PATCH", token, json })
+    await change({ status: "suspended" })
+    await put("people", "m-1", wanted)
+    expect(await members(tenant)).toContain("member@example.com member suspended")
+
+    const unknown = await put("people", "m-2", { email: "m2@example.com", team_external_id: "none" })
+    expect([unknown.status, unknown.body.code]).toEqual([404, "external_id_not_found"])
+    expect((await operator("/people/by-external-id/m-2")).status).toBe(404)
+    await service.call(`/v1/tenants/${tenant}/plan`, { method: "PUT", token, json: { plan: "team", seats: 2 } })
+    const full = await put("people", "m-3", { email: "m3@example.com", team_external_id: "team-1" })
+    expect([full.status, full.body.code]).toEqual([409, "team_full"])
+    expect(await members(tenant)).toHaveLength(2)
+    const audit = (await operator("/audit?limit=200")).body.result.records
+    expect(audit.filter(({ action }: { action: string }) => action === "team.join")).toHaveLength(1)
+  })
+
+  it("is joined by invitation in its owner's name", async () => {
+    const tenant = (await put("tenants", "team-2", { name: "Team 2", owner_email: owner })).body.result.id
+    const invite = (json: object) => operator("/invites", { json })
+    const sent = await invite({ email: "guest@example.com", tenant_id: tenant, role: "admin" })
+    expect(sent.body.result).toMatchObject({ email: "guest@example.com", tenant_id: tenant, created: false })
+    for (const [json, status, code] of [
+      [{ email: owner, tenant_id: tenant }, 409, "already_member"],
+      [{ email: "guest@example.com", tenant_id: "ten_none" }, 404, "tenant_not_found"],
+      [{ email: "guest@example.com", role: "admin" }, 400, undefined],
+      [{ email: "guest" }, 400, undefined]
+    ] as const) {
+      const answer = await invite(json)
+      expect([json, answer.status]).toEqual([json, status])
+      if (code !== undefined) expect(answer.body.code).toBe(code)
+    }
+  })
+})
+
 describe("a key by external id", () => {
   it("is shown once, converges to its limits, and names its refusals", async () => {
     await put("people", "h-1", { email: "holder@example.com" })

@@ -7,12 +7,12 @@ import { Check } from "lucide-react"
 import { useState } from "react"
 import type { ReactNode } from "react"
 import { asked, resultOf } from "../app/Client.ts"
-import type { Schemas } from "../app/Client.ts"
 import { exact } from "../money.ts"
 import { Button, ButtonLink } from "../parts/Button.tsx"
 import { Dialog, DialogActions } from "../parts/Dialog.tsx"
 import { FormOf, MoneyField, TextField } from "../parts/Fields.tsx"
 import { texts as common } from "../texts.ts"
+import { decimal, serializer } from "./amounts.ts"
 import { operatorApi } from "./OperatorSession.ts"
 import { operatorTexts as texts } from "../texts/operator.ts"
 
@@ -72,29 +72,16 @@ const wordingOf = ({ kind, of: { name } }: Act, amount: string): Wording => {
 
 const isCredit = ({ kind }: Act): boolean => kind === "grant" || kind === "purchase"
 
-/** A credit as JSON: the amount with the digits that were typed, which a double may not hold. */
-const creditText = ({ amount, ...rest }: Schemas["OperatorCredit"] & { readonly typed?: string }): string => {
-  const { typed = String(amount), ...body } = rest
-  return JSON.stringify(body).replace(/\}$/, `,"amount":${typed}}`)
-}
-
-/** A decimal text as JSON takes it: `.5` and `5.` are none. */
-const decimal = (text: string): string => {
-  const [whole = "", fraction = ""] = text.trim().split(".")
-  return `${whole.replace(/^0+(?=\d)/, "") || "0"}${fraction === "" ? "" : `.${fraction}`}`
-}
-
 const credit = async (kind: "grant" | "purchase", { id, name }: Named, draft: Draft): Promise<string> => {
   const typed = decimal(draft.amount)
   const { description, reason, reference } = trimmed(draft)
   const body = {
     amount: Number(typed),
-    typed,
     reference: reference ?? "",
     ...(description !== undefined && { description }),
     ...(reason !== undefined && { reason })
   }
-  const options = { params: { path: { tenant_id: id } }, body, bodySerializer: creditText }
+  const options = { params: { path: { tenant_id: id } }, body, bodySerializer: serializer({ amount: typed }) }
   const { balance, done } = await resultOf(
     kind === "grant"
       ? operatorApi.POST("/v1/operator/tenants/{tenant_id}/grants", options)

@@ -1,16 +1,21 @@
 /** The frame of the operator's views, behind the operator's own session. */
 import { useLocation } from "@tanstack/react-router"
 import {
+  Building2,
+  CalendarClock,
   ChartColumn,
   FileDiff,
   Gauge,
   History,
   Hourglass,
+  KeyRound,
   LogOut,
   MonitorSmartphone,
   Network,
   Search,
-  Undo2
+  Ticket,
+  Undo2,
+  Users
 } from "lucide-react"
 import { useEffect } from "react"
 import { Mark } from "../app/Brand.tsx"
@@ -43,6 +48,13 @@ const nav = [
   [
     { to: "/operator", text: texts.nav.overview, icon: Gauge, isExact: true },
     { to: "/operator/find", text: texts.nav.find, icon: Search }
+  ],
+  [
+    { to: "/operator/people", text: texts.nav.people, icon: Users },
+    { to: "/operator/tenants", text: texts.nav.tenants, icon: Building2 },
+    { to: "/operator/allowances", text: texts.nav.allowances, icon: CalendarClock },
+    { to: "/operator/vouchers", text: texts.nav.vouchers, icon: Ticket },
+    { to: "/operator/management-keys", text: texts.nav.managementKeys, icon: KeyRound }
   ],
   [
     { to: "/operator/upstreams", text: texts.nav.upstreams, icon: Network },

@@ -13,6 +13,67 @@ const only =
       })
     ) as { readonly [N in K]?: string }
 
+/** Views that make people, tenants, credentials and credit. */
+const provisionRoutes = <R extends AnyRoute>(frame: R) => {
+  const people = createRoute({
+    getParentRoute: () => frame,
+    path: "/people",
+    component: lazyRouteComponent(() => import("./Listing.tsx"), "People")
+  })
+  const tenants = createRoute({
+    getParentRoute: () => frame,
+    path: "/tenants",
+    component: lazyRouteComponent(() => import("./Listing.tsx"), "Tenants")
+  })
+  const managementKeys = createRoute({
+    getParentRoute: () => frame,
+    path: "/management-keys",
+    component: lazyRouteComponent(() => import("./ManagementKeys.tsx"), "ManagementKeys")
+  })
+  const allowances = createRoute({
+    getParentRoute: () => frame,
+    path: "/allowances",
+    component: lazyRouteComponent(() => import("./Allowances.tsx"), "Allowances")
+  })
+  const vouchers = createRoute({
+    getParentRoute: () => frame,
+    path: "/vouchers",
+    component: lazyRouteComponent(() => import("./Vouchers.tsx"), "Vouchers")
+  })
+  return [people, tenants, managementKeys, allowances, vouchers] as const
+}
+
+/** Views of vendors and of money in flight. */
+const watchRoutes = <R extends AnyRoute>(frame: R) => {
+  const upstreams = createRoute({
+    getParentRoute: () => frame,
+    path: "/upstreams",
+    component: lazyRouteComponent(() => import("./Upstreams.tsx"), "Upstreams")
+  })
+  const costs = createRoute({
+    getParentRoute: () => frame,
+    path: "/costs",
+    validateSearch: only("from", "to", "by", "plot"),
+    component: lazyRouteComponent(() => import("./Costs.tsx"), "Costs")
+  })
+  const drift = createRoute({
+    getParentRoute: () => frame,
+    path: "/drift",
+    component: lazyRouteComponent(() => import("./Drift.tsx"), "Drift")
+  })
+  const reservations = createRoute({
+    getParentRoute: () => frame,
+    path: "/reservations",
+    component: lazyRouteComponent(() => import("./Reservations.tsx"), "Reservations")
+  })
+  const owed = createRoute({
+    getParentRoute: () => frame,
+    path: "/owed",
+    component: lazyRouteComponent(() => import("./Owed.tsx"), "Owed")
+  })
+  return [upstreams, costs, drift, reservations, owed] as const
+}
+
 /** The routes below `/operator`. */
 export const operatorRoutes = <R extends AnyRoute>(root: R) => {
   const frame = createRoute({
@@ -41,32 +102,6 @@ export const operatorRoutes = <R extends AnyRoute>(root: R) => {
     path: "/people/$account_id",
     component: lazyRouteComponent(() => import("./Person.tsx"), "Person")
   })
-  const upstreams = createRoute({
-    getParentRoute: () => frame,
-    path: "/upstreams",
-    component: lazyRouteComponent(() => import("./Upstreams.tsx"), "Upstreams")
-  })
-  const costs = createRoute({
-    getParentRoute: () => frame,
-    path: "/costs",
-    validateSearch: only("from", "to", "by", "plot"),
-    component: lazyRouteComponent(() => import("./Costs.tsx"), "Costs")
-  })
-  const drift = createRoute({
-    getParentRoute: () => frame,
-    path: "/drift",
-    component: lazyRouteComponent(() => import("./Drift.tsx"), "Drift")
-  })
-  const reservations = createRoute({
-    getParentRoute: () => frame,
-    path: "/reservations",
-    component: lazyRouteComponent(() => import("./Reservations.tsx"), "Reservations")
-  })
-  const owed = createRoute({
-    getParentRoute: () => frame,
-    path: "/owed",
-    component: lazyRouteComponent(() => import("./Owed.tsx"), "Owed")
-  })
   const audit = createRoute({
     getParentRoute: () => frame,
     path: "/audit",
@@ -79,6 +114,15 @@ export const operatorRoutes = <R extends AnyRoute>(root: R) => {
     component: lazyRouteComponent(() => import("./Sessions.tsx"), "Sessions")
   })
   return [
-    frame.addChildren([overview, find, tenant, person, upstreams, costs, drift, reservations, owed, audit, sessions])
+    frame.addChildren([
+      overview,
+      find,
+      tenant,
+      person,
+      ...provisionRoutes(frame),
+      ...watchRoutes(frame),
+      audit,
+      sessions
+    ])
   ] as const
 }

@@ -20,6 +20,8 @@ import type { Act } from "./Acts.tsx"
 import { useTenant } from "./Asking.ts"
 import { CallLines, KeyTable, PersonLink, Status } from "./Lines.tsx"
 import { operatorApi } from "./OperatorSession.ts"
+import { MakeKey } from "./Provision.tsx"
+import { TenantAllowance } from "./TenantAllowance.tsx"
 import { operatorTexts as texts } from "../texts/operator.ts"
 
 const route = getRouteApi("/operator/tenants/$tenant_id")
@@ -284,7 +286,8 @@ export const Tenant = () => {
       <Section title={t.members}>
         <Members rows={of.members} />
       </Section>
-      <Section title={t.keys}>
+      <TenantAllowance tenant_id={tenant_id} />
+      <Section title={t.keys} actions={<MakeKey tenant_id={tenant_id} />}>
         <Keys of={of} act={act} />
       </Section>
       <Calls key={`calls ${tenant_id}`} tenant_id={tenant_id} />

@@ -1,0 +1,53 @@
+/** `tollgate invite`: mails a link, to a person's own console or to join a tenant. */
+import { Command, Options } from "@effect/cli"
+import { Console, Effect, Option } from "effect"
+import type { TenantId } from "../../kernel/Ids.ts"
+import { toIso } from "../../kernel/Moment.ts"
+import { Provisioning } from "../../operations/provisioning/Provisioning.ts"
+import { json, noTenant, oneLine, printed } from "./Options.ts"
+import { emailOf } from "./ProvisionOptions.ts"
+import { commander, mailingConfig, provisioningOf } from "./Provisions.ts"
+import { fromEnvironment, refuse } from "./Report.ts"
+
+const options = {
+  email: Options.text("email").pipe(Options.withDescription("the address that gets the letter")),
+  name: Options.text("name").pipe(Options.withDescription("the name of a person who is made"), Options.optional),
+  tenant: Options.text("tenant").pipe(
+    Options.withDescription("the tenant to join (ten_…); without it, the letter opens the person's own console"),
+    Options.optional
+  ),
+  role: Options.choice("role", ["member", "admin", "owner"]).pipe(
+    Options.withDescription("in the tenant; member by default"),
+    Options.optional
+  ),
+  config: Options.text("config").pipe(
+    Options.withDescription("the service's configuration file, for its mail server and public_url")
+  ),
+  json
+}
+
+export const command = Command.make("invite", options, ({ config, email, json, name, role, tenant }) =>
+  Effect.gen(function* () {
+    const facts = yield* fromEnvironment
+    const by = yield* commander
+    if (Option.isSome(role) && Option.isNone(tenant)) return yield* refuse("--role: needs --tenant")
+    const wanted = {
+      email: yield* emailOf(email),
+      name: Option.isNone(name) ? undefined : yield* oneLine("--name", name.value),
+      tenant_id: Option.getOrUndefined(tenant) as TenantId | undefined,
+      role: Option.getOrUndefined(role)
+    }
+    const mailing = yield* mailingConfig(config, "--config")
+    const sent = yield* Effect.flatMap(Provisioning, ({ letters }) => letters.invite(by, wanted)).pipe(
+      Effect.mapError((problem) =>
+        refuse(problem._tag === "TenantNotFound" ? noTenant(problem.tenant_id) : problem.message)
+      ),
+      Effect.provide(provisioningOf(facts, mailing))
+    )
+    const expires_at = toIso(sent.expires_at)
+    if (json) return yield* printed({ ...sent, expires_at })
+    yield* Console.log(
+      `a letter to ${sent.email} waits: the running service sends it within a minute; its link works until ${expires_at}`
+    )
+  })
+).pipe(Command.withDescription("Mail a link: to a person's own console, or to join a tenant"))
