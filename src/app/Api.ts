@@ -14,6 +14,7 @@ import { DecisionsApi } from "../calls/decisions/Api.ts"
 import { MessagesApi } from "../calls/messages/Api.ts"
 import { EventsApi } from "../money/events/Api.ts"
 import { EmbeddingsApi } from "../calls/embeddings/Api.ts"
+import { PasskeysApi } from "../people/passkeys/Api.ts"
 import { NotificationsApi } from "../people/notifications/Api.ts"
 import { OperatorApi, OperatorSessionApi } from "../operations/operator/Api.ts"
 import { OperatorCreditApi } from "../operations/credit/Api.ts"
@@ -44,6 +45,7 @@ const routes = contract
   .add(UserInfoApi)
   .add(BrowserApi)
   .add(ConsoleApi)
+  .add(PasskeysApi)
   .add(TenantsApi)
   .add(OrganisationsApi)
   .add(PricesApi)

@@ -43,6 +43,8 @@ import { SortedIndexer } from "../books/ledger/totals/SortedIndexer.ts"
 import { TotalsIndexer } from "../books/ledger/totals/TotalsIndexer.ts"
 import { Verifier } from "../books/ledger/audit/Verifier.ts"
 import { Outbox } from "../people/mail/Outbox.ts"
+import { PasskeysHttp } from "../people/passkeys/Http.ts"
+import { Passkeys } from "../people/passkeys/Passkeys.ts"
 import { NotificationsHttp } from "../people/notifications/Http.ts"
 import { Notifications } from "../people/notifications/Notifications.ts"
 import { OperatorCreditHttp } from "../operations/credit/Http.ts"
@@ -131,6 +133,7 @@ export const domains = Layer.mergeAll(
   Provisioning.layer,
   Vouchers.layer,
   Browser.layer,
+  Passkeys.layer,
   Contacts.layer
 ).pipe(
   Layer.provideMerge(Allowances.layer),
@@ -208,6 +211,7 @@ export const handlers = Layer.mergeAll(
   ContactHttp,
   EventsHttp,
   NotificationsHttp,
+  PasskeysHttp,
   Layer.provide(OperatorHttp, [watched, OperatorTokenHttp]),
   Layer.provide(OperatorCreditHttp, OperatorTokenHttp),
   Layer.provide(ProvisioningHttp, OperatorTokenHttp),

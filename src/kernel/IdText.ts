@@ -19,6 +19,7 @@ export type Kind =
   | "opk"
   | "ops"
   | "pay"
+  | "pky"
   | "req"
   | "run"
   | "ten"

@@ -789,6 +789,30 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
       at bigint NOT NULL,
       PRIMARY KEY (voucher_id, tenant_id)
     )`
+  ],
+  "0018_passkeys": [
+    `CREATE TABLE tollgate_passkeys_passkeys (
+      id ${text} PRIMARY KEY,
+      credential_id ${text} NOT NULL UNIQUE,
+      account_id ${text} NOT NULL,
+      public_key ${text} NOT NULL,
+      counter bigint NOT NULL,
+      transports ${text} NOT NULL,
+      name ${text} NOT NULL,
+      created_at bigint NOT NULL,
+      last_used_at bigint
+    )`,
+    `CREATE INDEX tollgate_passkeys_passkeys_account ON tollgate_passkeys_passkeys (account_id, id)`,
+    // A challenge belongs to an account that registers a passkey, or to a browser that signs in.
+    `CREATE TABLE tollgate_passkeys_challenges (
+      hash ${text} PRIMARY KEY,
+      account_id ${text},
+      browser_hash ${text},
+      expires_at bigint NOT NULL,
+      CHECK ((account_id IS NULL) <> (browser_hash IS NULL))
+    )`,
+    `CREATE INDEX tollgate_passkeys_challenges_age ON tollgate_passkeys_challenges (expires_at)`,
+    `CREATE INDEX tollgate_passkeys_challenges_account ON tollgate_passkeys_challenges (account_id)`
   ]
 }
 

@@ -43,6 +43,7 @@ import keptRows from "../migrations/0035_kept_rows.ts"
 import signIn from "../migrations/0037_sign_in.ts"
 import provisioning from "../migrations/0036_provisioning.ts"
 import allowances from "../migrations/0038_allowances.ts"
+import passkeys from "../migrations/0040_passkeys.ts"
 import { blank } from "./Files.ts"
 import { wordsOf } from "./Opening.ts"
 import { migrationsTable as table, reasonOf, UpgradeFailed } from "../database/Unusable.ts"
@@ -84,7 +85,8 @@ export const migrations = {
   "0035_kept_rows": keptRows,
   "0036_provisioning": provisioning,
   "0037_sign_in": signIn,
-  "0038_allowances": allowances
+  "0038_allowances": allowances,
+  "0040_passkeys": passkeys
 }
 
 /** The newest migration that there is. */
