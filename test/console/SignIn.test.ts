@@ -85,15 +85,15 @@ const signOut = async (page: Page): Promise<void> => {
 const goOnByPasskey = async (page: Page, service: Service): Promise<void> => {
   await page.goto(at(service, "account"))
   await page.getByRole("button", { name: "Add a passkey" }).click()
-  await page.getByLabel("Name").fill("this laptop")
+  await page.getByRole("textbox", { name: "Name" }).fill("this laptop")
   await page.getByRole("dialog").getByRole("button", { name: "Add a passkey" }).click()
-  await page.getByRole("cell", { name: "this laptop" }).waitFor()
+  await page.getByRole("cell", { name: "this laptop", exact: true }).waitFor()
   await page.getByText("never", { exact: true }).waitFor()
   await signOut(page)
   await page.getByRole("button", { name: "Continue with a passkey" }).click()
   await page.locator("main.shell-main").waitFor()
   await page.goto(at(service, "account"))
-  await page.getByRole("cell", { name: "this laptop" }).waitFor()
+  await page.getByRole("cell", { name: "this laptop", exact: true }).waitFor()
   expect(await page.getByText("never", { exact: true }).count()).toBe(0)
 }
 

@@ -3,6 +3,7 @@
 export const accountTexts = {
   title: "Account",
   lead: "Your name here, and the ways in which you sign in.",
+  profile: "Profile",
   name: "Name",
   email: "E-mail",
   passkeys: "Passkeys",

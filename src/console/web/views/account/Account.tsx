@@ -7,7 +7,7 @@ import { Passkeys } from "./Passkeys.tsx"
 
 export const Account = () => (
   <Page title={accountTexts.title} lead={accountTexts.lead}>
-    <Section title={accountTexts.name}>
+    <Section title={accountTexts.profile}>
       <Answer of={useMe()} lines={2}>
         {({ account }) => (
           <Facts
