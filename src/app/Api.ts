@@ -19,6 +19,7 @@ import { NotificationsApi } from "../people/notifications/Api.ts"
 import { OperatorApi, OperatorSessionApi } from "../operations/operator/Api.ts"
 import { OperatorCreditApi } from "../operations/credit/Api.ts"
 import { ProvisioningApi } from "../operations/provisioning/Api.ts"
+import { ScimApi } from "../operations/scim/Api.ts"
 import { OpsApi } from "../operations/ops/Api.ts"
 import { PoolingApi } from "../money/pooling/Api.ts"
 import { PaymentsApi, WebhooksApi } from "../money/payments/Api.ts"
@@ -82,6 +83,7 @@ const routes = contract
   .add(OperatorApi)
   .add(OperatorCreditApi)
   .add(ProvisioningApi)
+  .add(ScimApi)
   .add(OpsApi)
   .add(SandboxApi)
   .addError(InternalError)

@@ -50,6 +50,9 @@ import { Notifications } from "../people/notifications/Notifications.ts"
 import { OperatorCreditHttp } from "../operations/credit/Http.ts"
 import { ProvisioningHttp } from "../operations/provisioning/Http.ts"
 import { Provisioning } from "../operations/provisioning/Provisioning.ts"
+import { ScimTokenHttp } from "../operations/scim/Bearer.ts"
+import { ScimHttp } from "../operations/scim/Http.ts"
+import { Scim } from "../operations/scim/Scim.ts"
 import { OperatorActs } from "../operations/operator/Acts.ts"
 import { AuditLog } from "../operations/operator/AuditLog.ts"
 import { OperatorDirectory } from "../operations/operator/Directory.ts"
@@ -215,6 +218,7 @@ export const handlers = Layer.mergeAll(
   Layer.provide(OperatorHttp, [watched, OperatorTokenHttp]),
   Layer.provide(OperatorCreditHttp, OperatorTokenHttp),
   Layer.provide(ProvisioningHttp, OperatorTokenHttp),
+  Layer.provide(ScimHttp, [Scim.layer, ScimTokenHttp]),
   OperatorSessionHttp,
   OpsHttp,
   OrganisationsHttp,

@@ -15,6 +15,7 @@ import { ConfigProblem } from "../kernel/Setting.ts"
 import * as Service from "../kernel/ServiceInfo.ts"
 import * as Verify from "../books/ledger/audit/Settings.ts"
 import * as Mail from "../people/mail/Settings.ts"
+import * as Scim from "../operations/scim/Settings.ts"
 import * as Telemetry from "../operations/ops/Telemetry.ts"
 import * as Allowances from "../money/allowances/Settings.ts"
 import * as Payments from "../money/payments/Settings.ts"
@@ -37,6 +38,7 @@ const entries = Schema.Struct({
   ...Transfers.fields,
   ...SignIn.fields,
   ...Registration.fields,
+  ...Scim.fields,
   ...Console.fields,
   ...Contact.fields,
   ...Http.fields,
@@ -73,9 +75,9 @@ const namedIn = (parts: typeof settings | typeof tools, file: object, path: Name
 const isList = (value: Entry | ReadonlyArray<Entry>): value is ReadonlyArray<Entry> => Array.isArray(value)
 
 /** Rules across sign-in, registration and mail. */
-const signInIssues = ({ email_sign_in, identity, mail, registration }: typeof entries.Type) => [
+const signInIssues = ({ email_sign_in, identity, mail, registration, scim }: typeof entries.Type) => [
   ...registration.groups.flatMap(({ provider }, i): ReadonlyArray<Schema.FilterIssue> =>
-    Object.hasOwn(identity, provider)
+    Object.hasOwn(identity, provider) || (provider === Scim.directory && scim !== undefined)
       ? []
       : [{ path: ["registration", "groups", i, "provider"], message: `there is no identity provider ${provider}` }]
   ),
@@ -115,6 +117,7 @@ export const layer = (environment: EnvironmentFacts, file: ConfigFile) =>
     Transfers.layer(file),
     SignIn.layer(file),
     Registration.layer(file),
+    Scim.layer(file),
     Console.layer(file),
     Contact.layer(file),
     Http.layer(file),

@@ -22,6 +22,7 @@ export type Kind =
   | "pky"
   | "req"
   | "run"
+  | "scg"
   | "ten"
   | "trf"
   | "use"

@@ -790,7 +790,7 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
       PRIMARY KEY (voucher_id, tenant_id)
     )`
   ],
-  "0018_passkeys": [
+  "0018_passkeys_scim": [
     `CREATE TABLE tollgate_passkeys_passkeys (
       id ${text} PRIMARY KEY,
       credential_id ${text} NOT NULL UNIQUE,
@@ -812,7 +812,35 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
       CHECK ((account_id IS NULL) <> (browser_hash IS NULL))
     )`,
     `CREATE INDEX tollgate_passkeys_challenges_age ON tollgate_passkeys_challenges (expires_at)`,
-    `CREATE INDEX tollgate_passkeys_challenges_account ON tollgate_passkeys_challenges (account_id)`
+    `CREATE INDEX tollgate_passkeys_challenges_account ON tollgate_passkeys_challenges (account_id)`,
+    `CREATE TABLE tollgate_scim_users (
+      account_id ${text} PRIMARY KEY,
+      -- In lower case.
+      user_name ${text} NOT NULL,
+      external_id ${text},
+      given_name ${text} NOT NULL,
+      family_name ${text} NOT NULL,
+      display_name ${text} NOT NULL,
+      email ${text} NOT NULL,
+      created_at bigint NOT NULL,
+      updated_at bigint NOT NULL,
+      deleted_at bigint
+    )`,
+    `CREATE UNIQUE INDEX tollgate_scim_users_name ON tollgate_scim_users (user_name) WHERE deleted_at IS NULL`,
+    `CREATE INDEX tollgate_scim_users_external ON tollgate_scim_users (external_id) WHERE deleted_at IS NULL`,
+    `CREATE TABLE tollgate_scim_groups (
+      id ${text} PRIMARY KEY,
+      display_name ${text} NOT NULL UNIQUE,
+      external_id ${text},
+      created_at bigint NOT NULL,
+      updated_at bigint NOT NULL
+    )`,
+    `CREATE TABLE tollgate_scim_members (
+      group_id ${text} NOT NULL,
+      account_id ${text} NOT NULL,
+      PRIMARY KEY (group_id, account_id)
+    )`,
+    `CREATE INDEX tollgate_scim_members_account ON tollgate_scim_members (account_id)`
   ]
 }
 

@@ -43,7 +43,7 @@ import keptRows from "../migrations/0035_kept_rows.ts"
 import signIn from "../migrations/0037_sign_in.ts"
 import provisioning from "../migrations/0036_provisioning.ts"
 import allowances from "../migrations/0038_allowances.ts"
-import passkeys from "../migrations/0040_passkeys.ts"
+import passkeysScim from "../migrations/0040_passkeys_scim.ts"
 import { blank } from "./Files.ts"
 import { wordsOf } from "./Opening.ts"
 import { migrationsTable as table, reasonOf, UpgradeFailed } from "../database/Unusable.ts"
@@ -86,7 +86,7 @@ export const migrations = {
   "0036_provisioning": provisioning,
   "0037_sign_in": signIn,
   "0038_allowances": allowances,
-  "0040_passkeys": passkeys
+  "0040_passkeys_scim": passkeysScim
 }
 
 /** The newest migration that there is. */
