@@ -1,10 +1,11 @@
 /** SCIM over HTTP: the requests that Okta and Entra send, and what they do to people, keys and teams. */
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import { client, CodeIssuer } from "../../support/CodeIssuer.ts"
 import { command, freePort, freshFolder, start } from "../../support/Service.ts"
-import type { Answer, Service } from "../../support/Service.ts"
+import type { Answer, Service, StartOptions } from "../../support/Service.ts"
+import * as Postgres from "../../support/postgres.ts"
 
 const bearer = "the-bearer-of-the-directory"
 const user = "urn:ietf:params:scim:schemas:core:2.0:User"
@@ -15,6 +16,7 @@ let issuer: CodeIssuer
 let service: Service
 let team: string
 let operator: string
+let options: StartOptions
 
 const configurationOf = (groups: ReadonlyArray<object>) => ({
   clients: [{ client_id: "app", name: "App" }],
@@ -40,7 +42,7 @@ beforeAll(async () => {
   const [folder, port] = [freshFolder(), await freePort()]
   const file = join(folder, "config.json")
   const env = { CLIENT_SECRET: client.secret, SCIM_TOKEN: bearer }
-  const options = { folder, port, args: ["--config", file], env }
+  options = { folder, port, args: ["--config", file], env }
   writeFileSync(file, JSON.stringify(configurationOf([])))
   service = await start(options)
   const { token } = await signedIn("owner@corp.example")
@@ -215,6 +217,39 @@ describe("a user", () => {
     expect((await patch(`Users/${id}`, on)).body.active).toBe(true)
     // The sign-in has ended; the key works again.
     expect(await works(person)).toEqual([401, 200])
+  })
+
+  it.runIf(Postgres.isWanted())("cannot call on another node either, once it is deactivated or removed", async () => {
+    const { port: _, ...shared } = options
+    const other = await start({ ...shared, env: { ...shared.env, NODE_NAME: "other" } })
+    try {
+      const worksThere = async ({ key, token }: { readonly key: string; readonly token: string }) => [
+        (await other.call("/v1/me", { token })).status,
+        (await other.call("/v1/models", { token: key })).status
+      ]
+      const [first, second] = [address(), address()]
+      const [left, gone] = [await signedIn(first), await signedIn(second)]
+      await made(first)
+      await made(second)
+      // The other node remembers both.
+      expect([await worksThere(left), await worksThere(gone)]).toEqual([
+        [200, 200],
+        [200, 200]
+      ])
+      await patch(`Users/${left.id}`, { op: "replace", value: { active: false } })
+      await scim(`Users/${gone.id}`, undefined, "DELETE")
+      await vi.waitFor(
+        async () => {
+          expect([await worksThere(left), await worksThere(gone)]).toEqual([
+            [401, 401],
+            [401, 401]
+          ])
+        },
+        { timeout: 60_000 }
+      )
+    } finally {
+      await other.end()
+    }
   })
 
   it("is replaced by Okta's PUT, also to deactivate", async () => {
