@@ -55,7 +55,8 @@ const onPostgresToo = [
   "test/people/tenants/Organisations.test.ts",
   "test/money/transfers/*.test.ts",
   "test/money/vouchers/*.test.ts",
-  "test/operations/provisioning/Provisioning.test.ts"
+  "test/operations/provisioning/Provisioning.test.ts",
+  "test/operations/scim/*.test.ts"
 ]
 
 /** What takes longest, half a minute or more each: `npm run test:long`. */

@@ -14,10 +14,12 @@ import { DecisionsApi } from "../calls/decisions/Api.ts"
 import { MessagesApi } from "../calls/messages/Api.ts"
 import { EventsApi } from "../money/events/Api.ts"
 import { EmbeddingsApi } from "../calls/embeddings/Api.ts"
+import { PasskeysApi } from "../people/passkeys/Api.ts"
 import { NotificationsApi } from "../people/notifications/Api.ts"
 import { OperatorApi, OperatorSessionApi } from "../operations/operator/Api.ts"
 import { OperatorCreditApi } from "../operations/credit/Api.ts"
 import { ProvisioningApi } from "../operations/provisioning/Api.ts"
+import { ScimApi } from "../operations/scim/Api.ts"
 import { OpsApi } from "../operations/ops/Api.ts"
 import { PoolingApi } from "../money/pooling/Api.ts"
 import { PaymentsApi, WebhooksApi } from "../money/payments/Api.ts"
@@ -44,6 +46,7 @@ const routes = contract
   .add(UserInfoApi)
   .add(BrowserApi)
   .add(ConsoleApi)
+  .add(PasskeysApi)
   .add(TenantsApi)
   .add(OrganisationsApi)
   .add(PricesApi)
@@ -80,6 +83,7 @@ const routes = contract
   .add(OperatorApi)
   .add(OperatorCreditApi)
   .add(ProvisioningApi)
+  .add(ScimApi)
   .add(OpsApi)
   .add(SandboxApi)
   .addError(InternalError)

@@ -44,11 +44,16 @@ import { SortedIndexer } from "../books/ledger/totals/SortedIndexer.ts"
 import { TotalsIndexer } from "../books/ledger/totals/TotalsIndexer.ts"
 import { Verifier } from "../books/ledger/audit/Verifier.ts"
 import { Outbox } from "../people/mail/Outbox.ts"
+import { PasskeysHttp } from "../people/passkeys/Http.ts"
+import { Passkeys } from "../people/passkeys/Passkeys.ts"
 import { NotificationsHttp } from "../people/notifications/Http.ts"
 import { Notifications } from "../people/notifications/Notifications.ts"
 import { OperatorCreditHttp } from "../operations/credit/Http.ts"
 import { ProvisioningHttp } from "../operations/provisioning/Http.ts"
 import { Provisioning } from "../operations/provisioning/Provisioning.ts"
+import { ScimTokenHttp } from "../operations/scim/Bearer.ts"
+import { ScimHttp } from "../operations/scim/Http.ts"
+import { Scim } from "../operations/scim/Scim.ts"
 import { OperatorActs } from "../operations/operator/Acts.ts"
 import { AuditLog } from "../operations/operator/AuditLog.ts"
 import { OperatorDirectory } from "../operations/operator/Directory.ts"
@@ -135,6 +140,7 @@ export const domains = Layer.mergeAll(
   Provisioning.layer,
   Vouchers.layer,
   Browser.layer,
+  Passkeys.layer,
   Contacts.layer
 ).pipe(
   Layer.provideMerge(Allowances.layer),
@@ -212,9 +218,11 @@ export const handlers = Layer.mergeAll(
   ContactHttp,
   EventsHttp,
   NotificationsHttp,
+  PasskeysHttp,
   Layer.provide(OperatorHttp, [watched, OperatorTokenHttp]),
   Layer.provide(OperatorCreditHttp, OperatorTokenHttp),
   Layer.provide(ProvisioningHttp, OperatorTokenHttp),
+  Layer.provide(ScimHttp, [Scim.layer, ScimTokenHttp]),
   OperatorSessionHttp,
   OpsHttp,
   OrganisationsHttp,

@@ -16,6 +16,7 @@ import * as Service from "../kernel/ServiceInfo.ts"
 import * as Verify from "../books/ledger/audit/Settings.ts"
 import * as Mail from "../people/mail/Settings.ts"
 import * as Ops from "../operations/ops/Settings.ts"
+import * as Scim from "../operations/scim/Settings.ts"
 import * as Telemetry from "../operations/ops/Telemetry.ts"
 import * as Allowances from "../money/allowances/Settings.ts"
 import * as Payments from "../money/payments/Settings.ts"
@@ -39,6 +40,7 @@ const entries = Schema.Struct({
   ...Transfers.fields,
   ...SignIn.fields,
   ...Registration.fields,
+  ...Scim.fields,
   ...Console.fields,
   ...Contact.fields,
   ...Http.fields,
@@ -96,9 +98,9 @@ const modelIssues = ({ aliases = {}, auto, models }: typeof entries.Type): Reado
 }
 
 /** Rules across sign-in, registration and mail. */
-const signInIssues = ({ email_sign_in, identity, mail, registration }: typeof entries.Type) => [
+const signInIssues = ({ email_sign_in, identity, mail, registration, scim }: typeof entries.Type) => [
   ...registration.groups.flatMap(({ provider }, i): ReadonlyArray<Schema.FilterIssue> =>
-    Object.hasOwn(identity, provider)
+    Object.hasOwn(identity, provider) || (provider === Scim.directory && scim !== undefined)
       ? []
       : [{ path: ["registration", "groups", i, "provider"], message: `there is no identity provider ${provider}` }]
   ),
@@ -141,6 +143,7 @@ export const layer = (environment: EnvironmentFacts, file: ConfigFile) =>
     Transfers.layer(file),
     SignIn.layer(file),
     Registration.layer(file),
+    Scim.layer(file),
     Console.layer(file),
     Ops.layer(file),
     Contact.layer(file),

@@ -8,12 +8,16 @@ import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { Envelope } from "../kernel/Envelope.ts"
 import { AccountId, TenantId } from "../kernel/Ids.ts"
 import { Moment } from "../kernel/Moment.ts"
-import { NotAMember } from "../people/tenants/Problems.ts"
+import { Asserted, RequestOptions } from "../people/passkeys/Passkey.ts"
+import { PasskeyRejected, PasskeysUnavailable } from "../people/passkeys/Problems.ts"
+import { AccountSuspended, NotAMember } from "../people/tenants/Problems.ts"
 
 const Providers = Schema.Struct({
   service_name: Schema.String,
   /** The configured ways of signing in; `email` is a link by letter. A sign-in begins at `/console/sign-in/{id}`. */
   providers: Schema.Array(Schema.Struct({ id: Schema.String, name: Schema.String })),
+  /** Whether browsers offer passkeys at this address. */
+  passkeys: Schema.Boolean,
   /** Whether this is a sandbox, which signs in the person named by `login_hint`. */
   sandbox: Schema.Boolean
 }).annotations({ identifier: "ConsoleProviders" })
@@ -81,6 +85,26 @@ export class ConsoleApi extends HttpApiGroup.make("console")
     HttpApiEndpoint.del("endSession", "/console/session")
       .addSuccess(Envelope(Schema.Struct({ success: Schema.Literal(true) })))
       .annotate(OpenApi.Summary, "End the session, and with it its access tokens (the console's own page)")
+  )
+  .add(
+    HttpApiEndpoint.post("passkeyChallenge", "/console/passkeys/challenge")
+      .addSuccess(Envelope(RequestOptions))
+      .addError(PasskeysUnavailable)
+      .annotate(
+        OpenApi.Summary,
+        "Begin to sign in with a passkey: options for the browser, with a challenge of five minutes for its cookie (the console's own page)"
+      )
+  )
+  .add(
+    HttpApiEndpoint.post("passkeySignIn", "/console/passkeys/sign-in")
+      .setPayload(Asserted)
+      .addSuccess(Envelope(Schema.Struct({ success: Schema.Literal(true) })))
+      .addError(InvalidRequest)
+      .addError(PasskeysUnavailable)
+      .addError(PasskeyRejected)
+      .addError(AccountSuspended)
+      .addError(UnsupportedMediaType)
+      .annotate(OpenApi.Summary, "Open a session with what the passkey signed (the console's own page)")
   )
   .addError(CrossOrigin)
   .addError(RateLimited)

@@ -8,22 +8,23 @@ import { emailProvider } from "../people/auth/Links.ts"
 import { emailName } from "../people/auth/ProviderSignIn.ts"
 import { BrowserSessions } from "../people/auth/BrowserSessions.ts"
 import * as ConsoleReturn from "../people/auth/ConsoleReturn.ts"
+import { Passkeys } from "../people/passkeys/Passkeys.ts"
 import { storable } from "../http/lanes/Answer.ts"
-import { parse } from "../http/transport/Json.ts"
 import { RouteNotFound } from "../http/contract/Problems.ts"
 import { RateLimits } from "../http/transport/RateLimits.ts"
-import { sameOrigin, saysJson } from "../http/transport/SameOrigin.ts"
+import { sameOrigin } from "../http/transport/SameOrigin.ts"
 import { envelope } from "../kernel/Envelope.ts"
-import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { ServiceInfo } from "../kernel/ServiceInfo.ts"
 import { CurrentSandbox } from "../kernel/SandboxInfo.ts"
 import { Identity } from "../upstream/identity/Identity.ts"
 import { ConsoleToken, SessionRequest, ConsoleApi } from "./Api.ts"
+import { reading } from "./Body.ts"
+import * as PasskeySignIn from "./PasskeySignIn.ts"
 import { ConsoleSettings } from "./Settings.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-const readRequest = Schema.decodeUnknown(SessionRequest, { onExcessProperty: "ignore" })
+const readRequest = reading(SessionRequest)
 /** Not a refusal: browsers log every 4xx, and a first visit has no session. */
 const noSession = HttpServerResponse.empty({ status: 204, headers: { "cache-control": "no-store" } })
 
@@ -41,6 +42,8 @@ export const ConsoleHttp = HttpApiBuilder.group(
     const sessions = yield* BrowserSessions
     const limits = yield* RateLimits
     const byLetter = yield* EmailSignIn
+    const passkeys = yield* Passkeys
+    const byPasskey = PasskeySignIn.make({ passkeys, sessions, limits, service })
     const { clearCookie, cookieName, setCookie } = ConsoleReturn.make(service)
 
     const whenServed = enabled ? Effect.void : Effect.suspend(() => new RouteNotFound())
@@ -53,16 +56,9 @@ export const ConsoleHttp = HttpApiBuilder.group(
         Effect.as(request.cookies[cookieName])
       )
 
-    const asked = (request: Request) =>
-      Effect.orDie(request.text).pipe(
-        Effect.flatMap((text) => parse(Buffer.from(text))),
-        Effect.flatMap((body) => Effect.mapError(readRequest(body), InvalidRequest.ofDecoding))
-      )
-
     const openSession = Effect.fnUntraced(function* ({ request }: { readonly request: Request }) {
       const held = yield* ownCookie(request)
-      yield* saysJson(request)
-      const { code, tenant_id } = yield* asked(request)
+      const { code, tenant_id } = yield* readRequest(request)
       const cookie = code === undefined ? held : (yield* sessions.enter(code)).cookie
       if (cookie === undefined || cookie === "") return noSession
       const { session, ...token } = yield* sessions.access(cookie, tenant_id)
@@ -87,6 +83,7 @@ export const ConsoleHttp = HttpApiBuilder.group(
               ...identity.configured.map((id) => ({ id, name: identity.nameOf(id) })),
               ...(byLetter ? [{ id: emailProvider, name: emailName }] : [])
             ],
+            passkeys: passkeys.available,
             sandbox: sandbox !== undefined
           })
         )
@@ -101,5 +98,9 @@ export const ConsoleHttp = HttpApiBuilder.group(
       )
       .handleRaw("openSession", (call) => storable(openSession(call)))
       .handleRaw("endSession", endSession)
+      .handleRaw("passkeyChallenge", ({ request }) =>
+        storable(Effect.zipRight(whenServed, byPasskey.challenge(request)))
+      )
+      .handleRaw("passkeySignIn", ({ request }) => storable(Effect.zipRight(whenServed, byPasskey.signIn(request))))
   })
 )

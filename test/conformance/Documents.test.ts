@@ -70,11 +70,12 @@ describe("the document", () => {
       "api_key",
       "client_token",
       "operator_token",
+      "scim_token",
       "user_token",
       "user_token_or_api_key",
       "x_api_key"
     ])
-    expect(new Set(Object.values(securitySchemes).map(({ description }) => description)).size).toBe(6)
+    expect(new Set(Object.values(securitySchemes).map(({ description }) => description)).size).toBe(7)
   })
 
   it("has the Idempotency-Key on every metered POST, and on no other but the transfer, which requires it", () => {
@@ -238,6 +239,11 @@ describe("the examples", () => {
     "GET /console/sign-in/{provider}",
     "POST /console/session",
     "DELETE /console/session",
+    "POST /console/passkeys/challenge",
+    "POST /console/passkeys/sign-in",
+    "POST /v1/me/passkeys/options",
+    "POST /v1/me/passkeys",
+    "DELETE /v1/me/passkeys/{passkey_id}",
     "GET /v1/events",
     // A sandbox has no configuration file.
     "POST /v1/operator/reload",
@@ -466,7 +472,8 @@ describe("the examples", () => {
     let asked = 0
     const wrong: Array<unknown> = []
     for (const [name, operation] of operations) {
-      if (others.has(name)) continue
+      // A sandbox has no directory.
+      if (others.has(name) || name.includes(" /scim/v2/")) continue
       known.tenant_id = ada.tenant_id
       known.account_id = ada.account_id
       const own = await before[name]?.()

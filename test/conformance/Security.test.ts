@@ -24,7 +24,7 @@ afterAll(() => service.discard())
 interface Operation {
   readonly method: string
   readonly path: string
-  readonly security: "user" | "either" | "key" | "operator" | "none"
+  readonly security: "user" | "either" | "key" | "operator" | "scim" | "none"
 }
 
 /** Every route of the OpenAPI document, by what it says that it wants. */
@@ -42,7 +42,9 @@ const operations = async (): Promise<ReadonlyArray<Operation>> => {
               ? "key"
               : names.has("operator_token")
                 ? "operator"
-                : "none"
+                : names.has("scim_token")
+                  ? "scim"
+                  : "none"
         return { method: method.toUpperCase(), path: path.replaceAll(/\{(\w+)\}/g, "x"), security: wants }
       })
   )
@@ -54,7 +56,7 @@ const ask = async ({ method, path }: Operation, authorization: string | undefine
     headers: { "content-type": "application/json", ...(authorization !== undefined && { authorization }) },
     ...(method !== "GET" && { raw: "{}" })
   })
-  return [status, typeof body === "object" ? textOf(body.error) : ""]
+  return [status, typeof body === "object" ? textOf(body.error ?? body.detail) : ""]
 }
 
 /** Some protocols have their refusals in an object. */
@@ -78,6 +80,14 @@ describe("authentication", () => {
         case "user": {
           expect(await of(undefined)).toEqual([told, 401, "missing Authorization header"])
           for (const wrong of [key, clientToken, operatorToken, "x.y.z", "nonsense"]) {
+            expect(await of(`Bearer ${wrong}`)).toEqual([told, 401, "invalid or expired token"])
+          }
+          continue
+        }
+        case "scim": {
+          expect(await of(undefined)).toEqual([told, 401, "missing Authorization header"])
+          // A sandbox has no directory, so no bearer is right.
+          for (const wrong of [key, clientToken, who.token, operatorToken, "x.y.z", "nonsense"]) {
             expect(await of(`Bearer ${wrong}`)).toEqual([told, 401, "invalid or expired token"])
           }
           continue
@@ -126,7 +136,10 @@ describe("authentication", () => {
           body: body!,
           headers: { "content-type": "application/json", ...(headers as Record<string, string>) }
         })
-        const { error } = (await response.json()) as { error: string | { message: string } }
+        const { detail, error = detail } = (await response.json()) as {
+          readonly error?: string | { readonly message: string }
+          readonly detail?: string
+        }
         expect([method, path, what, response.status, textOf(error)]).toEqual([
           method,
           path,

@@ -37,6 +37,7 @@ describe("a sign-in", () => {
         { id: "microsoft", name: "Microsoft" },
         { id: "email", name: "e-mail" }
       ],
+      passkeys: false,
       sandbox: true
     })
     expect((await service.call("/console/sign-in/nobody")).status).toBe(404)

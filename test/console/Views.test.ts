@@ -78,6 +78,7 @@ const views = [
   "playground?make=transcription",
   "playground?make=search",
   "notifications",
+  "account",
   "nowhere"
 ]
 

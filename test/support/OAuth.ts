@@ -37,16 +37,25 @@ export const tokensFor = async (
   })
 }
 
-/** A browser without script: follows nothing by itself, keeps cookies, sends forms. */
+/** A browser without script: follows nothing by itself, keeps the cookies of each origin, sends forms. */
 export class Browser {
+  /** The service's cookies. */
   readonly cookies = new Map<string, string>()
+  readonly #elsewhere = new Map<string, Map<string, string>>()
   private readonly service: Service
   constructor(service: Service) {
     this.service = service
   }
+  #jarOf(url: string): Map<string, string> {
+    const { origin } = new URL(url)
+    if (origin === this.service.url) return this.cookies
+    const jar = this.#elsewhere.get(origin) ?? new Map<string, string>()
+    this.#elsewhere.set(origin, jar)
+    return jar
+  }
   async open(url: string, form?: Record<string, string>) {
-    const cookie =
-      new URL(url).origin === this.service.url ? [...this.cookies].map(([k, v]) => `${k}=${v}`).join("; ") : ""
+    const jar = this.#jarOf(url)
+    const cookie = [...jar].map(([k, v]) => `${k}=${v}`).join("; ")
     const response = await fetch(url, {
       redirect: "manual",
       headers: { ...(cookie !== "" && { cookie }) },
@@ -54,7 +63,7 @@ export class Browser {
     })
     for (const one of response.headers.getSetCookie()) {
       const [pair = ""] = one.split(";")
-      this.cookies.set(pair.slice(0, pair.indexOf("=")), pair.slice(pair.indexOf("=") + 1))
+      jar.set(pair.slice(0, pair.indexOf("=")), pair.slice(pair.indexOf("=") + 1))
     }
     const location = response.headers.get("location")
     const page = { status: response.status, headers: response.headers, html: await response.text() }

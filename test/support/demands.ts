@@ -8,6 +8,10 @@ export const demands: Readonly<Record<string, string>> = {
   "POST /v1/auth/oauth/userinfo": "profile",
   "GET /v1/me": "profile",
   "GET /v1/me/memberships": "profile",
+  "GET /v1/me/passkeys": "sign_in",
+  "POST /v1/me/passkeys/options": "sign_in",
+  "POST /v1/me/passkeys": "sign_in",
+  "DELETE /v1/me/passkeys/:passkey_id": "sign_in",
 
   [`POST ${tenant}/applications`]: "keys",
   [`GET ${tenant}/applications`]: "keys",

@@ -34,6 +34,22 @@ export type { DeviceCodes } from "../../people/auth/Devices.ts"
 export type * from "../../people/auth/Problems.ts"
 export type * from "../../people/credentials/Problems.ts"
 export type { OpenSignIn, SessionsContract, Sessions, SignIn, TokenPair } from "../../people/auth/Sessions.ts"
+export type {
+  Asserted,
+  CreationOptions,
+  NewPasskey,
+  Passkey,
+  PasskeyId,
+  RequestOptions
+} from "../../people/passkeys/Passkey.ts"
+export type { Passkeys, PasskeysContract } from "../../people/passkeys/Passkeys.ts"
+export type * from "../../people/passkeys/Problems.ts"
+export type { Scim, ScimContract } from "../../operations/scim/Scim.ts"
+export type { StoredGroup } from "../../operations/scim/Group.ts"
+export type { Body, ListQuery } from "../../operations/scim/Resource.ts"
+export type { ScimBearer } from "../../operations/scim/Settings.ts"
+export type { StoredUser, User } from "../../operations/scim/User.ts"
+export type * from "../../operations/scim/Problems.ts"
 export type { SigningKeysContract, SigningKey, SigningKeys } from "../../people/auth/SigningKeys.ts"
 export type { SignInSettings } from "../../people/auth/Settings.ts"
 export type { AccessToken, TokensContract, IdToken, Tokens, VerifiedToken } from "../../people/auth/Tokens.ts"

@@ -39,6 +39,7 @@ export const texts = {
     signedInAs: "Signed in as",
     theme: "Appearance",
     themes: { system: "As the system", light: "Light", dark: "Dark" },
+    own: "Account and passkeys",
     documents: "API reference",
     signOut: "Sign out"
   },
@@ -58,6 +59,8 @@ export const texts = {
     title: "Sign in",
     lead: "What your models cost, to the billionth of a dollar.",
     with: (provider: string) => `Continue with ${provider}`,
+    withPasskey: "Continue with a passkey",
+    passkeyDismissed: "No passkey was used. Try again, or sign in in another way.",
     none: "No identity provider is configured. The operator adds one under identity_providers.",
     sandboxTitle: "Sandbox",
     sandboxLead:

@@ -5,8 +5,8 @@ import type { ConfigProblem } from "../../kernel/Setting.ts"
 import * as GitHub from "../../upstream/identity/GitHub.ts"
 import type { ProviderName, ProviderSettings } from "../../upstream/identity/Identity.ts"
 
-/** Routes of `/v1/auth/{name}` that are not an identity provider's, and the way of signing in by a letter. */
-const reserved: ReadonlySet<string> = new Set(["token", "revoke", "oauth", "email", "link", "passkey"])
+/** Routes of `/v1/auth/{name}` that are not an identity provider's, the other ways of signing in, and the directory. */
+const reserved: ReadonlySet<string> = new Set(["token", "revoke", "oauth", "email", "link", "passkey", "scim"])
 
 const namePattern = /^[a-z][a-z0-9-]{0,31}$/
 

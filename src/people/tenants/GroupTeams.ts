@@ -43,7 +43,7 @@ interface Place {
 export const make = (dependencies: Dependencies) =>
   Effect.fn("Registration.applyGroups")(function* (
     account: AccountId,
-    identity: VerifiedIdentity
+    identity: Pick<VerifiedIdentity, "provider" | "groups">
   ): Effect.fn.Return<void, BooksUnavailable> {
     const { provider } = identity
     const wanted = teamsOf(rulesFor(dependencies.rules, identity))

@@ -35,6 +35,11 @@ export interface RegistrationContract {
   readonly signIn: (
     identity: VerifiedIdentity
   ) => Effect.Effect<Welcomed, NotInvited | AccountSuspended | BooksUnavailable>
+  /** Puts an account into the teams of these groups, and takes it out of teams that other groups of this provider gave. */
+  readonly applyGroups: (
+    account: AccountId,
+    identity: Pick<VerifiedIdentity, "provider" | "groups">
+  ) => Effect.Effect<void, BooksUnavailable>
   /** Whether the owner of this address could sign in, if it were verified. */
   readonly mayCome: (identity: VerifiedIdentity) => Effect.Effect<boolean>
 }
@@ -71,7 +76,7 @@ const make = Effect.gen(function* () {
     return welcomed
   })
 
-  return { signIn, mayCome } satisfies RegistrationContract
+  return { signIn, mayCome, applyGroups } satisfies RegistrationContract
 })
 
 const isKnown = (

@@ -35,8 +35,10 @@ export class RegistrationPolicy extends Context.Tag("tollgate/tenants/Registrati
 }
 
 /** The rules of the groups that the provider has named for this person. */
-export const rulesFor = (rules: ReadonlyArray<GroupRule>, { groups = [], provider }: VerifiedIdentity) =>
-  rules.filter((rule) => rule.provider === provider && groups.includes(rule.group))
+export const rulesFor = (
+  rules: ReadonlyArray<GroupRule>,
+  { groups = [], provider }: Pick<VerifiedIdentity, "groups" | "provider">
+) => rules.filter((rule) => rule.provider === provider && groups.includes(rule.group))
 
 /** Whether a rule admits a person who has no account. */
 export const admits = (policy: Policy, identity: VerifiedIdentity): boolean => {

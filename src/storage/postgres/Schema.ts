@@ -790,7 +790,59 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
       PRIMARY KEY (voucher_id, tenant_id)
     )`
   ],
-  "0017_request_ids": [`ALTER TABLE tollgate_usage_records ADD COLUMN request_id ${text}`]
+  "0017_request_ids": [`ALTER TABLE tollgate_usage_records ADD COLUMN request_id ${text}`],
+  "0018_passkeys_scim": [
+    `CREATE TABLE tollgate_passkeys_passkeys (
+      id ${text} PRIMARY KEY,
+      credential_id ${text} NOT NULL UNIQUE,
+      account_id ${text} NOT NULL,
+      public_key ${text} NOT NULL,
+      counter bigint NOT NULL,
+      transports ${text} NOT NULL,
+      name ${text} NOT NULL,
+      created_at bigint NOT NULL,
+      last_used_at bigint
+    )`,
+    `CREATE INDEX tollgate_passkeys_passkeys_account ON tollgate_passkeys_passkeys (account_id, id)`,
+    // A challenge belongs to an account that registers a passkey, or to a browser that signs in.
+    `CREATE TABLE tollgate_passkeys_challenges (
+      hash ${text} PRIMARY KEY,
+      account_id ${text},
+      browser_hash ${text},
+      expires_at bigint NOT NULL,
+      CHECK ((account_id IS NULL) <> (browser_hash IS NULL))
+    )`,
+    `CREATE INDEX tollgate_passkeys_challenges_age ON tollgate_passkeys_challenges (expires_at)`,
+    `CREATE INDEX tollgate_passkeys_challenges_account ON tollgate_passkeys_challenges (account_id)`,
+    `CREATE TABLE tollgate_scim_users (
+      account_id ${text} PRIMARY KEY,
+      -- In lower case.
+      user_name ${text} NOT NULL,
+      external_id ${text},
+      given_name ${text} NOT NULL,
+      family_name ${text} NOT NULL,
+      display_name ${text} NOT NULL,
+      email ${text} NOT NULL,
+      created_at bigint NOT NULL,
+      updated_at bigint NOT NULL,
+      deleted_at bigint
+    )`,
+    `CREATE UNIQUE INDEX tollgate_scim_users_name ON tollgate_scim_users (user_name) WHERE deleted_at IS NULL`,
+    `CREATE INDEX tollgate_scim_users_external ON tollgate_scim_users (external_id) WHERE deleted_at IS NULL`,
+    `CREATE TABLE tollgate_scim_groups (
+      id ${text} PRIMARY KEY,
+      display_name ${text} NOT NULL UNIQUE,
+      external_id ${text},
+      created_at bigint NOT NULL,
+      updated_at bigint NOT NULL
+    )`,
+    `CREATE TABLE tollgate_scim_members (
+      group_id ${text} NOT NULL,
+      account_id ${text} NOT NULL,
+      PRIMARY KEY (group_id, account_id)
+    )`,
+    `CREATE INDEX tollgate_scim_members_account ON tollgate_scim_members (account_id)`
+  ]
 }
 
 /** An index that refuses nothing: `CREATE INDEX name ON table definition`. */

@@ -44,6 +44,7 @@ import signIn from "../migrations/0037_sign_in.ts"
 import provisioning from "../migrations/0036_provisioning.ts"
 import allowances from "../migrations/0038_allowances.ts"
 import requestIds from "../migrations/0039_request_ids.ts"
+import passkeysScim from "../migrations/0040_passkeys_scim.ts"
 import mediaList from "../migrations/0041_media_list.ts"
 import { blank } from "./Files.ts"
 import { wordsOf } from "./Opening.ts"
@@ -88,6 +89,7 @@ export const migrations = {
   "0037_sign_in": signIn,
   "0038_allowances": allowances,
   "0039_request_ids": requestIds,
+  "0040_passkeys_scim": passkeysScim,
   "0041_media_list": mediaList
 }
 

@@ -1,6 +1,6 @@
 /** The frame of a person's views: their tenant, where to go, their account. It is rendered only for a signed-in person. */
 import { useQuery, useQueryClient } from "@tanstack/react-query"
-import { Link } from "@tanstack/react-router"
+import { Link, useNavigate } from "@tanstack/react-router"
 import {
   ArrowLeftRight,
   Bell,
@@ -12,6 +12,7 @@ import {
   KeyRound,
   LogOut,
   MessageSquareText,
+  UserRound,
   Users
 } from "lucide-react"
 import { useEffect } from "react"
@@ -87,6 +88,7 @@ const Tenants = () => {
 const Account = () => {
   const { data: me } = useMe()
   const theme = useTheme()
+  const navigate = useNavigate()
   const queries = useQueryClient()
   const signOut = async (): Promise<void> => {
     try {
@@ -125,6 +127,13 @@ const Account = () => {
         },
         {
           entries: [
+            {
+              id: "own",
+              name: texts.account.own,
+              text: texts.account.own,
+              icon: UserRound,
+              onAction: () => void navigate({ to: "/account" })
+            },
             {
               id: "docs",
               name: texts.account.documents,

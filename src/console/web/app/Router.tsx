@@ -180,6 +180,12 @@ const notifications = createRoute({
   component: lazyRouteComponent(() => import("../views/notifications/Notifications.tsx"), "Notifications")
 })
 
+const account = createRoute({
+  getParentRoute: () => person,
+  path: "/account",
+  component: lazyRouteComponent(() => import("../views/account/Account.tsx"), "Account")
+})
+
 /** The targets of links in letters, also for people who are not signed in. Their token leaves the address before anything is shown. */
 const invitation = createRoute({
   getParentRoute: () => rootRoute,
@@ -200,7 +206,7 @@ const playground = createRoute({
 const tree = rootRoute.addChildren([
   signIn,
   invitation,
-  person.addChildren([home, usage, keys, credit, transfers, team, playground, notifications]),
+  person.addChildren([home, usage, keys, credit, transfers, team, playground, notifications, account]),
   ...operatorRoutes(rootRoute)
 ])
 

@@ -2,11 +2,13 @@
 import { ArrowRight } from "lucide-react"
 import { useState } from "react"
 import { addressOf } from "../../app/Base.ts"
+import { hasPasskeys } from "../../app/WebAuthn.ts"
 import { useProviders } from "../../app/Providers.ts"
 import { Button } from "../../parts/Button.tsx"
 import { TextField } from "../../parts/Fields.tsx"
 import { Answer } from "../../parts/States.tsx"
 import { texts } from "../../texts.ts"
+import { ByPasskey } from "./ByPasskey.tsx"
 
 const people = ["Ada", "Grace", "Alan", "Katherine"] as const
 
@@ -52,7 +54,7 @@ const Sandbox = ({ provider, to }: { readonly provider: string; readonly to: str
 /** `to`: the view that it ends at, below the console. */
 export const Ways = ({ to }: { readonly to: string }) => (
   <Answer of={useProviders()} lines={2}>
-    {({ providers: all, sandbox }) => (
+    {({ passkeys, providers: all, sandbox }) => (
       <>
         <div className="stack">
           {all.map(({ id, name }) => (
@@ -60,6 +62,7 @@ export const Ways = ({ to }: { readonly to: string }) => (
               {texts.signIn.with(name)}
             </a>
           ))}
+          {passkeys && hasPasskeys() ? <ByPasskey /> : null}
           {all.length === 0 ? <p>{texts.signIn.none}</p> : null}
         </div>
         {sandbox && all[0] !== undefined ? <Sandbox provider={all[0].id} to={to} /> : null}

@@ -1,0 +1,15 @@
+/** Reads the JSON body of a request that only the console's own page may send. */
+import type { HttpServerRequest } from "@effect/platform"
+import { Effect, Schema } from "effect"
+import { parse } from "../http/transport/Json.ts"
+import { saysJson } from "../http/transport/SameOrigin.ts"
+import { InvalidRequest } from "../kernel/InvalidRequest.ts"
+
+export const reading = <A, I>(schema: Schema.Schema<A, I>) => {
+  const decode = Schema.decodeUnknown(schema, { onExcessProperty: "ignore" })
+  return Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
+    yield* saysJson(request)
+    const body = yield* parse(Buffer.from(yield* Effect.orDie(request.text)))
+    return yield* Effect.mapError(decode(body), InvalidRequest.ofDecoding)
+  })
+}

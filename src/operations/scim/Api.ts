@@ -1,0 +1,137 @@
+/** The routes of SCIM 2.0. Bodies and answers are SCIM's own, without the envelope. */
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
+import { Schema } from "effect"
+import { RefusalShape } from "../../http/contract/Annotations.ts"
+import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { InvalidFilter, InvalidPath, InvalidValue, NotUnique, ResourceNotFound } from "./Problems.ts"
+import { Resource } from "./Resource.ts"
+import { ScimToken } from "./Security.ts"
+import { scimRefusal } from "./Shape.ts"
+
+const ofId = Schema.Struct({ id: Schema.String })
+
+const described = (description: string) => Schema.optional(Schema.String.annotations({ description }))
+
+const excluded = { excludedAttributes: described("`members` leaves the members of groups out of the answer") }
+
+const query = Schema.Struct({
+  filter: described('One comparison: `userName eq "ada@example.com"`'),
+  startIndex: described("The number of the first resource of the page, from 1"),
+  count: described("The most resources of the page, 100 by default and 200 at most"),
+  ...excluded
+})
+
+const Answer = Resource.pipe(HttpApiSchema.withEncoding({ kind: "Json", contentType: "application/scim+json" }))
+const created = Answer.annotations(HttpApiSchema.annotations({ status: 201, identifier: "ScimCreated" }))
+
+const get = <const Name extends string>(name: Name, path: `/${string}`, summary: string) =>
+  HttpApiEndpoint.get(name, path).addSuccess(Answer).annotate(OpenApi.Summary, summary)
+
+export class ScimApi extends HttpApiGroup.make("scim")
+  .add(get("serviceProviderConfig", "/scim/v2/ServiceProviderConfig", "The features of SCIM that this service has"))
+  .add(get("resourceTypes", "/scim/v2/ResourceTypes", "The kinds of resources: users and groups"))
+  .add(get("schemas", "/scim/v2/Schemas", "The attributes of users and groups"))
+  .add(
+    HttpApiEndpoint.get("users", "/scim/v2/Users")
+      .setUrlParams(query)
+      .addSuccess(Answer)
+      .addError(InvalidFilter)
+      .annotate(OpenApi.Summary, "The users of the directory, by page or by a filter on userName, externalId or id")
+  )
+  .add(
+    HttpApiEndpoint.post("createUser", "/scim/v2/Users")
+      .setPayload(Resource)
+      .addSuccess(created)
+      .addError(InvalidValue)
+      .addError(NotUnique)
+      .annotate(OpenApi.Summary, "Make a person, or adopt the account with the same verified address")
+  )
+  .add(
+    HttpApiEndpoint.get("user", "/scim/v2/Users/:id")
+      .setPath(ofId)
+      .addSuccess(Answer)
+      .addError(ResourceNotFound)
+      .annotate(OpenApi.Summary, "One user")
+  )
+  .add(
+    HttpApiEndpoint.put("replaceUser", "/scim/v2/Users/:id")
+      .setPath(ofId)
+      .setPayload(Resource)
+      .addSuccess(Answer)
+      .addError(ResourceNotFound)
+      .addError(InvalidValue)
+      .addError(NotUnique)
+      .annotate(OpenApi.Summary, "Replace a user's attributes; active: false suspends the person")
+  )
+  .add(
+    HttpApiEndpoint.patch("patchUser", "/scim/v2/Users/:id")
+      .setPath(ofId)
+      .setPayload(Resource)
+      .addSuccess(Answer)
+      .addError(ResourceNotFound)
+      .addError(InvalidValue)
+      .addError(InvalidPath)
+      .addError(NotUnique)
+      .annotate(OpenApi.Summary, "Change single attributes of a user; active: false suspends the person")
+  )
+  .add(
+    HttpApiEndpoint.del("removeUser", "/scim/v2/Users/:id")
+      .setPath(ofId)
+      .addSuccess(HttpApiSchema.NoContent)
+      .addError(ResourceNotFound)
+      .annotate(OpenApi.Summary, "Suspend a person and revoke their keys; credit and records stay")
+  )
+  .add(
+    HttpApiEndpoint.get("groups", "/scim/v2/Groups")
+      .setUrlParams(query)
+      .addSuccess(Answer)
+      .addError(InvalidFilter)
+      .annotate(OpenApi.Summary, "The groups of the directory, by page or by a filter on displayName, externalId or id")
+  )
+  .add(
+    HttpApiEndpoint.post("createGroup", "/scim/v2/Groups")
+      .setPayload(Resource)
+      .addSuccess(created)
+      .addError(InvalidValue)
+      .addError(NotUnique)
+      .annotate(OpenApi.Summary, "Make a group; rules of the configuration put its members into teams")
+  )
+  .add(
+    HttpApiEndpoint.get("group", "/scim/v2/Groups/:id")
+      .setPath(ofId)
+      .setUrlParams(Schema.Struct(excluded))
+      .addSuccess(Answer)
+      .addError(ResourceNotFound)
+      .annotate(OpenApi.Summary, "One group with its members")
+  )
+  .add(
+    HttpApiEndpoint.put("replaceGroup", "/scim/v2/Groups/:id")
+      .setPath(ofId)
+      .setPayload(Resource)
+      .addSuccess(Answer)
+      .addError(ResourceNotFound)
+      .addError(InvalidValue)
+      .addError(NotUnique)
+      .annotate(OpenApi.Summary, "Replace a group's name and members")
+  )
+  .add(
+    HttpApiEndpoint.patch("patchGroup", "/scim/v2/Groups/:id")
+      .setPath(ofId)
+      .setPayload(Resource)
+      .addSuccess(Answer)
+      .addError(ResourceNotFound)
+      .addError(InvalidValue)
+      .addError(InvalidPath)
+      .addError(NotUnique)
+      .annotate(OpenApi.Summary, "Add, remove or replace members of a group, or rename it")
+  )
+  .add(
+    HttpApiEndpoint.del("removeGroup", "/scim/v2/Groups/:id")
+      .setPath(ofId)
+      .addSuccess(HttpApiSchema.NoContent)
+      .addError(ResourceNotFound)
+      .annotate(OpenApi.Summary, "Remove a group, and its members from the teams that it led to")
+  )
+  .addError(InvalidRequest)
+  .annotateEndpoints(RefusalShape, scimRefusal)
+  .middleware(ScimToken) {}

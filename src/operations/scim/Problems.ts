@@ -1,0 +1,37 @@
+/** Refusals of SCIM. Codes are the `scimType` of RFC 7644, section 3.12. */
+import { Problem } from "../../kernel/Problem.ts"
+
+export class ResourceNotFound extends Problem<ResourceNotFound>()("ResourceNotFound", {
+  status: 404,
+  error: "there is no such resource",
+  code: "scim_not_found"
+}) {}
+
+/** Another user has this `userName`, or another group this `displayName`. */
+export class NotUnique extends Problem<NotUnique>()("NotUnique", {
+  status: 409,
+  error: "another resource has this name, or this person is provisioned under another name",
+  code: "uniqueness"
+}) {}
+
+/** Its text names the attribute and its rule. */
+export class InvalidValue extends Problem<InvalidValue>()("InvalidValue", {
+  status: 400,
+  error: "a value is missing or wrong",
+  like: /./,
+  code: "invalidValue"
+}) {}
+
+export class InvalidFilter extends Problem<InvalidFilter>()("InvalidFilter", {
+  status: 400,
+  error:
+    'filters are: attribute eq "value", with userName, externalId or id for users, and displayName, externalId or id for groups',
+  code: "invalidFilter"
+}) {}
+
+export class InvalidPath extends Problem<InvalidPath>()("InvalidPath", {
+  status: 400,
+  error: "the path of an operation is not known",
+  like: /./,
+  code: "invalidPath"
+}) {}

@@ -1,0 +1,18 @@
+/** The credential of SCIM's routes: the directory's own bearer. */
+import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "@effect/platform"
+import { Schema } from "effect"
+import { RateLimited } from "../../http/contract/Problems.ts"
+import { InvalidToken, MissingAuthorization } from "../../people/credentials/Problems.ts"
+
+export class ScimToken extends HttpApiMiddleware.Tag<ScimToken>()("tollgate/scim/ScimToken", {
+  failure: Schema.Union(MissingAuthorization, InvalidToken, RateLimited),
+  security: {
+    scim_token: HttpApiSecurity.bearer.pipe(
+      HttpApiSecurity.annotate(
+        OpenApi.Description,
+        "`Authorization: Bearer …` with the text of the environment variable that `scim.token_env` of the configuration names. No other " +
+          "credential opens these routes, and this one opens no others."
+      )
+    )
+  }
+}) {}

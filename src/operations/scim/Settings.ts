@@ -1,0 +1,33 @@
+/** The directory that provisions people: `scim` of the configuration file. */
+import { Context, Effect, Layer, Schema } from "effect"
+import type { Redacted } from "effect"
+import { NonEmpty, secretOf } from "../../kernel/Setting.ts"
+
+/** The provider's name of the directory, in the rules of `registration.groups`. */
+export const directory = "scim"
+
+const Scim = Schema.Struct({
+  /** The environment variable of the bearer that the directory sends. */
+  token_env: NonEmpty
+})
+
+export const fields = {
+  /** SCIM 2.0 at `/scim/v2`. Without an entry, every request is refused. */
+  scim: Schema.optional(Scim)
+}
+
+/** The directory's bearer; `undefined` without a directory. */
+export class ScimBearer extends Context.Tag("tollgate/scim/ScimBearer")<
+  ScimBearer,
+  { readonly token: Redacted.Redacted | undefined }
+>() {
+  /** No directory. */
+  static readonly layerNone = Layer.succeed(ScimBearer, { token: undefined })
+}
+
+/** Fails if the environment variable of the bearer is not set. */
+export const layer = ({ scim }: { readonly scim?: typeof Scim.Type | undefined }) =>
+  Layer.effect(
+    ScimBearer,
+    Effect.map(secretOf("scim.token_env", scim?.token_env), (token) => ({ token }))
+  )

@@ -1,0 +1,155 @@
+/**
+ * A user of the directory, and the changes that its requests describe. Pure.
+ *
+ * Where the specification is silent:
+ * - Kept attributes are `userName`, `externalId`, `name.givenName`, `name.familyName`, `displayName`, one address and `active`. Others are
+ *   accepted and not kept, because directories send what their mappings have.
+ * - The address is the primary one, else that of the type `work`, else the first, else a `userName` that is an address.
+ */
+import { Either, Schema } from "effect"
+import { toIso } from "../../kernel/Moment.ts"
+import { Email } from "../../kernel/Email.ts"
+import type { InvalidPath } from "./Problems.ts"
+import { InvalidValue } from "./Problems.ts"
+import { attributeOf, isBody, textIn, truthIn } from "./Resource.ts"
+import type { Body, Operation, Resource } from "./Resource.ts"
+
+export interface User {
+  readonly user_name: string
+  readonly external_id: string | null
+  readonly given_name: string
+  readonly family_name: string
+  readonly display_name: string
+  readonly email: string
+  readonly active: boolean
+}
+
+export interface StoredUser extends User {
+  readonly account_id: string
+  readonly created_at: number
+  readonly updated_at: number
+}
+
+export const schema = "urn:ietf:params:scim:schemas:core:2.0:User"
+
+export const metaOf = (type: "User" | "Group", location: string, row: { created_at: number; updated_at: number }) => ({
+  resourceType: type,
+  created: toIso(row.created_at),
+  lastModified: toIso(row.updated_at),
+  location
+})
+
+export const shown = (user: StoredUser, base: string): Resource => ({
+  schemas: [schema],
+  id: user.account_id,
+  ...(user.external_id !== null && { externalId: user.external_id }),
+  userName: user.user_name,
+  name: { givenName: user.given_name, familyName: user.family_name, formatted: nameOf(user) },
+  displayName: user.display_name,
+  emails: [{ value: user.email, type: "work", primary: true }],
+  active: user.active,
+  meta: metaOf("User", `${base}/Users/${user.account_id}`, user)
+})
+
+/** The person's name for the account. */
+export const nameOf = ({ display_name, email, family_name, given_name }: User): string =>
+  (display_name || `${given_name} ${family_name}`.trim() || email.slice(0, email.lastIndexOf("@"))).slice(0, 100)
+
+// ---- a whole user -------------------------------------------------------------------------------------------------------
+
+const addressIn = (emails: unknown): unknown => {
+  const all = (Array.isArray(emails) ? emails : []).filter(isBody)
+  const found =
+    all.find((one) => one["primary"] === true) ?? all.find((one) => one["type"] === "work") ?? all.find(() => true)
+  return found?.["value"]
+}
+
+const emailOf = (value: string): Either.Either<string, InvalidValue> =>
+  Either.mapLeft(
+    Schema.decodeEither(Email)(value),
+    () => new InvalidValue({ message: "emails must have an address, or userName must be one" })
+  )
+
+/** Reads a user from the body of a POST or PUT. `active` is true by default. */
+export const userIn = (body: Body): Either.Either<User, InvalidValue> =>
+  Either.gen(function* () {
+    const user_name = yield* textIn("userName", attributeOf(body, "userName"))
+    if (user_name === undefined || user_name === "")
+      return yield* Either.left(new InvalidValue({ message: "userName is required" }))
+    const name = attributeOf(body, "name")
+    const part = (key: string) => textIn(`name.${key}`, isBody(name) ? attributeOf(name, key) : undefined)
+    const address = yield* textIn("emails.value", addressIn(attributeOf(body, "emails")))
+    return {
+      user_name: user_name.toLowerCase(),
+      external_id: (yield* textIn("externalId", attributeOf(body, "externalId"))) ?? null,
+      given_name: (yield* part("givenName")) ?? "",
+      family_name: (yield* part("familyName")) ?? "",
+      display_name: (yield* textIn("displayName", attributeOf(body, "displayName"))) ?? "",
+      email: yield* emailOf(address ?? user_name),
+      active: (yield* truthIn("active", attributeOf(body, "active"))) ?? true
+    }
+  })
+
+// ---- changes ------------------------------------------------------------------------------------------------------------
+
+/** The attributes that a path leads to, without the schema before it. */
+const shortOf = (path: string): string =>
+  path.toLowerCase().startsWith(`${schema.toLowerCase()}:`) ? path.slice(schema.length + 1) : path
+
+/** Sets one attribute; an unknown one changes nothing. */
+const set = (user: User, path: string, value: unknown): Either.Either<User, InvalidValue> =>
+  Either.gen(function* () {
+    const text = () => textIn(path, value)
+    switch (shortOf(path).toLowerCase()) {
+      case "active":
+        return { ...user, active: (yield* truthIn("active", value)) ?? false }
+      case "username": {
+        const name = yield* text()
+        if (name === undefined || name === "")
+          return yield* Either.left(new InvalidValue({ message: "userName is required" }))
+        return { ...user, user_name: name.toLowerCase() }
+      }
+      case "externalid":
+        return { ...user, external_id: (yield* text()) ?? null }
+      case "displayname":
+        return { ...user, display_name: (yield* text()) ?? "" }
+      case "name.givenname":
+        return { ...user, given_name: (yield* text()) ?? "" }
+      case "name.familyname":
+        return { ...user, family_name: (yield* text()) ?? "" }
+      case "name": {
+        if (!isBody(value)) return user
+        return yield* setAll(user, Object.fromEntries(Object.entries(value).map(([key, one]) => [`name.${key}`, one])))
+      }
+      case "emails": {
+        const address = yield* textIn("emails.value", addressIn(Array.isArray(value) ? value : [value]))
+        return address === undefined ? user : { ...user, email: yield* emailOf(address) }
+      }
+      default: {
+        if (!/^emails(\[[^\]]*\])?\.value$/i.test(shortOf(path))) return user
+        const address = yield* text()
+        return address === undefined ? user : { ...user, email: yield* emailOf(address) }
+      }
+    }
+  })
+
+const setAll = (user: User, attributes: Body): Either.Either<User, InvalidValue> =>
+  Object.entries(attributes).reduce<Either.Either<User, InvalidValue>>(
+    (before, [path, value]) => Either.flatMap(before, (one) => set(one, path, value)),
+    Either.right(user)
+  )
+
+/** The user after these operations. A removed attribute has no value; a user without `active` is not active. */
+export const patched = (
+  user: User,
+  operations: ReadonlyArray<Operation>
+): Either.Either<User, InvalidValue | InvalidPath> =>
+  operations.reduce<Either.Either<User, InvalidValue | InvalidPath>>(
+    (before, { op, path, value }) =>
+      Either.flatMap(before, (one) =>
+        path === undefined
+          ? setAll(one, isBody(value) ? value : {})
+          : set(one, path, op === "remove" ? undefined : value)
+      ),
+    Either.right(user)
+  )

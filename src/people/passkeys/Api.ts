@@ -1,0 +1,52 @@
+/** The routes of a person's own passkeys. Signing in with one is the console's (`console/Api`). */
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
+import { Schema } from "effect"
+import { Envelope } from "../../kernel/Envelope.ts"
+import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { SignInToken } from "../credentials/Security.ts"
+import { AccountNotFound } from "../tenants/Problems.ts"
+import { CreationOptions, NewPasskey, Passkey, PasskeyId, Passkeys } from "./Passkey.ts"
+import {
+  PasskeyNotFound,
+  PasskeyRegistered,
+  PasskeyRejected,
+  PasskeysUnavailable,
+  TooManyPasskeys
+} from "./Problems.ts"
+
+export class PasskeysApi extends HttpApiGroup.make("passkeys")
+  .add(
+    HttpApiEndpoint.get("passkeys", "/v1/me/passkeys")
+      .addSuccess(Envelope(Passkeys))
+      .annotate(OpenApi.Summary, "My passkeys, the oldest first")
+  )
+  .add(
+    HttpApiEndpoint.post("passkeyOptions", "/v1/me/passkeys/options")
+      .addSuccess(Envelope(CreationOptions))
+      .addError(AccountNotFound)
+      .addError(PasskeysUnavailable)
+      .addError(TooManyPasskeys)
+      .annotate(
+        OpenApi.Summary,
+        "Begin to register a passkey: options for the browser, with a challenge of five minutes"
+      )
+  )
+  .add(
+    HttpApiEndpoint.post("registerPasskey", "/v1/me/passkeys")
+      .setPayload(NewPasskey)
+      .addSuccess(Envelope(Passkey))
+      .addError(InvalidRequest)
+      .addError(PasskeyRejected)
+      .addError(PasskeyRegistered)
+      .addError(PasskeysUnavailable)
+      .addError(TooManyPasskeys)
+      .annotate(OpenApi.Summary, "Register the passkey that the browser made")
+  )
+  .add(
+    HttpApiEndpoint.del("removePasskey", "/v1/me/passkeys/:passkey_id")
+      .setPath(Schema.Struct({ passkey_id: PasskeyId }))
+      .addSuccess(Envelope(Schema.Struct({ success: Schema.Literal(true) })))
+      .addError(PasskeyNotFound)
+      .annotate(OpenApi.Summary, "Delete a passkey: it signs in no more")
+  )
+  .middleware(SignInToken) {}

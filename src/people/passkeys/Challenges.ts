@@ -1,0 +1,59 @@
+/** Challenges of WebAuthn: stored as hashes, spent once, valid for five minutes, each for one account or one browser. */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { Clock, Duration, Effect } from "effect"
+import { createHash, randomBytes } from "node:crypto"
+import * as Statements from "../../books/ledger/write/Statements.ts"
+import { statement } from "../../books/ledger/rules/Transaction.ts"
+import type { WriterContract } from "../../books/ledger/write/Writer.ts"
+import type { AccountId } from "../../kernel/Ids.ts"
+
+export const challengeLifetime = Duration.minutes(5)
+
+/** The holder of a challenge: the account that registers a passkey, or the browser that signs in, by its cookie. */
+export type Holder = { readonly account_id: AccountId } | { readonly browser: string }
+
+/** Challenges and cookies are 32 random bytes, so a plain hash gives nothing away. */
+const hashOf = (text: string): string => createHash("sha256").update(text).digest("hex")
+
+export const newSecret = (): string => randomBytes(32).toString("base64url")
+
+export const make = (sql: SqlClient, writer: WriterContract) => {
+  /** Issues a challenge. An account has one at a time. */
+  const issue = Effect.fn("Passkeys.issue")(function* (holder: Holder) {
+    const now = yield* Clock.currentTimeMillis
+    const challenge = newSecret()
+    const account_id = "account_id" in holder ? holder.account_id : null
+    const row = {
+      hash: hashOf(challenge),
+      account_id,
+      browser_hash: "browser" in holder ? hashOf(holder.browser) : null,
+      expires_at: now + Duration.toMillis(challengeLifetime)
+    }
+    yield* Statements.write(
+      writer,
+      statement(sql`DELETE FROM tollgate_passkeys_challenges WHERE expires_at <= ${now}`),
+      statement(sql`DELETE FROM tollgate_passkeys_challenges WHERE account_id = ${account_id}`),
+      statement(sql`INSERT INTO tollgate_passkeys_challenges ${sql.insert(row)}`)
+    )
+    return challenge
+  })
+
+  /** Spends a challenge of this holder. Answers `false` if there is none; a challenge of another holder is not spent. */
+  const spend = Effect.fn("Passkeys.spend")(function* (challenge: string, holder: Holder) {
+    const now = yield* Clock.currentTimeMillis
+    const held =
+      "account_id" in holder ? sql`account_id = ${holder.account_id}` : sql`browser_hash = ${hashOf(holder.browser)}`
+    return yield* Statements.tryWrite(
+      writer,
+      statement(
+        sql`DELETE FROM tollgate_passkeys_challenges
+          WHERE hash = ${hashOf(challenge)} AND ${held} AND expires_at > ${now} RETURNING hash`,
+        1
+      )
+    )
+  })
+
+  return { issue, spend }
+}
+
+export type Challenges = ReturnType<typeof make>

@@ -1,0 +1,95 @@
+/** The service as a relying party of WebAuthn: its domain name and origin, and the verification of what authenticators sign. */
+import type { VerifiedAuthenticationResponse, VerifiedRegistrationResponse } from "@simplewebauthn/server"
+import { Effect } from "effect"
+import { isIP } from "node:net"
+import type { Asserted, Created, Transport } from "./Passkey.ts"
+import { PasskeyRejected } from "./Problems.ts"
+
+export interface RelyingParty {
+  /** The domain name that passkeys are bound to. */
+  readonly id: string
+  readonly origin: string
+}
+
+/** `undefined` if browsers offer no passkeys at this address. */
+export const relyingPartyOf = (public_url: string): RelyingParty | undefined => {
+  const { hostname, origin, protocol } = new URL(public_url)
+  const isLocal = hostname === "localhost" || hostname.endsWith(".localhost")
+  const isName = !hostname.startsWith("[") && isIP(hostname) === 0
+  return isName && (protocol === "https:" || isLocal) ? { id: hostname, origin } : undefined
+}
+
+/** ES256, EdDSA and RS256, by their numbers in COSE. */
+export const algorithms = [-7, -8, -257] as const
+
+/** A stored passkey. */
+export interface StoredKey {
+  readonly credential_id: string
+  readonly public_key: string
+  readonly counter: number
+  readonly transports: ReadonlyArray<Transport>
+}
+
+/** Loaded at the first use: it parses certificates, and most processes never need it. */
+const library = Effect.promise(() => import("@simplewebauthn/server"))
+
+const verified = <A>(verify: (webauthn: Effect.Effect.Success<typeof library>) => Promise<A>) =>
+  Effect.flatMap(library, (webauthn) =>
+    Effect.tryPromise({ try: () => verify(webauthn), catch: () => new PasskeyRejected() })
+  )
+
+/** The challenge that the client data names; empty if they name none. */
+export const challengeIn = ({ clientDataJSON }: { readonly clientDataJSON: string }): string => {
+  try {
+    const data = JSON.parse(Buffer.from(clientDataJSON, "base64url").toString("utf8")) as { challenge?: unknown } | null
+    return typeof data?.challenge === "string" ? data.challenge : ""
+  } catch {
+    return ""
+  }
+}
+
+export const verifiedCreation = Effect.fnUntraced(function* (party: RelyingParty, challenge: string, created: Created) {
+  const { response, ...credential } = created
+  const { attestationObject, clientDataJSON } = response
+  const { registrationInfo }: VerifiedRegistrationResponse = yield* verified(({ verifyRegistrationResponse }) =>
+    verifyRegistrationResponse({
+      response: { ...credential, response: { attestationObject, clientDataJSON }, clientExtensionResults: {} },
+      expectedChallenge: challenge,
+      expectedOrigin: party.origin,
+      expectedRPID: party.id,
+      requireUserVerification: true,
+      supportedAlgorithmIDs: [...algorithms]
+    })
+  )
+  return registrationInfo === undefined ? yield* new PasskeyRejected() : registrationInfo.credential
+})
+
+/** Answers the passkey's new counter. A counter that does not grow is refused: the passkey may have been copied. */
+export const verifiedAssertion = Effect.fnUntraced(function* (
+  party: RelyingParty,
+  challenge: string,
+  asserted: Asserted,
+  key: StoredKey
+) {
+  const { response, ...credential } = asserted
+  const { authenticatorData, clientDataJSON, signature } = response
+  const answer: VerifiedAuthenticationResponse = yield* verified(({ verifyAuthenticationResponse }) =>
+    verifyAuthenticationResponse({
+      response: {
+        ...credential,
+        response: { authenticatorData, clientDataJSON, signature },
+        clientExtensionResults: {}
+      },
+      expectedChallenge: challenge,
+      expectedOrigin: party.origin,
+      expectedRPID: party.id,
+      requireUserVerification: true,
+      credential: {
+        id: key.credential_id,
+        publicKey: new Uint8Array(Buffer.from(key.public_key, "base64url")),
+        counter: key.counter
+      }
+    })
+  )
+  return answer.verified ? answer.authenticationInfo.newCounter : yield* new PasskeyRejected()
+})
