@@ -126,7 +126,7 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
     "UPDATE tollgate_ledger_entries SET giftable = balance + 1 WHERE number = 2"
   ],
   ["a source fits its direction", "UPDATE tollgate_ledger_entries SET source = NULL WHERE number = 1"],
-  ["a source fits its direction", "UPDATE tollgate_ledger_entries SET source = 'admin' WHERE type = 'debit'"],
+  ["a source fits its direction", "UPDATE tollgate_ledger_entries SET source = 'signup_grant' WHERE type = 'debit'"],
   ["a transfer pays out once", ...transfer(2)],
   [
     "a transfer pays out once",
