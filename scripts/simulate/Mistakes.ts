@@ -79,7 +79,7 @@ export const mistakes: ReadonlyArray<Mistake> = [
   ]),
   mistake("more-is-taken-back-than-there-is", "what is taken back is bounded by what is available", [
     "books/ledger/rules/Books.ts",
-    "const taken = larger(smaller(amount, freeOf(account)), 0n)",
+    "const taken = larger(smaller(amount, free), 0n)",
     "const taken = amount"
   ]),
   mistake(

@@ -120,7 +120,7 @@ describe("a key", () => {
       ID: body.result.records[0].id,
       TOKEN: person.token
     })
-    expect(JSON.parse(printed).result).toMatchObject({ spending_limit_usd: 20, allowed_models: ["auto"] })
+    expect(JSON.parse(printed).result).toMatchObject({ spending_limit_usd: 20, allowed_models: ["sandbox-small"] })
   })
 
   it("gets 402 in the documented shape when the balance is too small", async () => {

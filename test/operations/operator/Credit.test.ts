@@ -129,7 +129,7 @@ describe("the commands", () => {
 
   it.each([
     [["allowance", "set", "--tenant", "ten_x", "--amount", "1", "--period", "week"], "there is no such tenant"],
-    [["allowance", "set", "--tenant", "ten_x", "--amount", "1"], "--amount and --period are needed"],
+    [["allowance", "set", "--tenant", "ten_x", "--amount", "1"], "give --amount and --period, or --plan and --config"],
     [["allowance", "set", "--tenant", "ten_x", "--plan", "a", "--amount", "1"], "leave them out"],
     [["voucher", "create", "--amount", "5", "--expires", "tomorrow"], "--expires tomorrow: a day"],
     [["voucher", "create", "--amount", "5", "--uses", "0"], "--uses: from 1 to"],
