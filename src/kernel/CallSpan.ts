@@ -41,7 +41,8 @@ export class CallSpan {
       span.attribute("tollgate.cost_usd", Number(outcome.cost_usd))
       if (outcome.error_type !== null) span.attribute("error.type", outcome.error_type)
     }
-    span.end(this.nanos(), Exit.void)
+    const error = outcome?.error_type ?? null
+    span.end(this.nanos(), error === null ? Exit.void : Exit.fail(error))
   }
 }
 

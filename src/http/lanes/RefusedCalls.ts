@@ -32,7 +32,7 @@ export class RefusedCalls extends Context.Reference<RefusedCalls>()("tollgate/ht
 const isKnown = (problem: ProblemInstance<string>): boolean =>
   isLogged(problem) || problem instanceof InternalError || problem instanceof ClientDisconnected
 
-const make = (): LogRefused => {
+export const make = (): LogRefused => {
   let written = 0
   let left_out = 0
 
