@@ -10,7 +10,8 @@ export class CurrentCaller extends Context.Tag("tollgate/http/CurrentCaller")<Cu
 const callers = new WeakMap<object, Caller>()
 
 /** The caller of a request, once its credential was accepted. */
-export const callerOf = ({ source }: HttpServerRequest.HttpServerRequest): Caller | undefined => callers.get(source as object)
+export const callerOf = ({ source }: HttpServerRequest.HttpServerRequest): Caller | undefined =>
+  callers.get(source as object)
 
 /** Remembers the caller of the current request for `callerOf`. */
 export const remembered = <E, R>(caller: Effect.Effect<Caller, E, R>) =>

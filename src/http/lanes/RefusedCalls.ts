@@ -42,7 +42,9 @@ export const make = (): LogRefused => {
     written = 0
     left_out = 0
     if (count > 0)
-      Runtime.runFork(runtime)(Effect.annotateLogs(Effect.logInfo("more calls were refused than are logged"), { count }))
+      Runtime.runFork(runtime)(
+        Effect.annotateLogs(Effect.logInfo("more calls were refused than are logged"), { count })
+      )
   }
 
   const open = Effect.map(withoutRequest(Effect.runtime<never>()), (runtime) => {

@@ -110,8 +110,7 @@ export const SecurityHttp = Layer.mergeAll(
   Layer.effect(
     Security.KeyOrToken,
     Effect.map(Credentials, ({ keyOrToken }) => ({
-      user_token_or_api_key: () =>
-        remembered(Effect.flatMap(headed, (request) => keyOrToken(authorizationIn(request))))
+      user_token_or_api_key: () => remembered(Effect.flatMap(headed, (request) => keyOrToken(authorizationIn(request))))
     }))
   ),
   Layer.effect(
