@@ -61,5 +61,8 @@ it("is none for a problem that the gate has logged", () => {
   const facts = { account_id: "a", tenant_id: "t", application_id: null, usage_type: "tool" } as const
   run(told("a call failed", { ...facts, endpoint: "e", model: "m", provider: "p" }, undefined, 0, one))
   run(log({ ...refused(), problem: one }))
+  const within = Effect.runSync(Effect.flip(Effect.withSpan(Effect.fail(one), "a span")))
+  expect(within).not.toBe(one)
+  run(log({ ...refused(), problem: within }))
   expect(lines.map(([message]) => message)).toEqual(["a call failed"])
 })

@@ -5,11 +5,14 @@ import type { CallFacts } from "../ledger/rules/Transaction.ts"
 
 export const refusedCall = "a call was refused"
 
-/** Problems that have a log line. The HTTP lanes log the others. */
-const logged = new WeakSet<object>()
+/**
+ * Marks problems that have a log line; the HTTP lanes log the others. A property, because within a span Effect replaces an error by a proxy
+ * of it, which has the same properties but another identity.
+ */
+const logged = Symbol("tollgate/gate/logged")
 
 /** Whether the gate has logged this problem. */
-export const isLogged = (problem: object): boolean => logged.has(problem)
+export const isLogged = (problem: object): boolean => logged in problem
 
 /** Logs a problem of a call. */
 export const told = (
@@ -20,7 +23,7 @@ export const told = (
   problem: unknown
 ): Effect.Effect<void> => {
   const upstream = (problem as { readonly upstream?: unknown } | undefined)?.upstream
-  if (isProblem(problem)) logged.add(problem)
+  if (isProblem(problem)) Object.defineProperty(problem, logged, { value: true, configurable: true })
   return Effect.annotateLogs(Effect.logInfo(message), {
     tenant: tenant_id,
     ...(application_id !== null && { key: application_id }),

@@ -122,8 +122,9 @@ describe("the log", () => {
     expect([forbidden.status, poor.status, profile.status]).toEqual([403, 402, 401])
     // Lines are in the order of requests, so those of earlier ones are there.
     await lineOf("a call was refused", await chat("svc-prod-unknown", "sandbox-small"))
-    const log = service.stderr.join("")
-    const linesOf = ({ headers }: Answer) => log.split(headers.get("x-request-id")!).length - 1
+    const lines = service.stderr.join("").split("\n")
+    const linesOf = ({ headers }: Answer) =>
+      lines.filter((line) => line.includes('"a call ') && line.includes(headers.get("x-request-id")!)).length
     expect([forbidden, poor, failed, profile].map(linesOf)).toEqual([1, 1, 1, 0])
   })
 

@@ -38,7 +38,7 @@ describe("/metrics", () => {
     await service.control("/faults", { service: "chat", times: 1, status: 429 })
     await chat("sandbox-failover")
     await service.control("/faults", { service: "chat", times: 1, status: 500 })
-    expect((await chat("sandbox-small")).status).toBe(502)
+    expect((await chat("sandbox-small")).body.code).toBe("upstream_error")
     // A call that is held open, and resumed by what polls it.
     const json = { model: "sandbox-video", prompt: "a fish" }
     const { request_id } = (await service.call("/v1/tools/media/generate", { token: ada.token, json })).body

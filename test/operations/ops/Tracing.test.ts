@@ -137,7 +137,7 @@ describe("the span of a call", () => {
       expect(await service.end()).toBe(0)
 
       const calls = spans().filter(({ name }) => name === "chat/completions sandbox-small")
-      expect(calls.map(attributesOf)).toEqual(
+      expect(calls.map(attributesOf)).toMatchObject(
         records.map((record, index) => ({
           "gen_ai.request.model": "sandbox-small",
           "gen_ai.provider.name": record.provider,
@@ -147,6 +147,7 @@ describe("the span of a call", () => {
           ...(index === 2 && { "error.type": "upstream_error" })
         }))
       )
+      expect(calls.filter((call) => "error.type" in attributesOf(call))).toHaveLength(1)
       expect(records[0].cost).toBeGreaterThan(0)
       expect(records[1].cost).toBeGreaterThan(0)
       expect(calls.map(({ status }) => status.code)).toEqual([1, 1, 2])
