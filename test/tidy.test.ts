@@ -215,6 +215,7 @@ describe("who may import whom", () => {
  */
 const references: Readonly<Record<string, string>> = {
   Bytes: "a limit: bytes of bodies",
+  CallObserver: "an observer",
   CommitLimit: "a limit: how long a commit may take",
   ContactEmail: "messages are stored whether they are mailed or not",
   ContactKeptDays: "a limit: how long messages are stored",
@@ -234,6 +235,7 @@ const references: Readonly<Record<string, string>> = {
   RoutingObserver: "an observer",
   SettlementPatience: "a limit: how long an answer waits for its settlement",
   Reload: "absent, there is no configuration file to read again",
+  RefusedCalls: "a limit: log lines about refused calls",
   RollupLagMax: "a limit: how far the sums that are read are behind the records",
   TransferLimits: "a limit: transfers of a tenant",
   Tracing: "whether traces are made",

@@ -31,6 +31,7 @@ import { Contacts } from "../people/contact/Contacts.ts"
 import { ContactHttp } from "../people/contact/Http.ts"
 import { Feed } from "../money/events/Feed.ts"
 import { EventsHttp } from "../money/events/Http.ts"
+import { CallObserver } from "../books/gate/CallObserver.ts"
 import { Gate } from "../books/gate/Gate.ts"
 import type { Authentication } from "../http/lanes/Authentication.ts"
 import { Face } from "../http/lanes/Face.ts"
@@ -257,7 +258,7 @@ export const faceOf = <E, R>(
 /** The service over HTTP. The prefix is empty on the service's own server. */
 export const face = (prefix: "" | `/${string}`) => faceOf(Api as unknown as HttpApi.HttpApi.AnyWithProps, api, prefix)
 
-/** Connects observers: requests and upstream exchanges go to the metrics, decisions about where calls go to their log. */
+/** Connects observers: requests, settled calls and upstream exchanges go to the metrics, decisions about where calls go to their log. */
 export const observers = Layer.mergeAll(
   Layer.effect(
     Observer,
@@ -266,6 +267,10 @@ export const observers = Layer.mergeAll(
   Layer.effect(
     UpstreamObserver,
     Effect.map(Metrics, ({ observeUpstream }) => observeUpstream)
+  ),
+  Layer.effect(
+    CallObserver,
+    Effect.map(Metrics, ({ observeCall }) => observeCall)
   ),
   Layer.effect(
     RoutingObserver,

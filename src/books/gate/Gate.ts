@@ -17,6 +17,7 @@
 import { Cause, Context, Duration, Effect, Exit, FiberRef, HashMap, Layer, Option } from "effect"
 import { mayCall } from "../../kernel/Caller.ts"
 import type { Caller } from "../../kernel/Caller.ts"
+import * as CallSpan from "../../kernel/CallSpan.ts"
 import * as FiberPool from "../../kernel/hot/FiberPool.ts"
 import * as Ids from "../../kernel/Ids.ts"
 import * as Loop from "../../kernel/Loop.ts"
@@ -24,6 +25,7 @@ import { ToItsEnd } from "../../kernel/ReadOn.ts"
 import { toDecimal } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { isProblem } from "../../kernel/Problem.ts"
+import { Tracing } from "../../kernel/Tracing.ts"
 import * as Calls from "../ledger/Calls.ts"
 import { BooksUnavailable } from "../ledger/rules/Problems.ts"
 import type { Conflict, RefusalByPosting } from "../ledger/rules/Problems.ts"
@@ -31,6 +33,9 @@ import { untilWritten, Writer } from "../ledger/write/Writer.ts"
 import { interrupted } from "../ledger/rules/Transaction.ts"
 import type { CallFacts, CallOutcome, Posting, Source, Statement } from "../ledger/rules/Transaction.ts"
 import { Runs } from "../../storage/engine/Runs.ts"
+import { refusedCall, told } from "./CallLog.ts"
+import { CallObserver } from "./CallObserver.ts"
+import type { ObserveCall, ObservedFacts } from "./CallObserver.ts"
 import { Payers } from "./Payers.ts"
 import { InsufficientCredits, ModelNotAllowed } from "./Problems.ts"
 import type { GateRefusal } from "./Problems.ts"
@@ -217,6 +222,7 @@ const make = Effect.gen(function* () {
   const factsOf = makeFacts()
   const fibers = yield* FiberPool.make
   const patience = Duration.toMillis(yield* SettlementPatience)
+  const tracing = yield* Tracing
 
   /** Ended calls whose settlement is not written yet. */
   const unsettled = new Map<string, Unsettled>()
@@ -346,6 +352,7 @@ const make = Effect.gen(function* () {
 
   const books: Books = {
     now: () => clock.unsafeCurrentTimeMillis(),
+    observe: yield* CallObserver,
     endingOf,
     holdingOf,
     write,
@@ -401,9 +408,11 @@ const make = Effect.gen(function* () {
         })
       )
     const admitted = new Admitted(id, now, reserved.source, reserved.amount, books, request_id, factsOf(claim))
+    if (tracing) admitted.span = yield* CallSpan.begin(claim.endpoint, model, claim.provider)
     fibers.begin()
     // Suspended, so that an error thrown by the host's function ends the call too.
-    const exit = yield* Effect.exit(Effect.suspend(() => call(admitted)))
+    const called = Effect.suspend(() => call(admitted))
+    const exit = yield* Effect.exit(admitted.span === undefined ? called : admitted.span.around(called))
     if (Exit.isSuccess(exit)) {
       fibers.end()
       return exit.value.value
@@ -421,7 +430,7 @@ const make = Effect.gen(function* () {
     if (one !== undefined) return one.admitted
     const open = yield* calls.find(call)
     if (open === undefined || !isHeld(open.run)) return undefined
-    return new Admitted(call, open.at, open.payer, open.amount, books, undefined, undefined)
+    return new Admitted(call, open.at, open.payer, open.amount, books, undefined, undefined, open)
   })
 
   /** The open calls of a run that has ended. */
@@ -528,28 +537,6 @@ const loggedRequest = Effect.map(FiberRef.get(FiberRef.currentLogAnnotations), (
   return typeof value === "string" ? value : undefined
 })
 
-const refusedCall = "a call was refused"
-
-/** Logs a problem of a call by facts that hold nothing of its content. */
-const told = (
-  message: string,
-  { application_id, model, provider, tenant_id }: CallFacts,
-  request_id: string | undefined,
-  milliseconds: number,
-  problem: unknown
-): Effect.Effect<void> => {
-  const upstream = (problem as { readonly upstream?: unknown } | undefined)?.upstream
-  return Effect.annotateLogs(Effect.logInfo(message), {
-    tenant: tenant_id,
-    ...(application_id !== null && { key: application_id }),
-    model,
-    upstream: typeof upstream === "string" ? upstream : provider,
-    ...(isProblem(problem) && { status: problem.status, code: problem.body.code ?? problem._tag }),
-    milliseconds,
-    ...(request_id !== undefined && { request_id })
-  })
-}
-
 /** The payer in a receipt that is not read. */
 const noPayer: Source = { billing_account_id: "", tenant_id: "", kind: "own", why: "own" }
 const nothing: Receipt = { usage_id: "", charged: 0n, balance: 0n, payer: noPayer }
@@ -582,6 +569,7 @@ interface Unsettled {
 /** Dependencies of an admission. */
 interface Books {
   readonly now: () => number
+  readonly observe: ObserveCall
   /** The end of a call that began at `at`. `payer` may be unknown if it costs nothing. */
   readonly endingOf: (
     call: string,
@@ -633,6 +621,10 @@ class Admitted implements Admission {
   private readonly request_id: string | undefined
   /** Facts for the log. Unknown of a call that is resumed. */
   private readonly facts: CallFacts | undefined
+  /** Facts for the metrics. Unknown of a call that was refused because its reservation was late. */
+  private readonly observed: ObservedFacts | undefined
+  /** Where traces are collected. */
+  span: CallSpan.CallSpan | undefined
 
   constructor(
     call: string,
@@ -641,7 +633,8 @@ class Admitted implements Admission {
     reserved: Nano,
     books: Books,
     request_id: string | undefined,
-    facts: CallFacts | undefined
+    facts: CallFacts | undefined,
+    observed: ObservedFacts | undefined = facts
   ) {
     this.call = call
     this.at = at
@@ -650,6 +643,7 @@ class Admitted implements Admission {
     this.books = books
     this.request_id = request_id
     this.facts = facts
+    this.observed = observed
   }
 
   /** Leaves a line in the log about a problem of this call. */
@@ -705,9 +699,25 @@ class Admitted implements Admission {
     }
     if (this.ending?.posting === undefined) {
       this.ending = undefined
+      this.span?.end(undefined)
       return
     }
+    if (this.receipt === undefined) this.report(this.ending.posting.outcome, exit.value.charged)
     this.receipt = exit.value
+  }
+
+  private report(outcome: CallOutcome, charged: Nano): void {
+    const { books, observed, span } = this
+    if (observed === undefined) return
+    books.observe(observed, outcome, charged)
+    span?.end({
+      provider: outcome.provider ?? observed.provider,
+      served: outcome.served?.model,
+      prompt_tokens: outcome.prompt_tokens,
+      completion_tokens: outcome.completion_tokens,
+      cost_usd: toDecimal(charged),
+      error_type: outcome.error_type
+    })
   }
 
   answer<A>(measured: Measured, value: (receipt: Receipt) => A): Effect.Effect<Metered<A>, BooksUnavailable> {

@@ -20,6 +20,9 @@ export interface OpenCall {
   /** When it was admitted. */
   readonly at: number
   readonly run: string
+  /** As claimed at its admission. */
+  readonly model: string
+  readonly provider: string
 }
 
 /** The charge of a call, and the payer's balance now. */
@@ -57,15 +60,15 @@ export const make: Effect.Effect<Calls, never, SqlClient> = Effect.map(SqlClient
   find: (call) =>
     Effect.map(
       Effect.orDie(
-        sql<{ amount: string; at: number; run: string } & Source>`
-          SELECT CAST(r.amount AS TEXT) AS amount, r.at, r.run, d.billing_account_id,
+        sql<Pick<OpenCall, "at" | "model" | "provider" | "run"> & { amount: string } & Source>`
+          SELECT CAST(r.amount AS TEXT) AS amount, r.at, r.run, d.model, d.provider, d.billing_account_id,
             d.billing_source_tenant_id AS tenant_id, d.billing_source_kind AS kind, d.billing_source_why AS why
           FROM tollgate_ledger_reservations r ${sql.literal(withDimensions)} WHERE r.id = ${call}`
       ),
       ([row]) => {
         if (row === undefined) return undefined
-        const { amount, at, run, ...payer } = row
-        return { call, payer, amount: fromRow(amount), at, run }
+        const { amount, at, model, provider, run, ...payer } = row
+        return { call, payer, amount: fromRow(amount), at, run, model, provider }
       }
     ),
   runs: Effect.map(Effect.orDie(sql<{ run: string }>`SELECT DISTINCT run FROM tollgate_ledger_reservations`), (rows) =>

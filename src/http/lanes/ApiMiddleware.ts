@@ -23,7 +23,9 @@ import type { Shape } from "../contract/Annotations.ts"
 import { Bytes } from "../transport/Bytes.ts"
 import type { Budgets } from "../transport/Bytes.ts"
 import { crossOrigin, preflight } from "../transport/CrossOrigin.ts"
+import { Metered } from "../contract/Documented.ts"
 import { endpointsOf } from "../contract/Endpoints.ts"
+import { callerOf } from "./Caller.ts"
 import { problemOf } from "./Fault.ts"
 import { whenOver } from "../transport/Closed.ts"
 import { whenAnswerable } from "../transport/Incoming.ts"
@@ -31,6 +33,8 @@ import * as Inbound from "../transport/Inbound.ts"
 import { parseExact, written } from "../transport/Json.ts"
 import { Observer } from "./Observer.ts"
 import type { Observe } from "./Observer.ts"
+import { RefusedCalls } from "./RefusedCalls.ts"
+import type { LogRefused } from "./RefusedCalls.ts"
 import { MethodNotAllowed, WebSocketNotServed } from "../contract/Problems.ts"
 import { RateLimitsConfig, senderOf } from "../transport/RateLimits.ts"
 import type { RateLimitSettings } from "../transport/RateLimits.ts"
@@ -50,6 +54,7 @@ interface Route {
   readonly open: boolean
   readonly noHead: boolean
   readonly refusesWebSocket: boolean
+  readonly isMetered: boolean
   readonly shape: Shape | undefined
 }
 
@@ -72,6 +77,7 @@ const routesOf = (api: HttpApi.HttpApi.AnyWithProps): ReadonlyArray<Route> =>
       open,
       noHead: Context.get(annotations, NoHead),
       refusesWebSocket: Context.get(annotations, RefusesWebSocket),
+      isMetered: Context.get(annotations, Metered) !== undefined,
       shape: Context.get(annotations, RefusalShape)
     }
   })
@@ -91,6 +97,7 @@ const pathOf = (url: string): string => {
 interface Facts {
   readonly routes: ReadonlyArray<Route>
   readonly observe: Observe
+  readonly logRefused: LogRefused
   readonly tracing: boolean
   readonly bytes: Budgets
   readonly limits: RateLimitSettings
@@ -102,6 +109,7 @@ export const ApiMiddleware = HttpApiBuilder.middleware(
     const facts: Facts = {
       routes: routesOf(api as unknown as HttpApi.HttpApi.AnyWithProps),
       observe: yield* Observer,
+      logRefused: yield* RefusedCalls,
       tracing: yield* Tracing,
       bytes: yield* Bytes,
       limits: yield* RateLimitsConfig
@@ -113,7 +121,7 @@ export const ApiMiddleware = HttpApiBuilder.middleware(
   })
 )
 
-const served = ({ bytes, limits, observe, routes, tracing }: Facts, app: HttpApp.Default) =>
+const served = ({ bytes, limits, logRefused, observe, routes, tracing }: Facts, app: HttpApp.Default) =>
   Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
     const path = pathOf(request.url)
     const samePath = routes.filter(({ pattern }) => pattern.test(path))
@@ -137,9 +145,15 @@ const served = ({ bytes, limits, observe, routes, tracing }: Facts, app: HttpApp
     ).pipe(
       Effect.catchAllCause((cause) =>
         // An unknown method of a path that there is; what the route itself lacks is its own affair.
-        Effect.map(
+        Effect.flatMap(
           problemOf(cause, Inbound.isGone(request), route === undefined ? methodsOf(samePath) : []),
-          (problem) => Reply.toResponse(Reply.ofProblem(problem, request_id, (route ?? samePath[0])?.shape))
+          (problem) =>
+            Effect.as(
+              route?.isMetered === true
+                ? logRefused({ route: name, began, caller: callerOf(request), problem })
+                : Effect.void,
+              Reply.toResponse(Reply.ofProblem(problem, request_id, (route ?? samePath[0])?.shape))
+            )
         )
       ),
       Effect.annotateLogs("request_id", request_id),

@@ -1,9 +1,24 @@
 /** The caller of the current request, as its credential says; provided by the middleware of `Security`. */
+import { HttpServerRequest } from "@effect/platform"
 import { Context, Effect } from "effect"
 import { mayCall } from "../../kernel/Caller.ts"
 import type { Caller } from "../../kernel/Caller.ts"
 
 export class CurrentCaller extends Context.Tag("tollgate/http/CurrentCaller")<CurrentCaller, Caller>() {}
+
+/** The callers of requests of the router's lane, for the log: by the source of the request. */
+const callers = new WeakMap<object, Caller>()
+
+/** The caller of a request, once its credential was accepted. */
+export const callerOf = ({ source }: HttpServerRequest.HttpServerRequest): Caller | undefined =>
+  callers.get(source as object)
+
+/** Remembers the caller of the current request for `callerOf`. */
+export const remembered = <E, R>(caller: Effect.Effect<Caller, E, R>) =>
+  Effect.zipWith(HttpServerRequest.HttpServerRequest, caller, ({ source }, caller) => {
+    callers.set(source as object, caller)
+    return caller
+  })
 
 /** Of a list of models those that the caller may call. `modelOf` says what usage records call one. */
 export const callable = <Row extends { readonly id: string }>(

@@ -16,6 +16,7 @@ import * as FiberPool from "../../kernel/hot/FiberPool.ts"
 import { traced, Tracing } from "../../kernel/Tracing.ts"
 import { Fast, RefusalShape } from "../contract/Annotations.ts"
 import type { Shape } from "../contract/Annotations.ts"
+import { Metered } from "../contract/Documented.ts"
 import { endpointsOf } from "../contract/Endpoints.ts"
 import { Bytes } from "../transport/Bytes.ts"
 import type { Budget } from "../transport/Bytes.ts"
@@ -28,6 +29,8 @@ import { Observer } from "./Observer.ts"
 import type { Observe } from "./Observer.ts"
 import { nameOf, RawHandlers } from "./Raw.ts"
 import type { RawHandler } from "./Raw.ts"
+import { RefusedCalls } from "./RefusedCalls.ts"
+import type { LogRefused } from "./RefusedCalls.ts"
 import * as Reply from "../transport/Reply.ts"
 import * as RequestId from "../transport/RequestId.ts"
 import { Authentication } from "./Authentication.ts"
@@ -50,7 +53,8 @@ export const make: Effect.Effect<Lane, never, HttpApi.Api | Authentication | Sco
     fibers: yield* FiberPool.make,
     tracing: yield* Tracing,
     bytes: yield* Bytes,
-    observe: yield* Observer
+    observe: yield* Observer,
+    logRefused: yield* RefusedCalls
   }
   yield* Effect.addFinalizer(() => facts.fibers.quiet(drainLimit))
 
@@ -70,7 +74,8 @@ export const make: Effect.Effect<Lane, never, HttpApi.Api | Authentication | Sco
     if (/[:*]/.test(endpoint.path)) throw new Error(`${name} is marked Fast, but its path varies`)
     const route = `${endpoint.method} ${endpoint.path}`
     const shape = Context.get(annotations, RefusalShape)
-    const served: Route = { name: route, handler, authenticate, shape, facts }
+    const isMetered = Context.get(annotations, Metered) !== undefined
+    const served: Route = { name: route, handler, authenticate, shape, isMetered, facts }
     lane.set(route, (request, response) => serve(served, request, response))
   }
   return lane
@@ -81,6 +86,7 @@ interface Facts {
   readonly tracing: boolean
   readonly bytes: Budget
   readonly observe: Observe
+  readonly logRefused: LogRefused
 }
 
 interface Route {
@@ -88,6 +94,7 @@ interface Route {
   readonly handler: RawHandler<unknown>
   readonly authenticate: Authenticate
   readonly shape: Shape | undefined
+  readonly isMetered: boolean
   readonly facts: Facts
 }
 
@@ -106,6 +113,7 @@ class Call {
   private readonly request: IncomingMessage
   private readonly response: ServerResponse
   private inbound: Inbound.Inbound | undefined
+  private caller: Caller | undefined
   private running: FiberPool.Interruptible | undefined
   private answered = false
 
@@ -132,6 +140,7 @@ class Call {
   }
 
   private readonly handle = (caller: Caller): Effect.Effect<Reply.Reply, unknown> => {
+    this.caller = caller
     this.inbound!.heldBy(caller.account_id)
     return this.route.handler(caller, this.inbound!)
   }
@@ -147,9 +156,12 @@ class Call {
   }
 
   readonly onFailure = (cause: Cause.Cause<unknown>): Effect.Effect<void> =>
-    Effect.map(Effect.annotateLogs(problemOf(cause, isOver(this.response)), "request_id", this.id), (problem) =>
-      this.answer(Reply.ofProblem(problem, this.id, this.route.shape))
-    )
+    Effect.flatMap(problemOf(cause, isOver(this.response)), (problem) => {
+      const { began, caller, id } = this
+      const { facts, isMetered, name: route, shape } = this.route
+      this.answer(Reply.ofProblem(problem, id, shape))
+      return isMetered ? facts.logRefused({ route, began, caller, problem }) : Effect.void
+    }).pipe(Effect.annotateLogs("request_id", this.id))
 
   private answer(reply: Reply.Reply): void {
     const { id, request, response } = this

@@ -1,5 +1,7 @@
-/** Prometheus metrics: requests by route, exchanges with upstreams, the state of the books and loops, and the process. */
+/** Prometheus metrics: requests by route, exchanges with upstreams, settled calls, the state of the books and loops, and the process. */
 import { Context, Layer } from "effect"
+import type { ObserveCall } from "../../books/gate/CallObserver.ts"
+import { callMetrics } from "./CallMetrics.ts"
 import type { Gauges } from "./Gauges.ts"
 import type { LoopFigures } from "./Loops.ts"
 import type { NodeFigures } from "./Node.ts"
@@ -8,6 +10,7 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom
 export interface MetricsContract {
   readonly observe: (route: string, status: number, seconds: number) => void
   readonly observeUpstream: (upstream: string, outcome: string) => void
+  readonly observeCall: ObserveCall
   /** Sets the gauges of the books. `/metrics` reads them just before it answers. */
   readonly setGauges: (gauges: Gauges) => void
   /** Sets the figures of work in progress, at the same time. */
@@ -56,6 +59,7 @@ const make = (): MetricsContract => {
   return {
     observe,
     observeUpstream,
+    observeCall: callMetrics(registry),
     setGauges: booksMetrics(registry),
     setWork: workMetrics(registry),
     text: () => registry.metrics(),

@@ -13,6 +13,7 @@ import { TenantMismatch, TenantMismatchUsage } from "../credentials/Problems.ts"
 import type { Demand } from "../credentials/Scope.ts"
 import { Authentication } from "../../http/lanes/Authentication.ts"
 import type { Authenticate, Headed } from "../../http/lanes/Authentication.ts"
+import { remembered } from "../../http/lanes/Caller.ts"
 import * as Security from "../credentials/Security.ts"
 import { Credentials } from "./Credentials.ts"
 
@@ -46,7 +47,7 @@ const answered = <Self, E>(way: Way<Self, E>, then: (caller: Caller) => Ask<E>) 
     Effect.map(Credentials, ({ userToken }) => ({
       user_token: () =>
         Effect.flatMap(
-          Effect.flatMap(headed, (request) => userToken(authorizationIn(request), way.demand)),
+          remembered(Effect.flatMap(headed, (request) => userToken(authorizationIn(request), way.demand))),
           then
         )
     }))
@@ -109,20 +110,20 @@ export const SecurityHttp = Layer.mergeAll(
   Layer.effect(
     Security.KeyOrToken,
     Effect.map(Credentials, ({ keyOrToken }) => ({
-      user_token_or_api_key: () => Effect.flatMap(headed, (request) => keyOrToken(authorizationIn(request)))
+      user_token_or_api_key: () => remembered(Effect.flatMap(headed, (request) => keyOrToken(authorizationIn(request))))
     }))
   ),
   Layer.effect(
     Security.KeyOrTokenEitherHeader,
     Effect.map(Credentials, ({ keyOrToken }) => {
-      const caller = Effect.flatMap(headed, (request) => keyOrToken(eitherIn(request)))
+      const caller = remembered(Effect.flatMap(headed, (request) => keyOrToken(eitherIn(request))))
       return { user_token_or_api_key: () => caller, x_api_key: () => caller }
     })
   ),
   Layer.effect(
     Security.ApiKey,
     Effect.map(Credentials, ({ apiKey }) => ({
-      api_key: () => Effect.flatMap(headed, (request) => apiKey(authorizationIn(request)))
+      api_key: () => remembered(Effect.flatMap(headed, (request) => apiKey(authorizationIn(request))))
     }))
   )
 )

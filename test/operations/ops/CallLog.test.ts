@@ -85,6 +85,49 @@ describe("the log", () => {
     expect(line).not.toHaveProperty("key")
   })
 
+  it("has a line for a call that was refused before the gate, in either lane", async () => {
+    const { api_key, id } = await keyWith({})
+    const who = { tenant: ada.tenant_id, key: id, milliseconds }
+    const route = "POST /v1/chat/completions"
+    for (const path of ["/v1/chat/completions", "/v1/chat/completions/"]) {
+      const post = (token: string, json: object) => service.call(path, { token, json })
+      const stranger = await post("svc-prod-unknown", { model: content })
+      expect(stranger.status).toBe(401)
+      const line = await lineOf("a call was refused", stranger)
+      expect(line).toMatchObject({ route, status: 401, milliseconds })
+      expect(Object.keys(line)).not.toContain("tenant")
+      const wrong = await post(api_key, { model: "sandbox-small", messages: content })
+      expect(await lineOf("a call was refused", wrong)).toMatchObject({ ...who, route, status: 400 })
+      const unknown = await post(api_key, { model: content, messages: [{ role: "user", content }] })
+      expect(unknown.status).toBeGreaterThanOrEqual(400)
+      expect(await lineOf("a call was refused", unknown)).toMatchObject({ ...who, route, status: unknown.status })
+    }
+    const search = await service.call("/v1/search", { token: ada.token })
+    const line = await lineOf("a call was refused", search)
+    expect(line).toMatchObject({ route: "GET /v1/search", tenant: ada.tenant_id, status: 400, milliseconds })
+    expect(line).not.toHaveProperty("key")
+    const long = await service.call("/v1/embeddings", { token: api_key, raw: "x".repeat(64 * 1024 * 1024) })
+    expect(long.status).toBe(413)
+    expect(await lineOf("a call was refused", long)).toMatchObject({ ...who, status: 413 })
+  })
+
+  it("has one line for each refused call, and none for other routes", async () => {
+    const narrow = await keyWith({ allowed_models: ["sandbox-small"] })
+    const forbidden = await chat(narrow.api_key, "sandbox-large")
+    const empty = await keyWith({ spending_limit_usd: 0 })
+    const poor = await chat(empty.api_key, "sandbox-small")
+    await service.control("/faults", { service: "chat", times: 1, status: 500 })
+    const failed = await chat(ada.token, "sandbox-small")
+    const profile = await service.call("/v1/me", { token: "unknown" })
+    expect([forbidden.status, poor.status, profile.status]).toEqual([403, 402, 401])
+    // Lines are in the order of requests, so those of earlier ones are there.
+    await lineOf("a call was refused", await chat("svc-prod-unknown", "sandbox-small"))
+    const lines = service.stderr.join("").split("\n")
+    const linesOf = ({ headers }: Answer) =>
+      lines.filter((line) => line.includes('"a call ') && line.includes(headers.get("x-request-id")!)).length
+    expect([forbidden, poor, failed, profile].map(linesOf)).toEqual([1, 1, 1, 0])
+  })
+
   it("has nothing of a call's content, and no credential", () => {
     const log = service.stderr.join("")
     expect(log).toContain("a call failed")

@@ -1,0 +1,36 @@
+/** Log lines about calls. They have facts alone, and nothing of a call's content. */
+import { Effect } from "effect"
+import { isProblem } from "../../kernel/Problem.ts"
+import type { CallFacts } from "../ledger/rules/Transaction.ts"
+
+export const refusedCall = "a call was refused"
+
+/**
+ * Marks problems that have a log line; the HTTP lanes log the others. A property, because within a span Effect replaces an error by a proxy
+ * of it, which has the same properties but another identity.
+ */
+const logged = Symbol("tollgate/gate/logged")
+
+/** Whether the gate has logged this problem. */
+export const isLogged = (problem: object): boolean => logged in problem
+
+/** Logs a problem of a call. */
+export const told = (
+  message: string,
+  { application_id, model, provider, tenant_id }: CallFacts,
+  request_id: string | undefined,
+  milliseconds: number,
+  problem: unknown
+): Effect.Effect<void> => {
+  const upstream = (problem as { readonly upstream?: unknown } | undefined)?.upstream
+  if (isProblem(problem)) Object.defineProperty(problem, logged, { value: true, configurable: true })
+  return Effect.annotateLogs(Effect.logInfo(message), {
+    tenant: tenant_id,
+    ...(application_id !== null && { key: application_id }),
+    model,
+    upstream: typeof upstream === "string" ? upstream : provider,
+    ...(isProblem(problem) && { status: problem.status, code: problem.body.code ?? problem._tag }),
+    milliseconds,
+    ...(request_id !== undefined && { request_id })
+  })
+}

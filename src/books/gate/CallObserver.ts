@@ -1,0 +1,16 @@
+/**
+ * The report about every settled call, for the metrics. A reservation that is released because its process has ended is not reported: that
+ * process never learned how its call ended.
+ */
+import { Context } from "effect"
+import type { Nano } from "../../kernel/Money.ts"
+import type { CallFacts, CallOutcome } from "../ledger/rules/Transaction.ts"
+
+/** Facts of a call at its admission. */
+export type ObservedFacts = Pick<CallFacts, "model" | "provider">
+
+export type ObserveCall = (facts: ObservedFacts, outcome: CallOutcome, charged: Nano) => void
+
+export class CallObserver extends Context.Reference<CallObserver>()("tollgate/gate/CallObserver", {
+  defaultValue: (): ObserveCall => () => {}
+}) {}
