@@ -57,6 +57,17 @@ export class Leadership extends Context.Reference<Leadership>()("tollgate/kernel
   defaultValue: (): LeadershipContract | undefined => undefined
 }) {}
 
+/** Services of this process whose loops are stopped, and that still finish what they had begun (`app/Deployment`). */
+export interface HandoversContract {
+  /** `takeOver` is called when such services have finished. */
+  readonly on: (takeOver: () => void) => Effect.Effect<void, never, Scope.Scope>
+}
+
+/** Tells loops that work was handed over to them; `undefined` where services are never replaced. */
+export class Handovers extends Context.Reference<Handovers>()("tollgate/kernel/Handovers", {
+  defaultValue: (): HandoversContract | undefined => undefined
+}) {}
+
 /** Work that is repeated. Without a loop, a program runs `turn` itself. */
 export interface Job {
   /** As logs and metrics show it: `outbox`. */
@@ -67,7 +78,10 @@ export interface Job {
   readonly waker?: Waker
   /** Each node turns it, since it is about what the node itself remembers, or because the first to come may as well do it. */
   readonly everywhere?: boolean
-  /** Takes in what other nodes have begun: before the first turn of a node that begins to lead, and when another node woke the job. */
+  /**
+   * Takes in what others have begun. Of another node: before the first turn of a node that begins to lead, and when another node woke the
+   * job. Of services that were replaced: before the first turn, and when they have finished.
+   */
   readonly takeOver?: Effect.Effect<unknown, unknown>
 }
 
@@ -84,10 +98,17 @@ export const fork = (job: Job): Effect.Effect<void, never, Scope.Scope> =>
     const { name, takeOver = Effect.void, turn, waker } = job
     const observe = yield* LoopObserver
     const leadership = job.everywhere === true ? undefined : yield* Leadership
+    const handovers = yield* Handovers
     const woken = waker?.woken ?? Effect.never
     let failures = 0
-    /** Whether other nodes may have begun something that is not taken in. */
-    let behind = leadership !== undefined
+    /** Whether others may have begun something that is not taken in. */
+    let behind = leadership !== undefined || handovers !== undefined
+    if (handovers !== undefined) {
+      yield* handovers.on(() => {
+        behind = true
+        waker?.wakeNow()
+      })
+    }
     if (leadership !== undefined && waker !== undefined) {
       yield* leadership.onWake(name, () => {
         behind = true
