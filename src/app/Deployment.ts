@@ -20,7 +20,7 @@ import type { EnvironmentFacts } from "./Environment.ts"
 import { Gate } from "../books/gate/Gate.ts"
 import { Face } from "../http/lanes/Face.ts"
 import * as NodeServer from "../http/server/NodeServer.ts"
-import { whenOver } from "../http/transport/Closed.ts"
+import { isOver, whenOver } from "../http/transport/Closed.ts"
 import { ConfigProblem } from "../kernel/Setting.ts"
 import { Handovers } from "../kernel/Loop.ts"
 import type { HandoversContract } from "../kernel/Loop.ts"
@@ -100,7 +100,8 @@ const counted = (serve: RequestListener): { readonly request: RequestListener; r
   return {
     request: (request, response) => {
       open++
-      whenOver(response, over)
+      if (isOver(response)) over()
+      else whenOver(response, over)
       serve(request, response)
     },
     idle: Effect.async<void>((resume) => {

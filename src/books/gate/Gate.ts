@@ -367,6 +367,8 @@ const make = Effect.gen(function* () {
     }
     const id = Ids.at("call", now)
     const sources = yield* payers(caller)
+    // From here on the call is open: its client may leave while it is reserved, and it is admitted all the same.
+    fibers.begin()
     const [reserved] = yield* writer
       .submit({
         postings: [
@@ -398,10 +400,10 @@ const make = Effect.gen(function* () {
             fibers.run(Effect.ignore(late.settle(failure(refusedLate))))
           }
           return refusal
-        })
+        }),
+        Effect.tapErrorCause(() => Effect.sync(fibers.end))
       )
     const admitted = new Admitted(id, now, reserved.source, reserved.amount, books, request_id, factsOf(claim))
-    fibers.begin()
     // Suspended, so that an error thrown by the host's function ends the call too.
     const exit = yield* Effect.exit(Effect.suspend(() => call(admitted)))
     if (Exit.isSuccess(exit)) {
