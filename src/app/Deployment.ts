@@ -125,6 +125,14 @@ const refused = (cause: Cause.Cause<unknown>): ReloadRefused => {
   return new ReloadRefused({ message: failure instanceof Error ? failure.message : String(failure) })
 }
 
+/** Ends replaced services as soon as they are idle, and hands over what they have begun. */
+const retire = (one: Running, all: Array<Running>, handOver: () => void): Effect.Effect<void> =>
+  one.idle.pipe(
+    Effect.zipRight(Effect.suspend(() => Effect.sync(() => all.splice(all.indexOf(one), 1)))),
+    Effect.zipRight(one.end),
+    Effect.zipRight(Effect.sync(handOver))
+  )
+
 /** The running services of this process. */
 export class Deployment extends Context.Tag("tollgate/app/Deployment")<
   Deployment,
@@ -161,16 +169,9 @@ export const layer = (facts: EnvironmentFacts, first: ConfigFile, read: Read | u
         all.push(next)
         for (const tell of onReplaced) tell()
         yield* Effect.logInfo(`the configuration was reloaded: ${changed.join(", ")}`)
-        yield* Effect.forkIn(retire(before), scope)
+        yield* Effect.forkIn(retire(before, all, handOver), scope)
         return { changed }
       })
-
-      const retire = (one: Running) =>
-        one.idle.pipe(
-          Effect.zipRight(Effect.suspend(() => Effect.sync(() => all.splice(all.indexOf(one), 1)))),
-          Effect.zipRight(one.end),
-          Effect.zipRight(Effect.sync(handOver))
-        )
 
       const runtime = yield* Effect.runtime<Layer.Layer.Context<ReturnType<typeof servicesOf>>>()
       const reload: Effect.Effect<Reloaded, ReloadRefused> =

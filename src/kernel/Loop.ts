@@ -63,7 +63,7 @@ export interface HandoversContract {
   readonly on: (takeOver: () => void) => Effect.Effect<void, never, Scope.Scope>
 }
 
-/** Tells loops that work was handed over to them; `undefined` where services are never replaced. */
+/** Tells loops that work was handed over to them; `undefined` if services are never replaced. */
 export class Handovers extends Context.Reference<Handovers>()("tollgate/kernel/Handovers", {
   defaultValue: (): HandoversContract | undefined => undefined
 }) {}
@@ -92,29 +92,32 @@ const pauseLast = 5_000
 /** How often a node at most wakes a job of the node that leads. */
 const wakePause = Duration.seconds(1)
 
+/** Calls back when others hand work to the job. Answers whether there are others. */
+const followed = Effect.fnUntraced(function* (
+  { name, waker }: Job,
+  leadership: LeadershipContract | undefined,
+  takeOver: () => void
+) {
+  const handovers = yield* Handovers
+  if (leadership !== undefined && waker !== undefined) yield* leadership.onWake(name, takeOver)
+  if (handovers !== undefined) yield* handovers.on(takeOver)
+  return leadership !== undefined || handovers !== undefined
+})
+
 /** Runs the job in a loop until the scope closes. A turn that fails is logged, and tried again after a pause. */
 export const fork = (job: Job): Effect.Effect<void, never, Scope.Scope> =>
   Effect.gen(function* () {
     const { name, takeOver = Effect.void, turn, waker } = job
     const observe = yield* LoopObserver
     const leadership = job.everywhere === true ? undefined : yield* Leadership
-    const handovers = yield* Handovers
     const woken = waker?.woken ?? Effect.never
     let failures = 0
     /** Whether others may have begun something that is not taken in. */
-    let behind = leadership !== undefined || handovers !== undefined
-    if (handovers !== undefined) {
-      yield* handovers.on(() => {
-        behind = true
-        waker?.wakeNow()
-      })
-    }
-    if (leadership !== undefined && waker !== undefined) {
-      yield* leadership.onWake(name, () => {
-        behind = true
-        waker.wakeNow()
-      })
-    }
+    let behind = false
+    behind = yield* followed(job, leadership, () => {
+      behind = true
+      waker?.wakeNow()
+    })
 
     /** Waits until this node leads, and passes on meanwhile what wakes the job here. */
     const follow =

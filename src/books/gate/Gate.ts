@@ -367,7 +367,7 @@ const make = Effect.gen(function* () {
     }
     const id = Ids.at("call", now)
     const sources = yield* payers(caller)
-    // From here on the call is open: its client may leave while it is reserved, and it is admitted all the same.
+    // The call counts as open from here on: a client that leaves during the reservation does not stop it.
     fibers.begin()
     const [reserved] = yield* writer
       .submit({

@@ -56,14 +56,14 @@ export const unusedAt = (account: Account, { amount, chargeless, others }: LastA
 
 const smaller = (one: Nano, other: Nano): Nano => (one < other ? one : other)
 
-/** A movement that is no charge. */
+/** A movement other than a charge. */
 export type Moved = Pick<Entry, "type" | "source" | "amount">
 
 export const signed = ({ amount, type }: Moved): Nano => (type === "credit" ? amount : -amount)
 
 /**
- * The other granted credit after a movement. What a refund takes of giftable credit counts as taken of it too, so it is never too much; of a
- * grant that is taken back it is exact.
+ * The other granted credit after a movement. A refund counts as taken from it, although it takes giftable credit first: so the sum is never
+ * too high. For a grant that is taken back it is exact.
  */
 export const othersAfter = (others: Nano, { amount, source, type }: Moved): Nano => {
   if (source === null || source === "transfer_escrow") return others
