@@ -125,7 +125,7 @@ const refused = (cause: Cause.Cause<unknown>): ReloadRefused => {
   return new ReloadRefused({ message: failure instanceof Error ? failure.message : String(failure) })
 }
 
-/** Ends replaced services as soon as they are idle, and hands over what they have begun. */
+/** Waits until replaced services are idle, ends them, and tells the loops. */
 const retire = (one: Running, all: Array<Running>, handOver: () => void): Effect.Effect<void> =>
   one.idle.pipe(
     Effect.zipRight(Effect.suspend(() => Effect.sync(() => all.splice(all.indexOf(one), 1)))),
