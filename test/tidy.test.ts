@@ -224,6 +224,7 @@ const references: Readonly<Record<string, string>> = {
   ImagePatience: "a limit: how long an answer waits for its images",
   KnownModels: "absent, a list of models may have any name: it only ever narrows a key",
   Lanes: "where the fast lane is found; the platform's router answers the same without it",
+  Handovers: "absent, services are never replaced, and no loop of theirs has work to take over",
   Leadership: "absent, a program turns all its loops; their statements do nothing twice",
   StoredAnswersConfig: "a limit: stored answers of an account",
   LetterLimits: "a limit: letters of an account",

@@ -3,6 +3,7 @@
  *
  * A reload builds every service anew over the same database, writer, run and port. New requests go to the new services. Requests and calls that are
  * open keep the old ones until they end; event streams are ended, and their clients connect again. A configuration that is wrong changes nothing.
+ * The old loops stop at once. The new loops take over what the old services began: at their first turn, and once more when those have ended.
  *
  * Where the specification is silent:
  * - Environment variables cannot change while the process runs. An entry that names a new one needs a restart.
@@ -19,8 +20,10 @@ import type { EnvironmentFacts } from "./Environment.ts"
 import { Gate } from "../books/gate/Gate.ts"
 import { Face } from "../http/lanes/Face.ts"
 import * as NodeServer from "../http/server/NodeServer.ts"
-import { whenOver } from "../http/transport/Closed.ts"
+import { isOver, whenOver } from "../http/transport/Closed.ts"
 import { ConfigProblem } from "../kernel/Setting.ts"
+import { Handovers } from "../kernel/Loop.ts"
+import type { HandoversContract } from "../kernel/Loop.ts"
 import { ReloadRefused } from "../operations/operator/Problems.ts"
 import { Reload } from "../operations/operator/Reload.ts"
 import type { Reloaded } from "../operations/operator/Reload.ts"
@@ -46,7 +49,24 @@ interface Running {
   readonly end: Effect.Effect<void>
 }
 
-const build = Effect.fnUntraced(function* (facts: EnvironmentFacts, file: ConfigFile) {
+/** The handovers to the loops that run. `tell` says that replaced services have ended. */
+const handing = (): { readonly handovers: HandoversContract; readonly tell: () => void } => {
+  const loops = new Set<() => void>()
+  return {
+    handovers: {
+      on: (takeOver) =>
+        Effect.acquireRelease(
+          Effect.sync(() => void loops.add(takeOver)),
+          () => Effect.sync(() => void loops.delete(takeOver))
+        )
+    },
+    tell: () => {
+      for (const takeOver of loops) takeOver()
+    }
+  }
+}
+
+const build = Effect.fnUntraced(function* (facts: EnvironmentFacts, file: ConfigFile, handovers: HandoversContract) {
   const outer = yield* Effect.context<SqlClient>()
   const scope = yield* Scope.make()
   const memo = yield* Layer.makeMemoMap
@@ -56,7 +76,8 @@ const build = Effect.fnUntraced(function* (facts: EnvironmentFacts, file: Config
   const { idle, request } = counted(yield* NodeServer.listenerOf(Context.get(services, Face)))
   const loops = Effect.gen(function* () {
     const turning = yield* Scope.make()
-    yield* Effect.provide(Layer.buildWithMemoMap(jobs, memo, turning), Context.merge(outer, services))
+    const context = Context.add(Context.merge(outer, services), Handovers, handovers)
+    yield* Effect.provide(Layer.buildWithMemoMap(jobs, memo, turning), context)
     return Scope.close(turning, Exit.void)
   }).pipe(Effect.orDie)
   return {
@@ -79,7 +100,8 @@ const counted = (serve: RequestListener): { readonly request: RequestListener; r
   return {
     request: (request, response) => {
       open++
-      whenOver(response, over)
+      if (isOver(response)) over()
+      else whenOver(response, over)
       serve(request, response)
     },
     idle: Effect.async<void>((resume) => {
@@ -103,6 +125,14 @@ const refused = (cause: Cause.Cause<unknown>): ReloadRefused => {
   return new ReloadRefused({ message: failure instanceof Error ? failure.message : String(failure) })
 }
 
+/** Waits until replaced services are idle, ends them, and tells the loops. */
+const retire = (one: Running, all: Array<Running>, handOver: () => void): Effect.Effect<void> =>
+  one.idle.pipe(
+    Effect.zipRight(Effect.suspend(() => Effect.sync(() => all.splice(all.indexOf(one), 1)))),
+    Effect.zipRight(one.end),
+    Effect.zipRight(Effect.sync(handOver))
+  )
+
 /** The running services of this process. */
 export class Deployment extends Context.Tag("tollgate/app/Deployment")<
   Deployment,
@@ -121,6 +151,7 @@ export const layer = (facts: EnvironmentFacts, first: ConfigFile, read: Read | u
       const scope = yield* Effect.scope
       const turn = yield* Effect.makeSemaphore(1)
       const onReplaced: Array<() => void> = []
+      const { handovers, tell: handOver } = handing()
       /** Deployments that have services; the last is the current one. */
       const all: Array<Running> = []
       let stopLoops: Effect.Effect<void> = Effect.void
@@ -132,21 +163,15 @@ export const layer = (facts: EnvironmentFacts, first: ConfigFile, read: Read | u
         const unchangeable = fixed.filter((name) => changed.includes(name))
         if (unchangeable.length > 0)
           return yield* new ConfigProblem({ message: `${unchangeable.join(", ")}: restart the service to change it` })
-        const next = yield* Effect.provideService(build(facts, file), Reload, reload)
+        const next = yield* Effect.provideService(build(facts, file, handovers), Reload, reload)
         yield* stopLoops
         stopLoops = yield* next.loops
         all.push(next)
         for (const tell of onReplaced) tell()
         yield* Effect.logInfo(`the configuration was reloaded: ${changed.join(", ")}`)
-        yield* Effect.forkIn(retire(before), scope)
+        yield* Effect.forkIn(retire(before, all, handOver), scope)
         return { changed }
       })
-
-      const retire = (one: Running) =>
-        one.idle.pipe(
-          Effect.zipRight(Effect.suspend(() => Effect.sync(() => all.splice(all.indexOf(one), 1)))),
-          Effect.zipRight(one.end)
-        )
 
       const runtime = yield* Effect.runtime<Layer.Layer.Context<ReturnType<typeof servicesOf>>>()
       const reload: Effect.Effect<Reloaded, ReloadRefused> =
@@ -170,7 +195,7 @@ export const layer = (facts: EnvironmentFacts, first: ConfigFile, read: Read | u
           )
         )
       )
-      const begun = yield* Effect.provideService(build(facts, first), Reload, reload)
+      const begun = yield* Effect.provideService(build(facts, first, handovers), Reload, reload)
       all.push(begun)
       stopLoops = yield* begun.loops
       return Context.add(begun.services, Deployment, {

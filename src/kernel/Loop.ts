@@ -57,6 +57,17 @@ export class Leadership extends Context.Reference<Leadership>()("tollgate/kernel
   defaultValue: (): LeadershipContract | undefined => undefined
 }) {}
 
+/** Services of this process whose loops are stopped, and that still finish what they had begun (`app/Deployment`). */
+export interface HandoversContract {
+  /** `takeOver` is called when such services have finished. */
+  readonly on: (takeOver: () => void) => Effect.Effect<void, never, Scope.Scope>
+}
+
+/** Tells loops that work was handed over to them; `undefined` if services are never replaced. */
+export class Handovers extends Context.Reference<Handovers>()("tollgate/kernel/Handovers", {
+  defaultValue: (): HandoversContract | undefined => undefined
+}) {}
+
 /** Work that is repeated. Without a loop, a program runs `turn` itself. */
 export interface Job {
   /** As logs and metrics show it: `outbox`. */
@@ -67,7 +78,10 @@ export interface Job {
   readonly waker?: Waker
   /** Each node turns it, since it is about what the node itself remembers, or because the first to come may as well do it. */
   readonly everywhere?: boolean
-  /** Takes in what other nodes have begun: before the first turn of a node that begins to lead, and when another node woke the job. */
+  /**
+   * Takes in what others have begun. Of another node: before the first turn of a node that begins to lead, and when another node woke the
+   * job. Of services that were replaced: before the first turn, and when they have finished.
+   */
   readonly takeOver?: Effect.Effect<unknown, unknown>
 }
 
@@ -78,6 +92,18 @@ const pauseLast = 5_000
 /** How often a node at most wakes a job of the node that leads. */
 const wakePause = Duration.seconds(1)
 
+/** Calls back when others hand work to the job. Answers whether there are others. */
+const followed = Effect.fnUntraced(function* (
+  { name, waker }: Job,
+  leadership: LeadershipContract | undefined,
+  takeOver: () => void
+) {
+  const handovers = yield* Handovers
+  if (leadership !== undefined && waker !== undefined) yield* leadership.onWake(name, takeOver)
+  if (handovers !== undefined) yield* handovers.on(takeOver)
+  return leadership !== undefined || handovers !== undefined
+})
+
 /** Runs the job in a loop until the scope closes. A turn that fails is logged, and tried again after a pause. */
 export const fork = (job: Job): Effect.Effect<void, never, Scope.Scope> =>
   Effect.gen(function* () {
@@ -86,14 +112,12 @@ export const fork = (job: Job): Effect.Effect<void, never, Scope.Scope> =>
     const leadership = job.everywhere === true ? undefined : yield* Leadership
     const woken = waker?.woken ?? Effect.never
     let failures = 0
-    /** Whether other nodes may have begun something that is not taken in. */
-    let behind = leadership !== undefined
-    if (leadership !== undefined && waker !== undefined) {
-      yield* leadership.onWake(name, () => {
-        behind = true
-        waker.wakeNow()
-      })
-    }
+    /** Whether others may have begun something that is not taken in. */
+    let behind = false
+    behind = yield* followed(job, leadership, () => {
+      behind = true
+      waker?.wakeNow()
+    })
 
     /** Waits until this node leads, and passes on meanwhile what wakes the job here. */
     const follow =

@@ -255,7 +255,10 @@ const takeBack = (notebook: Notebook, posting: Of<"TakeBack">): Done => {
   return { result: { _tag: "TakenBack", taken, balance: balanceOf(after) }, notebook: withAccount(notebook, id, after) }
 }
 
-/** The allowance is spent first: its unused part is the last grant less the charges since, of granted credit that is not reserved. */
+/**
+ * The allowance is spent first, and taken back last: its unused part is the last grant less the charges since, of granted credit that is not
+ * reserved and was not granted since.
+ */
 const renew = (notebook: Notebook, posting: Of<"Renew">): Done => {
   const { account: id, amount, description, keep, last, reference } = posting
   const account = notebook.accounts.get(id)
@@ -267,7 +270,15 @@ const renew = (notebook: Notebook, posting: Of<"Renew">): Done => {
       0n
     )
   const charges = last === undefined ? 0n : last.chargeless + moved - balanceOf(account)
-  const left = last === undefined ? 0n : smaller(last.amount - charges, account.granted - account.reserved)
+  const others = account.entries.slice(last?.entries ?? 0).reduce((sum, { amount, source, type }) => {
+    if (source === null || source === "transfer_escrow") return sum
+    if (type === "debit") return larger(sum - amount, 0n)
+    return isGiftable(source) ? sum : sum + amount
+  }, last?.others ?? 0n)
+  const left =
+    last === undefined
+      ? 0n
+      : smaller(smaller(last.amount - charges, account.granted - account.reserved), account.granted - others)
   const unused = larger(left, 0n)
   const kept = smaller(keep, unused)
   const before = balanceOf(account)

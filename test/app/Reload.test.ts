@@ -21,7 +21,22 @@ const streams: Array<ServerResponse> = []
 const piece = (content: string) => `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content } }] })}\n\n`
 const usage = { prompt_tokens: 1000, completion_tokens: 1000 }
 
+/** Jobs of images that the vendor has not taken yet. Each is completed as soon as it is taken. */
+const jobs: Array<() => void> = []
+const job = (path: string, answer: (body: object) => void): void => {
+  if (path.endsWith("/status")) return answer({ status: "COMPLETED" })
+  if (path.includes("/requests/")) return answer({ images: [{ url: "https://example.com/cat.png" }] })
+  jobs.push(() => answer({ request_id: "job-1" }))
+}
+const cats = { id: "cats", type: "image", upstream: "main", endpoint: "cats", usd_per_image: 0.05 }
+
 const vendor = createServer((request, response) => {
+  if (request.url!.startsWith("/v1/cats")) {
+    return job(request.url!, (body) => {
+      response.writeHead(200, { "content-type": "application/json" })
+      response.end(JSON.stringify(body))
+    })
+  }
   let text = ""
   request.setEncoding("utf8").on("data", (more: string) => (text += more))
   request.on("end", () => {
@@ -116,6 +131,20 @@ describe("POST /v1/operator/reload", () => {
     expect(text).toContain("[DONE]")
     await vi.waitFor(async () => expect((await costs()).toSorted((a, b) => a - b)).toEqual([0.002, 0.006, 0.02]))
   })
+
+  it("charges a job that the old services handed to the vendor, though no client asks for it", async () => {
+    write([model("small", 1)], { media: [cats] })
+    await reload()
+    const json = { model: "cats", prompt: "a cat" }
+    const asked = service.call("/v1/tools/media/generate", { token: key, json })
+    await vi.waitFor(() => expect(jobs).toHaveLength(1))
+    write([model("small", 2)], { media: [cats] })
+    expect((await reload()).body.result).toEqual({ changed: ["models"] })
+    jobs.shift()!()
+    expect((await asked).status).toBe(200)
+    // The first poll of the service itself comes after some seconds.
+    await vi.waitFor(async () => expect(await costs()).toContain(0.05), { timeout: 30_000, interval: 250 })
+  }, 60_000)
 
   it("changes nothing where nothing has changed", async () => {
     expect((await reload()).body.result).toEqual({ changed: [] })

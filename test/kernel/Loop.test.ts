@@ -35,6 +35,31 @@ describe("a loop", () => {
     })
   )
 
+  it.scoped("takes over what replaced services began: before the first turn, and when they have ended", () => {
+    const events: Array<string> = []
+    const loops = new Set<() => void>()
+    const handovers = {
+      on: (takeOver: () => void) =>
+        Effect.acquireRelease(
+          Effect.sync(() => void loops.add(takeOver)),
+          () => Effect.sync(() => void loops.delete(takeOver))
+        )
+    }
+    return Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const turn = Effect.sync(() => void events.push("turn"))
+      const takeOver = Effect.sync(() => events.push("take over"))
+      yield* Scope.extend(Loop.fork({ name: "clockwork", turn, waker: yield* Loop.waker, takeOver }), scope)
+      yield* TestClock.adjust("1 millis")
+      expect(events).toEqual(["take over", "turn"])
+      for (const tell of loops) tell()
+      yield* TestClock.adjust("1 millis")
+      expect(events).toEqual(["take over", "turn", "take over", "turn"])
+      yield* Scope.close(scope, Exit.void)
+      expect(loops.size).toBe(0)
+    }).pipe(Effect.provideService(Loop.Handovers, handovers))
+  })
+
   it.scoped("survives failures and defects, pauses longer after each, and reports them", () => {
     const events: Array<string> = []
     return Effect.gen(function* () {

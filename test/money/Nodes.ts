@@ -83,6 +83,19 @@ export const entries = (tenant: TenantId) =>
     )
   )
 
+/** Credit that was granted since the last grant of the allowance, less what was taken back: a renewal leaves it. */
+export const grantedSince = (tenant: TenantId) =>
+  Effect.map(entries(tenant), (all) => {
+    const last = all.findLastIndex(({ source, type }) => source === "allowance" && type === "credit")
+    let sum = 0n
+    for (const { amount, source, type } of all.slice(last + 1)) {
+      if (source === "admin" || source === "purchase" || source === "voucher")
+        sum += type === "debit" ? -amount : source === "purchase" ? 0n : amount
+      if (sum < 0n) sum = 0n
+    }
+    return sum
+  })
+
 export const account = (tenant: TenantId) =>
   Effect.flatMap(Ledger, (ledger) =>
     Effect.map(ledger.accounts([billingAccountOf(tenant)]), (found) => found.get(billingAccountOf(tenant))!)

@@ -374,6 +374,8 @@ const make = Effect.gen(function* () {
     }
     const id = Ids.at("call", now)
     const sources = yield* payers(caller)
+    // The call counts as open from here on: a client that leaves during the reservation does not stop it.
+    fibers.begin()
     const [reserved] = yield* writer
       .submit({
         postings: [
@@ -405,11 +407,11 @@ const make = Effect.gen(function* () {
             fibers.run(Effect.ignore(late.settle(failure(refusedLate))))
           }
           return refusal
-        })
+        }),
+        Effect.tapErrorCause(() => Effect.sync(fibers.end))
       )
     const admitted = new Admitted(id, now, reserved.source, reserved.amount, books, request_id, factsOf(claim))
     if (tracing) admitted.span = yield* CallSpan.begin(claim.endpoint, model, claim.provider)
-    fibers.begin()
     // Suspended, so that an error thrown by the host's function ends the call too.
     const called = Effect.suspend(() => call(admitted))
     const exit = yield* Effect.exit(admitted.span === undefined ? called : admitted.span.around(called))

@@ -4,7 +4,8 @@
  *
  * Where the specification is silent:
  * - An allowance counts as spent first, so its unused part is the last grant less the charges since. Purchased credit, other granted credit
- *   and what open calls have reserved are never taken back.
+ *   and what open calls have reserved are never taken back. A refund or a grant that the operator takes back counts as taken from other
+ *   granted credit first, and from the allowance if that is not enough. The renewal takes that part back no second time.
  * - A renewal takes all of the unused part back, and grants the part that the rollover keeps again with the new amount.
  * - An allowance that begins within a period grants the whole amount at once. A change of its amount counts from the next period; a change
  *   from months to weeks, or back, grants the current period of the new kind at once.

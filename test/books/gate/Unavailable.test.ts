@@ -121,6 +121,38 @@ const charged = (cost: number) => ({
 const call = <A>(make: (admission: Admission) => Effect.Effect<Metered<A>, BooksUnavailable | UpstreamFailed>) =>
   Effect.flatMap(Gate, (gate) => gate.meter(claim, make))
 
+it.live("a gate is not idle while a call waits for its reservation", () =>
+  world("10 seconds", ({ give, take }) =>
+    Effect.gen(function* () {
+      const seen: Array<string> = []
+      yield* take
+      const calling = yield* Effect.fork(
+        call((admission) =>
+          Effect.suspend(() => {
+            seen.push("admitted")
+            return admission.answer(measured(30n), () => "answer")
+          })
+        )
+      )
+      // The call has asked for its reservation.
+      yield* Effect.repeatN(Effect.yieldNow(), 20)
+      const { idle } = yield* Gate
+      const waiting = yield* Effect.fork(
+        Effect.zipRight(
+          idle,
+          Effect.sync(() => seen.push("idle"))
+        )
+      )
+      yield* Effect.repeatN(Effect.yieldNow(), 20)
+      yield* give
+      yield* Fiber.join(calling)
+      yield* Fiber.join(waiting)
+      expect(seen).toEqual(["admitted", "idle"])
+      expect(yield* books).toEqual(charged(30))
+    })
+  )
+)
+
 describe("a settlement that cannot be written", () => {
   it.live("is waited for, and the answer goes out when it is written", () =>
     world("10 seconds", ({ give, take }) =>

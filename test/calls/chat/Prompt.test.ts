@@ -3,6 +3,7 @@ import { Either, FastCheck as fc, Schema } from "effect"
 import { describe, expect, it } from "vitest"
 import type { DetailPrices, Model } from "../../../src/calls/prompts/Model.ts"
 import {
+  answerTokensAffordable,
   answerTokensLeast,
   answerTokensWithin,
   boundOf,
@@ -329,6 +330,27 @@ describe("a charge", () => {
       { numRuns: 5_000 }
     )
     expect(beyond).toBeGreaterThan(0)
+  })
+
+  it("of a fallback is never more than was set aside for the model that was asked", () => {
+    const seen = { taken: 0, passed_over: 0 }
+    fc.assert(
+      fc.property(model, model, limits, fc.array(part), fc.double({ min: 0, max: 1, noNaN: true }), (...drawn) => {
+        const [asked, fallback, limits, content, affords] = drawn
+        const prompt = Either.getOrThrow(readChat({ model: "m", ...limits, messages: [{ role: "user", content }] }))
+        const { least, most } = boundOf(asked, prompt)
+        const share = least + BigInt(Math.floor(Number(most - least) * affords))
+        const reserved = share < most ? share : most
+        const limit = answerTokensAffordable(fallback, prompt, reserved)
+        if (limit === undefined) return void seen.passed_over++
+        seen.taken++
+        const takes = fallback.routes[0]!.limit_field !== "none"
+        const bound = mostOf(fallback, prompt, takes ? limit : fallback.output_tokens_max)
+        expect(costOf(fallback, bound) <= reserved).toBe(true)
+      }),
+      { numRuns: 5_000 }
+    )
+    expect(Math.min(seen.taken, seen.passed_over)).toBeGreaterThan(500)
   })
 })
 

@@ -62,8 +62,8 @@ const unusedOf = async (scene: Scene.Scene, { last }: Known, tenant: TenantId): 
   if (last === undefined) return 0n
   const { granted, reserved } = await on(scene, Scene.account(tenant))
   const left = last.amount - last.spent
-  const free = granted - reserved
-  const unused = left < free ? left : free
+  const others = await on(scene, Scene.grantedSince(tenant))
+  const unused = [granted - reserved, granted - others].reduce((one, other) => (other < one ? other : one), left)
   return unused > 0n ? unused : 0n
 }
 

@@ -88,6 +88,31 @@ it("takes back neither purchased credit nor other grants", async () => {
   await isRight()
 })
 
+it.each(["admin", "purchase"] as const)("takes nothing back a second time that was taken back (%s)", async (source) => {
+  const takeBack = (amount: bigint) =>
+    run(
+      Effect.flatMap(Ledger, (ledger) =>
+        ledger.takeBack({ account: bil, amount, source, reference: "mistake", description: "a mistake" })
+      )
+    )
+  await begin("2026-11-02T00:00:00Z")
+  await credit(3n * usd, "admin")
+  await set(monthly)
+  await credit(2n * usd, "admin")
+  // Five of other grants, and six of the allowance.
+  await takeBack(11n * usd)
+  expect((await shown()).unused_usd).toBe(14n * usd)
+  await credit(10n * usd, "admin")
+  await takeBack(4n * usd)
+  expect((await shown()).unused_usd).toBe(14n * usd)
+  await spend(1n * usd)
+  await at("2026-12-01T00:00:00Z")
+  expect(await ledger()).toEqual(["credit 20", "debit 13", "credit 20"])
+  // Six of the later grant are left.
+  expect(await parts()).toEqual({ giftable: 0, granted: 26 })
+  await isRight()
+})
+
 it("leaves what open calls have reserved", async () => {
   await begin("2026-11-02T00:00:00Z")
   await set(monthly)
@@ -182,7 +207,7 @@ it("is found out by verify where a grant is booked twice, or more is taken than 
           account: bil,
           amount,
           // As if nothing were spent.
-          last: { amount: 20n * usd, chargeless: 55n * usd, entries: 3 },
+          last: { amount: 20n * usd, chargeless: 55n * usd, others: 0n, entries: 3 },
           keep: 0n,
           reference
         })

@@ -300,8 +300,8 @@ class Year {
     if (last === undefined) return 0n
     const { granted, reserved } = await this.on(0, Scene.account(tenant))
     const left = last.amount - last.spent
-    const free = granted - reserved
-    const unused = left < free ? left : free
+    const others = await this.on(0, Scene.grantedSince(tenant))
+    const unused = [granted - reserved, granted - others].reduce((one, other) => (other < one ? other : one), left)
     return unused > 0n ? unused : 0n
   }
 

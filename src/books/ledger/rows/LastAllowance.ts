@@ -5,6 +5,9 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { fromRow } from "../../../kernel/Money.ts"
+import type { Nano } from "../../../kernel/Money.ts"
+import { othersAfter, signed } from "../rules/Renewing.ts"
+import type { Moved } from "../rules/Renewing.ts"
 import { statement } from "../rules/Transaction.ts"
 import type { LastAllowance, Statement } from "../rules/Transaction.ts"
 
@@ -15,15 +18,14 @@ export const lastAllowance = Effect.fnUntraced(function* (sql: SqlClient, accoun
     WHERE billing_account_id = ${account} AND source IS NOT NULL AND source = 'allowance' AND type = 'credit'
       AND reference_id = ${reference} ORDER BY number DESC LIMIT 1`
   if (grant === undefined) return undefined
-  const since = yield* sql<{ number: number; amount: string; type: string }>`
-    SELECT number, CAST(amount AS TEXT) AS amount, type FROM tollgate_ledger_entries
+  const rows = yield* sql<{ number: number; amount: string; type: Moved["type"]; source: Moved["source"] }>`
+    SELECT number, CAST(amount AS TEXT) AS amount, type, source FROM tollgate_ledger_entries
     WHERE billing_account_id = ${account} AND source IS NOT NULL AND number > ${grant.number} ORDER BY number`
+  const since = rows.map((row) => ({ ...row, amount: fromRow(row.amount) }))
   return {
     amount: fromRow(grant.amount),
-    chargeless: since.reduce(
-      (sum, { amount, type }) => (type === "credit" ? sum + fromRow(amount) : sum - fromRow(amount)),
-      fromRow(grant.balance)
-    ),
+    chargeless: since.reduce((sum, one) => sum + signed(one), fromRow(grant.balance)),
+    others: since.reduce(othersAfter, 0n as Nano),
     entries: since.at(-1)?.number ?? grant.number
   } satisfies LastAllowance
 }, Effect.orDie)

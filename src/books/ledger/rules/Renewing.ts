@@ -3,6 +3,9 @@
  * purchased credit, and the allowance before other granted credit. So the unused part is the last grant less the charges since, as far as
  * granted credit is there that no open call has reserved.
  *
+ * Credit that is taken back (a refund, a mistaken grant) comes from other granted credit first, and then from the allowance. What was granted
+ * after that is no part of the allowance: a renewal leaves it.
+ *
  * The charges since a grant follow from the balance: it is what the other movements since then make of it, less the charges. Movements that
  * are no charges are few and have an index; an allowance costs a charge nothing.
  */
@@ -10,8 +13,8 @@ import { Either } from "effect"
 import { amountMax } from "../../../kernel/Money.ts"
 import type { Nano } from "../../../kernel/Money.ts"
 import type { Draft } from "./Books.ts"
-import { balanceOf } from "./Transaction.ts"
-import type { Account, LastAllowance, Posting, Refusal } from "./Transaction.ts"
+import { balanceOf, giftableSources } from "./Transaction.ts"
+import type { Account, Entry, LastAllowance, Posting, Refusal } from "./Transaction.ts"
 
 type Renew = Extract<Posting, { readonly _tag: "Renew" }>
 
@@ -38,23 +41,44 @@ export const renew = (
   return Either.right({ unused, kept })
 }
 
-const unusedOf = (draft: Draft, account: Account, last: LastAllowance): Nano =>
-  unusedAt(account, { ...last, chargeless: last.chargeless + movedIn(draft, account.id, last.entries) })
+const unusedOf = (draft: Draft, account: Account, last: LastAllowance): Nano => {
+  const moved = movedIn(draft, account.id, last.entries)
+  const chargeless = moved.reduce((sum, one) => sum + signed(one), last.chargeless)
+  return unusedAt(account, { ...last, chargeless, others: moved.reduce(othersAfter, last.others) })
+}
 
 /** The unused part of the last grant, where `last` was read at the same moment as the account. */
-export const unusedAt = (account: Account, { amount, chargeless }: LastAllowance): Nano => {
+export const unusedAt = (account: Account, { amount, chargeless, others }: LastAllowance): Nano => {
   const left = amount - (chargeless - balanceOf(account))
-  const free = account.granted - account.reserved
-  const unused = left < free ? left : free
+  const unused = [left, account.granted - account.reserved, account.granted - others].reduce(smaller)
   return unused > 0n ? unused : 0n
 }
 
-/** Movements in the batch at hand that are no charges, after the entry of this number. */
-const movedIn = (draft: Draft | undefined, account: string, after: number): Nano => {
-  let moved = 0n
-  for (let one = draft; one !== undefined; one = one.below)
-    for (const { amount, billing_account_id, number, source, type } of one.entries)
-      if (billing_account_id === account && number > after && source !== null)
-        moved += type === "credit" ? amount : -amount
-  return moved
+const smaller = (one: Nano, other: Nano): Nano => (one < other ? one : other)
+
+/** A movement other than a charge. */
+export type Moved = Pick<Entry, "type" | "source" | "amount">
+
+export const signed = ({ amount, type }: Moved): Nano => (type === "credit" ? amount : -amount)
+
+/**
+ * The other granted credit after a movement. A refund counts as taken from it, although it takes giftable credit first: so the sum is never
+ * too high. For a grant that is taken back it is exact.
+ */
+export const othersAfter = (others: Nano, { amount, source, type }: Moved): Nano => {
+  if (source === null || source === "transfer_escrow") return others
+  if (type === "credit") return giftableSources.has(source) ? others : others + amount
+  return others > amount ? others - amount : 0n
 }
+
+/** Movements in the batch at hand that are no charges, after the entry of this number, from the oldest. */
+const movedIn = (draft: Draft | undefined, account: string, after: number): ReadonlyArray<Moved> =>
+  draft === undefined
+    ? []
+    : [
+        ...movedIn(draft.below, account, after),
+        ...draft.entries.filter(
+          ({ billing_account_id, number, source }) =>
+            billing_account_id === account && number > after && source !== null
+        )
+      ]

@@ -172,6 +172,8 @@ export interface LastAllowance {
   readonly amount: Nano
   /** The balance without the charges since that grant: the balance after it, and every other movement since. */
   readonly chargeless: Nano
+  /** Other credit that was granted since, as far as it was not taken back: no part of the allowance (`othersAfter`). */
+  readonly others: Nano
   /** The number of the newest entry that was read for this. */
   readonly entries: number
 }
