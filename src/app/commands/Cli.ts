@@ -116,7 +116,9 @@ const helpOf = (name: string): string => {
     .split(" ")
     .slice(1)
     .reduce((at, word) => at.below[word] ?? at, root)
-  return entry === root ? [`Tollgate ${version}`, manual(name, root), environmentHelp].join("\n\n") : manual(name, entry)
+  return entry === root
+    ? [`Tollgate ${version}`, manual(name, root), environmentHelp].join("\n\n")
+    : manual(name, entry)
 }
 
 const asksForHelp = (words: ReadonlyArray<string>): boolean =>

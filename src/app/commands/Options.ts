@@ -45,6 +45,8 @@ export const endOf = (text: string, flag = "--expires"): Effect.Effect<number, C
   const isDay = /^\d{4}-\d{2}-\d{2}$/.test(text)
   const at = parse(isDay ? `${text}T00:00:00Z` : text)
   return at === undefined
-    ? refuse(`${flag} ${CommandLine.printable(text)}: must be a day (2027-01-31, to its end in UTC) or an RFC 3339 time`)
+    ? refuse(
+        `${flag} ${CommandLine.printable(text)}: must be a day (2027-01-31, to its end in UTC) or an RFC 3339 time`
+      )
     : Effect.succeed(isDay ? at + day : at)
 }
