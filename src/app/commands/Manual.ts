@@ -58,7 +58,7 @@ const config = { ...CliConfig.defaultConfig, showBuiltIns: false }
 
 const helpOf = (command: Descriptor) => partsOf(CommandDescriptor.getHelp(command, config))
 
-/** What a command does: the paragraph of its description. */
+/** The purpose of a command: the paragraph of its description. */
 const purposeOf = (command: Descriptor): string =>
   helpOf(command).flatMap((part) => (part._tag === "Paragraph" ? [textOf(part.value)] : []))[0] ?? ""
 
