@@ -34,8 +34,9 @@ describe("--help", () => {
   })
 
   it("shows an argument of a command", async () => {
-    const [usage] = (await printed("people", "import", "--help")).split("\n")
+    const [usage, , , , argument] = (await printed("people", "import", "--help")).split("\n")
     expect(usage).toBe("tollgate people import <FILE.csv> [options]")
+    expect(argument).toMatch(/^ {2}<FILE\.csv> +a line for each person/)
   })
 
   it("lists subcommands by what is typed, in their order", async () => {
