@@ -11,6 +11,7 @@ import { hostOf } from "./Environment.ts"
 import type { EnvironmentFacts } from "./Environment.ts"
 import * as Http from "../http/server/Settings.ts"
 import * as Idempotency from "../http/idempotency/Settings.ts"
+import { nearest } from "../kernel/Likeness.ts"
 import { ConfigProblem } from "../kernel/Setting.ts"
 import * as Service from "../kernel/ServiceInfo.ts"
 import * as Verify from "../books/ledger/audit/Settings.ts"
@@ -177,7 +178,7 @@ export const decodeFile = (document: unknown, where: string): Either.Either<Conf
     problemOf(
       where,
       ParseResult.ArrayFormatter.formatErrorSync(error).flatMap(({ message, path }) => {
-        const rule = ruleOf(message)
+        const rule = unexpected(message, path) ?? ruleOf(message)
         return rule === undefined ? [] : [{ path, message: rule }]
       })
     )
@@ -198,6 +199,18 @@ const problemOf = (where: string, issues: ReadonlyArray<Issue>): ConfigProblem =
   }
   const lines = [...rules].map(([entry, found]) => `  ${entry}: ${[...found].join(" or ")}`)
   return new ConfigProblem({ message: `${where} does not fit:\n${lines.join("\n")}` })
+}
+
+/** An unknown entry, with the known ones that it may have meant. A long list of them would hide the mistake. */
+const unexpected = (message: string, path: ReadonlyArray<PropertyKey>): string | undefined => {
+  const expected = /^is unexpected, expected: (.*)$/s.exec(message)?.[1]
+  if (expected === undefined) return undefined
+  const names = [...expected.matchAll(/"([^"]+)"/g)].map(([, name]) => name!)
+  const near = nearest(String(path.at(-1) ?? ""), names, 0.4)
+  if (near.length > 0) return `is unexpected: near to it ${near.length === 1 ? "is" : "are"} ${near.join(", ")}`
+  return names.length > 0 && names.length <= 10
+    ? `is unexpected: known here are ${names.join(", ")}`
+    : 'is unexpected: "tollgate help configure" lists the entries'
 }
 
 /** The rule in a schema's message, without the value that broke it. */

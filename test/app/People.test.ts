@@ -212,6 +212,7 @@ describe("tollgate tenants create", () => {
     const limits = ["--limit", "20", "--period", "month", "--models", "sandbox-small", "--expires", "2099-01-31"]
     const done = await run("key", "create", "--tenant", tenant_id, "--name", "notebook", ...limits)
     expect([done.code, done.stdout]).toEqual([0, expect.stringMatching(/^svc-prod-[0-9a-f]{64}\n$/)])
+    expect(done.stderr).toContain("--models was not compared with the service's models: --config FILE does so\n")
     const list = await run("key", "list", "--tenant", tenant_id, "--json")
     expect(JSON.parse(list.stdout).keys).toEqual([
       expect.objectContaining({
@@ -219,15 +220,31 @@ describe("tollgate tenants create", () => {
         spending_limit_usd: "20",
         spending_limit_period: "month",
         allowed_models: ["sandbox-small"],
-        expires_at: expect.stringMatching(/^2099-01-31/)
+        expires_at: "2099-02-01T00:00:00.000Z"
       })
     ])
     expect(list.stdout).not.toContain(done.stdout.trim())
     expect((await service.call("/v1/models", { token: done.stdout.trim() })).status).toBe(200)
   })
 
+  it("refuses a key's limits in the words of the options, and makes no key", async () => {
+    const { tenant_id } = await shown("--name", "Lab of mistakes", "--owner", "lab@example.com")
+    const refused = async (...args: ReadonlyArray<string>) => {
+      const { code, stderr, stdout } = await run("key", "create", "--tenant", tenant_id, "--name", "wrong", ...args)
+      expect([code, stdout]).toEqual([1, ""])
+      return stderr
+    }
+    expect(await refused("--period", "month")).toContain("--period month: needs --limit")
+    expect(await refused("--limit", "much")).toContain("--limit much: must be a decimal number above 0")
+    expect(await refused("--expires", "soon")).toContain("--expires soon: must be a day (2027-01-31")
+    expect(await refused("--limit", "1", "--expires", "2020-01-31")).toBe(
+      "tollgate: --expires: must be in the future\n"
+    )
+    expect(JSON.parse((await run("key", "list", "--tenant", tenant_id, "--json")).stdout).keys).toEqual([])
+  })
+
   it.each([
-    [["--name", "X", "--owner", "someone"], "--owner someone: an email address"],
+    [["--name", "X", "--owner", "someone"], "--owner someone: must be an email address"],
     [["--name", "x".repeat(101), "--owner", "x@example.com"], "--name: up to 100 characters"],
     [["--name", "X", "--owner", "x@example.com", "--allowance", "-1"], "--allowance"]
   ])("refuses %o", async (args, words) => {

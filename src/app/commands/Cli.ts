@@ -1,11 +1,11 @@
 /** The command line: all commands, their names and help. */
-import { CliConfig, Command, HelpDoc } from "@effect/cli"
+import { CliConfig, Command } from "@effect/cli"
 import * as CommandDescriptor from "@effect/cli/CommandDescriptor"
 import * as ValidationError from "@effect/cli/ValidationError"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodePath from "@effect/platform-node/NodePath"
 import * as NodeTerminal from "@effect/platform-node/NodeTerminal"
-import { Effect, Layer } from "effect"
+import { Console, Effect, Layer } from "effect"
 import * as Allowance from "./Allowance.ts"
 import * as Backup from "./Backup.ts"
 import * as Check from "./Check.ts"
@@ -18,6 +18,8 @@ import * as Health from "./Health.ts"
 import * as Help from "./Help.ts"
 import * as Invite from "./Invite.ts"
 import * as Key from "./Key.ts"
+import { manual } from "./Manual.ts"
+import type { Entries, Entry } from "./Manual.ts"
 import * as Migrate from "./Migrate.ts"
 import * as Models from "./Models.ts"
 import * as Operator from "./Operator.ts"
@@ -70,38 +72,57 @@ const tollgate = Command.make("tollgate").pipe(
   Command.withSubcommands(commands)
 )
 
-const namesOf = (
+const entriesOf = (
   some: ReadonlyArray<{ readonly descriptor: CommandDescriptor.Command<unknown> }>,
-  below: CommandLine.Commands = {}
-): CommandLine.Commands =>
+  below: Readonly<Record<string, Entries>> = {}
+): Entries =>
   Object.fromEntries(
     some.flatMap(({ descriptor }) =>
-      [...CommandDescriptor.getNames(descriptor)].map((name) => [name, below[name] ?? {}])
+      [...CommandDescriptor.getNames(descriptor)].map((name) => [name, { descriptor, below: below[name] ?? {} }])
     )
   )
 
-const allNames = namesOf(commands, {
-  allowance: namesOf(Allowance.subcommands),
-  voucher: namesOf(Voucher.subcommands),
-  operator: namesOf(Operator.subcommands, { keys: namesOf(OperatorKeys.subcommands) }),
-  people: namesOf(People.subcommands),
-  tenants: namesOf(Tenants.subcommands),
-  client: namesOf(Client.subcommands),
-  key: namesOf(Key.subcommands)
+const entries = entriesOf(commands, {
+  allowance: entriesOf(Allowance.subcommands),
+  voucher: entriesOf(Voucher.subcommands),
+  operator: entriesOf(Operator.subcommands, { keys: entriesOf(OperatorKeys.subcommands) }),
+  people: entriesOf(People.subcommands),
+  tenants: entriesOf(Tenants.subcommands),
+  client: entriesOf(Client.subcommands),
+  key: entriesOf(Key.subcommands)
 })
 
-/** Shown below every help text. */
-const environmentHelp = HelpDoc.blocks([
-  HelpDoc.h1("ENVIRONMENT"),
-  HelpDoc.p(
-    CommandLine.table(
-      variables.map(([name, preset, meaning]) => [name, preset === "" ? meaning : `${meaning} (${preset})`])
-    )
-  ),
-  HelpDoc.p("tollgate COMMAND --help lists a command's options. tollgate help lists the guides.")
-])
+const namesOf = (some: Entries): CommandLine.Commands =>
+  Object.fromEntries(Object.entries(some).map(([name, { below }]) => [name, namesOf(below)]))
 
-const cli = Command.run(tollgate, { name: "Tollgate", version, footer: environmentHelp })
+const allNames = namesOf(entries)
+
+/** Shown below the list of commands. */
+const environmentHelp = [
+  "\u001b[1mENVIRONMENT\u001b[0m",
+  CommandLine.table(
+    variables.map(([name, preset, meaning]) => [`  ${name}`, preset === "" ? meaning : `${meaning} (${preset})`])
+  ),
+  "tollgate help lists the guides: start with tollgate help first-hour."
+].join("\n\n")
+
+const cli = Command.run(tollgate, { name: "Tollgate", version })
+
+const root: Entry = { descriptor: tollgate.descriptor, below: entries }
+
+/** The help of the command that the words name. */
+const helpOf = (name: string): string => {
+  const entry = name
+    .split(" ")
+    .slice(1)
+    .reduce((at, word) => at.below[word] ?? at, root)
+  return entry === root
+    ? [`Tollgate ${version}`, manual(name, root), environmentHelp].join("\n\n")
+    : manual(name, entry)
+}
+
+const asksForHelp = (words: ReadonlyArray<string>): boolean =>
+  words.length === 0 || words.includes("--help") || words.includes("-h")
 
 /** Platform services of the commands. */
 const platform = Layer.mergeAll(
@@ -126,6 +147,7 @@ export const run = (given: ReadonlyArray<string>) =>
     if (twice !== undefined) return yield* refuse(`${twice} is given twice`)
     const { known, name, unknown } = CommandLine.meant(allNames, words)
     if (unknown !== undefined) return yield* refuse(`${name} has no command ${unknown}; it has ${known.join(", ")}`)
+    if (asksForHelp(words)) return yield* Console.log(helpOf(name))
     yield* cli(argv).pipe(
       // The library has already printed the error.
       Effect.catchIf(ValidationError.isValidationError, () => refuse(`see ${name} --help`)),

@@ -6,8 +6,9 @@ import { knownModels } from "../CallNames.ts"
 import { calls, readFile, serviceInfo } from "../Config.ts"
 import type { EnvironmentFacts } from "../Environment.ts"
 import * as DeploymentSecret from "../../storage/secret/DeploymentSecret.ts"
+import type { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import type { ApplicationId, TenantId } from "../../kernel/Ids.ts"
-import { parse, toIso } from "../../kernel/Moment.ts"
+import { toIso } from "../../kernel/Moment.ts"
 import { toDecimal } from "../../kernel/Money.ts"
 import type { Application } from "../../people/tenants/Application.ts"
 import { Applications } from "../../people/tenants/Applications.ts"
@@ -18,7 +19,7 @@ import * as Secret from "../Secret.ts"
 import { audited, auditedAt } from "./Audited.ts"
 import * as CommandLine from "./CommandLine.ts"
 import { database, noticedBy } from "./Database.ts"
-import { amountOf, json, noTenant, oneLine, printed, tenantOption } from "./Options.ts"
+import { amountOf, endOf, json, noTenant, oneLine, printed, tenantOption } from "./Options.ts"
 import { fromEnvironment, refuse } from "./Report.ts"
 
 const keysOf = (facts: EnvironmentFacts) =>
@@ -97,44 +98,54 @@ const makersOf = (facts: EnvironmentFacts, config: Option.Option<string>) =>
 const limits = {
   limit: Options.text("limit").pipe(Options.withDescription("the most it may spend, in USD"), Options.optional),
   period: Options.choice("period", ["month", "total"]).pipe(
-    Options.withDescription("what the limit holds for: each calendar month (UTC), or the key's life"),
-    Options.withDefault("total" as const)
+    Options.withDescription(
+      "what --limit holds for: each calendar month (UTC), or the key's life (total, the default)"
+    ),
+    Options.optional
   ),
   models: Options.text("models").pipe(
     Options.withDescription("the models it may call, separated by commas; all by default. --config checks the names"),
     Options.optional
   ),
   expires: Options.text("expires").pipe(
-    Options.withDescription("its end: a day (2027-01-31) or a time (2027-01-31T12:00:00Z)"),
+    Options.withDescription("its last day (2027-01-31, to its end in UTC), or an RFC 3339 time"),
     Options.optional
   )
 }
 
 interface Limits {
   readonly limit: Option.Option<string>
-  readonly period: "month" | "total"
+  readonly period: Option.Option<"month" | "total">
   readonly models: Option.Option<string>
   readonly expires: Option.Option<string>
 }
 
 const limitsOf = Effect.fnUntraced(function* ({ expires, limit, models, period }: Limits) {
-  const end = Option.map(expires, (text) => parse(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text))
-  if (Option.isSome(end) && end.value === undefined)
-    return yield* refuse(
-      `--expires ${Option.getOrThrow(expires)}: must be a day (2027-01-31) or a time (2027-01-31T12:00:00Z)`
-    )
+  if (Option.isSome(period) && Option.isNone(limit))
+    return yield* refuse(`--period ${period.value}: needs --limit, the most the key may spend in it`)
+  const end = Option.isSome(expires) ? yield* endOf(expires.value) : undefined
   const names = Option.map(models, (text) => text.split(",").map((name) => name.trim()))
   if (Option.isSome(names) && names.value.some((name) => name === ""))
     return yield* refuse(`--models ${Option.getOrThrow(models)}: must be names separated by commas`)
   return {
     ...(Option.isSome(limit) && {
       spending_limit_usd: yield* amountOf(limit.value, "--limit"),
-      spending_limit_period: period
+      spending_limit_period: Option.getOrElse(period, () => "total" as const)
     }),
-    ...(Option.isSome(end) && { expires_at: end.value! }),
+    ...(end !== undefined && { expires_at: end }),
     ...(Option.isSome(names) && { allowed_models: names.value })
   }
 })
+
+/** The option of a field that the service refuses. */
+const optionsOf: Readonly<Record<string, string>> = { allowed_models: "--models", expires_at: "--expires" }
+
+/** A refusal in the words of the command's options. */
+const inOptions = (problem: InvalidRequest) => {
+  const option = optionsOf[problem.field]
+  if (option === undefined) return refuse(problem.message)
+  return refuse(`${option}: ${option === "--expires" ? "must be in the future" : problem.rule}`)
+}
 
 const keyCreate = Command.make(
   "create",
@@ -169,10 +180,12 @@ const keyCreate = Command.make(
             beside: (subject) => [entry({ action: "key.create", tenant_id: tenant, subject, details: { name } })]
           })
         )
-      }).pipe(Effect.provide(makersOf(facts, config)))
+      }).pipe(Effect.catchTag("InvalidRequest", inOptions), Effect.provide(makersOf(facts, config)))
       if (json) return yield* printed({ ...keyOf(key), api_key: key.api_key })
       yield* Console.log(key.api_key)
       yield* Console.error(`made ${key.id} for ${tenant}: the key is not shown again`)
+      if (Option.isSome(asked.models) && Option.isNone(config))
+        yield* Console.error("--models was not compared with the service's models: --config FILE does so")
     })
 ).pipe(Command.withDescription("Make an API key for the tenant's owner; prints the key once"))
 

@@ -74,7 +74,9 @@ const keyCreate = Command.make(
       const made = yield* Effect.flatMap(ManagementKeys, (keys) => keys.create(by, asked)).pipe(
         Effect.mapError((problem) =>
           refuse(
-            problem._tag === "InvalidRequest" ? "--expires: in the future, at most two years from now" : problem.message
+            problem._tag === "InvalidRequest"
+              ? "--expires: must be in the future, at most two years from now"
+              : problem.message
           )
         ),
         Effect.provide(keysOf(facts))

@@ -20,7 +20,7 @@ export const amountOf = (text: string, flag = "--amount"): Effect.Effect<Nano, C
   const nano = text.length > 40 ? undefined : fromDecimal(text, 9)
   return nano === undefined || nano <= 0n || nano > amountMax || fromDecimal(text, 18) !== nano * 1_000_000_000n
     ? refuse(
-        `${flag} ${text.slice(0, 40)}: a decimal number above 0 and up to ${toDecimal(amountMax)}, with at most 9 places`
+        `${flag} ${text.slice(0, 40)}: must be a decimal number above 0 and up to ${toDecimal(amountMax)}, with at most 9 places`
       )
     : Effect.succeed(nano)
 }
@@ -36,7 +36,7 @@ const textMax = 200
 export const oneLine = (flag: string, text: string): Effect.Effect<string, ConfigProblem> => {
   const trimmed = text.trim()
   return trimmed === "" || trimmed.length > textMax || CommandLine.printable(trimmed) !== trimmed
-    ? refuse(`${flag}: 1 to ${textMax} characters on one line`)
+    ? refuse(`${flag}: must be 1 to ${textMax} characters on one line`)
     : Effect.succeed(trimmed)
 }
 
@@ -45,6 +45,8 @@ export const endOf = (text: string, flag = "--expires"): Effect.Effect<number, C
   const isDay = /^\d{4}-\d{2}-\d{2}$/.test(text)
   const at = parse(isDay ? `${text}T00:00:00Z` : text)
   return at === undefined
-    ? refuse(`${flag} ${CommandLine.printable(text)}: a day (2027-01-31, to its end in UTC) or an RFC 3339 time`)
+    ? refuse(
+        `${flag} ${CommandLine.printable(text)}: must be a day (2027-01-31, to its end in UTC) or an RFC 3339 time`
+      )
     : Effect.succeed(isDay ? at + day : at)
 }

@@ -103,7 +103,9 @@ const keysFile = (path: string) =>
   )
 
 const options = {
-  file: Args.text({ name: "FILE.csv" }),
+  file: Args.text({ name: "FILE.csv" }).pipe(
+    Args.withDescription("a line for each person, below a line with the names of the columns")
+  ),
   ...allowanceOptions,
   keys: Options.text("keys").pipe(
     Options.withDescription("make each person a key, and write the new keys to this file"),

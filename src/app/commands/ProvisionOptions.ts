@@ -12,7 +12,9 @@ import { refuse } from "./Report.ts"
 export const worded = (problem: { readonly message: string }) => refuse(problem.message)
 
 export const emailOf = (text: string, flag = "--email") =>
-  Effect.mapError(Schema.decode(Email)(text), () => refuse(`${flag} ${CommandLine.printable(text)}: an email address`))
+  Effect.mapError(Schema.decode(Email)(text), () =>
+    refuse(`${flag} ${CommandLine.printable(text)}: must be an email address`)
+  )
 
 export const externalIdOption = Options.text("external-id").pipe(
   Options.withDescription("your own id of it, which makes the command repeatable with other values"),

@@ -37,10 +37,10 @@ const voucherCreate = Command.make(
   {
     amount: Options.text("amount").pipe(Options.withDescription("the worth of each code, in credits")),
     uses: Options.integer("uses").pipe(
-      Options.withDescription("how many tenants may redeem each code"),
+      Options.withDescription("how many tenants may redeem each code (1)"),
       Options.withDefault(1)
     ),
-    count: Options.integer("count").pipe(Options.withDescription("how many codes"), Options.withDefault(1)),
+    count: Options.integer("count").pipe(Options.withDescription("how many codes (1)"), Options.withDefault(1)),
     expires: Options.text("expires").pipe(
       Options.withDescription("the last day (2027-01-31), or an RFC 3339 time"),
       Options.optional

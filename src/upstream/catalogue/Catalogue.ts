@@ -4,6 +4,7 @@
  */
 import { read } from "./CatalogueFile.ts"
 import type { CatalogueDocument, Price, PriceFields, Stored } from "./Document.ts"
+import { nearest } from "../../kernel/Likeness.ts"
 
 export interface KnownModel extends Stored {
   /** `vendor/model`. */
@@ -51,37 +52,17 @@ export const open = (): Catalogue => {
       const found = names.filter(([vendor, { host }]) => vendor === name || (host !== undefined && host === at))
       return found.map(([vendor]) => byId.get(`${vendor}/${model}`)).find((one) => one !== undefined)
     },
-    near: (id) => nearest(id, models)
+    near: (id) =>
+      nearest(
+        id,
+        models.map(({ id }) => id),
+        0.5
+      )
   }
 }
 
 export const hostOf = (address: string): string | undefined =>
   URL.canParse(address) ? new URL(address).hostname : undefined
-
-const nearMax = 3
-
-/** Those with the most pairs of letters in common. */
-const nearest = (id: string, models: ReadonlyArray<KnownModel>): ReadonlyArray<string> => {
-  const wanted = pairsOf(id)
-  return models
-    .map((model) => ({ id: model.id, likeness: likenessOf(wanted, pairsOf(model.id)) }))
-    .filter(({ likeness }) => likeness >= 0.5)
-    .toSorted((a, b) => b.likeness - a.likeness)
-    .slice(0, nearMax)
-    .map(({ id }) => id)
-}
-
-const pairsOf = (text: string): ReadonlySet<string> => {
-  const letters = text.toLowerCase()
-  return new Set(Array.from(letters.slice(1), (letter, i) => `${letters[i]}${letter}`))
-}
-
-/** From 0 to 1. */
-const likenessOf = (one: ReadonlySet<string>, other: ReadonlySet<string>): number => {
-  let common = 0
-  for (const pair of one) if (other.has(pair)) common++
-  return (2 * common) / Math.max(1, one.size + other.size)
-}
 
 /** A price under the names of the configuration. */
 export const settingOf = ({ long_context, ...fields }: Price) => ({

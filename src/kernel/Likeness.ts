@@ -1,0 +1,26 @@
+/** Names that someone may have meant by a word that is no name. */
+
+/** Up to three of the names, those with the most pairs of letters in common first. `least` is from 0 to 1: everything, or equal words. */
+export const nearest = (word: string, names: ReadonlyArray<string>, least: number): ReadonlyArray<string> => {
+  const wanted = pairsOf(word)
+  return names
+    .map((name) => ({ name, likeness: likenessOf(wanted, pairsOf(name)) }))
+    .filter(({ likeness }) => likeness >= least)
+    .toSorted((a, b) => b.likeness - a.likeness)
+    .slice(0, nearMax)
+    .map(({ name }) => name)
+}
+
+const nearMax = 3
+
+const pairsOf = (text: string): ReadonlySet<string> => {
+  const letters = text.toLowerCase()
+  return new Set(Array.from(letters.slice(1), (letter, i) => `${letters[i]}${letter}`))
+}
+
+/** From 0 to 1. */
+const likenessOf = (one: ReadonlySet<string>, other: ReadonlySet<string>): number => {
+  let common = 0
+  for (const pair of one) if (other.has(pair)) common++
+  return (2 * common) / Math.max(1, one.size + other.size)
+}

@@ -1,0 +1,26 @@
+/** Refusals of a configuration document, in words for an operator who mistyped an entry. */
+import { Either } from "effect"
+import { describe, expect, it } from "vitest"
+import { decodeFile } from "../../src/app/Config.ts"
+
+const refusal = (document: unknown): string =>
+  Either.match(decodeFile(document, "--config t.json"), {
+    onLeft: ({ message }) => message,
+    onRight: () => "taken"
+  })
+
+describe("an unknown entry", () => {
+  it("is named with the entry that was meant, and not with all others", () => {
+    expect(refusal({ modles: [] })).toBe(
+      "--config t.json does not fit:\n  modles: is unexpected: near to it are bodies, models"
+    )
+  })
+
+  it("like no other is answered by where the entries are explained", () => {
+    expect(refusal({ zzz: 1 })).toContain('  zzz: is unexpected: "tollgate help configure" lists the entries')
+  })
+
+  it("in a small object is answered by the known ones", () => {
+    expect(refusal({ metrics: { zzz: 1 } })).toContain("  metrics.zzz: is unexpected: known here are token_env")
+  })
+})
