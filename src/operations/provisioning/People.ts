@@ -54,7 +54,7 @@ const setSuspended = ({ sql, tenants }: Parts) =>
     const now = yield* Clock.currentTimeMillis
     const account_id = person.id
     const entry = (action: string) => Audit.entry(by, { action, account_id }, now)
-    const ended = Families.ending(sql, sql`account_id = ${account_id}`)
+    const ended = Families.endingAll(sql, account_id)
     yield* suspended
       ? tenants.suspend(account_id, [...ended, entry("person.suspend")])
       : tenants.activate(account_id, [entry("person.activate")])
