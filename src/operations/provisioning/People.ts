@@ -3,6 +3,7 @@ import { Clock, Effect } from "effect"
 import * as Statements from "../../books/ledger/write/Statements.ts"
 import type { AccountId } from "../../kernel/Ids.ts"
 import * as Families from "../../people/credentials/Families.ts"
+import { removingAll } from "../../people/passkeys/Removal.ts"
 import type { Person } from "../../people/tenants/Directory.ts"
 import * as Audit from "../operator/Audit.ts"
 import type { Operator } from "../operator/Operator.ts"
@@ -150,6 +151,7 @@ const removing = (parts: Parts): PeopleContract["remove"] =>
     yield* Statements.write(
       parts.writer,
       parts.externals.removed("person", external_id, now),
+      removingAll(parts.sql, id),
       Audit.entry(by, { action: "person.remove", account_id: id, subject: external_id, details: { keys_revoked } }, now)
     )
     return { external_id, keys_revoked }
