@@ -82,7 +82,7 @@ for (const [name, send] of Object.entries(abortable)) {
       const { seen, url } = yield* vendor(Number.POSITIVE_INFINITY)
       const statuses: Array<number> = []
       const observe = (status: number) => void statuses.push(status)
-      const patient = yield* Wire.make({ base_url: url, observe })
+      const patient = yield* Wire.make({ base_url: url, observe, silence_ms_max: 60_000 })
       const caller = yield* Effect.fork(send(patient))
       yield* Effect.promise(() => expect.poll(() => seen).toEqual(["request"]))
       yield* Fiber.interrupt(caller)

@@ -68,12 +68,12 @@ describe("a management key", () => {
         await operator("/people", { token, json: member }),
         await operator("/people/by-external-id/eve", put)
       ]
-      return answers.map(({ body, status }) => [status, body.code])
+      return new Set(answers.map(({ body, status }) => `${status} ${body.code ?? "ok"}`))
     }
     const team = { name: "Team", owner_email: "owner@example.com" }
     await operator("/tenants/by-external-id/team", { method: "PUT", json: team })
-    expect(await statuses("people")).toEqual(Array(3).fill([403, "insufficient_scope"]))
-    expect(await statuses("people", "tenants")).toEqual(Array(3).fill([200, undefined]))
+    expect(await statuses("people")).toEqual(new Set(["403 insufficient_scope"]))
+    expect(await statuses("people", "tenants")).toEqual(new Set(["200 ok"]))
   })
 
   it("makes no further keys and opens no sessions", async () => {
