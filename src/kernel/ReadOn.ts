@@ -71,6 +71,11 @@ export class Work<A, E> {
     this.waiter?.(outcome)
   }
 
+  /** Whether it is aborted without an outcome, because its caller has left. */
+  get isLeft(): boolean {
+    return this.aborted && this.outcome === undefined
+  }
+
   abort(): void {
     this.aborted = true
     this.stop?.()

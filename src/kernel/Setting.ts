@@ -80,14 +80,20 @@ export const distinct = <A extends { readonly id: string }, I>(
     })
   )
 
-/** A secret from the environment variable that the entry `entry` names; none where it names none. */
+/** The usual form of a variable's name. Any other text may be a secret. */
+const variableName = /^[A-Z_][A-Z0-9_]{0,63}$/
+
+/**
+ * A secret from the environment variable that the entry `entry` names; none where it names none. An error does not repeat a text that may be
+ * the secret itself.
+ */
 export const secretOf = (
   entry: string,
   variable: string | undefined
-): Effect.Effect<Redacted.Redacted | undefined, ConfigProblem> =>
-  variable === undefined
-    ? Effect.succeed(undefined)
-    : Effect.mapError(
-        Config.redacted(variable),
-        () => new ConfigProblem({ message: `${entry}: the environment variable ${variable} is not set` })
-      )
+): Effect.Effect<Redacted.Redacted | undefined, ConfigProblem> => {
+  if (variable === undefined) return Effect.succeed(undefined)
+  const message = variableName.test(variable)
+    ? `${entry}: the environment variable ${variable} is not set`
+    : `${entry}: names no environment variable that is set; write the variable's name here, not the secret itself`
+  return Effect.mapError(Config.redacted(variable), () => new ConfigProblem({ message }))
+}

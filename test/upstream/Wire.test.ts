@@ -1,6 +1,6 @@
 /** How long an upstream may take to the final head of its answer, whatever it sends before that. */
 import { expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
 import { createServer } from "node:net"
 import type { AddressInfo } from "node:net"
 import * as Wire from "../../src/upstream/wire/Wire.ts"
@@ -67,6 +67,30 @@ for (const [name, send] of Object.entries(ways)) {
       const wire = yield* Wire.make({ base_url: url, silence_ms_max: 5_000 })
       expect((yield* send(wire)).status).toBe(200)
       expect(seen).toEqual(["request"])
+    }).pipe(Effect.scoped)
+  )
+}
+
+const abortable: Record<string, (wire: Wire.Wire) => Effect.Effect<unknown, Wire.Unreachable>> = {
+  whole: (wire) => wire.exchange(request, { limit: 100, read_on: false }),
+  streaming: (wire) => wire.open(request, false)
+}
+
+for (const [name, send] of Object.entries(abortable)) {
+  it.live(`${name}: a caller who leaves tells nothing about the upstream, an upstream without an answer does`, () =>
+    Effect.gen(function* () {
+      const { seen, url } = yield* vendor(Number.POSITIVE_INFINITY)
+      const statuses: Array<number> = []
+      const observe = (status: number) => void statuses.push(status)
+      const patient = yield* Wire.make({ base_url: url, observe, silence_ms_max: 60_000 })
+      const caller = yield* Effect.fork(send(patient))
+      yield* Effect.promise(() => expect.poll(() => seen).toEqual(["request"]))
+      yield* Fiber.interrupt(caller)
+      yield* Effect.promise(() => expect.poll(() => seen).toEqual(["request", "closed"]))
+      expect(statuses).toEqual([])
+      const impatient = yield* Wire.make({ base_url: url, observe, silence_ms_max: 500 })
+      yield* Effect.flip(send(impatient))
+      yield* Effect.promise(() => expect.poll(() => statuses).toEqual([0]))
     }).pipe(Effect.scoped)
   )
 }

@@ -26,6 +26,18 @@ const mayGive = ({ scopes }: SignedInOperator, wanted: Partial<Pick<PersonWanted
     ? Effect.void
     : new InsufficientScope({ message: "this management key needs the scope grants to give credit", scope: "grants" })
 
+/** A place in a tenant needs the scope `tenants`: its holder may spend the tenant's credit, and an invited owner may change the tenant. */
+const mayPlace = ({ scopes }: SignedInOperator, tenant: string | undefined) =>
+  scopes === undefined || scopes.includes("tenants") || tenant === undefined
+    ? Effect.void
+    : new InsufficientScope({
+        message: "this management key needs the scope tenants to put a person into a tenant",
+        scope: "tenants"
+      })
+
+const mayMake = (me: SignedInOperator, wanted: Pick<PersonWanted, "allowance" | "credit_usd" | "team_external_id">) =>
+  Effect.zipRight(mayGive(me, wanted), mayPlace(me, wanted.team_external_id))
+
 export const ProvisioningHttp = HttpApiBuilder.group(
   contract.add(ProvisioningApi),
   "operatorProvisioning",
@@ -39,10 +51,10 @@ export const ProvisioningHttp = HttpApiBuilder.group(
         )
       )
       .handle("createPerson", ({ payload }) =>
-        by((me) => Effect.zipRight(mayGive(me, payload), people.create(me, payload)))
+        by((me) => Effect.zipRight(mayMake(me, payload), people.create(me, payload)))
       )
       .handle("putPerson", ({ path: { external_id }, payload }) =>
-        by((me) => Effect.zipRight(mayGive(me, payload), people.put(me, external_id, payload)))
+        by((me) => Effect.zipRight(mayMake(me, payload), people.put(me, external_id, payload)))
       )
       .handle("findPerson", ({ path }) => answered(people.find(path.external_id)))
       .handle("removePerson", ({ path }) => by((me) => people.remove(me, path.external_id)))
@@ -59,7 +71,10 @@ export const ProvisioningHttp = HttpApiBuilder.group(
       )
       .handle("invite", ({ payload }) =>
         by((me) =>
-          Effect.zipRight(mail === undefined ? new MailUnavailable() : Effect.void, letters.invite(me, payload))
+          mayPlace(me, payload.tenant_id).pipe(
+            Effect.zipRight(mail === undefined ? new MailUnavailable() : Effect.void),
+            Effect.zipRight(letters.invite(me, payload))
+          )
         )
       )
       .handle("putKey", ({ path, payload }) => by((me) => keys.put(me, path.external_id, payload)))

@@ -3,6 +3,7 @@ import { Clock, Effect } from "effect"
 import * as Statements from "../../books/ledger/write/Statements.ts"
 import type { AccountId } from "../../kernel/Ids.ts"
 import * as Families from "../../people/credentials/Families.ts"
+import { removingAll } from "../../people/passkeys/Removal.ts"
 import type { Person } from "../../people/tenants/Directory.ts"
 import * as Audit from "../operator/Audit.ts"
 import type { Operator } from "../operator/Operator.ts"
@@ -54,7 +55,7 @@ const setSuspended = ({ sql, tenants }: Parts) =>
     const now = yield* Clock.currentTimeMillis
     const account_id = person.id
     const entry = (action: string) => Audit.entry(by, { action, account_id }, now)
-    const ended = Families.ending(sql, sql`account_id = ${account_id}`)
+    const ended = Families.endingAll(sql, account_id)
     yield* suspended
       ? tenants.suspend(account_id, [...ended, entry("person.suspend")])
       : tenants.activate(account_id, [entry("person.activate")])
@@ -150,6 +151,7 @@ const removing = (parts: Parts): PeopleContract["remove"] =>
     yield* Statements.write(
       parts.writer,
       parts.externals.removed("person", external_id, now),
+      removingAll(parts.sql, id),
       Audit.entry(by, { action: "person.remove", account_id: id, subject: external_id, details: { keys_revoked } }, now)
     )
     return { external_id, keys_revoked }

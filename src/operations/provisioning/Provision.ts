@@ -8,9 +8,9 @@
  * - `credit_usd` is given once for an external id, with the first request that has it, also if the person is removed and made again.
  * - A field that is left out changes nothing, except the limits of a key: those are all set by each PUT, and a limit that is left out is lifted.
  * - Only the answer that makes a key has the key. Another PUT of the same key cannot show it: remove the key, and make it again.
- * - DELETE of a person suspends them, ends their sign-ins and revokes their keys. DELETE of a tenant suspends it and revokes its keys. Credit and
- *   records stay, and a later PUT of the same external id activates it again.
- * - Credit and allowances need the scope `grants` as well.
+ * - DELETE of a person suspends them, ends their sign-ins, revokes their keys and deletes their passkeys. DELETE of a tenant suspends it and
+ *   revokes its keys. Credit and records stay, and a later PUT of the same external id activates it again.
+ * - Credit and allowances need the scope `grants` as well. An invitation to a tenant and `team_external_id` need `tenants`.
  * - `team_external_id` makes the person a member of that tenant. A suspension there stays, and no request removes them from a team.
  * - POST makes a tenant at each request; PUT makes one for an external id.
  * - An invitation without a tenant makes the person, and mails a link that opens the console once, within seven days. An invitation to a tenant is

@@ -3,6 +3,7 @@ import { Clock, Effect } from "effect"
 import * as Statements from "../../books/ledger/write/Statements.ts"
 import { statement } from "../../books/ledger/rules/Transaction.ts"
 import type { AccountId } from "../../kernel/Ids.ts"
+import { removingAll } from "../../people/passkeys/Removal.ts"
 import * as Audit from "../operator/Audit.ts"
 import { by } from "./Actor.ts"
 import { NotUnique, ResourceNotFound } from "./Problems.ts"
@@ -165,6 +166,7 @@ const removing = (parts: Parts): UsersContract["remove"] =>
     const now = yield* Clock.currentTimeMillis
     yield* Statements.write(
       writer,
+      removingAll(sql, account),
       statement(sql`DELETE FROM tollgate_scim_members WHERE account_id = ${id}`),
       statement(sql`UPDATE tollgate_scim_users SET deleted_at = ${now} WHERE account_id = ${id} AND deleted_at IS NULL`)
     )

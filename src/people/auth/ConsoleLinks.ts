@@ -5,7 +5,7 @@
  *
  * Where the specification is silent:
  * - A link is not bound to a browser: it is printed on a terminal or stands in a letter, and is opened elsewhere. The code stands behind the `#`, so that no server logs it.
- * - A link of a suspended person opens nothing.
+ * - A link of a suspended person opens nothing. Suspending a person and ending their sign-ins end their links for good.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Duration, Effect } from "effect"

@@ -77,12 +77,15 @@ export interface SessionsContract {
   readonly end: (account: AccountId, family: string) => Effect.Effect<void, BooksUnavailable>
   /** The account's sign-ins that can still be refreshed, newest first; 100 at most. */
   readonly ofAccount: (account: AccountId) => Effect.Effect<ReadonlyArray<OpenSignIn>>
-  /** Ends all sign-ins of an account in one transaction with `beside`, which is given their number. Answers that number. */
+  /**
+   * Ends all sign-ins of an account, its open codes and console links, in one transaction with `beside`, which is given the number of
+   * sign-ins. Answers that number.
+   */
   readonly endAll: (
     account: AccountId,
     beside: (open: number) => ReadonlyArray<Statement>
   ) => Effect.Effect<number, BooksUnavailable>
-  /** Statements that end all sign-ins of an account, for the transaction of another room. */
+  /** Statements that end all sign-ins, open codes and console links of an account, for the transaction of another room. */
   readonly endingAll: (account: AccountId) => ReadonlyArray<Statement>
   /** Whether a sign-in has not ended. */
   readonly isLive: (family: string) => Effect.Effect<boolean>
@@ -139,7 +142,7 @@ const make = Effect.gen(function* () {
     end,
     ofAccount: listing(sql),
     endAll: endingEach(dependencies),
-    endingAll: (account) => Families.ending(sql, ofAccount(sql, account)),
+    endingAll: (account) => Families.endingAll(sql, account),
     isLive: (family) =>
       Effect.map(
         Effect.orDie(sql`SELECT 1 FROM tollgate_auth_families WHERE id = ${family} AND revoked_at IS NULL`),
@@ -268,7 +271,7 @@ const endingEach = ({ belonging, sql, writer }: Dependencies): SessionsContract[
       sql<{ n: number }>`SELECT count(*) AS n FROM tollgate_auth_families WHERE ${all}`
     )
     const count = open?.n ?? 0
-    const ended = Statements.write(writer, ...Families.ending(sql, all), ...beside(count))
+    const ended = Statements.write(writer, ...Families.endingAll(sql, account), ...beside(count))
     yield* afterCommit(ended, belonging.changed(account))
     return count
   })

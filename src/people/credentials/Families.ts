@@ -3,6 +3,7 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { statement } from "../../books/ledger/rules/Transaction.ts"
 import type { Statement } from "../../books/ledger/rules/Transaction.ts"
+import type { AccountId } from "../../kernel/Ids.ts"
 
 /** True if the sign-in in `column` has not ended, or if the column is NULL. Earlier versions mark ended sign-ins with `revoked_at`. */
 export const isLive = (sql: SqlClient, column: string): Fragment =>
@@ -15,4 +16,14 @@ export const ending = (sql: SqlClient, which: Fragment): ReadonlyArray<Statement
   statement(sql`DELETE FROM tollgate_auth_refresh_tokens
     WHERE family_id IN (SELECT id FROM tollgate_auth_families WHERE ${which})`),
   statement(sql`DELETE FROM tollgate_auth_families WHERE ${which}`)
+]
+
+/**
+ * Ends all sign-ins of an account, and what has not become one yet: codes of applications and devices, and links into the console. Passkeys
+ * and linked identities stay.
+ */
+export const endingAll = (sql: SqlClient, account: AccountId): ReadonlyArray<Statement> => [
+  statement(sql`DELETE FROM tollgate_auth_codes WHERE account_id = ${account} AND used_at IS NULL`),
+  statement(sql`DELETE FROM tollgate_auth_device_codes WHERE account_id = ${account} AND used_at IS NULL`),
+  ...ending(sql, sql`account_id = ${account} AND revoked_at IS NULL`)
 ]

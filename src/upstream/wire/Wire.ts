@@ -79,7 +79,10 @@ export interface WireOptions {
   readonly total_ms_max?: number | undefined
   /** Connects to public addresses alone. */
   readonly isPublic?: boolean
-  /** Is told how each call ended: the answer's status and headers (0 and none without an answer), and how long its head took. */
+  /**
+   * Is told how each call ended: the answer's status and headers (0 and none without an answer), and how long its head took. A call that is
+   * aborted because its caller has left says nothing about the upstream, and is not told.
+   */
   readonly observe?: (status: number, millis: number, headers: WireHeaders) => void
 }
 
@@ -165,7 +168,7 @@ const exchanging = (call: Work<Whole, Unreachable>, options: WireOptions, limits
     onResponseError: (_, error) => {
       clocked.over()
       intake.cut()
-      clocked.unreachable()
+      if (!call.isLeft) clocked.unreachable()
       call.end(unanswered(error))
     }
   }
@@ -215,7 +218,7 @@ const opening = (call: Work<Streaming, Unreachable>, options: WireOptions): Hand
     onResponseError: (_, error) => {
       clocked.over()
       if (started) return over((sink) => sink.cut(reasonOf(error)))
-      clocked.unreachable()
+      if (!call.isLeft) clocked.unreachable()
       call.end(unanswered(error))
     }
   }

@@ -1,6 +1,8 @@
 /** The operator over HTTP: sign-in, search, acts, and the audit log. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import { commandHere } from "../../support/CommandLine.ts"
+import { ownPage } from "../../support/Console.ts"
+import { lettersTo } from "../../support/mail.ts"
 import { command, start } from "../../support/Service.ts"
 import type { Answer, Person, Service } from "../../support/Service.ts"
 import * as Tables from "../../support/tables.ts"
@@ -433,6 +435,25 @@ describe("an operator", () => {
       ["sign_ins.revoke", null],
       ["key.revoke", id]
     ])
+  })
+
+  it("ends links into the console with the sign-ins", async () => {
+    const who = await service.signIn("invited@example.com")
+    const invited = async (letters: number): Promise<string> => {
+      await operator("/invites", { json: { email: who.email } })
+      return vi.waitFor(async () => {
+        const codes = (await lettersTo(service, who.email)).map(({ text }) => /#link=([0-9a-f]{64})/.exec(text)?.[1])
+        const found = codes.filter((code) => code !== undefined)
+        expect(found).toHaveLength(letters)
+        return found.at(-1)!
+      })
+    }
+    const enter = (code: string) => service.call("/console/session", { json: { code }, headers: ownPage })
+    const stolen = await invited(1)
+    await operator(`/people/${who.account_id}/sign-ins`, { method: "DELETE" })
+    expect((await enter(stolen)).status).toBe(401)
+    const kept = await invited(2)
+    expect((await enter(kept)).status).toBe(200)
   })
 })
 

@@ -56,6 +56,26 @@ describe("a management key", () => {
     expect(body.result.records[0].operator).toMatch(/^terraform \(svc-admin-[0-9a-f]{4}\)$/)
   })
 
+  it("puts no person into a tenant with the scope people alone", async () => {
+    const owner = await service.signIn("owner@example.com")
+    const invite = { email: "eve@example.com", tenant_id: owner.tenant_id, role: "owner" }
+    const member = { email: "eve@example.com", team_external_id: "team" }
+    const statuses = async (...scopes: ReadonlyArray<string>) => {
+      const { management_key: token } = await made(...scopes)
+      const put = { token, method: "PUT", json: member }
+      const answers = [
+        await operator("/invites", { token, json: invite }),
+        await operator("/people", { token, json: member }),
+        await operator("/people/by-external-id/eve", put)
+      ]
+      return new Set(answers.map(({ body, status }) => `${status} ${body.code ?? "ok"}`))
+    }
+    const team = { name: "Team", owner_email: "owner@example.com" }
+    await operator("/tenants/by-external-id/team", { method: "PUT", json: team })
+    expect(await statuses("people")).toEqual(new Set(["403 insufficient_scope"]))
+    expect(await statuses("people", "tenants")).toEqual(new Set(["200 ok"]))
+  })
+
   it("makes no further keys and opens no sessions", async () => {
     const { management_key: token } = await made("read", "people", "tenants", "keys", "grants", "operate")
     const json = { name: "more", scopes: ["read"], expires_at: later() }

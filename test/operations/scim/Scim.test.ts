@@ -2,7 +2,9 @@
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
+import { Authenticator } from "../../support/Authenticator.ts"
 import { client, CodeIssuer } from "../../support/CodeIssuer.ts"
+import { ownPage } from "../../support/Console.ts"
 import { command, freePort, freshFolder, start } from "../../support/Service.ts"
 import type { Answer, Service, StartOptions } from "../../support/Service.ts"
 import * as Postgres from "../../support/postgres.ts"
@@ -41,7 +43,9 @@ beforeAll(async () => {
   await issuer.listen()
   const [folder, port] = [freshFolder(), await freePort()]
   const file = join(folder, "config.json")
-  const env = { CLIENT_SECRET: client.secret, SCIM_TOKEN: bearer }
+  // Passkeys need an address with a name.
+  const named = { HOST: "localhost", NODE_OPTIONS: "--dns-result-order=ipv4first" }
+  const env = { CLIENT_SECRET: client.secret, SCIM_TOKEN: bearer, ...named }
   options = { folder, port, args: ["--config", file], env }
   writeFileSync(file, JSON.stringify(configurationOf([])))
   service = await start(options)
@@ -164,14 +168,14 @@ describe("a user", () => {
     const answer = await scim("Users", okta(email.toUpperCase()))
     expect(answer.status).toBe(201)
     const { body } = answer
-    expect(answer.headers.get("location")).toBe(`${service.url}/scim/v2/Users/${body.id}`)
+    expect(answer.headers.get("location")).toBe(`http://localhost:${service.port}/scim/v2/Users/${body.id}`)
     expect(body).toMatchObject({
       schemas: [user],
       userName: email,
       externalId: expect.stringMatching(/^okta-/),
       name: { givenName: "Ada", familyName: "Lovelace" },
       active: true,
-      meta: { resourceType: "User", location: `${service.url}/scim/v2/Users/${body.id}` }
+      meta: { resourceType: "User", location: `http://localhost:${service.port}/scim/v2/Users/${body.id}` }
     })
     expect(JSON.stringify(body)).not.toContain("never-kept")
     expect((await scim(`Users?filter=${filter}`)).body.Resources).toEqual([body])
@@ -300,6 +304,26 @@ describe("a user", () => {
     expect(await made(email)).toBe(id)
     expect(await works(person)).toEqual([401, 401])
     expect((await signIn(email)).status).toBe(200)
+  })
+
+  it("is removed with the passkeys: a later person with the address is not entered by the former one", async () => {
+    const email = address()
+    const { token } = await signedIn(email)
+    const id = await made(email)
+    const authenticator = new Authenticator(`http://localhost:${service.port}`)
+    const options = (await service.call("/v1/me/passkeys/options", { method: "POST", token })).body.result
+    const passkey = { name: "laptop", credential: authenticator.create(options) }
+    expect((await service.call("/v1/me/passkeys", { token, json: passkey })).status).toBe(200)
+    const enter = async () => {
+      const begun = await service.call("/console/passkeys/challenge", { method: "POST", headers: ownPage })
+      const cookie = begun.headers.getSetCookie()[0]!.split(";", 1)[0]!
+      const json = authenticator.get(begun.body.result)
+      return (await service.call("/console/passkeys/sign-in", { json, headers: { ...ownPage, cookie } })).status
+    }
+    expect(await enter()).toBe(200)
+    await scim(`Users/${id}`, undefined, "DELETE")
+    expect(await made(email)).toBe(id)
+    expect(await enter()).toBe(401)
   })
 
   it("is listed by pages", async () => {

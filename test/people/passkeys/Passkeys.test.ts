@@ -128,6 +128,19 @@ describe("a passkey", () => {
     expect(refusalOf(answer)).toEqual({ status: 403, code: "account_suspended" })
     expect(await accountOf(answer)).toBeUndefined()
   })
+
+  it("ends with its person's removal, because the address may later be another person's", async () => {
+    const leaver = await person()
+    const { authenticator } = await registered(leaver)
+    const env = { DATA_DIR: service.folder, PORT: String(service.port) }
+    const token = (await command(["operator", "--token", "--name", "grace"], env)).stdout.trim()
+    const path = `/v1/operator/people/by-external-id/leaver`
+    const put = () => service.call(path, { method: "PUT", token, json: { email: leaver.email } })
+    expect((await put()).body.result.id).toBe(leaver.account_id)
+    expect((await service.call(path, { method: "DELETE", token })).status).toBe(200)
+    expect((await put()).body.result).toMatchObject({ id: leaver.account_id, status: "active" })
+    expect(refusalOf(await signIn(authenticator))).toEqual(refused)
+  })
 })
 
 describe("a registration", () => {
