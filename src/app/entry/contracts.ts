@@ -484,8 +484,10 @@ export type {
   Paid as PaidUsage,
   PaidAsked as PaidUsageAsked,
   PayerSums,
+  SummaryAsked,
   Sums
 } from "../../money/usage/Sums.ts"
+export type { HeldKeys, HeldKeysContract } from "../../money/usage/HeldKeys.ts"
 export type { TeamAsked, TeamUsageContract, TeamUsage } from "../../money/usage/TeamUsage.ts"
 export type {
   DataPoint,
