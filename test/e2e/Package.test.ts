@@ -21,6 +21,9 @@ const run = (file: string, args: ReadonlyArray<string>, cwd: string): Promise<st
     }
   )
 
+/** A host's own output, which comes after the lines of the log. */
+const printed = (stdout: string): unknown => JSON.parse(stdout.trim().split("\n").at(-1)!)
+
 const { dependencies, exports, peerDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
   dependencies: Record<string, string>
   exports: Record<string, unknown>
@@ -145,7 +148,7 @@ describe("the package", () => {
   })
 
   it("meters a host's own function, and refuses it to who cannot pay", async () => {
-    expect(JSON.parse(await run(process.execPath, ["meter.js"], folder))).toEqual({
+    expect(printed(await run(process.execPath, ["meter.js"], folder))).toEqual({
       words: 3,
       charged: "300000000",
       balance: "200000000",
@@ -155,7 +158,7 @@ describe("the package", () => {
   })
 
   it("answers decisions and takes media jobs as functions, each refusal by its tag, money as Nano", async () => {
-    expect(JSON.parse(await run(process.execPath, ["capabilities.js"], folder))).toEqual({
+    expect(printed(await run(process.execPath, ["capabilities.js"], folder))).toEqual({
       poor: { available: "0", required: "300000000" },
       decided: { answers: ["about"], charged: "882", balance: "999999118" },
       jobs: [
@@ -169,7 +172,7 @@ describe("the package", () => {
 
   it("asks models as functions, by messages and responses, whole and streamed", async () => {
     const words = { type: "text", text: "two words" }
-    expect(JSON.parse(await run(process.execPath, ["models.js"], folder))).toMatchObject({
+    expect(printed(await run(process.execPath, ["models.js"], folder))).toMatchObject({
       poor: { _tag: "InsufficientCredits" },
       texts: [[words], [{ type: "message", content: [{ type: "output_text", text: "two words" }] }]],
       types: [
@@ -195,7 +198,7 @@ describe("the package", () => {
   })
 
   it("mounts beneath a host's own routes, and is spoken to by the typed client", async () => {
-    expect(JSON.parse((await run(process.execPath, ["mounted.js"], folder)).trim().split("\n").at(-1)!)).toEqual({
+    expect(printed(await run(process.execPath, ["mounted.js"], folder))).toEqual({
       hello: "hello from the host",
       credits: "5000000000",
       refused: "ClientIdNotFound",

@@ -1,5 +1,5 @@
 /** A host that asks decisions and submits media jobs as functions, against the vendors of the sandbox. Each refusal has its tag. */
-import { Effect, Layer, Logger, LogLevel, Schema } from "effect"
+import { Effect, Layer, Schema } from "effect"
 import * as Database from "tollgate/database"
 import * as Decisions from "tollgate/decisions"
 import * as Gate from "tollgate/gate"
@@ -56,10 +56,4 @@ const rooms = Layer.mergeAll(Decisions.layer, Media.layer, Ledger.layer).pipe(
   Layer.provideMerge(Database.layerMemory)
 )
 const text = (_: string, value: unknown) => (typeof value === "bigint" ? `${value}` : value)
-// The gate logs each refused call at the level Info.
-console.log(
-  JSON.stringify(
-    await Effect.runPromise(Effect.provide(program, rooms).pipe(Logger.withMinimumLogLevel(LogLevel.Warning))),
-    text
-  )
-)
+console.log(JSON.stringify(await Effect.runPromise(Effect.provide(program, rooms)), text))

@@ -1,5 +1,5 @@
 /** A host that meters a function of its own: no HTTP, no upstream. Who cannot pay is refused before the function runs. */
-import { Effect, Layer, Logger, LogLevel } from "effect"
+import { Effect, Layer } from "effect"
 import * as Database from "tollgate/database"
 import * as Gate from "tollgate/gate"
 import * as Ledger from "tollgate/ledger"
@@ -51,9 +51,4 @@ const rooms = Layer.merge(Gate.layer, Ledger.layer).pipe(
   Layer.provideMerge(Database.layerMemory)
 )
 
-// The gate logs each refused call at the level Info.
-console.log(
-  JSON.stringify(
-    await Effect.runPromise(Effect.provide(program, rooms).pipe(Logger.withMinimumLogLevel(LogLevel.Warning)))
-  )
-)
+console.log(JSON.stringify(await Effect.runPromise(Effect.provide(program, rooms))))

@@ -1,5 +1,5 @@
 /** A host that asks models as functions, in each protocol that their clients speak, whole and as a stream of events. */
-import { Chunk, Effect, Layer, Logger, LogLevel, Schema, Stream } from "effect"
+import { Chunk, Effect, Layer, Schema, Stream } from "effect"
 import * as Chat from "tollgate/chat"
 import * as Database from "tollgate/database"
 import * as Gate from "tollgate/gate"
@@ -53,10 +53,4 @@ const rooms = Layer.mergeAll(Chat.layer, Ledger.layer).pipe(
   Layer.provideMerge(Database.layerMemory)
 )
 const text = (_: string, value: unknown) => (typeof value === "bigint" ? `${value}` : value)
-// The gate logs each refused call at the level Info.
-console.log(
-  JSON.stringify(
-    await Effect.runPromise(Effect.provide(program, rooms).pipe(Logger.withMinimumLogLevel(LogLevel.Warning))),
-    text
-  )
-)
+console.log(JSON.stringify(await Effect.runPromise(Effect.provide(program, rooms)), text))
