@@ -165,7 +165,11 @@ export const layer = (facts: EnvironmentFacts, first: ConfigFile, read: Read | u
           return yield* new ConfigProblem({ message: `${unchangeable.join(", ")}: restart the service to change it` })
         const next = yield* Effect.provideService(build(facts, file, handovers), Reload, reload)
         yield* stopLoops
-        stopLoops = yield* next.loops
+        stopLoops = yield* Effect.onError(next.loops, () =>
+          Effect.map(Effect.zipRight(next.end, before.loops), (stop) => {
+            stopLoops = stop
+          })
+        )
         all.push(next)
         for (const tell of onReplaced) tell()
         yield* Effect.logInfo(`the configuration was reloaded: ${changed.join(", ")}`)

@@ -24,6 +24,9 @@ export const ending = (sql: SqlClient, which: Fragment): ReadonlyArray<Statement
  */
 export const endingAll = (sql: SqlClient, account: AccountId): ReadonlyArray<Statement> => [
   statement(sql`DELETE FROM tollgate_auth_codes WHERE account_id = ${account} AND used_at IS NULL`),
-  statement(sql`DELETE FROM tollgate_auth_device_codes WHERE account_id = ${account} AND used_at IS NULL`),
+  // The device is told that it was denied.
+  statement(
+    sql`UPDATE tollgate_auth_device_codes SET decision = 'deny' WHERE account_id = ${account} AND used_at IS NULL`
+  ),
   ...ending(sql, sql`account_id = ${account} AND revoked_at IS NULL`)
 ]

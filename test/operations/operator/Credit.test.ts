@@ -131,7 +131,7 @@ describe("the commands", () => {
     [["allowance", "set", "--tenant", "ten_x", "--amount", "1", "--period", "week"], "there is no such tenant"],
     [["allowance", "set", "--tenant", "ten_x", "--amount", "1"], "give --amount and --period, or --plan and --config"],
     [["allowance", "set", "--tenant", "ten_x", "--plan", "a", "--amount", "1"], "leave them out"],
-    [["voucher", "create", "--amount", "5", "--expires", "tomorrow"], "--expires tomorrow: a day"],
+    [["voucher", "create", "--amount", "5", "--expires", "tomorrow"], "--expires tomorrow: must be a day"],
     [["voucher", "create", "--amount", "5", "--uses", "0"], "--uses: from 1 to"],
     [["voucher", "end", "--id", "vch_x"], "there is no such voucher"]
   ])("say what is wrong: %o", async (args, words) => {
