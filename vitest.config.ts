@@ -61,6 +61,7 @@ const onPostgresToo = [
 
 /** What takes longest, half a minute or more each: `npm run test:long`. */
 const long = [
+  "test/app/Snippets.test.ts",
   "test/console/Operator.test.ts",
   "test/console/Playground.test.ts",
   "test/console/Provision.test.ts",
@@ -77,7 +78,9 @@ const long = [
   "test/books/ledger/NodesStories.test.ts",
   "test/money/allowances/YearOfNodes.test.ts",
   "test/simulation/Stories.test.ts",
-  "test/upgrade/Kills.test.ts"
+  "test/upgrade/Kills.test.ts",
+  "test/upgrade/Postgres.test.ts",
+  "test/upgrade/Sqlite.test.ts"
 ]
 /** Part of these is long too: it asks for `TEST_LONG`. */
 const partlyLong = ["test/e2e/Nodes.test.ts", "test/operations/provisioning/Provisioning.test.ts"]

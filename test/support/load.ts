@@ -82,7 +82,8 @@ export class Load {
     })
     // A tenant may create 1,000 transfers a day.
     if (made.body?.code === "too_many_transfers") return new Promise((resolve) => setTimeout(resolve, 20))
-    if (made.status !== 201) return this.#refused(made)
+    // 200: the transfer was found, since the answer to its commit was lost.
+    if (made.status !== 201 && made.status !== 200) return this.#refused(made)
     const { id } = made.body.result
     this.#transfers.set(key, { id, status: "pending" })
     const [token, method, where] =
