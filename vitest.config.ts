@@ -61,6 +61,7 @@ const onPostgresToo = [
 
 /** What takes longest, half a minute or more each: `npm run test:long`. */
 const long = [
+  "test/app/People.test.ts",
   "test/app/Snippets.test.ts",
   "test/console/Operator.test.ts",
   "test/console/Playground.test.ts",
