@@ -77,7 +77,9 @@ const build = Effect.fnUntraced(function* (facts: EnvironmentFacts, file: Config
   const loops = Effect.gen(function* () {
     const turning = yield* Scope.make()
     const context = Context.add(Context.merge(outer, services), Handovers, handovers)
-    yield* Effect.provide(Layer.buildWithMemoMap(jobs, memo, turning), context)
+    yield* Effect.provide(Layer.buildWithMemoMap(jobs, memo, turning), context).pipe(
+      Effect.onError((cause) => Scope.close(turning, Exit.failCause(cause)))
+    )
     return Scope.close(turning, Exit.void)
   }).pipe(Effect.orDie)
   return {

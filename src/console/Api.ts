@@ -22,7 +22,7 @@ const Providers = Schema.Struct({
   sandbox: Schema.Boolean
 }).annotations({ identifier: "ConsoleProviders" })
 
-/** `tenant_id`: a tenant in which the person is an active member; else that of the last request. `code`: of a link that opens the console once. */
+/** `tenant_id` must be a tenant of the person; by default the one of the last request. `code` comes from a link that opens the console once. */
 export const SessionRequest = Schema.Struct({
   tenant_id: Schema.optional(TenantId),
   code: Schema.optional(Schema.String.pipe(Schema.maxLength(200)))

@@ -21,7 +21,7 @@ const streams: Array<ServerResponse> = []
 const piece = (content: string) => `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content } }] })}\n\n`
 const usage = { prompt_tokens: 1000, completion_tokens: 1000 }
 
-/** Jobs of images that the vendor has not taken yet. Each is completed as soon as it is taken. */
+/** Answers of the image vendor that are held back. A job is complete once its answer is sent. */
 const jobs: Array<() => void> = []
 const job = (path: string, answer: (body: object) => void): void => {
   if (path.endsWith("/status")) return answer({ status: "COMPLETED" })

@@ -38,7 +38,7 @@ const streamOf = (vendor: string): string =>
 
 export class FakeVendors {
   readonly origin: string
-  /** Requests in the order in which they came. */
+  /** Requests, oldest first. */
   readonly asked: Array<Asked> = []
   readonly #turns = new Map<string, Array<Turn>>()
   readonly close: () => void
@@ -79,7 +79,7 @@ export class FakeVendors {
     this.#turns.clear()
   }
 
-  /** The vendors in the order in which they were asked. */
+  /** The vendors that were asked, first to last. */
   get order(): ReadonlyArray<string> {
     return this.asked.map(({ vendor }) => vendor)
   }

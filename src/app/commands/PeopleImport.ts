@@ -86,7 +86,7 @@ const importAll = Effect.fnUntraced(function* (asked: Import) {
   }
 })
 
-/** Opens a file that only its owner reads. What an earlier import wrote stays in it. */
+/** Opens a file that only its owner can read. Keys of earlier imports stay in it. */
 const keysFile = (path: string) =>
   Effect.acquireRelease(
     Effect.try({

@@ -64,8 +64,8 @@ export interface LedgerContract {
   /** Credits an account from outside: a purchase, a grant. Answers its balance. */
   readonly credit: Operation<"Credit">
   /**
-   * Takes credit back as far as it is available and not reserved: of a purchase giftable credit first, of a grant (`admin`) granted credit
-   * only. Answers how much that was. With `payment` the account owes the rest.
+   * Takes back credit that is available and not reserved. A purchase is taken from giftable credit first, a grant (`admin`) from granted
+   * credit alone. Answers the amount taken. With `payment`, the account owes the rest.
    */
   readonly takeBack: Operation<"TakeBack">
   /** Begins a period of an allowance (`Renewing`), with the unused part of the last one taken back. */

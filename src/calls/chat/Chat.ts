@@ -21,7 +21,7 @@ export interface ChatContract {
   readonly stream: (call: ChatCall) => Effect.Effect<Streamed<ChatChunk>, ChatProblem>
   readonly completeText: (call: TextCall) => Effect.Effect<Completed<TextCompletion>, ChatProblem>
   readonly streamText: (call: TextCall) => Effect.Effect<Streamed<TextCompletion>, ChatProblem>
-  /** The protocols in which clients can call a model. */
+  /** The client protocols of the model. */
   readonly reach: (model: string) => Reach
   /** The price of the cheapest possible call; 0 if a model is free. */
   readonly least: Nano

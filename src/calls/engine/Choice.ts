@@ -24,7 +24,7 @@ export interface Routed {
 }
 
 export interface Choice<Way> {
-  /** In the order in which they are asked. */
+  /** First to last. */
   readonly ways: ReadonlyArray<Way>
   readonly reason: Reason
   /** To be called when an upstream has begun to answer. */

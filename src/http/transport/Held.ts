@@ -5,7 +5,7 @@ import { crossOrigin } from "./CrossOrigin.ts"
 import { phraseOf } from "./Reason.ts"
 import * as RequestId from "./RequestId.ts"
 
-/** Milliseconds for which a request is held. */
+/** How long a request is held, in milliseconds. */
 const holdMax = 10_000
 
 /** Holds a request until release, and refuses it after `holdMax`. */

@@ -1,4 +1,4 @@
-/** A person to whom a transfer is pending may create an account, to receive it. */
+/** The recipient of a pending transfer may create an account. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect, Layer } from "effect"
 import { InvitedElsewhere } from "../../people/tenants/Registration.ts"

@@ -44,7 +44,7 @@ const RoutingDecision = Schema.Struct({
   request_id: Schema.NullOr(Schema.String),
   /** Why the first upstream was asked first. */
   reason: Schema.Literal(...reasons),
-  /** In the order in which they were made. The model of a fallback differs from the requested one. */
+  /** Oldest first. The model of a fallback differs from the requested one. */
   attempts: Schema.Array(
     Schema.Struct({ model: Schema.String, upstream: Schema.String, outcome: Schema.Literal(...attemptOutcomes) })
   )

@@ -9,8 +9,8 @@
  * - Without `upstreams` it is asked of the one upstream that has the vendor's name or host. An upstream that is named without a `model` is
  *   asked for it by the vendor's name.
  * - A model without a price or a limit in the catalogue is refused, unless the entry has it.
- * - `{ "catalogue": "openai/*" }` stands for every model whose id begins so and for which the catalogue has a price and limits. Entries that
- *   name one of these models themselves go before it. What stands beside holds for each of them.
+ * - `{ "catalogue": "openai/*" }` stands for each model of the catalogue whose id begins with `openai/`, if the catalogue has its price and
+ *   limits. The entry's other settings apply to each of them. An entry that names one of these models wins.
  * - Prices are those of the catalogue that is a part of this version: they change when the service is brought up to date, or the entry.
  *   What was charged before names the version of its price.
  */

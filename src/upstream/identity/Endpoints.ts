@@ -41,7 +41,7 @@ const formEncoded = (value: string): string => new URLSearchParams({ v: value })
 const basic = (id: string, secret: string): string =>
   `Basic ${Buffer.from(`${formEncoded(id)}:${formEncoded(secret)}`).toString("base64")}`
 
-/** Exchanges a code for tokens. `methods` are the ways in which the endpoint takes the client's secret. */
+/** Exchanges a code for tokens. `methods` are the authentication methods of the token endpoint. */
 export const exchanged = (
   endpoint: string,
   { client_id = "", client_secret }: ProviderSettings,

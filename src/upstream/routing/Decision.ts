@@ -19,7 +19,7 @@ export interface Decision {
   readonly request_id: string | undefined
   /** Why the first upstream was asked first. */
   readonly reason: Reason
-  /** In the order in which they were made. */
+  /** Oldest first. */
   readonly attempts: ReadonlyArray<DecisionAttempt>
 }
 

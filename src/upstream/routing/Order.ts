@@ -1,5 +1,5 @@
 /**
- * The order in which the upstreams of a model are asked, and why. Pure: chance, health and prices are arguments.
+ * The order of a model's upstreams for one call, and the reason. Pure: chance, health and prices are arguments.
  *
  * Where the specification is silent:
  * - An upstream that cools down stays in the order, last: if all others fail, asking it is better than failing.

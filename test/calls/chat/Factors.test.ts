@@ -1,4 +1,4 @@
-/** A factor on prices: it is in the charge, in the bound, in the version of the price and in the explanation. List prices stay what they were. */
+/** A factor on prices: it is in the charge, in the bound, in the version of the price and in the explanation. List prices do not change. */
 import { expect, layer } from "@effect/vitest"
 import { Effect, Either, Layer, Schema } from "effect"
 import { describe, it } from "vitest"
@@ -6,34 +6,13 @@ import { PriceFactor, PriceFactors } from "../../../src/books/prices/PriceFactor
 import { Chat } from "../../../src/calls/chat/Chat.ts"
 import { withFactor } from "../../../src/calls/prompts/Factor.ts"
 import { linesOf, Models } from "../../../src/calls/prompts/Model.ts"
-import type { Model } from "../../../src/calls/prompts/Model.ts"
 import { usd } from "../../../src/kernel/Money.ts"
-import type { UnitPrice } from "../../../src/kernel/Price.ts"
 import { Explanations } from "../../../src/money/usage/Explanations.ts"
 import { booksOf, over, person } from "../../support/Called.ts"
+import { smallModel as small } from "../../support/SmallModel.ts"
 
 const factorOf = Schema.decodeSync(PriceFactor)
 
-/** A nano-USD a token of the prompt, ten a token of the answer. */
-const small: Model = {
-  id: "small",
-  name: "Small",
-  description: "",
-  owned_by: "system",
-  created: 1,
-  input_modalities: ["text"],
-  output_modalities: ["text"],
-  context_length: 8_000,
-  output_tokens_max: 1_000,
-  attachment_tokens_max: 100,
-  added_tokens_max: 0,
-  tool_tokens_max: 0,
-  prompt_price: 1_000_000_000n as UnitPrice,
-  completion_price: 10_000_000_000n as UnitPrice,
-  request_price: 0n as UnitPrice,
-  extras: [],
-  routes: [{ upstream: "vendor", model: "vendor-small", limit_field: "max_tokens" }]
-}
 const dear = withFactor({ ...small, id: "dear" }, factorOf("1.5"))
 /** Two words, and two again. */
 const cost = 2n + 2n * 10n

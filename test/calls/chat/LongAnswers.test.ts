@@ -13,10 +13,10 @@ import { bedrock, google } from "../../../src/calls/dialects/Vendors.ts"
 import { JsonOutline } from "../../../src/kernel/JsonOutline.ts"
 import type { Room } from "../../../src/kernel/Room.ts"
 import { usd } from "../../../src/kernel/Money.ts"
-import type { UnitPrice } from "../../../src/kernel/Price.ts"
 import { messages } from "../../../src/calls/dialects/messages/Protocol.ts"
 import { responses } from "../../../src/calls/dialects/responses/Protocol.ts"
 import { booksOf, fault, over, person, received } from "../../support/Called.ts"
+import { smallModel } from "../../support/SmallModel.ts"
 
 const words = "a long answer ".repeat(100_000)
 const answers: ReadonlyArray<readonly [Spoken, object]> = [
@@ -151,22 +151,7 @@ describe("a long answer", () => {
 // ---- a call ---------------------------------------------------------------------------------------------------------------------
 
 const model: Model = {
-  id: "small",
-  name: "Small",
-  description: "",
-  owned_by: "system",
-  created: 1,
-  input_modalities: ["text"],
-  output_modalities: ["text"],
-  context_length: 8_000,
-  output_tokens_max: 1_000,
-  attachment_tokens_max: 100,
-  added_tokens_max: 0,
-  tool_tokens_max: 0,
-  prompt_price: 1_000_000_000n as UnitPrice,
-  completion_price: 10_000_000_000n as UnitPrice,
-  request_price: 0n as UnitPrice,
-  extras: [],
+  ...smallModel,
   routes: [
     { upstream: "vendor", model: "first", limit_field: "max_tokens" },
     { upstream: "vendor", model: "second", limit_field: "max_tokens" }

@@ -49,7 +49,7 @@ const entries = (parts: Parts) =>
       totals.readEntry(row)
       place.entry = lastRows.entry = row.seq
     }
-    // Numbers that no row got are behind it too.
+    // Numbers without a row count as read too.
     if (rows.length < limit && end < everything) place.entry = end
     return rows.length
   })

@@ -3,8 +3,8 @@
  * purchased credit, and the allowance before other granted credit. So the unused part is the last grant less the charges since, as far as
  * granted credit is there that no open call has reserved.
  *
- * Credit that is taken back (a refund, a mistaken grant) comes from other granted credit first, and then from the allowance. What was granted
- * after that is no part of the allowance: a renewal leaves it.
+ * Credit that is taken back (a refund, a mistaken grant) comes from other granted credit first, and then from the allowance. A renewal never takes
+ * credit that was granted later.
  *
  * The charges since a grant follow from the balance: it is what the other movements since then make of it, less the charges. Movements that
  * are no charges are few and have an index; an allowance costs a charge nothing.

@@ -128,7 +128,7 @@ const findAll = Effect.fnUntraced(function* ({ sql, state }: Parts) {
   }
 })
 
-/** The tenants for which a run was made full by one of these records. */
+/** The tenants with a run that one of these records has filled. */
 const findBehind = ({ sql, state }: Parts, from: number, last: number) =>
   inPieces(
     { from: from + 1, to: last + 1 },

@@ -1,4 +1,4 @@
-/** A form in a dialog that makes something. What it has made is shown in the same dialog, once: keys and codes are shown nowhere else. */
+/** A dialog with a form that makes a key or code. The dialog then shows the new key or code, which is shown nowhere else. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { Plus } from "lucide-react"
 import { useState } from "react"
