@@ -1,7 +1,7 @@
 /** Letters from their transaction to a real mail server, and every failure on the way. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { describe, expect, it } from "@effect/vitest"
-import { Context, Effect, Layer, Logger } from "effect"
+import { Clock, Context, Effect, Layer, Logger } from "effect"
 import type { Scope } from "effect"
 import * as DeploymentSecret from "../../../src/storage/secret/DeploymentSecret.ts"
 import type { AccountId } from "../../../src/kernel/Ids.ts"
@@ -377,9 +377,10 @@ describe("rows of letters", () => {
     Effect.gen(function* () {
       const sql = yield* SqlClient
       const outbox = yield* Outbox
+      const now = yield* Clock.currentTimeMillis
       yield* sql`INSERT INTO tollgate_mail_outbox ${sql.insert([
-        { ...ended("new", "waiting", Date.now()), sealed: "x" },
-        { ...ended("old", "waiting", Date.now() - 4 * days), sealed: "x" }
+        { ...ended("new", "waiting", now), sealed: "x" },
+        { ...ended("old", "waiting", now - 4 * days), sealed: "x" }
       ])}`
       yield* outbox.jobs[0]!.turn
       expect(yield* sql`SELECT key, status, sealed FROM tollgate_mail_outbox ORDER BY key`).toEqual([
