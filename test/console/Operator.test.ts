@@ -361,7 +361,7 @@ describe("an operator", () => {
     tab.allowed.push(/status of 401/)
     await page.goto(used)
     await page.getByText("tollgate operator", { exact: true }).waitFor()
-    expect(page.url()).not.toContain("code=")
+    await expect.poll(() => page.url()).not.toContain("code=")
     expect(await tab.axe()).toEqual([])
     tab.done()
   })
