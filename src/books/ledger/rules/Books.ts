@@ -18,18 +18,19 @@ import { Either } from "effect"
 import { usageOf } from "../../../kernel/Ids.ts"
 import { amountMax } from "../../../kernel/Money.ts"
 import type { Nano } from "../../../kernel/Money.ts"
-import { monthOf } from "../../../kernel/Moment.ts"
+import { newBudget, usdWithin, withTerms } from "./Budget.ts"
+import type { Budget } from "./Budget.ts"
+import * as Counting from "./Counting.ts"
 import { renew } from "./Renewing.ts"
 import { availableOf, balanceOf, freeOf, giftableSources, interrupted, owedOf } from "./Transaction.ts"
 import type {
   Account,
-  CallFacts,
   CallOutcome,
+  ClaimedFacts,
   CreditSource,
   Debt,
   Dimensions,
   Entry,
-  Limit,
   Outcome,
   Posting,
   Refusal,
@@ -45,8 +46,9 @@ export interface Books {
   readonly reservations: Map<string, Reservation>
   /** How many usage records each tenant has. */
   readonly records: Map<string, number>
-  /** By application. */
-  readonly limits: ReadonlyMap<string, Limit | undefined>
+  readonly budgets: ReadonlyMap<string, Budget | undefined>
+  /** By anchor, the ids of its budgets. */
+  readonly anchors: ReadonlyMap<string, ReadonlyArray<string>>
   /** Of the applications whose limit is set. */
   readonly spending: ReadonlyMap<string, Spending>
   /** The instant at which everything here is booked. */
@@ -111,6 +113,8 @@ const post = (draft: Draft, posting: Posting): Either.Either<Result, Refusal> =>
       return endEscrow(draft, posting)
     case "SetLimit":
       return setLimit(draft, posting)
+    case "SetBudget":
+      return setBudget(draft, posting)
     case "Reserve":
       return reserve(draft, posting)
     case "Settle":
@@ -294,38 +298,24 @@ const endEscrow = (draft: Draft, posting: Of<"EndEscrow">): Either.Either<Result
   return Either.right({ _tag: "EscrowEnded", ...repaid(draft, before) })
 }
 
-/** The limit of an application, if it has one. In a new month nothing is spent; what open calls have set aside stays. */
-const limitOf = (draft: Draft, application: string | null): Limit | undefined => {
-  const limit = application === null ? undefined : draft.limit(application)
-  if (limit === undefined || limit.period === "total") return limit
-  const start = monthOf(draft.books.at)
-  if (start <= limit.start) return limit
-  return { ...limit, start, spent: 0n, ceiling: larger(limit.amount, limit.reserved) }
-}
-
-/** The rest of a limit. */
-const leftOf = ({ amount, reserved, spent }: Limit): Nano => larger(amount - spent - reserved, 0n)
-
 const larger = (one: Nano, other: Nano): Nano => (one < other ? other : one)
 const smaller = (one: Nano, other: Nano): Nano => (one < other ? one : other)
 
 const setLimit = (draft: Draft, posting: Of<"SetLimit">): Either.Either<Result, Refusal> => {
   const { account, application, limit, tenant } = posting
   if (limit === null) {
-    draft.limits.set(application, undefined)
+    draft.endBudget(application)
     return Either.right({ _tag: "LimitSet", spent: 0n, reserved: 0n })
   }
   if (draft.account(account) === undefined) return Either.left({ _tag: "AccountMissing", account })
   const { amount, period } = limit
+  const { at } = draft.books
   const spending = draft.spendingOf(application)
   const { reserved } = spending
   const spent = spending[period]
-  draft.limits.set(application, {
-    application_id: application,
-    tenant_id: tenant,
-    amount,
-    period,
-    start: period === "month" ? monthOf(draft.books.at) : 0,
+  const base = { id: application, kind: "key", tenant_id: tenant, anchor: application } as const
+  draft.setBudget(application, {
+    ...newBudget({ ...base, terms: { ...limitTerms, limit: { usd: amount }, period } }, at),
     spent,
     reserved,
     ceiling: larger(amount, spent + reserved)
@@ -333,20 +323,49 @@ const setLimit = (draft: Draft, posting: Of<"SetLimit">): Either.Either<Result, 
   return Either.right({ _tag: "LimitSet", spent, reserved })
 }
 
+/** The terms of a key's limit, besides its amount and period. */
+const limitTerms = {
+  name: "",
+  applies_to: {},
+  mode: "refuse",
+  notify_at: [],
+  raises: [],
+  by_operator: false,
+  created_by: "",
+  created_at: 0
+} as const
+
+const setBudget = (draft: Draft, posting: Of<"SetBudget">): Either.Either<Result, Refusal> => {
+  const { account, anchor, id, kind, tenant, terms } = posting
+  if (account !== undefined && draft.account(account) === undefined) {
+    return Either.left({ _tag: "AccountMissing", account })
+  }
+  const { at } = draft.books
+  const before = draft.budget(id)
+  if (terms === null) draft.endBudget(id)
+  else if (before === undefined) draft.setBudget(id, newBudget({ id, kind, tenant_id: tenant, anchor, terms }, at))
+  else draft.setBudget(id, withTerms(before, terms, at))
+  return Either.right({ _tag: "BudgetSet" })
+}
+
 const reserve = (draft: Draft, posting: Of<"Reserve">): Either.Either<Result, Refusal> => {
-  const { call, enough = posting.least, facts, least, most, run, sources } = posting
+  const { call, enough = posting.least, facts, least, most, run, sources, tokens } = posting
+  const { at } = draft.books
   for (const { billing_account_id: account, kind } of sources) {
     if (kind === "team") continue
     const own = draft.account(account)
     if (own === undefined) return Either.left({ _tag: "AccountMissing", account })
     if (own.status !== "active") return Either.left({ _tag: "AccountInactive", account })
   }
-  const limit = limitOf(draft, facts.application_id)
-  const left = limit && leftOf(limit)
-  // More than the key may spend is more than enough.
+  const needs = { usd: least, tokens: tokens?.least ?? 0 }
+  const common = Counting.admit(draft, facts, undefined, needs, at)
+  const left = Either.isRight(common) ? usdWithin(common.right.budgets, at) : least
+  // More than the budgets leave is more than enough.
   const wanted = left === undefined ? enough : smaller(enough, larger(left, least))
   let available = 0n
   let payer: Source | undefined
+  let counted = common
+  let refusal: Refusal | undefined
   for (const source of sources) {
     if (source.barred === true) continue
     const account = draft.account(source.billing_account_id)
@@ -356,24 +375,31 @@ const reserve = (draft: Draft, posting: Of<"Reserve">): Either.Either<Result, Re
       available = free > available ? free : available
       continue
     }
-    payer ??= source
-    if (free < wanted) continue
+    const { tenant_id } = source
+    const isOther = tenant_id !== facts.tenant_id && draft.budgetsAt(tenant_id).length > 0
+    const within = isOther && Either.isRight(common) ? Counting.admit(draft, facts, tenant_id, needs, at) : common
+    if (within !== common && Either.isLeft(within)) {
+      refusal ??= within.left
+      continue
+    }
+    if (payer !== undefined && free < wanted) continue
     payer = source
-    break
+    counted = within
+    if (free >= wanted) break
   }
-  if (payer === undefined) return Either.left({ _tag: "InsufficientCredits", available })
-  if (limit !== undefined && left! < least) {
-    return Either.left({ _tag: "LimitReached", application: limit.application_id, available: left! })
-  }
+  if (payer === undefined) return Either.left(refusal ?? { _tag: "InsufficientCredits", available })
+  if (Either.isLeft(counted)) return Either.left(counted.left)
   const account = draft.account(payer.billing_account_id)!
   const within = smaller(availableOf(account), most)
-  const amount = left === undefined ? within : smaller(within, left)
+  const limit = usdWithin(counted.right.budgets, at)
+  const amount = limit === undefined ? within : smaller(within, limit)
   // As the database would say of one that it holds: a call is reserved once.
   if (draft.reservation(call) !== undefined) throw new Error(`the call ${call} is reserved already`)
   draft.accounts.set(account.id, { ...account, reserved: account.reserved + amount })
-  if (limit !== undefined) draft.limits.set(limit.application_id, { ...limit, reserved: limit.reserved + amount })
-  draft.reserved.set(call, { id: call, dimensions: dimensionsOf(facts, payer), amount, at: draft.books.at, run })
-  return Either.right({ _tag: "Reserved", source: payer, amount })
+  const booked = Counting.book(draft, counted.right, amount, tokens, at)
+  const dimensions = dimensionsOf(facts, payer)
+  draft.reserved.set(call, { id: call, dimensions, amount, at, run, budgets: booked.ids, tokens: booked.tokens })
+  return Either.right({ _tag: "Reserved", source: payer, amount, within: booked.within })
 }
 
 const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Result, Refusal> => {
@@ -391,9 +417,13 @@ const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Re
   // A cost past what the books can hold would not fit its column, and the call would never end.
   const cost = outcome.cost < 0n ? 0n : outcome.cost < amountMax ? outcome.cost : amountMax
   // The reservation comes back first; what other calls have set aside is theirs.
-  const limit = limitOf(draft, dimensions.application_id)
+  const budgets = Counting.countedOf(draft, reservation, draft.books.at)
   const free = availableOf(account)
-  const payable = amount + (limit === undefined ? free : smaller(free, leftOf(limit)))
+  const left = usdWithin(
+    budgets.filter((budget) => Counting.countsServed(budget, dimensions)),
+    draft.books.at
+  )
+  const payable = amount + (left === undefined ? free : smaller(free, left))
   const collected = cost < payable ? cost : payable
   const fromGranted = collected < account.granted ? collected : account.granted
   const charged = collected > 0n
@@ -413,10 +443,7 @@ const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Re
   }
   draft.release(call)
   if (reservation.released === true) draft.late.push(call)
-  if (limit !== undefined) {
-    const { application_id, reserved, spent } = limit
-    draft.limits.set(application_id, { ...limit, spent: spent + collected, reserved: reserved - amount })
-  }
+  Counting.correct(draft, budgets, reservation, dimensions, outcome, collected)
   // Written out, not spread: this is made once for every call there is, and a literal is made at once.
   draft.record({
     id: usage_id,
@@ -434,7 +461,8 @@ const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Re
     success: outcome.success,
     error_type: outcome.error_type,
     token_details: outcome.token_details,
-    request_id: outcome.request_id
+    request_id: outcome.request_id,
+    budgets: reservation.budgets
   })
   if (account.debts === undefined) return Either.right({ _tag: "Settled", usage_id, collected, balance })
   return Either.right({ _tag: "Settled", usage_id, collected, ...repaid(draft, account) })
@@ -446,16 +474,17 @@ const isDue = ({ cost, error_type, success }: CallOutcome): boolean =>
 
 const describe = ({ endpoint, model }: Dimensions): string => `${endpoint} ${model}`
 
-const shared = new WeakMap<CallFacts, WeakMap<Source, Dimensions>>()
+const shared = new WeakMap<ClaimedFacts, WeakMap<Source, Dimensions>>()
 
 /** The same object for the same facts and payer. */
-const dimensionsOf = (facts: CallFacts, source: Source): Dimensions => {
+const dimensionsOf = (facts: ClaimedFacts, source: Source): Dimensions => {
   let bySource = shared.get(facts)
   if (bySource === undefined) shared.set(facts, (bySource = new WeakMap()))
   let dimensions = bySource.get(source)
   if (dimensions === undefined) {
+    const { capability: _, runs: __, ways: ___, ...stored } = facts
     dimensions = {
-      ...facts,
+      ...stored,
       billing_account_id: source.billing_account_id,
       billing_source_tenant_id: source.tenant_id,
       billing_source_kind: source.kind,
@@ -483,6 +512,8 @@ const providedBy = (dimensions: Dimensions, provider: string | null | undefined)
   return served
 }
 
+const noIds: ReadonlyArray<string> = []
+
 /** Changes laid over the books, or over another draft that can adopt them. */
 export class Draft {
   readonly accounts = new Map<string, Account>()
@@ -494,8 +525,10 @@ export class Draft {
   /** Calls that were released before, and are settled now. */
   readonly late: Array<string> = []
   readonly records = new Map<string, number>()
-  /** `undefined`: the limit was taken away. */
-  readonly limits = new Map<string, Limit | undefined>()
+  /** `undefined`: the budget was ended. */
+  readonly budgets = new Map<string, Budget | undefined>()
+  /** Anchors whose lists of budgets have changed. */
+  readonly anchors = new Map<string, ReadonlyArray<string>>()
   readonly books: Books
   readonly below: Draft | undefined
 
@@ -524,10 +557,32 @@ export class Draft {
     )
   }
 
-  limit(application: string): Limit | undefined {
-    const limit = this.limits.get(application)
-    if (limit !== undefined || this.limits.has(application)) return limit
-    return this.below === undefined ? this.books.limits.get(application) : this.below.limit(application)
+  budget(id: string): Budget | undefined {
+    const budget = this.budgets.get(id)
+    if (budget !== undefined || this.budgets.has(id)) return budget
+    return this.below === undefined ? this.books.budgets.get(id) : this.below.budget(id)
+  }
+
+  budgetsAt(anchor: string): ReadonlyArray<string> {
+    return (
+      this.anchors.get(anchor) ??
+      (this.below === undefined ? (this.books.anchors.get(anchor) ?? noIds) : this.below.budgetsAt(anchor))
+    )
+  }
+
+  setBudget(id: string, budget: Budget): void {
+    if (this.budget(id) === undefined) this.anchors.set(budget.anchor, [...this.budgetsAt(budget.anchor), id])
+    this.budgets.set(id, budget)
+  }
+
+  endBudget(id: string): void {
+    const budget = this.budget(id)
+    if (budget === undefined) return
+    this.anchors.set(
+      budget.anchor,
+      this.budgetsAt(budget.anchor).filter((other) => other !== id)
+    )
+    this.budgets.set(id, undefined)
   }
 
   /** Charges and reservations of the application, including the drafts' changes. */
@@ -593,7 +648,8 @@ export class Draft {
     for (const reservation of this.reserved.values()) below.reserved.set(reservation.id, reservation)
     for (const entry of this.entries) below.entries.push(entry)
     for (const record of this.usage) below.record(record)
-    for (const [application, limit] of this.limits) below.limits.set(application, limit)
+    for (const [id, budget] of this.budgets) below.budgets.set(id, budget)
+    for (const [anchor, ids] of this.anchors) below.anchors.set(anchor, ids)
   }
 }
 
@@ -608,6 +664,8 @@ export const accountsOf = (posting: Posting): ReadonlyArray<string> => {
     case "Escrow":
     case "SetLimit":
       return [posting.account]
+    case "SetBudget":
+      return posting.account === undefined ? none : [posting.account]
     case "EndEscrow":
       return [posting.from, posting.to]
     case "Reserve":

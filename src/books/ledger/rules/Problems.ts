@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { toDecimal } from "../../../kernel/Money.ts"
 import { Problem } from "../../../kernel/Problem.ts"
+import { units } from "./Budget.ts"
 import type { Posting, Refusal } from "./Transaction.ts"
 
 /**
@@ -72,6 +73,22 @@ export class LimitReached extends Schema.TaggedError<LimitReached>()("LimitReach
   }
 }
 
+/** The balance would do, but a budget leaves less. `limit` and `left` are nano-USD, tokens, requests or open calls, as `unit` says. */
+export class BudgetReached extends Schema.TaggedError<BudgetReached>()("BudgetReached", {
+  budget: Schema.String,
+  name: Schema.String,
+  unit: Schema.Literal(...units),
+  period: Schema.Literal("minute", "hour", "day", "week", "month", "total"),
+  limit: Nano,
+  left: Nano,
+  renews_at: Schema.optional(Schema.Number)
+}) {
+  override get message() {
+    const left = this.unit === "usd" ? `${toDecimal(this.left)} USD` : `${this.left} of ${this.unit}`
+    return `the budget "${this.name}" leaves ${left}`
+  }
+}
+
 /** The balance would do, but only `giftable` of it may be sent on. */
 export class InsufficientGiftable extends Schema.TaggedError<InsufficientGiftable>()("InsufficientGiftable", {
   giftable: Nano
@@ -102,6 +119,7 @@ const refusals = {
   BalanceTooLarge,
   InsufficientCredits,
   LimitReached,
+  BudgetReached,
   InsufficientGiftable,
   NotHeld,
   Conflict
@@ -115,6 +133,7 @@ export const LedgerRefusal = Schema.Union(
   BalanceTooLarge,
   InsufficientCredits,
   LimitReached,
+  BudgetReached,
   InsufficientGiftable,
   NotHeld,
   Conflict
@@ -135,7 +154,8 @@ export interface RefusalByPosting {
   readonly Escrow: AccountMissing | AccountInactive | InsufficientCredits | InsufficientGiftable
   readonly EndEscrow: AccountMissing | NotHeld | BalanceTooLarge | InsufficientCredits
   readonly SetLimit: AccountMissing
-  readonly Reserve: AccountMissing | AccountInactive | InsufficientCredits | LimitReached
+  readonly SetBudget: AccountMissing
+  readonly Reserve: AccountMissing | AccountInactive | InsufficientCredits | LimitReached | BudgetReached
   readonly Settle: never
 }
 

@@ -5,6 +5,7 @@
 import type { Statement as SqlStatement } from "@effect/sql/Statement"
 import type { Nano } from "../../../kernel/Money.ts"
 import type { TokenDetails } from "../../../kernel/TokenDetails.ts"
+import type { BudgetKind, BudgetTerms, BudgetUnit, Rates } from "./Budget.ts"
 import { storable } from "../../../storage/database/Text.ts"
 
 /** Where credit came from or went; the `source` of a ledger entry. A charge has none. */
@@ -79,6 +80,28 @@ export interface CallFacts {
   readonly provider: string
   /** The version of the price that the charge is made by (`books/prices/PriceVersions`). */
   readonly price?: string | undefined
+  /** The run whose key called. `application_id` is then the API key that the run descends from. */
+  readonly run_id?: string | undefined
+  /** Pairs `name=value`, one a line, ascending. */
+  readonly tags?: string | undefined
+  /** The caller's own user, as the request names them. */
+  readonly end_user?: string | undefined
+}
+
+/** A model and a provider that may serve a call. */
+export interface Way {
+  readonly model: string
+  readonly provider: string
+}
+
+/** Facts of a call at its admission: those of its record, and those that only budgets need. */
+export interface ClaimedFacts extends CallFacts {
+  /** The capability that it uses: `chat`. */
+  readonly capability?: string | undefined
+  /** Its run, and the runs that this descends from. */
+  readonly runs?: ReadonlyArray<string> | undefined
+  /** All that may serve it, `model` and `provider` first. Absent if nothing else may. */
+  readonly ways?: ReadonlyArray<Way> | undefined
 }
 
 /**
@@ -118,6 +141,10 @@ export interface Reservation {
   readonly at: number
   /** The run of the process that admitted it; a later run releases what an earlier one left. */
   readonly run: string
+  /** The ids of the budgets that count it. Absent if none does. */
+  readonly budgets?: ReadonlyArray<string> | undefined
+  /** The tokens that budgets have reserved for it. */
+  readonly tokens?: number | undefined
   /** It was released because its run had ended (`interrupted`). Nothing is set aside any more, and its record has cost 0. */
   readonly released?: true
 }
@@ -259,6 +286,19 @@ export type Posting =
       readonly limit: Pick<Limit, "amount" | "period"> | null
     }
   /**
+   * Makes a budget, changes its terms, or ends it (`null`). `tenant` and `account` are its tenant and that tenant's billing account; absent for
+   * a budget of the operator that counts all tenants.
+   */
+  | {
+      readonly _tag: "SetBudget"
+      readonly id: string
+      readonly kind: BudgetKind
+      readonly anchor: string
+      readonly tenant?: string | undefined
+      readonly account?: string | undefined
+      readonly terms: BudgetTerms | null
+    }
+  /**
    * Sets aside between `least` and `most` on the first source that has `enough` available; where none has, or `enough` is not
    * given, on the first that has `least`. A source of kind `own` that is missing or not active refuses outright, wherever it
    * stands; a team's is passed over. Where the key that calls has a limit, no more than that leaves is set aside.
@@ -271,7 +311,9 @@ export type Posting =
       readonly enough?: Nano | undefined
       readonly most: Nano
       readonly run: string
-      readonly facts: CallFacts
+      readonly facts: ClaimedFacts
+      /** The tokens that it may use, for budgets of tokens. Absent if it uses none. */
+      readonly tokens?: { readonly least: number; readonly most: number } | undefined
     }
   /**
    * Ends a call: gives the reservation back, charges the cost as far as the payer has it and the key's limit allows, and leaves the usage
@@ -329,12 +371,28 @@ export interface ResultByPosting {
   readonly Escrow: { readonly _tag: "Escrowed"; readonly balance: Nano }
   /** The amount that counts against the limit; 0 if the limit was removed. */
   readonly SetLimit: { readonly _tag: "LimitSet"; readonly spent: Nano; readonly reserved: Nano }
+  readonly SetBudget: { readonly _tag: "BudgetSet" }
   /** The balance is the recipient's. */
   readonly EndEscrow: { readonly _tag: "EscrowEnded" } & Balances
-  readonly Reserve: { readonly _tag: "Reserved"; readonly source: Source; readonly amount: Nano }
+  readonly Reserve: {
+    readonly _tag: "Reserved"
+    readonly source: Source
+    readonly amount: Nano
+    /** Absent if no budget counts the call. */
+    readonly within?: Within | undefined
+  }
   readonly Settle:
     | ({ readonly _tag: "Settled"; readonly usage_id: string; readonly collected: Nano } & Balances)
     | { readonly _tag: "AlreadySettled" }
+}
+
+/** A reservation within budgets. */
+export interface Within {
+  /** The tokens that budgets leave to the call; `undefined` if none limits them. */
+  readonly tokens: number | undefined
+  readonly rates: Rates
+  /** The places in `ways` that budgets have taken away. */
+  readonly barred: ReadonlyArray<number>
 }
 
 export type Result = ResultByPosting[Posting["_tag"]]
@@ -347,6 +405,19 @@ export type Refusal =
   | { readonly _tag: "InsufficientCredits"; readonly available: Nano }
   /** The balance would do, but the limit of the API key leaves less. */
   | { readonly _tag: "LimitReached"; readonly application: string; readonly available: Nano }
+  /** The balance would do, but a budget leaves less. */
+  | {
+      readonly _tag: "BudgetReached"
+      readonly budget: string
+      readonly name: string
+      readonly unit: BudgetUnit
+      readonly period: BudgetTerms["period"]
+      /** What the budget limits, and what is left: nano-USD, tokens, requests or open calls. */
+      readonly limit: Nano
+      readonly left: Nano
+      /** In milliseconds since 1970; absent if it never renews. */
+      readonly renews_at?: number | undefined
+    }
   /** The balance would do, but too much of it was granted. */
   | { readonly _tag: "InsufficientGiftable"; readonly giftable: Nano }
   /** The account has less in escrow than is to come out of it. */
@@ -390,4 +461,6 @@ export interface UsageRecord extends Omit<CallOutcome, "provider" | "served"> {
   /** The part of the cost that the balance could not pay; `cost` is the part that it paid. */
   readonly uncollected: Nano
   readonly reserved: Nano
+  /** The ids of the budgets that counted the call. Absent if none did. */
+  readonly budgets?: ReadonlyArray<string> | undefined
 }

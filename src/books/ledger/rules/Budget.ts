@@ -1,0 +1,347 @@
+/**
+ * Budgets: what they limit, which calls they count, and what is left of them. Every reservation books itself into each budget that counts its
+ * call, and every settlement corrects that, in their own transactions. The spending limit of an API key is a budget too.
+ *
+ * Where the specification is silent:
+ * - A budget counts the calls of its tenant's credentials, and the calls that its tenant pays for. A budget of the operator counts those of
+ *   all tenants.
+ * - A budget counts from its creation. Only the spending limit of an API key counts earlier charges of its period.
+ * - A charge, its tokens and a request count in the period of the booking: a request when it is admitted, the rest when it is settled. The
+ *   reservation of a call that is open at the end of a period counts in the next one.
+ * - A limit of 0 refuses every call, even one that costs nothing. Otherwise a call is refused if less is left than it needs at least.
+ * - A call may be served by several models and providers. A budget of a model or provider that is used up takes away these ways to serve the
+ *   call; the call is refused if no way is left. The charge counts against the budgets of the model and provider that served.
+ * - Failed calls count as requests.
+ */
+import type { Nano } from "../../../kernel/Money.ts"
+import { day, hour, monthOf, nextMonthOf } from "../../../kernel/Moment.ts"
+import type { ClaimedFacts, Way } from "./Transaction.ts"
+
+export type BudgetPeriod = "minute" | "hour" | "day" | "week" | "month" | "total"
+
+/** The units of a limit, in the order in which they are checked. */
+export const units = ["usd", "tokens", "requests", "concurrent"] as const
+export type BudgetUnit = (typeof units)[number]
+
+export interface BudgetLimit {
+  /** Nano-USD. */
+  readonly usd?: Nano | undefined
+  readonly tokens?: number | undefined
+  readonly requests?: number | undefined
+  /** Open calls. */
+  readonly concurrent?: number | undefined
+}
+
+/** The calls that a budget counts: those that match every condition. */
+export interface AppliesTo {
+  /** An account. */
+  readonly member?: string | undefined
+  readonly model?: string | undefined
+  readonly provider?: string | undefined
+  readonly capability?: string | undefined
+  /** `name=value`, or `name` for any value. */
+  readonly tag?: string | undefined
+  readonly end_user?: string | undefined
+}
+
+/** Raises the limit in USD until an instant. */
+export interface Raise {
+  readonly usd: Nano
+  readonly until: number
+}
+
+export interface BudgetTerms {
+  readonly name: string
+  readonly limit: BudgetLimit
+  readonly period: BudgetPeriod
+  readonly applies_to: AppliesTo
+  /** `notify`: it counts and never refuses. */
+  readonly mode: "refuse" | "notify"
+  /** Parts of the limit at which people are told, ascending. */
+  readonly notify_at: ReadonlyArray<number>
+  readonly raises: ReadonlyArray<Raise>
+  /** Whether the operator made it, so that the tenant cannot change it. */
+  readonly by_operator: boolean
+  readonly created_by: string
+  readonly created_at: number
+}
+
+/** `key`: the spending limit of an API key, whose id it has. `run`: the limits of a run, whose id it has. */
+export type BudgetKind = "key" | "run" | "budget"
+
+export interface Budget {
+  readonly id: string
+  readonly kind: BudgetKind
+  /** Absent if the operator's budget counts all tenants. */
+  readonly tenant_id: string | undefined
+  /** Its calls have this in common: the tenant, the API key, the run, or `everyone`. */
+  readonly anchor: string
+  readonly terms: BudgetTerms
+  /** Charges, tokens and requests from this instant on count. */
+  readonly start: number
+  readonly spent: Nano
+  readonly reserved: Nano
+  /** The most that `spent` + `reserved` may be: the limit, or more if the limit was lowered or a raise ended. Absent without a limit in USD. */
+  readonly ceiling: Nano | undefined
+  readonly tokens: number
+  readonly tokens_reserved: number
+  readonly requests: number
+  /** Open calls. */
+  readonly open: number
+  /** How many parts of `notify_at` this period has reached. */
+  readonly crossed: number
+}
+
+/** The anchor of budgets that count the calls of all tenants. */
+export const everyone = "everyone"
+
+/** The begin of the period that an instant lies in. Weeks begin on Monday. */
+export const periodStart = (period: BudgetPeriod, at: number): number => {
+  switch (period) {
+    case "minute":
+      return at - (at % 60_000)
+    case "hour":
+      return at - (at % hour)
+    case "day":
+      return at - (at % day)
+    case "week":
+      // 1970 began on a Thursday.
+      return at - ((at + 3 * day) % (7 * day))
+    case "month":
+      return monthOf(at)
+    case "total":
+      return 0
+  }
+}
+
+/** The end of the period that an instant lies in; `undefined` if it has none. */
+export const renewsAt = (period: BudgetPeriod, at: number): number | undefined => {
+  if (period === "total") return undefined
+  if (period === "month") return nextMonthOf(at)
+  return periodStart(period, at) + lengths[period]
+}
+
+const lengths = { minute: 60_000, hour, day, week: 7 * day }
+
+/** The limit in USD with its raises at an instant. */
+export const usdLimit = ({ limit, raises }: BudgetTerms, at: number): Nano | undefined => {
+  if (limit.usd === undefined || raises.length === 0) return limit.usd
+  let usd = limit.usd
+  for (const raise of raises) if (raise.until > at) usd += raise.usd
+  return usd
+}
+
+/** The budget in the period of an instant: in a new period nothing is spent, and open calls keep their reservations. */
+export const standingAt = (budget: Budget, at: number): Budget => {
+  const { terms } = budget
+  const limit = usdLimit(terms, at)
+  const start = periodStart(terms.period, at)
+  if (start > budget.start)
+    return {
+      ...budget,
+      start,
+      spent: 0n,
+      tokens: 0,
+      requests: 0,
+      crossed: 0,
+      ceiling: limit && largest(limit, budget.reserved)
+    }
+  if (limit === undefined || budget.ceiling === undefined || budget.ceiling >= limit) return budget
+  return { ...budget, ceiling: limit }
+}
+
+/** A budget that has counted nothing. */
+export const newBudget = (
+  base: Pick<Budget, "anchor" | "id" | "kind" | "tenant_id" | "terms">,
+  at: number
+): Budget => ({
+  ...base,
+  start: periodStart(base.terms.period, at),
+  spent: 0n,
+  reserved: 0n,
+  ceiling: usdLimit(base.terms, at),
+  tokens: 0,
+  tokens_reserved: 0,
+  requests: 0,
+  open: 0,
+  crossed: 0
+})
+
+/** The budget with other terms. It keeps what it has counted, unless its period is another. */
+export const withTerms = (budget: Budget, terms: BudgetTerms, at: number): Budget => {
+  const samePeriod = terms.period === budget.terms.period
+  const counted = samePeriod
+    ? standingAt(budget, at)
+    : { ...budget, start: periodStart(terms.period, at), spent: 0n, tokens: 0, requests: 0 }
+  const limit = usdLimit(terms, at)
+  return crossing({ ...counted, terms, ceiling: limit && largest(limit, counted.spent + counted.reserved) })
+}
+
+const largest = (one: Nano, other: Nano): Nano => (one < other ? other : one)
+
+/** Whether the budget counts a call, whatever serves it. */
+export const counts = ({ terms: { applies_to } }: Budget, facts: ClaimedFacts): boolean => {
+  const { capability, end_user, member, tag } = applies_to
+  return (
+    (member === undefined || member === facts.account_id) &&
+    (capability === undefined || capability === facts.capability) &&
+    (end_user === undefined || end_user === facts.end_user) &&
+    (tag === undefined || hasTag(facts.tags ?? "", tag))
+  )
+}
+
+/** Whether the budget counts what this model and provider serve. */
+export const countsWay = ({ terms: { applies_to } }: Budget, { model, provider }: Way): boolean =>
+  (applies_to.model === undefined || applies_to.model === model) &&
+  (applies_to.provider === undefined || applies_to.provider === provider)
+
+/** Whether the budget is of certain models or providers. */
+export const isOfWays = ({ terms: { applies_to } }: Budget): boolean =>
+  applies_to.model !== undefined || applies_to.provider !== undefined
+
+/** `tags`: pairs `name=value`, one a line. */
+const hasTag = (tags: string, tag: string): boolean =>
+  `\n${tags}${tag.includes("=") ? "\n" : ""}`.includes(`\n${tag}${tag.includes("=") ? "\n" : "="}`)
+
+/** The least that a call needs. */
+export interface Needs {
+  readonly usd: Nano
+  readonly tokens: number
+}
+
+/** The unit of which the budget has too little left for a call; `undefined` if it admits the call. */
+export const lacking = (budget: Budget, { tokens, usd }: Needs, at: number): BudgetUnit | undefined => {
+  const { limit, mode } = budget.terms
+  if (mode === "notify") return undefined
+  for (const unit of units) {
+    if (limit[unit] === undefined) continue
+    const left = leftOf(budget, unit, at)
+    const isEmpty = unit === "usd" ? usdLimit(budget.terms, at) === 0n : limit[unit] === 0
+    const least = unit === "usd" ? usd : unit === "tokens" ? tokens : 1
+    if (isEmpty || left < least) return unit
+  }
+  return undefined
+}
+
+/** What is left of the budget in a unit that it limits; never below 0. */
+export const leftOf = (budget: Budget, unit: BudgetUnit, at: number): Nano | number => {
+  const { limit } = budget.terms
+  switch (unit) {
+    case "usd":
+      return usdLeft(budget, at)!
+    case "tokens":
+      return Math.max(0, limit.tokens! - budget.tokens - budget.tokens_reserved)
+    case "requests":
+      return Math.max(0, limit.requests! - budget.requests)
+    case "concurrent":
+      return Math.max(0, limit.concurrent! - budget.open)
+  }
+}
+
+/** The credit that is left of a budget with a limit in USD. */
+export const usdLeft = (budget: Budget, at: number): Nano | undefined => {
+  const limit = usdLimit(budget.terms, at)
+  return limit === undefined ? undefined : largest(limit - budget.spent - budget.reserved, 0n)
+}
+
+/** The least credit that any of the budgets has left; `undefined` if none limits it. */
+export const usdWithin = (budgets: ReadonlyArray<Budget>, at: number): Nano | undefined => {
+  let within: Nano | undefined
+  for (const budget of budgets) {
+    if (budget.terms.mode === "notify") continue
+    const left = usdLeft(budget, at)
+    if (left !== undefined && (within === undefined || left < within)) within = left
+  }
+  return within
+}
+
+/** The fewest tokens that any of the budgets has left; `undefined` if none limits them. */
+export const tokensWithin = (budgets: ReadonlyArray<Budget>, at: number): number | undefined => {
+  let within: number | undefined
+  for (const budget of budgets) {
+    if (budget.terms.mode === "notify" || budget.terms.limit.tokens === undefined) continue
+    const left = leftOf(budget, "tokens", at) as number
+    if (within === undefined || left < within) within = left
+  }
+  return within
+}
+
+/** The budget with an admitted call. The limit of a key counts credit alone, since it also counts calls from before it was set. */
+export const admitted = (budget: Budget, usd: Nano, tokens: number): Budget =>
+  budget.kind === "key"
+    ? { ...budget, reserved: budget.reserved + usd }
+    : crossing({
+        ...budget,
+        reserved: budget.reserved + usd,
+        tokens_reserved: budget.tokens_reserved + tokens,
+        requests: budget.requests + 1,
+        open: budget.open + 1
+      })
+
+/** What a call had reserved, and what it came to. */
+export interface Settling {
+  readonly reserved: Nano
+  readonly tokens_reserved: number
+  readonly spent: Nano
+  readonly tokens: number
+  /** Whether it was open until now. */
+  readonly wasOpen: boolean
+}
+
+/** The budget with a settled call. */
+export const settled = (budget: Budget, { reserved, spent, tokens, tokens_reserved, wasOpen }: Settling): Budget => {
+  const credit = { ...budget, reserved: budget.reserved - reserved, spent: budget.spent + spent }
+  if (budget.kind === "key") return credit
+  return crossing({
+    ...credit,
+    tokens_reserved: budget.tokens_reserved - tokens_reserved,
+    tokens: budget.tokens + tokens,
+    open: wasOpen ? budget.open - 1 : budget.open
+  })
+}
+
+const crossing = (budget: Budget): Budget => {
+  const { limit, notify_at } = budget.terms
+  if (notify_at.length === 0) return budget
+  const used = Math.max(
+    part(Number(budget.spent), limit.usd === undefined ? undefined : Number(limit.usd)),
+    part(budget.tokens, limit.tokens),
+    part(budget.requests, limit.requests)
+  )
+  let crossed = budget.crossed
+  while (crossed < notify_at.length && used >= notify_at[crossed]!) crossed++
+  return crossed === budget.crossed ? budget : { ...budget, crossed }
+}
+
+const part = (used: number, limit: number | undefined): number => (limit === undefined || limit === 0 ? 0 : used / limit)
+
+/** The tightest limit of a unit among the budgets of a call, as rate limit headers show it. */
+export interface Rate {
+  readonly limit: number
+  readonly remaining: number
+  /** The end of the period, in milliseconds since 1970; 0 if it has none. */
+  readonly resets_at: number
+}
+
+export interface Rates {
+  readonly requests?: Rate | undefined
+  readonly tokens?: Rate | undefined
+}
+
+/** The rates of budgets, as they are after an admission. */
+export const ratesOf = (budgets: ReadonlyArray<Budget>, at: number): Rates => ({
+  requests: rateOf(budgets, "requests", at),
+  tokens: rateOf(budgets, "tokens", at)
+})
+
+const rateOf = (budgets: ReadonlyArray<Budget>, unit: "requests" | "tokens", at: number): Rate | undefined => {
+  let rate: Rate | undefined
+  for (const budget of budgets) {
+    const { limit, mode, period } = budget.terms
+    if (mode === "notify" || limit[unit] === undefined) continue
+    const remaining = leftOf(budget, unit, at) as number
+    if (rate === undefined || remaining < rate.remaining)
+      rate = { limit: limit[unit], remaining, resets_at: renewsAt(period, at) ?? 0 }
+  }
+  return rate
+}

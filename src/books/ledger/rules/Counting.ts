@@ -1,0 +1,205 @@
+/** Which budgets count a call, whether they admit it, and how they book it. */
+import { Either } from "effect"
+import type { Nano } from "../../../kernel/Money.ts"
+import {
+  admitted,
+  counts,
+  countsWay,
+  everyone,
+  isOfWays,
+  lacking,
+  leftOf,
+  ratesOf,
+  renewsAt,
+  settled,
+  standingAt,
+  tokensWithin,
+  usdLimit
+} from "./Budget.ts"
+import type { Budget, BudgetUnit, Needs } from "./Budget.ts"
+import type { CallOutcome, ClaimedFacts, Dimensions, Refusal, Reservation, Way, Within } from "./Transaction.ts"
+
+/** The budgets that a transaction may touch. */
+export interface BudgetsAtHand {
+  readonly budget: (id: string) => Budget | undefined
+  /** Ids, of all kinds. */
+  readonly budgetsAt: (anchor: string) => ReadonlyArray<string>
+  readonly setBudget: (id: string, budget: Budget) => void
+}
+
+/** The budgets that count an admitted call. */
+export interface Counted {
+  readonly budgets: ReadonlyArray<Budget>
+  /** The places in the call's ways that budgets have taken away. */
+  readonly barred: ReadonlyArray<number>
+}
+
+const none: ReadonlyArray<never> = []
+const uncounted: Either.Either<Counted, Refusal> = Either.right({ budgets: none, barred: none })
+
+/** The budgets of the operator, of these tenants, and of the key and the runs of the call, as they are at an instant. */
+const budgetsOf = (
+  atHand: BudgetsAtHand,
+  facts: ClaimedFacts,
+  payer: string | undefined,
+  at: number
+): ReadonlyArray<Budget> => {
+  let found: Array<Budget> | undefined
+  const look = (anchor: string) => {
+    for (const id of atHand.budgetsAt(anchor)) {
+      const budget = atHand.budget(id)
+      if (budget !== undefined && counts(budget, facts)) (found ??= []).push(standingAt(budget, at))
+    }
+  }
+  // The limit of the key comes first, since it has a refusal of its own.
+  if (facts.application_id !== null) look(facts.application_id)
+  if (facts.runs !== undefined) for (const run of facts.runs) look(run)
+  look(facts.tenant_id)
+  if (payer !== undefined && payer !== facts.tenant_id) look(payer)
+  look(everyone)
+  return found ?? none
+}
+
+/** Whether the budgets admit a call, and those that then count it. `payer`: the tenant that pays, if it is known. */
+export const admit = (
+  atHand: BudgetsAtHand,
+  facts: ClaimedFacts,
+  payer: string | undefined,
+  needs: Needs,
+  at: number
+): Either.Either<Counted, Refusal> => {
+  const found = budgetsOf(atHand, facts, payer, at)
+  if (found.length === 0) return uncounted
+  const budgets: Array<Budget> = []
+  const ofWays: Array<Budget> = []
+  for (const budget of found) {
+    if (isOfWays(budget)) {
+      ofWays.push(budget)
+      continue
+    }
+    const unit = lacking(budget, needs, at)
+    if (unit !== undefined) return Either.left(refusalOf(budget, unit, at))
+    budgets.push(budget)
+  }
+  return ofWays.length === 0 ? Either.right({ budgets, barred: none }) : admitWays(budgets, ofWays, facts, needs, at)
+}
+
+/** A way is barred by a budget that counts it and has too little left. */
+const admitWays = (
+  budgets: ReadonlyArray<Budget>,
+  ofWays: ReadonlyArray<Budget>,
+  facts: ClaimedFacts,
+  needs: Needs,
+  at: number
+): Either.Either<Counted, Refusal> => {
+  const ways: ReadonlyArray<Way> = facts.ways ?? [facts]
+  const barred: Array<number> = []
+  const counted = new Set<Budget>()
+  let first: Refusal | undefined
+  for (const [place, way] of ways.entries()) {
+    const counting = ofWays.filter((budget) => countsWay(budget, way))
+    const empty = counting.find((budget) => lacking(budget, needs, at) !== undefined)
+    if (empty === undefined) {
+      for (const budget of counting) counted.add(budget)
+      continue
+    }
+    barred.push(place)
+    first ??= refusalOf(empty, lacking(empty, needs, at)!, at)
+  }
+  if (barred.length === ways.length) return Either.left(first!)
+  return Either.right({ budgets: [...budgets, ...counted], barred })
+}
+
+const refusalOf = (budget: Budget, unit: BudgetUnit, at: number): Refusal => {
+  const left = BigInt(leftOf(budget, unit, at))
+  if (budget.kind === "key") return { _tag: "LimitReached", application: budget.id, available: left }
+  const { limit, name, period } = budget.terms
+  return {
+    _tag: "BudgetReached",
+    budget: budget.id,
+    name,
+    unit,
+    period,
+    limit: unit === "usd" ? usdLimit(budget.terms, at)! : BigInt(limit[unit]!),
+    left,
+    renews_at: renewsAt(period, at)
+  }
+}
+
+/** Books an admitted call into its budgets. */
+export const book = (
+  atHand: BudgetsAtHand,
+  { barred, budgets }: Counted,
+  usd: Nano,
+  tokens: { readonly least: number; readonly most: number } | undefined,
+  at: number
+): { readonly within: Within | undefined; readonly ids: ReadonlyArray<string> | undefined; readonly tokens: number } => {
+  if (budgets.length === 0) return unbooked
+  const left = tokensWithin(budgets, at)
+  const most = tokens?.most ?? 0
+  const reserved = left === undefined || most < left ? most : left
+  const booked = budgets.map((budget) => admitted(budget, usd, reserved))
+  for (const budget of booked) atHand.setBudget(budget.id, budget)
+  return {
+    within: { tokens: left === undefined ? undefined : reserved, rates: ratesOf(booked, at), barred },
+    ids: idsOf(budgets),
+    tokens: reserved
+  }
+}
+
+const unbooked = { within: undefined, ids: undefined, tokens: 0 } as const
+
+/** The same list for the same budgets, mostly: it crosses to another thread once. */
+const lists = new Map<string, ReadonlyArray<string>>()
+const listsMax = 10_000
+
+const idsOf = (budgets: ReadonlyArray<Budget>): ReadonlyArray<string> => {
+  const ids = budgets.map(({ id }) => id)
+  const name = ids.join(" ")
+  const known = lists.get(name)
+  if (known !== undefined) return known
+  if (lists.size >= listsMax) lists.clear()
+  lists.set(name, ids)
+  return ids
+}
+
+/** The budgets that count an open call, as they are at an instant. A limit that its key got since then counts it too. */
+export const countedOf = (atHand: BudgetsAtHand, reservation: Reservation, at: number): ReadonlyArray<Budget> => {
+  const { budgets = none, dimensions } = reservation
+  let found: Array<Budget> | undefined
+  const look = (id: string) => {
+    const budget = atHand.budget(id)
+    if (budget !== undefined) (found ??= []).push(standingAt(budget, at))
+  }
+  for (const id of budgets) look(id)
+  const { application_id } = dimensions
+  if (application_id !== null && !budgets.includes(application_id)) look(application_id)
+  return found ?? none
+}
+
+/** Whether a budget that has reserved credit for a call counts what the call came to: not if it is of another model or provider. */
+export const countsServed = (budget: Budget, served: Dimensions): boolean => !isOfWays(budget) || countsWay(budget, served)
+
+/** Corrects the budgets of a settled call: what it had reserved is free again, and what it came to is spent. */
+export const correct = (
+  atHand: BudgetsAtHand,
+  budgets: ReadonlyArray<Budget>,
+  { amount, released, tokens = 0 }: Reservation,
+  served: Dimensions,
+  outcome: CallOutcome,
+  collected: Nano
+): void => {
+  for (const budget of budgets) {
+    const isServed = countsServed(budget, served)
+    atHand.setBudget(
+      budget.id,
+      settled(budget, {
+        reserved: amount,
+        tokens_reserved: tokens,
+        spent: isServed ? collected : 0n,
+        tokens: isServed ? outcome.prompt_tokens + outcome.completion_tokens : 0,
+        wasOpen: released !== true
+      })
+    )
+  }
+}
