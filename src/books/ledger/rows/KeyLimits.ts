@@ -1,6 +1,6 @@
 /**
- * Limits of what API keys may spend: a row for each key that has one, changed in the transactions that reserve and settle its calls. Keys
- * without a limit have no row, and their calls ask for none.
+ * Spending limits of API keys: one row per limited key, updated in the transactions that reserve and settle its calls. Keys without a limit
+ * have no row.
  */
 import { monthOf } from "../../../kernel/Moment.ts"
 import { insert, query, run } from "./SqlEffect.ts"
@@ -40,13 +40,13 @@ const rowOf = (limit: Limit): ReadonlyArray<unknown> => columns.map((column) => 
 
 export const selectAmong = `SELECT ${selection} FROM tollgate_ledger_limits WHERE application_id IN (SELECT value FROM json_each(?))`
 
-/** The limits of these applications, of those that have one. `locked`: in their order, until the batch is committed. */
+/** The limits of these applications. `locked`: locks the rows in order, until the batch commits. */
 export function* load(applications: Iterable<string>, locked: boolean): SqlSteps<ReadonlyArray<Limit>> {
   const text = locked ? `${selectAmong} ORDER BY application_id FOR UPDATE` : selectAmong
   return (yield* query(text, [JSON.stringify([...applications])])).map(limitOf)
 }
 
-/** Charges of an application since `start`, as an expression of SQL. Its parameters are `spentParams`. */
+/** The charges of an application since `start`, as an SQL expression. Its parameters are `spentParams`. */
 export const spentSince = (start: string): string => `(
     COALESCE((SELECT SUM(u.cost) FROM tollgate_usage_by_tenant u
       WHERE u.tenant_id = ? AND u.start >= ${start} AND u.application_id = ?), 0) +
@@ -57,7 +57,7 @@ export const spentParams = (tenant: string, application: string) => [tenant, app
 export const reservedOf = `(SELECT COALESCE(SUM(r.amount), 0) FROM tollgate_ledger_reservations r
     CROSS JOIN tollgate_usage_dimensions d ON d.number = r.dimensions WHERE d.application_id = ?)`
 
-/** Charges and reservations of an application, in total and in the month of `at`. */
+/** The charges of an application, in total and in the month of `at`, and its reservations. */
 export function* spendingOf(tenant: string, application: string, at: number): SqlSteps<Spending> {
   const params = spentParams(tenant, application)
   const [row] = yield* query(
@@ -68,7 +68,7 @@ export function* spendingOf(tenant: string, application: string, at: number): Sq
   return { total: BigInt(row.total), month: BigInt(row.month), reserved: BigInt(row.reserved) }
 }
 
-/** Writes those that changed; `undefined`: it was taken away. */
+/** Writes the changed limits. `undefined` removes a limit. */
 export function* write(limits: ReadonlyMap<string, Limit | undefined>): SqlSteps<void> {
   if (limits.size === 0) return
   const rows: Array<ReadonlyArray<unknown>> = []
