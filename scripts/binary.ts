@@ -78,7 +78,7 @@ const wanted = (): ReadonlyArray<Architecture> => {
 
 const say = (line: string) => console.log(line)
 
-/** The folder of a package, fetched and checked unless it is there already. */
+/** The folder of a package, fetched and checked unless it already exists. */
 const fetched = (spec: string): string => {
   const folder = join(cache, spec.replace("@", "-"))
   if (existsSync(folder)) return folder

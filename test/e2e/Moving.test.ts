@@ -273,10 +273,10 @@ describe("migrate --to", () => {
     expect(await refusal(url)).toContain("is serving")
     await service.end()
     expect((await move(DATA_DIR, url)).code).toBe(0)
-    expect(await refusal(url)).toContain("holds books already")
+    expect(await refusal(url)).toContain("already contains books")
     const moved = { DATA_DIR, DATABASE_URL: url }
     expect(await refusal(url, moved)).toContain("pg_dump")
-    expect(await refusal(`sqlite:${fileIn(DATA_DIR)}`, moved)).toContain("holds books already")
+    expect(await refusal(`sqlite:${fileIn(DATA_DIR)}`, moved)).toContain("already contains books")
 
     const node = await start({ folder: DATA_DIR, env: moved })
     expect(await refusal(`sqlite:${DATA_DIR}/back.db`, moved)).toContain("is served by")

@@ -451,7 +451,7 @@ describeSqlite("copies", () => {
     const DATA_DIR = await copy()
     const to = (path: string) => refusal(["backup", "--to", path], { DATA_DIR })
     expect(await to(DATA_DIR)).toContain("is a folder")
-    expect(await to(join(DATA_DIR, "tollgate.db"))).toContain("it is there already")
+    expect(await to(join(DATA_DIR, "tollgate.db"))).toContain("it already exists")
     expect(await to(join(DATA_DIR, "tollgate.db-journal"))).toContain("a name that SQLite uses")
     expect(await to(join(DATA_DIR, "no", "copy.db"))).toContain("there is no folder")
     const before = readdirSync(DATA_DIR)

@@ -41,7 +41,7 @@ export const backup = (file: string, to: string): Effect.Effect<void, BackupFail
     yield* held(file)
     const target = lstatSync(to, { throwIfNoEntry: false })
     if (target?.isDirectory() === true) return yield* failed(`${to} is a folder: name a file in it`)
-    if (target !== undefined) return yield* failed(`${to}: it is there already`)
+    if (target !== undefined) return yield* failed(`${to}: it already exists`)
     if (!existsSync(dirname(to))) return yield* failed(`${to}: there is no folder ${dirname(to)}`)
     if (ownFiles(realpathSync(file)).includes(join(realpathSync(dirname(to)), basename(to))))
       return yield* failed(`${to} is a name that SQLite uses for the database itself: take another`)
@@ -95,7 +95,7 @@ const publish = (part: string, to: string) =>
       try {
         linkSync(part, to)
       } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === "EEXIST") throw failed(`${to}: it is there already`)
+        if ((error as NodeJS.ErrnoException).code === "EEXIST") throw failed(`${to}: it already exists`)
         // There are file systems without links.
         renameSync(part, to)
       }

@@ -152,7 +152,7 @@ export const begin = Effect.fnUntraced(function* (opened: Opened) {
     for (const table of tables)
       if ((yield* at(move.to, () => target.read(table, undefined, 1))).length > 0)
         return yield* refused(
-          `${target.shown} holds books already (${table.name} has rows): take a database that is empty`
+          `${target.shown} already contains books (${table.name} has rows): take a database that is empty`
         )
   } else if (marks.get("source") !== source.shown)
     return yield* refused(

@@ -1,4 +1,4 @@
-/** Log lines about calls. They have facts alone, and nothing of a call's content. */
+/** Log lines about calls. They contain facts only, never a call's content. */
 import { Effect } from "effect"
 import { isProblem } from "../../kernel/Problem.ts"
 import type { CallFacts } from "../ledger/rules/Transaction.ts"
@@ -6,8 +6,8 @@ import type { CallFacts } from "../ledger/rules/Transaction.ts"
 export const refusedCall = "a call was refused"
 
 /**
- * Marks problems that have a log line; the HTTP lanes log the others. A property, because within a span Effect replaces an error by a proxy
- * of it, which has the same properties but another identity.
+ * Marks problems that the gate has logged; the HTTP lanes log the others. It is a property because within a span Effect replaces an error
+ * by a proxy, which has the same properties but another identity.
  */
 const logged = Symbol("tollgate/gate/logged")
 

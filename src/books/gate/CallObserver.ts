@@ -1,6 +1,6 @@
 /**
- * The report about every settled call, for the metrics. A reservation that is released because its process has ended is not reported: that
- * process never learned how its call ended.
+ * Reports every settled call to the metrics. Reservations released because their process ended are not reported: that process never
+ * learned how the call ended.
  */
 import { Context } from "effect"
 import type { Nano } from "../../kernel/Money.ts"

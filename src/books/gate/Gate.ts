@@ -4,14 +4,14 @@
  * one, and only ending it gives the `Metered` that `meter` expects back.
  *
  * Where the specification is silent:
- * - An API key's list of models uses the names of usage records: a chat model's id (for `auto`, the chosen one), the provider of a search,
- *   the model of any other tool. Any other model is 403 `model_not_allowed`, before anything is reserved.
- * - The bound is too low only if an upstream does more than requested. The charge then takes what the balance has, and the record shows the
+ * - An API key's list of models uses the names of usage records: a chat model's id (for `auto`, the chosen model), the provider of a search,
+ *   the model of any other tool. Any other model gets 403 `model_not_allowed`, before anything is reserved.
+ * - The bound is too low only if an upstream does more than requested. The charge then takes the available balance, and the record shows the
  *   rest as `uncollected`.
  * - A tool's price follows from the request (characters, images, seconds of quote, a query and its depth), so its charge never exceeds the
- *   reservation. The seconds of a transcription are the provider's, believed up to the reservation. A decision's tokens are believed up to
- *   the bytes of the request plus 100,000. A larger figure, or one that is not a valid number, is charged at the bound. Without a figure,
- *   audio costs its counted length or an estimate (`calls/transcription/Length`), and a token is four bytes. The record then says
+ *   reservation. The provider reports the seconds of a transcription; the figure is accepted up to the reservation. A decision's tokens are
+ *   accepted up to the bytes of the request plus 100,000. A larger figure, or an invalid number, is charged at the bound. Without a figure,
+ *   audio costs its counted length or an estimate (`calls/transcription/Length`), and four bytes count as one token. The record then says
  *   that it is estimated.
  */
 import { Cause, Context, Duration, Effect, Exit, FiberRef, HashMap, Layer, Option } from "effect"
@@ -47,23 +47,23 @@ export interface Claim {
   /** The route's name in usage records: `chat/completions`. */
   readonly endpoint: string
   readonly model: string
-  /** The upstream expected to serve it. */
+  /** The upstream expected to serve the call. */
   readonly provider: string
-  /** The most that the call can cost. This is reserved, or less if the balance has less, but never below `least`. */
+  /** The most that the call can cost. The gate reserves this, or the balance if that is lower, but never less than `least`. */
   readonly most: Nano
   readonly least: Nano
-  /** A payer who can afford this comes before one who can afford only `least`. Without it, the first who can afford `least` pays. */
+  /** A payer who can afford this is preferred over one who can afford only `least`. Default: the first who can afford `least` pays. */
   readonly enough?: Nano | undefined
-  /** The version of the price that the call will be charged by. */
+  /** The version of the price that applies to the call. */
   readonly price?: string | undefined
   /**
-   * Statements that commit or fail with the admission of this call. If one does not find its rows, the call is refused with
+   * Statements that commit or fail with the call's admission. If one does not match its rows, the call is refused with
    * `BooksUnavailable`.
    */
   readonly beside?: ((call: string) => ReadonlyArray<Statement>) | undefined
-  /** The value of `X-Request-Id`, for the usage record. By default the `request_id` of the fiber's log, if it has one. */
+  /** The value of `X-Request-Id`, for the usage record. Default: the `request_id` in the fiber's log annotations. */
   readonly request_id?: string | undefined
-  /** The call outlives the process: its reservation stays until the call is ended (see `hold` and `resume`). */
+  /** The call may outlive the process: its reservation stays until the call ends (see `hold` and `resume`). */
   readonly held?: boolean | undefined
 }
 
@@ -73,12 +73,12 @@ declare const metered: unique symbol
 /** The measured outcome of a call; the gate adds the time it took and the request. */
 export type Measured = Omit<CallOutcome, "latency_ms" | "request_id">
 
-/** The end of a call as recorded in the books. */
+/** What the books recorded when a call ended. */
 export interface Receipt {
   readonly usage_id: string
   /** The charged amount. */
   readonly charged: Nano
-  /** The payer's balance after it. */
+  /** The payer's balance after the charge. */
   readonly balance: Nano
   /** Who paid. */
   readonly payer: Source
@@ -87,8 +87,8 @@ export interface Receipt {
 /**
  * The right to call a provider once, at a cost of up to `reserved`.
  *
- * A call's outcome is final once it is given. While the books cannot be written, the settlement is retried in the background with the same
- * outcome until it is written. An answer waits for ten seconds (`SettlementPatience`), then fails with `BooksUnavailable`; the call is
+ * The first outcome given for a call is final. While the books cannot be written, the settlement is retried in the background with the same
+ * outcome until it is written. An answer waits ten seconds for it (`SettlementPatience`), then fails with `BooksUnavailable`; the call is
  * still charged.
  */
 export interface Admission {
@@ -96,13 +96,13 @@ export interface Admission {
   readonly call: string
   readonly reserved: Nano
   readonly payer: Source
-  /** Logs that the call is tried with its next upstream, since this one failed it. */
+  /** Logs that this upstream failed and the call is tried with the next one. */
   readonly goesOn: (problem: { readonly _tag: string }) => Effect.Effect<void>
-  /** For calls that do not stream: they are read to their end after their caller has left. */
+  /** For calls that do not stream: the answer is read to its end even if the caller leaves. */
   readonly to_its_end: ToItsEnd
   /** Ends the call: charge, entry, usage record and sums are on disk when this returns. Ending it again changes nothing. */
   readonly settle: (measured: Measured) => Effect.Effect<Receipt, BooksUnavailable>
-  /** The same, with statements that commit or fail with it. Fails with `Conflict` if one does not find its rows; the call then stays open. */
+  /** Like `settle`, with statements that commit or fail with it. On `Conflict` (a statement did not match its rows) the call stays open. */
   readonly settleBeside: (
     measured: Measured,
     beside: ReadonlyArray<Statement>
@@ -115,13 +115,13 @@ export interface Admission {
   /** Answers now, while `rest` continues the call and settles it. If `rest` ends without settling, the call is settled as a failure. */
   readonly goOn: <A>(value: A, rest: Effect.Effect<void, BooksUnavailable>) => Effect.Effect<Metered<A>>
   /**
-   * Answers and leaves the call open, for a claim that is `held`. The code that resumes the call ends it. The statements store what is
-   * needed to resume it. They are written like the end of a call, with retries in the background, even if the answer does not wait.
+   * Answers and leaves a `held` call open. The code that resumes the call ends it. The statements store the data needed to resume it. They
+   * are written like a settlement, with retries in the background, even if the answer does not wait.
    */
   readonly hold: <A>(value: A, beside: ReadonlyArray<Statement>) => Effect.Effect<Metered<A>, BooksUnavailable>
 }
 
-/** A value whose call is settled, or certain to be. */
+/** A value whose call is settled or certain to be settled. */
 export interface Metered<A> {
   readonly [metered]: true
   readonly value: A
@@ -131,8 +131,8 @@ export interface GateContract {
   /**
    * Admits the claim and runs the call. After the admission it can be interrupted only while it waits for an upstream
    * (`upstream/wire/Wire`) or in its own `Effect.interruptible`, so the call is settled even if its caller leaves. A stream that has begun
-   * is read for up to ten more seconds, any other call to its end, and the received part is charged. The interrupting fiber waits for that,
-   * unless it uses `Effect.disconnect`.
+   * is read for up to ten more seconds, any other call to its end. The received part is charged. The interrupting fiber waits for the
+   * settlement, unless it uses `Effect.disconnect`.
    * A call that fails costs 0 and leaves a record with `success: false`. If interruption ended it, its error is `client_disconnected`.
    */
   readonly meter: <A, E, R>(
@@ -140,41 +140,41 @@ export interface GateContract {
     call: (admission: Admission) => Effect.Effect<Metered<A>, E, R>
   ) => Effect.Effect<A, E | GateRefusal, R>
   /**
-   * Refuses a caller without any credit left in their sources, or whose key's limit is used up. Routes that are never free ask this before
+   * Refuses a caller if all sources are out of credit or the key's limit is used up. Routes that are never free check this before
    * they read a long body. It reserves nothing, so `meter` may still refuse.
    */
   readonly look: (caller: Caller) => Effect.Effect<void, InsufficientCredits>
   /**
-   * Refuses a caller whose calls `meter` would refuse at any cost and balance: the own billing account is missing or inactive, or no active
-   * account may pay. For free requests that reach a provider.
+   * Refuses a caller whose calls `meter` would refuse at any cost and balance: their own billing account is missing or inactive, or no
+   * active account may pay. For free requests that reach a provider.
    */
   readonly mayPay: (caller: Caller) => Effect.Effect<void, InsufficientCredits>
   /** The admission of a held call that is still open; `undefined` if it has ended. */
   readonly resume: (call: string) => Effect.Effect<Admission | undefined>
   /**
-   * Whether nothing works on a held call any more, because the call or the run that admitted it has ended. The code that finds it should then
+   * Whether a held call has lost its process: the call has ended, or the run that admitted it has. The code that finds it should then
    * resume it.
    */
   readonly isOrphan: (call: string) => Effect.Effect<boolean>
-  /** Whether a run has ended, so that its reservations wait to be released. Never true for a held call. */
+  /** Whether a run has ended and its reservations must be released. Never true for a held call. */
   readonly isAbandoned: (run: string) => Effect.Effect<boolean>
   /**
-   * Releases the reservations of ended runs, at cost 0 and with `error_type` `interrupted`, and returns their number. Held calls stay. The
-   * layer does this when it opens, and `layerJobs` once a minute.
+   * Releases the reservations of ended runs, at cost 0 and with `error_type` `interrupted`, and returns their number. Held calls stay
+   * reserved. The layer does this when it opens, and `layerJobs` once a minute.
    */
   readonly reclaim: Effect.Effect<number, BooksUnavailable>
   /**
-   * Tells the gate that the host begins to close: a call whose caller has left has ten more seconds, then it is aborted and costs nothing. The
+   * Tells the gate that the host is closing: a call whose caller has left gets ten more seconds, then it is aborted and costs nothing. The
    * end of the layer implies this. A host that first waits for its own requests calls it earlier.
    */
   readonly closing: Effect.Effect<void>
-  /** Waits until no upstream is read for a caller who has left, and every ended call is settled. */
+  /** Waits until all upstreams of callers who left are read, and every ended call is settled. */
   readonly idle: Effect.Effect<void>
   /** The number of ended calls whose settlement is not written yet. */
   readonly unsettled: Effect.Effect<number>
 }
 
-/** How long closing the gate waits for calls whose upstream is still read, or whose settlement is not written. */
+/** The longest that closing the gate waits for open upstreams and unwritten settlements. */
 export const drainLimit = Duration.seconds(15)
 
 /** How long an answer waits for its settlement while the books cannot be written. */
@@ -183,8 +183,8 @@ export class SettlementPatience extends Context.Reference<SettlementPatience>()(
 }) {}
 
 /**
- * Called when a settlement takes longer than the patience, which is then not a failure. For a fiber that keeps waiting after its caller was
- * answered.
+ * Called when a settlement takes longer than the patience; the wait then continues instead of failing. For fibers that keep waiting after
+ * their caller got an answer.
  */
 export class OnLateSettlement extends Context.Reference<OnLateSettlement>()("tollgate/gate/OnLateSettlement", {
   defaultValue: (): (() => void) | undefined => undefined
@@ -194,13 +194,13 @@ export class Gate extends Context.Tag("tollgate/gate/Gate")<Gate, GateContract>(
   /** The gate. When it opens, it releases the reservations of ended runs. */
   static readonly layer = Layer.suspend(() => Layer.scoped(Gate, make).pipe(Layer.provide(Runs.layer)))
   /**
-   * Releases the reservations of runs that end later: for programs that share a database, and for a database that could not be written when
-   * the gate opened.
+   * Releases the reservations of runs that end later. Needed if programs share a database, or if the database could not be written when the
+   * gate opened.
    */
   static readonly layerJobs = Layer.suspend(() => Layer.scopedDiscard(reclaiming).pipe(Layer.provide(Runs.layer)))
 }
 
-/** Each node does this when another's lease has lapsed. Two nodes at once still end a call once, because its reservation ends once. */
+/** Every node does this when another node's lease lapses. A call still ends once, because its reservation is released once. */
 const reclaiming = Effect.gen(function* () {
   const { reclaim } = yield* Gate
   const { node } = yield* Runs
@@ -244,7 +244,7 @@ const make = Effect.gen(function* () {
             },
             { discard: true }
           ),
-          // A process that stops like this does not exit with 0.
+          // Dying gives the process an exit code other than 0.
           lost.length === 0 ? Effect.void : Effect.die(new Error(`${lost.length} settlements were not written`))
         )
       })
@@ -296,7 +296,7 @@ const make = Effect.gen(function* () {
             : recorded(call, payer)
     )
 
-  /** The receipt of a call that is already settled, by other code or by an attempt without an answer. */
+  /** The receipt of a call that other code, or an unanswered attempt, has already settled. */
   const recorded = (call: string, payer: Source): Effect.Effect<Receipt, BooksUnavailable> =>
     Effect.mapBoth(calls.charged(call), {
       onFailure: () => new BooksUnavailable({ maybe_written: true }),
@@ -313,10 +313,10 @@ const make = Effect.gen(function* () {
     Effect.suspend(() => {
       let one = unsettled.get(ending.call)
       if (one === undefined) {
-        // The provider answered after the gate was closed: no retry would follow.
+        // The provider answered after the gate closed: nothing would retry.
         if (closed) return Effect.zipRight(abandoned(ending), new BooksUnavailable())
         if (unsettled.size === 0)
-          fibers.run(Effect.logError("a settlement could not be written: it is tried again until it is"))
+          fibers.run(Effect.logError("a settlement could not be written and is retried in the background"))
         unsettled.set(ending.call, (one = { admitted, ending, waiting: [] }))
         fibers.run(goOnWriting(one))
       }
@@ -327,13 +327,13 @@ const make = Effect.gen(function* () {
     untilWritten(Effect.suspend(() => (closed ? Effect.interrupt : write(one.ending)))).pipe(
       Effect.exit,
       Effect.flatMap((exit) => {
-        // The gate's finalizer reports settlements that are still unwritten.
+        // The gate's finalizer reports unwritten settlements.
         if (closed && Exit.isInterrupted(exit)) return Effect.void
         unsettled.delete(one.ending.call)
         one.admitted.ended(exit)
         for (const tell of one.waiting) tell(exit)
         if (Exit.isFailure(exit) && Cause.isDie(exit.cause)) return abandoned(one.ending, exit.cause)
-        return unsettled.size === 0 ? Effect.logWarning("all settlements are written again") : Effect.void
+        return unsettled.size === 0 ? Effect.logWarning("all pending settlements are written") : Effect.void
       })
     )
 
@@ -341,7 +341,7 @@ const make = Effect.gen(function* () {
     Effect.flatMap(OnLateSettlement, (onLate) =>
       Effect.async((resume) => {
         const late = () => (onLate === undefined ? resume(new BooksUnavailable({ maybe_written: true })) : onLate())
-        // Process time, because a real client waits even if the clock is steered.
+        // Process time: a real client waits even if a test controls the clock.
         const timer = setTimeout(late, Math.max(0, patience - (performance.now() - one.ending.since)))
         one.waiting.push((exit) => {
           clearTimeout(timer)
@@ -394,14 +394,14 @@ const make = Effect.gen(function* () {
       })
       .pipe(
         Effect.catchAll((refusal): Effect.Effect<never, InsufficientCredits | BooksUnavailable> => {
-          // A row that `beside` needs has just disappeared: the client may repeat the whole request.
+          // A row that `beside` needs has just disappeared: the client may retry the whole request.
           if (refusal._tag === "Conflict") return new BooksUnavailable()
           if (refusal._tag !== "BooksUnavailable") {
             const problem = refused(refusal, least, sources)
             const millis = clock.unsafeCurrentTimeMillis() - now
             return Effect.zipRight(told(refusedCall, factsOf(claim), request_id, millis, problem), problem)
           }
-          // If it was reserved after all, release it as soon as that is known.
+          // If the reservation was written after all, release it as soon as possible.
           if (refusal.maybe_written) {
             const late = new Admitted(id, now, sources[0]!, 0n, books, request_id, undefined)
             fibers.run(Effect.ignore(late.settle(failure(refusedLate))))
@@ -412,7 +412,7 @@ const make = Effect.gen(function* () {
       )
     const admitted = new Admitted(id, now, reserved.source, reserved.amount, books, request_id, factsOf(claim))
     if (tracing) admitted.span = yield* CallSpan.begin(claim.endpoint, model, claim.provider)
-    // Suspended, so that an error thrown by the host's function ends the call too.
+    // Suspended, so an error thrown by the host's function also ends the call.
     const called = Effect.suspend(() => call(admitted))
     const exit = yield* Effect.exit(admitted.span === undefined ? called : admitted.span.around(called))
     if (Exit.isSuccess(exit)) {
@@ -427,7 +427,7 @@ const make = Effect.gen(function* () {
     Effect.uninterruptible(admit(claim, call))
 
   const resume = Effect.fnUntraced(function* (call: string) {
-    // It has ended already, and its outcome is final.
+    // Already ended: the outcome is final.
     const one = unsettled.get(call)
     if (one !== undefined) return one.admitted
     const open = yield* calls.find(call)
@@ -439,7 +439,7 @@ const make = Effect.gen(function* () {
   const leftBy = Effect.fnUntraced(function* (run: string) {
     if (!(yield* hasEnded(run))) return none
     const left = yield* calls.ofRun(run)
-    // A frozen node may have come back, and may have admitted these calls since.
+    // Check again: a frozen node may have recovered and admitted these calls meanwhile.
     return (yield* hasEnded(run)) ? left : none
   })
 
@@ -452,11 +452,11 @@ const make = Effect.gen(function* () {
       concurrency: "unbounded",
       discard: true
     }).pipe(Effect.catchTag("Conflict", Effect.die))
-    yield* Effect.logWarning(`reservations of runs that have ended were released: ${left.length}`)
+    yield* Effect.logWarning(`released the reservations of ended runs: ${left.length}`)
     return left.length
   })
   yield* Effect.catchAllCause(reclaim, (cause) =>
-    Effect.logError("the reservations of runs that have ended could not be released", cause)
+    Effect.logError("the reservations of ended runs could not be released", cause)
   )
 
   const isOrphan = (call: string) =>
@@ -507,10 +507,10 @@ const make = Effect.gen(function* () {
   } satisfies GateContract
 })
 
-/** The number of kinds of call that are cached for a caller. */
+/** The maximum number of cached kinds of call per caller. */
 const kindsMax = 1_000
 
-/** The facts of a claim. Equal facts give the same object, which is sent to the writer once (`books/ledger/write/Codec`). */
+/** The facts of a claim. Equal facts give the same object, which crosses to the writer's thread only once (`books/ledger/write/Codec`). */
 const makeFacts = (): ((claim: Claim) => CallFacts) => {
   const known = new WeakMap<Caller, Map<string, CallFacts>>()
   return ({ caller, endpoint, model, price, provider, usage_type }) => {
@@ -528,36 +528,36 @@ const makeFacts = (): ((claim: Claim) => CallFacts) => {
   }
 }
 
-/** The `error_type` of a call that was refused because its reservation was late, and was written after all. */
+/** The `error_type` of a call that was refused because its reservation was late, although the reservation was written in the end. */
 export const refusedLate = "books_unavailable"
 
 const none: ReadonlyArray<never> = []
 
-/** The request of a fiber whose log lines name it. */
+/** The request id in the fiber's log annotations. */
 const loggedRequest = Effect.map(FiberRef.get(FiberRef.currentLogAnnotations), (named) => {
   const value = Option.getOrUndefined(HashMap.get(named, "request_id"))
   return typeof value === "string" ? value : undefined
 })
 
-/** The payer in a receipt that is not read. */
+/** The payer in receipts that are never read. */
 const noPayer: Source = { billing_account_id: "", tenant_id: "", kind: "own", why: "own" }
 const nothing: Receipt = { usage_id: "", charged: 0n, balance: 0n, payer: noPayer }
 
-/** The run of a held call: this word and the name of the run that admitted it. */
+/** The run of a held call: this prefix and the name of the run that admitted it. */
 const held = "held"
 const heldBy = (run: string): string => `${held} ${run}`
-/** Whether a run's name marks a held call, which a job looks after. (An earlier version wrote the word alone.) */
+/** Whether a run's name marks a held call, which a job resumes. (An earlier version wrote the prefix alone.) */
 const isHeld = (run: string): boolean => run.startsWith(held)
 
 const reclaimPause = Duration.minutes(1)
 
-/** The end of a call, to be written to the books; without a posting, statements beside a call that stays open. */
+/** A settlement to write. Without a posting: statements for a call that stays open. */
 interface Ending {
   readonly call: string
   readonly payer: Source | undefined
   readonly posting: Extract<Posting, { readonly _tag: "Settle" }> | undefined
   readonly beside: ReadonlyArray<Statement>
-  /** When it was first to be written, in process time. */
+  /** When writing began, in process time. */
   readonly since: number
 }
 
@@ -572,7 +572,7 @@ interface Unsettled {
 interface Books {
   readonly now: () => number
   readonly observe: ObserveCall
-  /** The end of a call that began at `at`. `payer` may be unknown if it costs nothing. */
+  /** The settlement of a call that began at `at`. `payer` may be unknown if the call costs nothing. */
   readonly endingOf: (
     call: string,
     payer: Source | undefined,
@@ -581,7 +581,7 @@ interface Books {
     beside: ReadonlyArray<Statement>,
     request_id?: string
   ) => Ending
-  /** Statements to write beside a call that stays open. */
+  /** Statements for a call that stays open. */
   readonly holdingOf: (call: string, beside: ReadonlyArray<Statement>) => Ending
   readonly write: (ending: Ending) => Effect.Effect<Receipt, Conflict | BooksUnavailable>
   readonly writeLater: (admitted: Admitted, ending: Ending) => Effect.Effect<Receipt, Conflict | BooksUnavailable>
@@ -589,7 +589,7 @@ interface Books {
   readonly to_its_end: ToItsEnd
 }
 
-/** This end is no longer retried: the operator must follow up what the call cost. */
+/** Logs a settlement that is no longer retried: the operator must follow up its cost. */
 const abandoned = ({ call, posting }: Ending, cause: Cause.Cause<unknown> = Cause.empty): Effect.Effect<void> =>
   Effect.logFatal("a settlement was not written", ...(Cause.isEmpty(cause) ? [] : [cause])).pipe(
     Effect.annotateLogs(
@@ -599,7 +599,7 @@ const abandoned = ({ call, posting }: Ending, cause: Cause.Cause<unknown> = Caus
     )
   )
 
-/** Made only when a call has ended, or is certain to end. */
+/** Created only when a call has ended or is certain to end. */
 class MeteredValue<A> implements Metered<A> {
   declare readonly [metered]: true
   readonly value: A
@@ -609,7 +609,7 @@ class MeteredValue<A> implements Metered<A> {
   }
 }
 
-/** An admission: it remembers how its call ended. */
+/** An admission. It stores its call's outcome. */
 class Admitted implements Admission {
   declare readonly [admitted]: true
   private receipt: Receipt | undefined
@@ -621,11 +621,11 @@ class Admitted implements Admission {
   readonly reserved: Nano
   private readonly books: Books
   private readonly request_id: string | undefined
-  /** Facts for the log. Unknown of a call that is resumed. */
+  /** Facts for the log; unknown for a resumed call. */
   private readonly facts: CallFacts | undefined
-  /** Facts for the metrics. Unknown of a call that was refused because its reservation was late. */
+  /** Facts for the metrics; unknown for a call that was refused because its reservation was late. */
   private readonly observed: ObservedFacts | undefined
-  /** Where traces are collected. */
+  /** Present if traces are collected. */
   span: CallSpan.CallSpan | undefined
 
   constructor(
@@ -648,7 +648,7 @@ class Admitted implements Admission {
     this.observed = observed
   }
 
-  /** Leaves a line in the log about a problem of this call. */
+  /** Logs a problem of this call. */
   tell(message: string, problem: unknown): Effect.Effect<void> {
     const { at, books, facts, request_id } = this
     return facts === undefined ? Effect.void : told(message, facts, request_id, books.now() - at, problem)
@@ -692,10 +692,10 @@ class Admitted implements Admission {
     })
   }
 
-  /** The end was written, or refused. A refused or merely held call has not ended. */
+  /** Called when the settlement was written or refused. A refused or merely held call has not ended. */
   ended(exit: Exit.Exit<Receipt, Conflict>): void {
     if (Exit.isFailure(exit)) {
-      // The database refused the end, so the call must end as a failure: its credit would stay reserved.
+      // The database refused the settlement. Let the call end as a failure, or its credit would stay reserved.
       if (!Cause.isInterruptedOnly(exit.cause)) this.ending = undefined
       return
     }
@@ -743,7 +743,7 @@ class Admitted implements Admission {
     })
   }
 
-  /** Ends the call as a failure, unless it has an outcome already, written or not. */
+  /** Ends the call as a failure, unless it already has an outcome, written or not. */
   fail(cause: Cause.Cause<unknown>): Effect.Effect<void> {
     return this.ending === undefined ? Effect.ignore(this.settle(failed(cause))) : Effect.void
   }
@@ -757,7 +757,7 @@ const refused = (
   const payer = sources[0]!.billing_account_id
   if (refusal._tag === "LimitReached")
     return new InsufficientCredits({ available: refusal.available, required, payer, reason: "key_limit" })
-  // An own account that is missing or inactive refuses outright.
+  // The caller's own account, if missing or inactive, refuses outright.
   return refusal._tag === "InsufficientCredits"
     ? new InsufficientCredits({
         available: refusal.available,
@@ -770,7 +770,7 @@ const refused = (
 
 const isBarred = (sources: ReadonlyArray<Source>): boolean => sources.some(({ barred }) => barred === true)
 
-/** The outcome of a failed call: it costs nothing. */
+/** The outcome of a failed call, at no cost. */
 export const failure = (error_type: string): Measured => ({
   cost: 0n,
   prompt_tokens: 0,

@@ -5,15 +5,15 @@ import { Problem } from "../../kernel/Problem.ts"
 import { BooksUnavailable } from "../ledger/rules/Problems.ts"
 
 /**
- * Why no account can pay: the balance is too low, the billing account is not active, the tenant keeps its members from spending, or the API
- * key's limit leaves less.
+ * Why no account can pay: the balance is too low, the billing account is inactive, the tenant does not let its members spend, or the API
+ * key's limit leaves too little.
  */
 const Reason = Schema.Literal("balance", "account_not_active", "members_may_not_spend", "key_limit")
 
 const fields = {
-  /** The most that a payer has left, or that the API key's limit leaves; 0 if no account may pay. */
+  /** The largest credit that a payer has left, or the rest of the API key's limit; 0 if no account may pay. */
   available: Schema.BigIntFromSelf,
-  /** The least that the call needs; 0 if the request was not read yet. */
+  /** The minimum that the call needs; 0 if the request has not been read yet. */
   required: Schema.BigIntFromSelf,
   /** The billing account that would have paid first. */
   payer: Schema.String,
@@ -30,12 +30,12 @@ const reasonTexts: Readonly<Record<typeof Reason.Type, string | undefined>> = {
 const reasonOf = (text: string | undefined): typeof Reason.Type =>
   Reason.literals.find((reason) => reason !== "balance" && reasonTexts[reason] === text) ?? "balance"
 
-/** Details in the body. They are left out for an account that is not active, since no smaller call would help. */
+/** Details in the body. The amounts are omitted for an inactive account, since a smaller call would not help. */
 const Details = Schema.Struct({
   available_usd: Schema.optional(Usd),
   required_usd: Schema.optional(Usd),
   reason: Schema.optional(Schema.String),
-  /** Present if the limit of the API key leaves too little. */
+  /** Present if the API key's limit leaves too little. */
   limit_source: Schema.optional(Schema.Literal("key"))
 })
 
@@ -61,7 +61,7 @@ export class InsufficientCredits extends Problem<InsufficientCredits>()("Insuffi
   })
 }) {}
 
-/** The API key has a list of models, in which this one is not. */
+/** The API key's list of models does not include this one. */
 export class ModelNotAllowed extends Problem<ModelNotAllowed>()("ModelNotAllowed", {
   status: 403,
   error: "this API key may not call this model",

@@ -1,4 +1,4 @@
-/** How metered calls stand in the books: for the gate, and for rooms that keep something of their own beside a call. */
+/** Queries about metered calls, for the gate and for rooms that store their own data with a call. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Effect } from "effect"
@@ -11,13 +11,13 @@ import * as KeyLimits from "./rows/KeyLimits.ts"
 import { accountsTable } from "./rows/Rows.ts"
 import type { Limit, Source } from "./rules/Transaction.ts"
 
-/** A call that is admitted and not settled. */
+/** A call that is admitted but not settled. */
 export interface OpenCall {
   readonly call: string
   readonly payer: Source
   /** The reserved amount. */
   readonly amount: Nano
-  /** When it was admitted. */
+  /** When the call was admitted. */
   readonly at: number
   readonly run: string
   /** As claimed at its admission. */
@@ -39,18 +39,18 @@ export interface Calls {
   readonly ofRun: (run: string) => Effect.Effect<ReadonlyArray<string>>
   readonly charged: (call: string) => Effect.Effect<Charged | undefined, SqlError>
   readonly look: (asked: LookAsked) => Effect.Effect<Look>
-  /** Those of the billing accounts that are active. */
+  /** The active ones among these billing accounts. */
   readonly active: (accounts: ReadonlyArray<string>) => Effect.Effect<ReadonlySet<string>>
 }
 
-/** Billing accounts that may pay, the application that calls, if one does, and the time in milliseconds since 1970. */
+/** The billing accounts that may pay, the calling application (if any), and the time in milliseconds since 1970. */
 export interface LookAsked {
   readonly accounts: ReadonlyArray<string>
   readonly application: string | null
   readonly now: number
 }
 
-/** Whether one of the billing accounts is active and has credit that is not set aside, and whether the limit of the application leaves any. */
+/** Whether an active account has unreserved credit, and whether the application is still within its limit. */
 export interface Look {
   readonly funded: boolean
   readonly within_limit: boolean
@@ -118,15 +118,15 @@ export const limitsOf = (
         (rows) => new Map(rows.map((row) => [row.application_id, standing(KeyLimits.limitOf(row), now)]))
       )
 
-/** In a new month nothing is spent, though the books have seen no call in it. */
+/** The limit at `now`. In a new month `spent` is 0, even before the first call has updated the row. */
 const standing = (limit: Limit, now: number): Limit => {
   const start = monthOf(now)
   return limit.period === "total" || start <= limit.start ? limit : { ...limit, start, spent: 0n }
 }
 
 /**
- * `open`: something is set aside for it. `ended`: it left a usage record, with this `error_type` where it failed. `unknown`: the books
- * have no such call.
+ * `open`: it has a reservation. `ended`: it has a usage record, with this `error_type` if it failed. `unknown`: the books have no such
+ * call.
  */
 export type CallState =
   | { readonly _tag: "open" }
@@ -144,7 +144,7 @@ export const stateOf = (sql: SqlClient, call: string): Effect.Effect<CallState> 
       : ({ _tag: "ended", error_type: record.error_type } as const)
   }).pipe(Effect.orDie)
 
-/** Those of the calls for which something is set aside. */
+/** The calls that have a reservation. */
 export const openOf = (sql: SqlClient, calls: ReadonlyArray<string>): Effect.Effect<ReadonlySet<string>> =>
   calls.length === 0
     ? Effect.succeed(new Set())

@@ -1,6 +1,6 @@
 /**
- * The books: the current billing accounts, their entries, and one operation for each posting. An operation is a transaction of its own: it
- * is durable when it answers, or refused and nothing of it was done. Several postings in one transaction go to the `Writer`.
+ * The books: billing accounts, their entries, and one operation for each posting. An operation is a transaction: it is durable when it
+ * answers, or refused without effect. To combine several postings in one transaction, use `Writer`.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer, Option } from "effect"
@@ -32,22 +32,22 @@ export interface Totals {
   readonly reserved: Nano
   readonly escrowed: Nano
   readonly open_calls: number
-  /** When the oldest open call was admitted; `null` where there is none. */
+  /** When the oldest open call was admitted; `null` if no call is open. */
   readonly oldest_at: number | null
-  /** When `verify` last found the books right, `null` where it never did; and how many findings it had the last time. */
+  /** When `verify` last found the books correct; `null` if it never did. `findings` counts the findings of its last run. */
   readonly verified_at: number | null
   readonly findings: number
 }
 
-/** The arguments of an operation: its posting. What the entry says of it may be left out. */
+/** The arguments of an operation: its posting. The description of the entry is optional. */
 export type AskedOf<Tag extends Posting["_tag"]> = Words<Omit<Extract<Posting, { readonly _tag: Tag }>, "_tag">>
 type Words<A> = A extends { readonly description: string }
   ? Omit<A, "description"> & { readonly description?: string }
   : A
 
 /**
- * A posting as a transaction of its own. `beside` are statements of other rooms that stand or fall with it: `Conflict` where one of them
- * did not find its rows.
+ * A posting as a transaction. `beside` are statements of other rooms that commit or fail with it. It fails with `Conflict` if one of them
+ * does not match its rows.
  */
 export interface Operation<Tag extends Posting["_tag"]> {
   (asked: AskedOf<Tag>): Effect.Effect<ResultByPosting[Tag], RefusalByPosting[Tag] | BooksUnavailable>
@@ -58,42 +58,42 @@ export interface Operation<Tag extends Posting["_tag"]> {
 }
 
 export interface LedgerContract {
-  /** Makes a billing account with nothing on it. */
+  /** Creates an empty billing account. */
   readonly open: Operation<"Open">
   readonly setStatus: Operation<"SetStatus">
-  /** Credits an account from outside: a purchase, a grant. Answers its balance. */
+  /** Credits an account from outside: a purchase, a grant. Returns its balance. */
   readonly credit: Operation<"Credit">
   /**
-   * Takes back credit that is available and not reserved. A purchase is taken from giftable credit first, a grant (`admin`) from granted
-   * credit alone. Answers the amount taken. With `payment`, the account owes the rest.
+   * Takes back unreserved credit. A purchase is taken from giftable credit first, a grant (`admin`) only from granted credit. Returns the
+   * amount taken. With `payment`, the account owes the rest.
    */
   readonly takeBack: Operation<"TakeBack">
-  /** Begins a period of an allowance (`Renewing`), with the unused part of the last one taken back. */
+  /** Begins a period of an allowance (`Renewing`) and takes back the unused part of the previous one. */
   readonly renew: Operation<"Renew">
-  /** Puts giftable credit of an active account into escrow for a transfer. */
+  /** Moves giftable credit of an active account into escrow for a transfer. */
   readonly escrow: Operation<"Escrow">
-  /** Gives escrowed credit to the recipient (`transfer_release`) or back to its sender (`transfer_return`). */
+  /** Releases escrowed credit to the recipient (`transfer_release`) or returns it to the sender (`transfer_return`). */
   readonly endEscrow: Operation<"EndEscrow">
-  /** Limits what an API key may spend, with what it has spent in the period so far; `null` takes the limit away. */
+  /** Sets an API key's spending limit, including its spending in the current period so far; `null` removes the limit. */
   readonly setLimit: Operation<"SetLimit">
-  /** Sets credit aside for a call, on the first source that can pay it. `Gate.meter` does this and the next for a whole call. */
+  /** Reserves credit for a call on the first source that can pay. `Gate.meter` reserves and settles a whole call. */
   readonly reserve: Operation<"Reserve">
-  /** Ends a call: its reservation is given back, its cost charged, its usage recorded. Settling it again changes nothing. */
+  /** Ends a call: releases its reservation, charges its cost and records its usage. Settling it again changes nothing. */
   readonly settle: Operation<"Settle">
   readonly account: (id: BillingAccountId) => Effect.Effect<Option.Option<Account>>
   readonly accountOfTenant: (tenant: TenantId) => Effect.Effect<Option.Option<Account>>
-  /** By id, in one query; those that there are not are left out. */
+  /** Accounts by id, in one query. Missing accounts are omitted. */
   readonly accounts: (ids: ReadonlyArray<BillingAccountId>) => Effect.Effect<ReadonlyMap<string, Account>>
   /**
-   * Newest first, all or those of some sources. All cost the same at any depth: a page is a range of numbers, the total is the last one.
-   * Those of some sources cost what there are entries that are no charges.
+   * Newest first, optionally filtered by source. Without a filter the cost is the same at any depth: a page is a range of numbers, and the
+   * last number is the total. With a filter the cost grows with the number of entries that are not charges.
    */
   readonly entries: (id: BillingAccountId, page: PageOf, sources?: EntrySources) => Effect.Effect<EntryPage>
-  /** The current spending limits of API keys, by application. Applications without a limit are left out. */
+  /** The current spending limits of API keys, by application. Applications without a limit are omitted. */
   readonly limits: (applications: ReadonlyArray<string>) => Effect.Effect<ReadonlyMap<string, Limit>>
-  /** The entries of source `purchase` that have one of these references, of whichever account; in no order. */
+  /** All accounts' entries of source `purchase` with one of these references, unordered. */
   readonly purchases: (references: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<Entry>>
-  /** It costs what is open, however many accounts there are. */
+  /** Its cost depends on the open calls and transfers, not on the number of accounts. */
   readonly totals: Effect.Effect<Totals>
 }
 
@@ -101,7 +101,7 @@ export class Ledger extends Context.Tag("tollgate/ledger/Ledger")<Ledger, Ledger
   static readonly layer = Layer.suspend(() => Layer.effect(Ledger, make))
 }
 
-/** The public id of an entry. The number is padded, so that ids sort as the entries were made. */
+/** The public id of an entry. The number is padded, so ids sort in the order of the entries. */
 export const entryId = ({ billing_account_id, number }: Pick<Entry, "billing_account_id" | "number">): string =>
   `led_${billing_account_id.slice(billing_account_id.indexOf("_") + 1)}_${String(number).padStart(12, "0")}`
 
@@ -115,8 +115,8 @@ const descriptions: Readonly<Partial<Record<Posting["_tag"], string>>> = {
 }
 
 /**
- * How many pages by source are read at once. While the index that they need is built (`storage/engine/Indexes`), each looks at every entry of all accounts, and
- * other requests need connections too.
+ * The most filtered pages read at once. While their index is being built (`storage/engine/Indexes`), each scans every entry of all accounts,
+ * and other requests need connections too.
  */
 const scansMax = 2
 

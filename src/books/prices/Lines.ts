@@ -1,12 +1,12 @@
 /**
- * The lines of a price, and how the figures of a call are spread over them. No token is charged twice: the lines for details (cached
- * tokens, reasoning) take theirs out of the totals, and the lines of the totals charge the rest.
+ * The lines of a price, and how they divide the figures of a call. No token is charged twice: the lines for details (cached tokens,
+ * reasoning) subtract their tokens from the totals, and the lines for the totals charge the rest.
  *
  * Where the specification is silent:
- * - Tokens of a kind without a line of their own are charged as what they are a part of: of the prompt, of the answer; what is cached for
- *   an hour as what is cached, and audio from a cache as what comes from a cache, where that has a line.
- * - A line that says `above` stands in the place of the one of the same quantity where the prompt has more tokens than that, for all tokens of
- *   the call.
+ * - Tokens of a kind without its own line are charged like the kind that contains them. One-hour cache writes use the line for cache writes,
+ *   and cached audio the line for cached tokens, if it exists. All other kinds count as prompt or completion tokens.
+ * - A line with `above` replaces the line of the same quantity if the prompt has more tokens than that. It then applies to all tokens of the
+ *   call.
  */
 import type { Nano } from "../../kernel/Money.ts"
 import { charge } from "../../kernel/Price.ts"
@@ -14,22 +14,22 @@ import type { Line, UnitPrice } from "../../kernel/Price.ts"
 import { detailNames } from "../../kernel/TokenDetails.ts"
 import type { TokenDetail, TokenDetails } from "../../kernel/TokenDetails.ts"
 
-/** Which figure of a usage record is multiplied. */
+/** The figure of a usage record that a line charges. */
 export type Quantity = "prompt_tokens" | "completion_tokens" | "units" | "requests" | TokenDetail
 
-/** So much for each unit of that figure. */
+/** A price for each unit of a quantity. */
 export interface PriceLine {
   readonly quantity: Quantity
   /** The name of one unit: `token`, `second`, `image`. */
   readonly unit: string
   readonly price: UnitPrice
-  /** It counts for calls whose prompt has more tokens. */
+  /** The line applies only if the prompt has more tokens than this. */
   readonly above?: number | undefined
-  /** The factors in the price, as decimals; absent at list price. */
+  /** The factors included in the price, as decimals; absent at list price. */
   readonly factors?: ReadonlyArray<string> | undefined
 }
 
-/** The counted quantity of a call. */
+/** The counted quantities of a call. */
 export interface Figures {
   readonly prompt_tokens: number
   readonly completion_tokens: number
@@ -38,12 +38,12 @@ export interface Figures {
   readonly token_details?: TokenDetails | undefined
 }
 
-/** A line and what it charges. */
+/** A line with the units that it charges. */
 export interface Billed extends Line {
   readonly line: PriceLine
 }
 
-/** The kind that tokens of this kind count as if they have no line of their own. */
+/** For each kind of token, the kind that contains it. Its line applies if the kind has no line. */
 const wholeOf: { readonly [Name in TokenDetail]: Quantity } = {
   cached_audio_tokens: "cached_tokens",
   cached_tokens: "prompt_tokens",
@@ -58,7 +58,7 @@ const wholeOf: { readonly [Name in TokenDetail]: Quantity } = {
 
 const isDetail = (quantity: Quantity): quantity is TokenDetail => Object.hasOwn(wholeOf, quantity)
 
-/** The lines that count for a prompt of so many tokens, one for each quantity. */
+/** The lines that apply to a prompt of this length, one per quantity. */
 export const linesAt = (lines: ReadonlyArray<PriceLine>, prompt_tokens: number): ReadonlyArray<PriceLine> => {
   if (!lines.some(({ above }) => above !== undefined)) return lines
   const chosen = new Map<Quantity, PriceLine>()
@@ -69,7 +69,7 @@ export const linesAt = (lines: ReadonlyArray<PriceLine>, prompt_tokens: number):
   return [...chosen.values()]
 }
 
-/** The lines that count for a call, each with its units: the tokens of the lines are together those of the call. */
+/** The lines that apply to a call, each with its units. Together they cover each token once. */
 export const billed = (lines: ReadonlyArray<PriceLine>, figures: Figures): ReadonlyArray<Billed> => {
   const counting = linesAt(lines, figures.prompt_tokens)
   const details = figures.token_details
@@ -81,7 +81,7 @@ export const billed = (lines: ReadonlyArray<PriceLine>, figures: Figures): Reado
   })
 }
 
-/** The tokens by the lines that charge them. */
+/** Divides the tokens among the lines. */
 const spread = (lines: ReadonlyArray<PriceLine>, figures: Figures, details: TokenDetails): Map<Quantity, number> => {
   const units = new Map<Quantity, number>([
     ["prompt_tokens", figures.prompt_tokens],
@@ -107,10 +107,10 @@ const totalOf = (detail: TokenDetail): Quantity => {
   return whole
 }
 
-/** The price of a call's figures by these lines. */
+/** The charge for the figures at these lines. */
 export const priced = (lines: ReadonlyArray<PriceLine>, figures: Figures): Nano => charge(billed(lines, figures))
 
-/** The display name of one of these units; other units are named by their line. */
+/** Display names of units. The units of other quantities are named by their line. */
 export const unitWords: { readonly [Q in Quantity]?: string } = {
   prompt_tokens: "prompt token",
   completion_tokens: "completion token",

@@ -1,4 +1,4 @@
-/** The amounts of credit that a new account is given, in nano-USD: `prices` in the configuration file. */
+/** The credit that a new account receives, in nano-USD: `prices` in the configuration file. */
 import { Context, Layer, Schema } from "effect"
 import { Usd } from "../../kernel/Money.ts"
 
@@ -14,7 +14,7 @@ const nothing: PriceListFacts = { default_new_credits: 0n, default_registration_
 
 export class PriceList extends Context.Tag("tollgate/prices/PriceList")<PriceList, PriceListFacts>() {
   static readonly layer = (prices: PriceListFacts) => Layer.succeed(PriceList, prices)
-  /** A new account is given nothing. */
+  /** A new account receives nothing. */
   static readonly layerNone = Layer.succeed(PriceList, nothing)
 }
 

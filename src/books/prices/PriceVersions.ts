@@ -1,6 +1,6 @@
 /**
- * The prices that calls were charged by. Each is stored under an id that is made from it, and a usage record names that id: so a charge
- * can be computed again years later, whatever the price is then.
+ * The prices at which calls were charged. Each version's id is a hash of its lines, and usage records contain the id. So a charge can be
+ * recomputed years later, whatever the current price.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -13,9 +13,9 @@ import { Writer } from "../ledger/write/Writer.ts"
 import type { PriceLine } from "./Lines.ts"
 
 export interface PriceVersionsContract {
-  /** The id of the version, which is on disk when this returns. Asked again for the same lines it costs a look into memory. */
+  /** The id of the version, which is on disk when this returns. Ids are cached. */
   readonly of: (lines: ReadonlyArray<PriceLine>) => Effect.Effect<string, BooksUnavailable>
-  /** The lines of a version; `undefined` where there is none of that id. */
+  /** The lines of a version; `undefined` if the id is unknown. */
   readonly find: (id: string) => Effect.Effect<ReadonlyArray<PriceLine> | undefined>
 }
 
@@ -32,7 +32,7 @@ const make = Effect.gen(function* () {
   const known = new Set<string>()
 
   const of = Effect.fnUntraced(function* (lines: ReadonlyArray<PriceLine>) {
-    // `above` and `factors` are left out of the JSON where a line has none.
+    // The JSON omits `above` and `factors` if a line has none.
     const text = JSON.stringify(
       lines.map(({ above, factors, price, quantity, unit }) => ({ quantity, unit, price: `${price}`, above, factors }))
     )

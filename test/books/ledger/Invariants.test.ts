@@ -93,15 +93,15 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
   ],
   ["reserved is within the balance", "UPDATE tollgate_ledger_amounts SET reserved = giftable + granted + 1"],
   [
-    "funded is whether credit was bought or received",
+    "funded means that credit was bought or received",
     "UPDATE tollgate_ledger_accounts SET funded = 0 WHERE id = 'bil_acme'"
   ],
   [
-    "funded is whether credit was bought or received",
+    "funded means that credit was bought or received",
     "UPDATE tollgate_ledger_entries SET source = 'admin' WHERE number = 1"
   ],
-  ["held is what waits in escrow", "UPDATE tollgate_ledger_accounts SET held = held + 1"],
-  ["held is what waits in escrow", ...transfer(0), "UPDATE tollgate_ledger_accounts SET held = 0"],
+  ["held is the credit in escrow", "UPDATE tollgate_ledger_accounts SET held = held + 1"],
+  ["held is the credit in escrow", ...transfer(0), "UPDATE tollgate_ledger_accounts SET held = 0"],
   [
     "credit is neither made nor lost",
     "UPDATE tollgate_ledger_amounts SET giftable = giftable + 1 WHERE account = (SELECT number FROM tollgate_ledger_accounts WHERE id = 'bil_acme')"
@@ -153,7 +153,7 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
   ],
   ["a debt is of a payment", `UPDATE tollgate_ledger_accounts SET debts = '{"pay_x":"1"}' WHERE id = 'bil_acme'`],
   [
-    "an account that owes has nothing free",
+    "an account in debt has no free credit",
     `UPDATE tollgate_ledger_accounts SET debts = '{"pay_x":"1"}' WHERE id = 'bil_acme'`
   ],
   ["entries are in the order of time", "UPDATE tollgate_ledger_entries SET at = at - 1 WHERE number = 2"],
@@ -165,15 +165,15 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
   ["each entry points to the one before", "UPDATE tollgate_ledger_entries SET previous = 99 WHERE number = 1"],
   ["tollgate_ledger_amounts names the newest entry", "UPDATE tollgate_ledger_amounts SET newest = newest - 1"],
   ["tollgate_ledger_amounts names the newest entry", "UPDATE tollgate_ledger_amounts SET newest = NULL"],
-  ["tollgate_ledger_offsets says where entries are", "INSERT INTO tollgate_ledger_offsets VALUES (1, 64, 1)"],
+  ["tollgate_ledger_offsets locates the entries", "INSERT INTO tollgate_ledger_offsets VALUES (1, 64, 1)"],
   ["a call is recorded once", "DROP INDEX tollgate_usage_records_id", "UPDATE tollgate_usage_records SET id = 'use_1'"],
   [
     "a call is either open or recorded",
     "UPDATE tollgate_usage_records SET id = (SELECT replace(id, 'call_', 'use_') FROM tollgate_ledger_reservations ORDER BY id LIMIT 1) WHERE seq = 1"
   ],
-  ["a call says what it was", "UPDATE tollgate_usage_records SET dimensions = -1 WHERE seq = 1"],
-  ["a call says what it was", "UPDATE tollgate_usage_dimensions SET tenant_id = 'ten_x'"],
-  ["a call says what it was", "UPDATE tollgate_ledger_reservations SET dimensions = -1"],
+  ["a call has dimensions of its tenant", "UPDATE tollgate_usage_records SET dimensions = -1 WHERE seq = 1"],
+  ["a call has dimensions of its tenant", "UPDATE tollgate_usage_dimensions SET tenant_id = 'ten_x'"],
+  ["a call has dimensions of its tenant", "UPDATE tollgate_ledger_reservations SET dimensions = -1"],
   ["a cost has one debit", "UPDATE tollgate_usage_records SET cost = cost + 1 WHERE seq = 1"],
   ["a cost has one debit", "UPDATE tollgate_usage_records SET cost = 0 WHERE seq = 1"],
   ["a cost has one debit", "UPDATE tollgate_usage_dimensions SET billing_account_id = 'bil_other'"],
@@ -195,7 +195,7 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
   ["tollgate_usage_heads names the newest record", "UPDATE tollgate_usage_heads SET records = records + 1"],
   ["tollgate_usage_heads names the newest record", "UPDATE tollgate_usage_heads SET newest = newest - 1"],
   ["tollgate_usage_heads names the newest record", "DELETE FROM tollgate_usage_tenants WHERE id = 'ten_other'"],
-  ["tollgate_usage_offsets says where records are", "INSERT INTO tollgate_usage_offsets VALUES (9, 64, 1, 1)"],
+  ["tollgate_usage_offsets locates the records", "INSERT INTO tollgate_usage_offsets VALUES (9, 64, 1, 1)"],
   // The watermark moved without a fold; moved back, so that records are in the rollups and in the tail; a fold that was lost.
   ["tollgate_usage_by_tenant sums the records", "UPDATE tollgate_usage_watermarks SET number = number + 1"],
   ["tollgate_usage_by_caller sums the records", "UPDATE tollgate_usage_watermarks SET number = number - 1"],
@@ -239,33 +239,33 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
     "UPDATE tollgate_usage_by_caller SET grain = 60000 WHERE grain = 3600000"
   ],
   ["tollgate_usage_by_caller sums the records", "UPDATE tollgate_usage_by_caller SET start = start + 1"],
-  ["a limit's spent is what its key was charged", "UPDATE tollgate_ledger_limits SET spent = spent - 1"],
-  ["a limit's spent is what its key was charged", "UPDATE tollgate_ledger_limits SET start = 1798761600000"],
+  ["a limit's spent is the sum of its key's charges", "UPDATE tollgate_ledger_limits SET spent = spent - 1"],
+  ["a limit's spent is the sum of its key's charges", "UPDATE tollgate_ledger_limits SET start = 1798761600000"],
   [
-    "a limit's spent is what its key was charged",
+    "a limit's spent is the sum of its key's charges",
     "UPDATE tollgate_usage_by_tenant SET cost = cost + 1 WHERE application_id = 'app_1'"
   ],
-  ["a limit's reserved is that of its key's open calls", "UPDATE tollgate_ledger_limits SET reserved = reserved + 1"],
-  ["a limit's reserved is that of its key's open calls", "UPDATE tollgate_ledger_reservations SET amount = amount + 1"],
+  ["a limit's reserved is the sum of its key's reservations", "UPDATE tollgate_ledger_limits SET reserved = reserved + 1"],
+  ["a limit's reserved is the sum of its key's reservations", "UPDATE tollgate_ledger_reservations SET amount = amount + 1"],
   ["a key spends no more than its limit", "UPDATE tollgate_ledger_limits SET ceiling = spent"],
   ["a key spends no more than its limit", "UPDATE tollgate_ledger_limits SET amount = ceiling + 1"],
   ["sorted runs hold the records", "INSERT INTO tollgate_usage_sorted_runs VALUES ('ten_acme', 0, 1)"],
   [
-    "tallies are what the records come to",
+    "totals of runs equal the records",
     `INSERT INTO tollgate_usage_tallies (tenant_id, level, run, totals, kinds, sums) VALUES ('ten_acme', 0, 0, ${noBytes}, NULL, ${noBytes})`
   ],
   // A sum that is off, of no records, or missing; an end that was moved without adding, moved back, or is behind all records.
   [
-    "sums by provider are what the records come to",
+    "totals of providers equal the records",
     "UPDATE tollgate_usage_by_provider SET uncollected = uncollected + 1"
   ],
-  ["sums by provider are what the records come to", "UPDATE tollgate_usage_by_provider SET units = units + 0.001"],
-  ["sums by provider are what the records come to", "UPDATE tollgate_usage_by_provider SET model = 'x'"],
-  ["sums by provider are what the records come to", "DELETE FROM tollgate_usage_by_provider"],
-  ["sums by provider are what the records come to", "UPDATE tollgate_usage_by_provider_end SET record = record + 1"],
-  ["sums by provider are what the records come to", "DELETE FROM tollgate_usage_by_provider_end"],
+  ["totals of providers equal the records", "UPDATE tollgate_usage_by_provider SET units = units + 0.001"],
+  ["totals of providers equal the records", "UPDATE tollgate_usage_by_provider SET model = 'x'"],
+  ["totals of providers equal the records", "DELETE FROM tollgate_usage_by_provider"],
+  ["totals of providers equal the records", "UPDATE tollgate_usage_by_provider_end SET record = record + 1"],
+  ["totals of providers equal the records", "DELETE FROM tollgate_usage_by_provider_end"],
   [
-    "sums by provider are what the records come to",
+    "totals of providers equal the records",
     "DELETE FROM tollgate_usage_by_provider",
     "DELETE FROM tollgate_usage_records",
     "UPDATE tollgate_usage_by_provider_end SET record = 1"

@@ -71,13 +71,13 @@ const rest = (parts: Parts) =>
 // ---- offsets ------------------------------------------------------------------------------------------------------------
 
 const entryOffsets = {
-  check: "tollgate_ledger_offsets says where entries are",
+  check: "tollgate_ledger_offsets locates the entries",
   ...tables.e,
   at: "NULL"
 } as const
 
 const recordOffsets = {
-  check: "tollgate_usage_offsets says where records are",
+  check: "tollgate_usage_offsets locates the records",
   ...tables.r,
   at: "o.at"
 } as const

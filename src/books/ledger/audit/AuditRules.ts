@@ -14,11 +14,11 @@ export const sentences = {
     `${id} has a balance of ${usd(found)}, but its last entry says ${usd(expected)}`,
   "giftable credit is that of the last entry": ({ expected, found, id }) =>
     `${id} may give away ${usd(found)}, but its last entry says ${usd(expected)}`,
-  "funded is whether credit was bought or received": ({ expected, id }) =>
+  "funded means that credit was bought or received": ({ expected, id }) =>
     expected === "1"
       ? `${id} bought or received credit, but is not marked as funded`
       : `${id} is marked as funded, but never bought or received credit`,
-  "held is what waits in escrow": ({ expected, found, id }) =>
+  "held is the credit in escrow": ({ expected, found, id }) =>
     `${id} holds ${usd(found)} in escrow, but its open transfers come to ${usd(expected)}`,
   "credit is neither made nor lost": ({ expected, found }) =>
     `purchases and grants less charges come to ${usd(expected)}, but balances and escrow to ${usd(found)}`,
@@ -37,7 +37,7 @@ export const sentences = {
     `transfer ${id} shows ${found} nano-USD, but ${expected} is right`,
   "entries are in the order of time": ({ expected, found, id }) =>
     `entry ${id} was made at ${found}, before the one that precedes it (${expected})`,
-  "a call says what it was": ({ expected, found, id }) =>
+  "a call has dimensions of its tenant": ({ expected, found, id }) =>
     `${id} should have dimensions of ${expected}, but has ${found}`,
   "a cost has one debit": ({ expected, found, id }) =>
     `usage record ${id} calls for ${expected} (nano-USD), but there is ${found}`,
@@ -56,9 +56,9 @@ export const sentences = {
     `tollgate_ledger_amounts says that the newest entry of ${id} is row ${found}, but it is ${expected}`,
   "tollgate_usage_heads names the newest record": ({ expected, found, id }) =>
     `tollgate_usage_heads says ${found} for ${id}, but it has ${expected}`,
-  "tollgate_ledger_offsets says where entries are": ({ expected, found, id }) =>
+  "tollgate_ledger_offsets locates the entries": ({ expected, found, id }) =>
     `tollgate_ledger_offsets says ${found} for ${id}, but the entries make that ${expected}`,
-  "tollgate_usage_offsets says where records are": ({ expected, found, id }) =>
+  "tollgate_usage_offsets locates the records": ({ expected, found, id }) =>
     `tollgate_usage_offsets says ${found} for ${id}, but the records make that ${expected}`,
   "a watermark is the number of a record": ({ expected, found, id }) =>
     `tollgate_usage_watermarks says that the sums of ${id} go up to record ${found}, but its records are ${expected}`,

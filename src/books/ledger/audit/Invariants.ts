@@ -111,7 +111,7 @@ const accounts: ReadonlyArray<Check> = [
     sentence: ({ expected, found, id }) => `${id} has ${usd(found)} set aside of a balance of ${usd(expected)}`
   },
   {
-    name: "an account that owes has nothing free",
+    name: "an account in debt has no free credit",
     isShort: true,
     query: `SELECT id, '0' AS expected, ${text("giftable + granted - reserved")} AS found
       FROM ${accountsTable} accounts WHERE debts IS NOT NULL AND giftable + granted > reserved`,
@@ -172,7 +172,7 @@ const sortedRuns: Check = {
 }
 
 const tallies: Check = {
-  name: "tallies are what the records come to",
+  name: "totals of runs equal the records",
   find: Effect.fnUntraced(function* (sql) {
     const faults: Array<CheckRow> = []
     for (const run of yield* Totals.allRuns(sql)) {
@@ -185,7 +185,7 @@ const tallies: Check = {
 }
 
 const byProvider: Check = {
-  name: "sums by provider are what the records come to",
+  name: "totals of providers equal the records",
   find: (sql) => Effect.map(ProviderTotals.faultsOf(sql), (faults) => faults.slice(0, findingsMax)),
   sentence: ({ expected, found, id }) => `of the sums by provider, ${id} should be ${expected}, but is ${found}`
 }
@@ -220,14 +220,14 @@ const compare = (column: "reserved" | "spent") =>
 
 const limits: ReadonlyArray<Check> = [
   {
-    name: "a limit's spent is what its key was charged",
+    name: "a limit's spent is the sum of its key's charges",
     isShort: true,
     find: compare("spent"),
     sentence: ({ expected, found, id }) =>
       `the limit of ${id} has ${usd(found)} for spent, but its records of that time come to ${usd(expected)}`
   },
   {
-    name: "a limit's reserved is that of its key's open calls",
+    name: "a limit's reserved is the sum of its key's reservations",
     isShort: true,
     find: compare("reserved"),
     sentence: ({ expected, found, id }) =>

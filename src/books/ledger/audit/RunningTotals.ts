@@ -223,7 +223,7 @@ export class RunningTotals {
     const known = this.dimensions.get(row.dimensions)
     const off = (check: AuditCheck, expected: string, found: string) => this.report(check, { id, expected, found })
     if (known?.tenant_id !== tenant)
-      off("a call says what it was", tenant, known === undefined ? "none" : `those of ${known.tenant_id}`)
+      off("a call has dimensions of its tenant", tenant, known === undefined ? "none" : `those of ${known.tenant_id}`)
     if (known === undefined || known.account_tenant !== known.billing_source_tenant_id)
       off(
         "the payer is an account of its tenant",
@@ -279,8 +279,8 @@ export class RunningTotals {
         })
       // Whether an account was funded before the checkpoint is not known here.
       if (this.whole || made.funded)
-        same("funded is whether credit was bought or received", made.funded ? 1 : 0, row.funded)
-      if (held !== undefined) same("held is what waits in escrow", held.get(row.id) ?? 0, valueRead(row.held))
+        same("funded means that credit was bought or received", made.funded ? 1 : 0, row.funded)
+      if (held !== undefined) same("held is the credit in escrow", held.get(row.id) ?? 0, valueRead(row.held))
     }
     const ids = new Set(rows.map(({ id }) => id))
     for (const [id, { sum }] of this.accounts) {

@@ -1,6 +1,6 @@
 /**
- * Properties that calls share are stored once, and referenced by number. The numbers that are known stand in the writer's memory, by the
- * object that says the same.
+ * Properties that calls share are stored once and referenced by number. The writer caches the numbers, by the identity of the `Dimensions`
+ * object.
  */
 import { all, asked, insert } from "./SqlEffect.ts"
 import type { SqlSteps } from "./SqlEffect.ts"
@@ -9,19 +9,19 @@ import type { Dimensions } from "../rules/Transaction.ts"
 
 export type NumberOf = (dimensions: Dimensions) => number
 
-/** Knowledge that several writers share, and how they look up many numbers at once. */
+/** The cache that several writers share, and their lookup of many numbers at once. */
 export interface Shared {
   readonly numbers: WeakMap<Dimensions, number>
   readonly select: (rows: ReadonlyArray<ReadonlyArray<string>>) => SqlSteps<ReadonlyArray<number>>
 }
 
-/** Sees to it that all dimensions of what was written are kept, and answers under which numbers. */
+/** Stores all dimensions of a batch, and returns their numbers. */
 export function* numberDimensions(
   written: Books.Draft,
   numbers: WeakMap<Dimensions, number>,
   shared: Shared | undefined
 ): SqlSteps<NumberOf> {
-  // By what they say, since those that are alike may be several objects.
+  // By content, since several objects may be equal.
   const missing = new Map<string, { readonly row: ReadonlyArray<string>; readonly alike: Set<Dimensions> }>()
   const look = ({ dimensions }: { readonly dimensions: Dimensions }) => {
     if (numbers.has(dimensions)) return
@@ -48,7 +48,7 @@ function* selectEach(rows: ReadonlyArray<ReadonlyArray<string>>): SqlSteps<Reado
   return found.map(([row]) => row.number as number)
 }
 
-/** Joins its dimensions, `d`, to a reservation or a record, `r`, found first. */
+/** Joins the dimensions `d` to a reservation or record `r`, which is read first. */
 export const withDimensions = "CROSS JOIN tollgate_usage_dimensions d ON d.number = r.dimensions"
 
 export const dimensionColumns = [
@@ -66,13 +66,13 @@ export const dimensionColumns = [
   "billing_source_why"
 ] as const
 
-/** An absent value is an empty text, since rows are distinguished by all of their columns. */
+/** An absent value becomes an empty text, because the unique index covers all columns. */
 const dimensionsRow = (d: Dimensions): ReadonlyArray<string> => dimensionColumns.map((column) => d[column] ?? "")
 
 const selectNumber = `SELECT number FROM tollgate_usage_dimensions
   WHERE ${dimensionColumns.map((column) => `${column} = ?`).join(" AND ")}`
 
-/** Of a list of numbers: their dimensions. They never change. */
+/** The dimensions with these numbers. They never change. */
 export const selectDimensions = "SELECT * FROM tollgate_usage_dimensions WHERE number = ANY(?::bigint[])"
 
 export interface DimensionsRow extends Dimensions {

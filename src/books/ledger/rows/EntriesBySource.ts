@@ -1,6 +1,6 @@
 /**
- * The entries of a billing account that have one of some sources. Those that are no charges have an index of their own, which charges do not
- * touch. The number of a charge follows from how many of the others came after it.
+ * The entries of a billing account, filtered by source. Entries other than charges have a partial index, which charges do not touch. The
+ * number of a charge is computed by counting the other entries after it.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
@@ -11,10 +11,10 @@ import type { PageOf } from "../../../kernel/Page.ts"
 import { entriesAmong } from "./RowLinks.ts"
 import type { CreditSource } from "../rules/Transaction.ts"
 
-/** The sources whose entries are wanted; `call`: charges, which have none. */
+/** The requested sources. `call` selects charges, which have no source. */
 export type EntrySources = "call" | ReadonlyArray<CreditSource>
 
-/** A page: how many entries there are on all pages, and its own, `tollgate_ledger_entries e`, the newest first. */
+/** A page: the number of entries on all pages, and the page's rows as `tollgate_ledger_entries e`, newest first. */
 export interface EntriesFound {
   readonly total: number
   readonly rows: Fragment
@@ -34,7 +34,7 @@ export const ofSources = Effect.fnUntraced(function* (
   return { total: all!.n, rows } satisfies EntriesFound
 })
 
-/** Charges. `entries`: how many entries of all kinds the account has. */
+/** Charges. `entries`: the number of all entries of the account. */
 export const ofCalls = Effect.fnUntraced(function* (
   sql: SqlClient,
   account: string,
@@ -47,7 +47,7 @@ export const ofCalls = Effect.fnUntraced(function* (
         WHERE billing_account_id = ${account} AND source IS NOT NULL AND number >= ${from} AND number < ${to}`,
       ([row]) => row!.n
     )
-  /** The number of the charge behind which so many charges came. */
+  /** The number of the charge that has `behind` charges after it. */
   const numberOf = Effect.fnUntraced(function* (behind: number) {
     let [number, counted, passed] = [entries - behind, entries + 1, 0]
     while (counted > number) {

@@ -1,6 +1,6 @@
 /**
- * The last grant of an allowance as its renewal needs it (`rules/Renewing`), read before the transaction, and the guard that it is still true
- * in it. Movements that are no charges have an index of their own.
+ * The last grant of an allowance, read before the transaction that renews it (`rules/Renewing`), and the guard that it has not changed since.
+ * An index covers the movements that are not charges.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
@@ -30,7 +30,7 @@ export const lastAllowance = Effect.fnUntraced(function* (sql: SqlClient, accoun
   } satisfies LastAllowance
 }, Effect.orDie)
 
-/** A guard beside a renewal: nothing but charges was committed since `last` was read. */
+/** A guard for a renewal: only charges were committed since `last` was read. */
 export const unmovedSince = (sql: SqlClient, account: string, { entries }: LastAllowance): Statement =>
   statement(
     sql`SELECT 1 AS unmoved WHERE NOT EXISTS (SELECT 1 FROM tollgate_ledger_entries

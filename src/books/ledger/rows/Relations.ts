@@ -1,6 +1,6 @@
-/** The books as the checks of other rooms may ask them, in SQL: their tables are named in this room alone. */
+/** SQL for the checks of other rooms, since only this room may name the tables of the books. */
 
-/** Sources of credit that came from outside. */
+/** Sources of credit from outside. */
 export const outsideSet: ReadonlySet<string> = new Set([
   "purchase",
   "registration_bonus",
@@ -9,28 +9,28 @@ export const outsideSet: ReadonlySet<string> = new Set([
   "allowance",
   "voucher"
 ])
-/** Sources of credit that came out of escrow. */
+/** Sources of credit from escrow. */
 export const escrowEndSet: ReadonlySet<string> = new Set(["transfer_release", "transfer_return"])
 
 const listed = (sources: Iterable<string>) => `(${[...sources].map((source) => `'${source}'`).join(", ")})`
 export const outsideSources = listed(outsideSet)
 export const escrowEndSources = listed(escrowEndSet)
 
-/** The entries that a transfer made, in both accounts. */
+/** The entries of transfers, in both accounts. */
 export const transferEntries = `(SELECT * FROM tollgate_ledger_entries
   WHERE source = 'transfer_escrow' OR source IN ${escrowEndSources})`
 
 /** The entries that credited a purchase. */
 export const purchaseCredits = "(SELECT * FROM tollgate_ledger_entries WHERE type = 'credit' AND source = 'purchase')"
 
-/** The entries that credited a purchase, or took it back. */
+/** The entries that credited a purchase or took it back. */
 export const purchaseEntries = "(SELECT * FROM tollgate_ledger_entries WHERE source = 'purchase')"
 
 /** The entries of allowances and vouchers. */
 export const allowanceEntries = "(SELECT * FROM tollgate_ledger_entries WHERE source = 'allowance')"
 export const voucherEntries = "(SELECT * FROM tollgate_ledger_entries WHERE source = 'voucher')"
 
-/** Every entry that is no charge. */
+/** All entries except charges. */
 export const movements = "(SELECT * FROM tollgate_ledger_entries WHERE source IS NOT NULL)"
 
 /** The debt of each payment: `payment_id`, `billing_account_id` and `amount`. */

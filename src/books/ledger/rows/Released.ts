@@ -1,7 +1,7 @@
 /**
- * Calls that were released because their run had ended, and that settle after all: their node was only slow or cut off. Such a call has a
- * usage record already, at cost 0. That record gives up its id, so that the id that the client was told names the charge. It is found by
- * that id, so a second settlement finds nothing, and a call is charged once.
+ * Calls that were released because their run had ended, and that still settle: their node was only slow or disconnected. Such a call already
+ * has a usage record, at cost 0. That record gets another id, so that the usage id sent to the client names the charge. A second settlement
+ * no longer finds the released record by its id, so a call is charged once.
  */
 import { usageOf } from "../../../kernel/Ids.ts"
 import { query, run } from "./SqlEffect.ts"
@@ -11,7 +11,7 @@ import type { DimensionsRow } from "./Dimensions.ts"
 import { interrupted } from "../rules/Transaction.ts"
 import type { Reservation } from "../rules/Transaction.ts"
 
-/** Those of the calls that were released, with the number of their dimensions. */
+/** The released ones among the calls, with the number of their dimensions. */
 export function* load(
   calls: ReadonlyArray<string>
 ): SqlSteps<ReadonlyArray<{ readonly reservation: Reservation; readonly number: number }>> {
@@ -31,7 +31,7 @@ export function* load(
   }))
 }
 
-/** Gives the records of these releases another id. */
+/** Renames the usage records of these releases. */
 export function* rename(calls: ReadonlyArray<string>): SqlSteps<void> {
   if (calls.length > 0) yield* run(renameAll, [JSON.stringify(calls.map(usageOf))])
 }

@@ -1,4 +1,4 @@
-/** Open reservations as the operator looks at them: what is set aside for calls that have not ended, the oldest first. */
+/** Open reservations for the operator's view, oldest first. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { fromRow } from "../../../kernel/Money.ts"
@@ -22,13 +22,13 @@ export interface OpenCall {
 
 type Row = Omit<OpenCall, "amount"> & { readonly amount: string }
 
-/** A place in the list: it goes on behind this call. */
+/** A cursor: the list continues after this call. */
 export interface After {
   readonly at: number
   readonly id: string
 }
 
-/** The table has a row for each open call: it is read whole where it must be sorted. */
+/** Queries over open reservations. The table is small, so a page may sort all of it. */
 export const make = (sql: SqlClient) => {
   const columns = sql.literal(`r.id, r.at, CAST(r.amount AS TEXT) AS amount, r.run, d.account_id, d.tenant_id,
       d.billing_source_tenant_id AS payer_tenant_id, d.model, d.provider, d.endpoint
@@ -45,7 +45,7 @@ export const make = (sql: SqlClient) => {
         ),
         (rows) => rows.map(openCallOf)
       ),
-    /** How many calls are open that this tenant pays. */
+    /** The number of open calls that this tenant pays for. */
     countOf: (tenant: string) =>
       Effect.map(
         Effect.orDie(
@@ -54,7 +54,7 @@ export const make = (sql: SqlClient) => {
         ),
         ([row]) => row!.n
       ),
-    /** How many there are, and what they come to, of those that are older than each of these instants and no older than the one before. */
+    /** Count and sum of the reservations up to each instant and after the next one in the list (descending). */
     byAge: (instants: ReadonlyArray<number>) =>
       Effect.forEach(instants, (until, i) => {
         const since = instants[i + 1] ?? Number.MIN_SAFE_INTEGER

@@ -1,7 +1,7 @@
 /**
- * How far the rollups are behind. Those of a tenant hold its records up to a number, its watermark; what comes after is its tail. A reader
- * adds the tail to what the rollups say, in one statement. A tail is folded into the rollups when it is long enough, in the transaction that
- * moves the watermark: so many records of one caller are then one row of each rollup.
+ * The rollup lag. A tenant's rollups hold its records up to the watermark; the records after it are the tail. A reader adds the tail to the
+ * rollups in one statement. A tail that is long enough is folded into the rollups, in the transaction that moves the watermark. Many records
+ * of one caller then become one row of each rollup.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
@@ -10,19 +10,19 @@ import { tables } from "./RowLinks.ts"
 import { withDimensions } from "./Dimensions.ts"
 
 /**
- * From how many records on a tail is folded. It costs a reader a microsecond or two for each. A batch may leave a tail longer by what the
- * tenant settled in it.
+ * The length from which a tail is folded. Each record of a tail costs a reader a microsecond or two. After a batch a tail may be longer, by
+ * the calls that the tenant settled in it.
  */
 export class RollupLagMax extends Context.Reference<RollupLagMax>()("tollgate/ledger/TailMax", {
   defaultValue: () => 256
 }) {}
 
-/** The same for a tenant whose calls another ever paid. A query for a team's total reads the tails of all members, so theirs are shorter. */
+/** The same for a tenant whose calls another tenant ever paid. A query for a team's total reads all members' tails, so they are shorter. */
 export const pooledMax = 32
 
-/** The writer's knowledge of a tenant's tail. */
+/** The writer's cached facts of a tenant's tail. */
 export interface Tail {
-  /** The number of the last record that the rollups hold. */
+  /** The number of the last record in the rollups. */
   readonly watermark: number
   readonly pooled: boolean
 }
@@ -34,11 +34,11 @@ const pooledOf = (tenant: string): string => `EXISTS (
       SELECT 1 FROM tollgate_usage_dimensions d WHERE d.tenant_id = ${tenant} AND d.billing_source_tenant_id <> d.tenant_id
     )`
 
-/** Of a tenant, an expression of SQL: its `watermark`, and whether another ever paid a call of it (`pooled`). */
+/** SQL columns for a tenant (an SQL expression): its `watermark`, and whether another tenant ever paid for a call of it (`pooled`). */
 export const tailColumns = (tenant: string): string =>
   `${watermarkOf(tenant)} AS watermark, ${pooledOf(tenant)} AS pooled`
 
-/** Of each tenant of a JSON array: its records and their head, and its tail. */
+/** For each tenant in a JSON array: its record count, head and tail. */
 export const selectTenants = `SELECT t.value AS tenant_id, COALESCE(h.total, 0) AS records, h.owner, h.newest,
     ${tailColumns("t.value")}
   FROM json_each(?) t LEFT JOIN ${tables.r.heads} h ON h.id = t.value`
@@ -52,10 +52,10 @@ export interface TenantRow {
   readonly pooled: number
 }
 
-/** The tails of tenants: their records `r`. `tenants` is a query that answers their ids as `id`. */
+/** The records `r` in the tails of tenants. `tenants` is a query that returns their ids as `id`. */
 export const tailRecords = (tenants: string): string => `${before}${tenants}${behind}`
 
-/** The same, each with its dimensions `d`. */
+/** The same, with the dimensions `d` of each record. */
 export const tails = (tenants: string): string => `${tailRecords(tenants)} ${withDimensions}`
 
 /** `tails` for a reader's statement. */
@@ -63,8 +63,8 @@ export const tailsOf = (sql: SqlClient, tenants: Fragment): Fragment =>
   sql`${sql.literal(before)}${tenants}${sql.literal(`${behind} ${withDimensions}`)}`
 
 /**
- * The tails of all tenants in whose calls an account has this part: from one tenant to the next by index, since there may be many
- * dimensions of each.
+ * The tails of all tenants with calls in which this account is the caller or payer. It walks the index from tenant to tenant, because each
+ * tenant may have many dimensions.
  */
 export const tailsWith = (sql: SqlClient, part: "account_id" | "billing_account_id", account: string): Fragment => {
   const next = (behind: string) => sql`SELECT tenant_id FROM tollgate_usage_dimensions

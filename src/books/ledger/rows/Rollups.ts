@@ -5,7 +5,7 @@ import type { SqlSteps } from "./SqlEffect.ts"
 import type { DimensionsRow } from "./Dimensions.ts"
 import { tailRecords } from "./RollupLag.ts"
 
-/** Folds the tails of tenants into every table of sums, and moves the watermark of each to its last record. */
+/** Folds the tenants' tails into every rollup, and moves each watermark to the tenant's last record. */
 export function* fold(tails: ReadonlyMap<string, number>): SqlSteps<void> {
   if (tails.size === 0) return
   const found = yield* all([...tails.keys()].map((tenant) => asked(selectGroups, [tenant])))
@@ -25,15 +25,13 @@ export type OwnerColumn = "tenant_id" | "account_id" | "billing_account_id"
 
 export interface Rollup {
   readonly table: "tollgate_usage_by_tenant" | "tollgate_usage_by_caller" | "tollgate_usage_by_payer"
-  /** Its primary key: the owner, `grain` where it has several, `start`, and what its rows are told apart by. */
+  /** The primary key: the owner, `grain` (if the table has several), `start`, and further columns. */
   readonly columns: ReadonlyArray<string>
   readonly owner: ReadonlyArray<OwnerColumn>
   readonly keysOf: (dimensions: DimensionsRow, at: number) => ReadonlyArray<ReadonlyArray<string | number>>
 }
 
-/**
- * One table for each question that is asked. `grain` is the width of a period in milliseconds, `start` its first one.
- */
+/** One table for each view. `grain` is the length of a period in milliseconds, `start` its beginning. */
 export const rollups: ReadonlyArray<Rollup> = [
   {
     table: "tollgate_usage_by_tenant",
@@ -83,14 +81,14 @@ interface Sums {
   latency_ms: number
 }
 
-/** The records of a tail that have the same dimensions and the same hour. */
+/** The records of a tail with the same dimensions and hour. */
 interface Group {
   readonly dimensions: DimensionsRow
   readonly at: number
   readonly sums: Sums
 }
 
-// Grouped before the dimensions are joined: with theirs in each row, sorting took half of the time.
+// Group before joining the dimensions: with them in each row, sorting took half of the time.
 const selectGroups = `SELECT d.*, g.* FROM (
     SELECT r.dimensions, r.at - r.at % ${hour} AS at, COUNT(*) AS requests, SUM(r.success) AS successes,
       SUM(r.prompt_tokens) AS prompt_tokens, SUM(r.completion_tokens) AS completion_tokens, SUM(r.units) AS units,

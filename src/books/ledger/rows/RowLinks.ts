@@ -1,22 +1,22 @@
 /**
- * Where the rows of an account, or a tenant, are. Each row points to the one before it (`previous`). The newest of an account's entries is
- * kept with its amounts, that of a tenant's records in `tollgate_usage_heads`, and where each 64th is, in the offsets. So a charge changes no
- * index by account: that would be a page somewhere for each. A range of numbers is read backwards, from the first offset behind it, or
- * from the newest: a page at any depth takes at most 64 steps besides its own rows.
+ * Links between the rows of an account or tenant. Each row points to the previous one (`previous`). The newest entry of an account is stored
+ * with its amounts, the newest record of a tenant in `tollgate_usage_heads`, and every 64th row in the offsets. So a charge changes no index
+ * by account, which would cost a random page each time. A range of numbers is read backwards from the first offset after it, or from the
+ * newest row. A page at any depth takes at most 64 extra steps.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import type { Range } from "../../../kernel/Pieces.ts"
 
-/** How many rows of an owner come to one offset. */
+/** Every row whose number is a multiple of this has an offset. */
 export const offsetEvery = 64
 
 /** The newest row of an owner, and the owner's number in tables that change often. */
 export interface Head {
   readonly owner: number
-  /** `null` before the first. */
+  /** `null` before the first row. */
   newest: number | null
-  /** Of an account where others write too: when its newest was booked. */
+  /** With concurrent writers, for an account: when its newest entry was booked. */
   readonly booked_at?: number
 }
 
@@ -27,7 +27,7 @@ export interface Linked<Row> {
   readonly owner: number
 }
 
-/** Links rows, which are to lie at these places, to those before them of the same owner; each is then the newest of its head. */
+/** Links each row, which gets the given `seq`, to the owner's previous row, and makes it the newest row of its head. */
 export const link = <Row>(
   seqs: ReadonlyArray<number>,
   rows: ReadonlyArray<Row>,
@@ -43,14 +43,14 @@ export const link = <Row>(
   return links
 }
 
-/** Those that have an offset. */
+/** The rows that have an offset. */
 export const offsetsOf = <Row extends { readonly number: number }>(
   links: ReadonlyArray<Linked<Row>>
 ): ReadonlyArray<Linked<Row>> => links.filter(({ row }) => row.number % offsetEvery === 0)
 
 // ---- reading ------------------------------------------------------------------------------------------------------------
 
-/** The tables of usage records `r`, and of entries `e`: their rows, offsets, and the heads, each with its `id` and the `total` of its rows. */
+/** The tables of usage records `r` and entries `e`: rows, offsets, and heads with the owner's `id` and the `total` of rows. */
 export const tables = {
   r: {
     rows: "tollgate_usage_records",
@@ -68,7 +68,8 @@ export const tables = {
 type Table = keyof typeof tables
 
 /**
- * An owner's rows from the one at `start` (of the head `h`), or else the newest, backwards; further from a row `w` where `more` says so.
+ * An owner's rows backwards, from the row at `start` (an expression of the head `h`) or else the newest. Continues from a row `w` while `more`
+ * holds.
  */
 const walk = (sql: SqlClient, table: Table, owner: string, start: Fragment, more: Fragment): Fragment => {
   const { heads, rows } = tables[table]
@@ -90,15 +91,15 @@ const among = (sql: SqlClient, table: Table, owner: string, { from, to }: Range,
     ) w CROSS JOIN ${sql.literal(`${rows} ${table} ON ${table}.seq = w.seq ${beside}`)} WHERE true`
 }
 
-/** `tollgate_usage_records r`, a tenant's of a range of numbers. */
+/** `tollgate_usage_records r`: a tenant's records in a range of numbers. */
 export const recordsAmong = (sql: SqlClient, tenant: string, range: Range, beside = ""): Fragment =>
   among(sql, "r", tenant, range, beside)
 
-/** `tollgate_ledger_entries e`, an account's of a range of numbers. */
+/** `tollgate_ledger_entries e`: an account's entries in a range of numbers. */
 export const entriesAmong = (sql: SqlClient, account: string, range: Range): Fragment =>
   among(sql, "e", account, range, "")
 
-/** The last row of an owner up to a `seq`, as a query of the columns. */
+/** A query for the columns of an owner's last row up to a `seq`. */
 export const lastUpTo = (sql: SqlClient, table: Table, owner: string, seq: number, columns: string): Fragment => {
   const { offsets, rows } = tables[table]
   const start = sql`SELECT o.seq FROM ${sql.literal(offsets)} o WHERE o.owner = h.owner AND o.number = ${offsetEvery} + COALESCE((
@@ -107,6 +108,6 @@ export const lastUpTo = (sql: SqlClient, table: Table, owner: string, seq: numbe
     SELECT ${sql.literal(columns)} FROM walk w CROSS JOIN ${sql.literal(`${rows} ${table} ON ${table}.seq = w.seq`)} WHERE w.seq <= ${seq}`
 }
 
-/** How many records a tenant has, which is the number of its newest; `tenant` is an expression of SQL. */
+/** The number of a tenant's records, which is the number of the newest. `tenant` is an SQL expression. */
 export const recordsOf = (tenant: string): string =>
   `COALESCE((SELECT h.total FROM ${tables.r.heads} h WHERE h.id = ${tenant}), 0)`

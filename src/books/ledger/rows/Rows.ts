@@ -1,23 +1,23 @@
-/** The rows of the books' tables: their columns, how they are read and written, money as text where it is read. */
+/** The rows of the books' tables: columns, reading and writing. Money is read as text. */
 import type { Head, Linked } from "./RowLinks.ts"
 import { withDimensions } from "./Dimensions.ts"
 import type { DimensionsRow, NumberOf } from "./Dimensions.ts"
 import type { Account, AccountStatus, Debt, Entry, Reservation, UsageRecord } from "../rules/Transaction.ts"
 
-/** The columns of an account that seldom change. `number` is that of its amounts. */
+/** The columns of an account that seldom change. `number` refers to the row of its amounts. */
 export const accountColumns = ["id", "tenant_id", "number", "status", "held", "funded"] as const
 
-/** The columns of an account that every charge changes, with its newest entry. The rows are narrow, so that many accounts share a page. */
+/** The columns of an account that every charge changes. The rows are narrow, so many accounts share a page. */
 export const amountColumns = ["account", "giftable", "granted", "reserved", "entries", "newest"] as const
 
 export const selectLastAccount = "SELECT MAX(number) AS number FROM tollgate_ledger_accounts"
 
-/** The accounts, each with its amounts. */
+/** The accounts with their amounts. */
 export const accountsTable = `(SELECT a.id, a.tenant_id, a.number, a.status, m.giftable, m.granted, a.held, m.reserved, a.funded,
     a.debts, m.entries, m.newest
   FROM tollgate_ledger_accounts a CROSS JOIN tollgate_ledger_amounts m ON m.account = a.number)`
 
-/** The columns of an account, money as text, for `accountOf`. */
+/** The columns for `accountOf`, with money as text. */
 export const accountSelection = `id, tenant_id, status, CAST(giftable AS TEXT) AS giftable, CAST(granted AS TEXT) AS granted,
   CAST(held AS TEXT) AS held, CAST(reserved AS TEXT) AS reserved, funded, debts, entries`
 
@@ -37,7 +37,7 @@ export interface AccountRow {
   readonly entries: number
 }
 
-/** An account as the writer reads it. */
+/** An account row for the writer, with its number and newest entry. */
 export interface KnownAccountRow extends AccountRow {
   readonly number: number
   readonly newest: number | null
@@ -56,14 +56,14 @@ export const accountOf = (row: AccountRow): Account => ({
   debts: row.debts === null ? undefined : debtsRead(row.debts)
 })
 
-/** A JSON object: by payment the amount, as text. */
+/** Debts are a JSON object of amounts (as text) by payment. */
 const debtsRead = (text: string): ReadonlyArray<Debt> =>
   Object.entries(JSON.parse(text) as Record<string, string>).map(([payment, amount]) => ({
     payment,
     amount: BigInt(amount)
   }))
 
-/** Null where nothing is owed. */
+/** `null` if there is no debt. */
 export const debtsWritten = (debts: Account["debts"]): string | null =>
   debts === undefined
     ? null
@@ -191,6 +191,6 @@ export const usageRow = (
 
 export const tenantHeadColumns = ["tenant", "records", "newest"] as const
 
-/** Of a JSON array of tenants: their numbers. */
+/** The numbers of the tenants in a JSON array. */
 export const selectTenantNumbers =
   "SELECT id, number FROM tollgate_usage_tenants WHERE id IN (SELECT value FROM json_each(?))"

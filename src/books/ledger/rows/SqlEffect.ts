@@ -1,16 +1,16 @@
 /**
- * Requests of a running batch: to read rows, insert rows or change rows. A batch is a generator of these, so that the same lines run
- * synchronously on the writer's thread and over any `SqlClient`.
+ * The SQL requests of a running batch: read, insert or change rows. A batch is a generator of these, so the same code runs synchronously on
+ * the writer's thread and over any `SqlClient`.
  */
 
-/** Asks for rows. */
+/** Reads rows. */
 export interface Query {
   readonly _tag: "Query"
   readonly text: string
   readonly params: ReadonlyArray<unknown>
 }
 
-/** Asks for rows to be put into a table; `conflict` is what stands behind `ON CONFLICT`. */
+/** Inserts rows into a table. `conflict` is the text after `ON CONFLICT`. */
 export interface Insert {
   readonly _tag: "Insert"
   readonly table: string
@@ -19,7 +19,7 @@ export interface Insert {
   readonly conflict?: string
 }
 
-/** Asks for columns of rows to be set: each row is their values, and that of the column `key`, which tells the row. */
+/** Sets columns of rows. Each row has the values of the columns, then the value of the column `key`, which identifies it. */
 export interface Change {
   readonly _tag: "Change"
   readonly table: string
@@ -28,14 +28,14 @@ export interface Change {
   readonly rows: ReadonlyArray<ReadonlyArray<unknown>>
 }
 
-/** Asks for a statement to be run that answers nothing. */
+/** Runs a statement without a result. */
 export interface Run {
   readonly _tag: "Run"
   readonly text: string
   readonly params: ReadonlyArray<unknown>
 }
 
-/** Reads the rows of several independent queries: where a query takes a round trip, all share one. */
+/** Reads the rows of several independent queries in one round trip. */
 export interface All {
   readonly _tag: "All"
   readonly queries: ReadonlyArray<Query>
@@ -53,7 +53,7 @@ export const insertText = ({ columns, conflict, table }: Insert, count: number):
   return `INSERT INTO ${table} (${columns.join(", ")}) VALUES ${Array(count).fill(tuple).join(", ")}${tail}`
 }
 
-/** The text of a change of one row. */
+/** The text of an update of one row. */
 export const changeText = ({ columns, key, table }: Change): string =>
   `UPDATE ${table} SET ${columns.map((column) => `${column} = ?`).join(", ")} WHERE ${key} = ?`
 
@@ -61,7 +61,7 @@ export const query = function* (text: string, params: ReadonlyArray<unknown> = [
   return yield { _tag: "Query", text, params }
 }
 
-/** The rows of each. */
+/** The rows of each query. */
 export function* all(queries: ReadonlyArray<Query>): SqlSteps<ReadonlyArray<Rows>> {
   return queries.length === 0 ? [] : yield { _tag: "All", queries }
 }
@@ -72,7 +72,7 @@ export const run = function* (text: string, params: ReadonlyArray<unknown> = [])
   yield { _tag: "Run", text, params }
 }
 
-/** Puts rows into a table, if there are any. */
+/** Inserts rows into a table, if there are any. */
 export function* insert(
   table: string,
   columns: ReadonlyArray<string>,

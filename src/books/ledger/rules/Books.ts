@@ -1,18 +1,17 @@
 /**
- * The rules of the books, as a pure function: the accounts, reservations and counters that a transaction touches in; what it
- * answers and what changes out. Nothing here knows of a database, a clock or a thread. Every engine that stores the books runs
- * this, and the property tests hammer it.
+ * The rules of the books, as a pure function. Input: the accounts, reservations and counters that a transaction touches. Output: its results
+ * and its changes. This file knows no database, clock or thread. Every engine runs it, and the property tests check it.
  *
  * Where the specification is silent:
  * - A call that costs nothing leaves a usage record and no ledger entry.
- * - A charge counts in the month of its usage record, so that no view of a month shows more than an API key's limit of it. What a call that
- *   is open at the end of a month has set aside counts in the next.
- * - A call that was released because its run had ended may settle later, since its node was only slow or cut off. It is charged from what is
- *   available by then, and the rest is `uncollected`. Its usage record takes the call's id; the record of the release, at cost 0, gets
+ * - A charge counts in the month of its usage record, so no view of a month exceeds the API key's limit. The reservation of a call that is
+ *   open at the end of a month counts in the next month.
+ * - A call that was released because its run had ended may still settle, if its node was only slow or disconnected. It is charged from the
+ *   credit available then, and the rest is `uncollected`. Its usage record takes the call's id; the record of the release, at cost 0, gets
  *   another id (`Released`). If the call failed at no cost, the record of the release stays the only one.
- * - The limit of an API key is like a balance: a call that turns out dearer than what was set aside is charged as far as the limit allows, and
- *   the rest is `uncollected`. One that is set below what is spent stops further calls; what is set aside already may be charged.
- * - A call is charged before a debt is taken from what it set aside.
+ * - The limit of an API key works like a balance: a call that costs more than its reservation is charged as far as the limit allows, and the
+ *   rest is `uncollected`. A limit set below the current spending stops further calls; existing reservations may still be charged.
+ * - A call is charged before a debt is taken from its released reservation.
  */
 import { Either } from "effect"
 import { usageOf } from "../../../kernel/Ids.ts"
@@ -40,32 +39,32 @@ import type {
   UsageRecord
 } from "./Transaction.ts"
 
-/** The part of the books that is in hand: everything that the transactions at work may touch. */
+/** The loaded part of the books: everything that the current transactions may touch. */
 export interface Books {
   readonly accounts: Map<string, Account>
   readonly reservations: Map<string, Reservation>
-  /** How many usage records each tenant has. */
+  /** The number of usage records, by tenant. */
   readonly records: Map<string, number>
   readonly budgets: ReadonlyMap<string, Budget | undefined>
   /** By anchor, the ids of its budgets. */
   readonly anchors: ReadonlyMap<string, ReadonlyArray<string>>
-  /** Of the applications whose limit is set. */
+  /** By application, for those whose limit is being set. */
   readonly spending: ReadonlyMap<string, Spending>
-  /** The instant at which everything here is booked. */
+  /** The time of all new rows. */
   readonly at: number
 }
 
 /** An application's charges, and the reservations of its open calls. */
 export interface Spending {
   readonly total: Nano
-  /** Since the beginning of the month in which this is booked. */
+  /** Since the beginning of the current month. */
   readonly month: Nano
   readonly reserved: Nano
 }
 
-/** Decides a transaction on the draft, each posting seeing what those before it did. Refused, the draft stays as it was. */
+/** Applies a transaction to the draft. Each posting sees the changes of the previous ones. A refusal leaves the draft unchanged. */
 export const commit = (draft: Draft, postings: ReadonlyArray<Posting>): Outcome => {
-  // A single posting either changes the draft or refuses, and needs no draft of its own.
+  // A single posting either changes the draft or refuses, so it needs no second draft.
   if (postings.length === 1) {
     const result = post(draft, postings[0]!)
     return Either.isLeft(result) ? refused(result.left) : committed([result.right])
@@ -76,7 +75,7 @@ export const commit = (draft: Draft, postings: ReadonlyArray<Posting>): Outcome 
   return committed(tried.right.results)
 }
 
-/** Decides a transaction on a draft of its own, laid over `draft`, which changes only when that one is adopted. */
+/** Applies a transaction to a new draft on top of `draft`, which changes only when the new one is adopted. */
 export const attempt = (
   draft: Draft,
   postings: ReadonlyArray<Posting>
@@ -200,7 +199,7 @@ const renewed = (draft: Draft, posting: Of<"Renew">): Either.Either<Result, Refu
   }))
 }
 
-/** Takes so much back from what is free, giftable credit first. Answers the balance. */
+/** Takes the amount from free credit, giftable first (or granted only, for `admin`). Returns the balance. */
 const take = (
   draft: Draft,
   account: Account,
@@ -230,7 +229,7 @@ const withDebt = (account: Account, { amount, payment }: Debt): Account => {
   return { ...account, debts: [...others, { payment, amount: amount + (owed?.amount ?? 0n) }] }
 }
 
-/** The account owes less for the payment, by the amount at most. */
+/** Reduces the account's debt for the payment by at most the amount. */
 const forgiven = (account: Account, payment: string, amount: Nano): Account => {
   const debts = account.debts?.flatMap((debt): ReadonlyArray<Debt> => {
     if (debt.payment !== payment) return [debt]
@@ -240,8 +239,7 @@ const forgiven = (account: Account, payment: string, amount: Nano): Account => {
 }
 
 /**
- * Takes what the account owes from what is free of it by now, the oldest debt first. `before` is the account as it was before the posting
- * that freed or added credit.
+ * Pays the account's debts from its free credit, oldest first. `before` is the account before the posting that freed or added credit.
  */
 const repaid = (draft: Draft, before: Account): { readonly balance: Nano; readonly before: Nano } => {
   let account = draft.account(before.id)!
@@ -280,9 +278,9 @@ const endEscrow = (draft: Draft, posting: Of<"EndEscrow">): Either.Either<Result
   const released = { ...sender, held: sender.held - amount }
   const before = from === to ? released : draft.account(to)
   if (before === undefined) return Either.left({ _tag: "AccountMissing", account: to })
-  // Credit that comes back was there before; only arriving credit can exceed the maximum.
+  // Returned credit was counted before; only received credit can exceed the maximum.
   const arrives = source === "transfer_release"
-  // A debt has first claim on held credit: it must not leave the account that owes. Returned to the account, it pays the debt.
+  // A debt has first claim on held credit, so the credit must not leave an account that owes. If it returns, it pays the debt.
   if (arrives && from !== to && sender.debts !== undefined)
     return Either.left({ _tag: "InsufficientCredits", available: 0n })
   if (arrives && balanceOf(before) + amount > amountMax) return Either.left({ _tag: "BalanceTooLarge", account: to })
@@ -360,7 +358,7 @@ const reserve = (draft: Draft, posting: Of<"Reserve">): Either.Either<Result, Re
   const needs = { usd: least, tokens: tokens?.least ?? 0 }
   const common = Counting.admit(draft, facts, undefined, needs, at)
   const left = Either.isRight(common) ? usdWithin(common.right.budgets, at) : least
-  // More than the budgets leave is more than enough.
+  // Never look for more than the budgets leave.
   const wanted = left === undefined ? enough : smaller(enough, larger(left, least))
   let available = 0n
   let payer: Source | undefined
@@ -393,7 +391,7 @@ const reserve = (draft: Draft, posting: Of<"Reserve">): Either.Either<Result, Re
   const within = smaller(availableOf(account), most)
   const limit = usdWithin(counted.right.budgets, at)
   const amount = limit === undefined ? within : smaller(within, limit)
-  // As the database would say of one that it holds: a call is reserved once.
+  // The database's primary key enforces the same: a call is reserved once.
   if (draft.reservation(call) !== undefined) throw new Error(`the call ${call} is reserved already`)
   draft.accounts.set(account.id, { ...account, reserved: account.reserved + amount })
   const booked = Counting.book(draft, counted.right, amount, tokens, at)
@@ -406,7 +404,7 @@ const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Re
   const reservation = draft.reservation(call)
   if (reservation === undefined || (reservation.released === true && !isDue(outcome)))
     return Either.right({ _tag: "AlreadySettled" })
-  // The database would hold it for good, and every sum that it goes into.
+  // NaN or infinity would corrupt the record and every sum over it.
   if (!Number.isFinite(outcome.units)) throw new Error(`the call ${call} ends with ${outcome.units} units`)
   const { amount } = reservation
   const dimensions = servedBy(reservation.dimensions, outcome)
@@ -414,9 +412,9 @@ const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Re
   const account = draft.account(payer)
   if (account === undefined) throw new Error(`the payer ${payer} of the call ${call} has no account`)
 
-  // A cost past what the books can hold would not fit its column, and the call would never end.
+  // A higher cost would not fit its column, and the call could never be settled.
   const cost = outcome.cost < 0n ? 0n : outcome.cost < amountMax ? outcome.cost : amountMax
-  // The reservation comes back first; what other calls have set aside is theirs.
+  // The released reservation pays first. Other calls' reservations are not touched.
   const budgets = Counting.countedOf(draft, reservation, draft.books.at)
   const free = availableOf(account)
   const left = usdWithin(
@@ -444,7 +442,7 @@ const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Re
   draft.release(call)
   if (reservation.released === true) draft.late.push(call)
   Counting.correct(draft, budgets, reservation, dimensions, outcome, collected)
-  // Written out, not spread: this is made once for every call there is, and a literal is made at once.
+  // An explicit literal is faster than a spread, and this runs for every call.
   draft.record({
     id: usage_id,
     number: draft.recordsOf(dimensions.tenant_id) + 1,
@@ -468,7 +466,7 @@ const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Re
   return Either.right({ _tag: "Settled", usage_id, collected, ...repaid(draft, account) })
 }
 
-/** Whether a call that was released because its run had ended has something to book. */
+/** Whether the late outcome of a released call must still be booked. */
 const isDue = ({ cost, error_type, success }: CallOutcome): boolean =>
   error_type !== interrupted && (success || cost > 0n)
 
@@ -476,7 +474,7 @@ const describe = ({ endpoint, model }: Dimensions): string => `${endpoint} ${mod
 
 const shared = new WeakMap<ClaimedFacts, WeakMap<Source, Dimensions>>()
 
-/** The same object for the same facts and payer. */
+/** Returns the same object for the same facts and payer. */
 const dimensionsOf = (facts: ClaimedFacts, source: Source): Dimensions => {
   let bySource = shared.get(facts)
   if (bySource === undefined) shared.set(facts, (bySource = new WeakMap()))
@@ -497,7 +495,7 @@ const dimensionsOf = (facts: ClaimedFacts, source: Source): Dimensions => {
 
 const elsewhere = new WeakMap<Dimensions, Map<string, Dimensions>>()
 
-/** The same, if another provider or model served the call than the one expected. */
+/** The dimensions of a call after a different provider or model than expected served it. */
 const servedBy = (dimensions: Dimensions, { provider, served }: Pick<CallOutcome, "provider" | "served">): Dimensions =>
   served === undefined
     ? providedBy(dimensions, provider)
@@ -514,15 +512,15 @@ const providedBy = (dimensions: Dimensions, provider: string | null | undefined)
 
 const noIds: ReadonlyArray<string> = []
 
-/** Changes laid over the books, or over another draft that can adopt them. */
+/** Changes on top of the books, or of another draft that can adopt them. */
 export class Draft {
   readonly accounts = new Map<string, Account>()
   readonly entries: Array<Entry> = []
   readonly usage: Array<UsageRecord> = []
   readonly reserved = new Map<string, Reservation>()
-  /** Calls whose reservation stood in the books, or the draft below, and stands no more. */
+  /** Calls whose reservation, in the books or the draft below, was released here. */
   readonly released = new Set<string>()
-  /** Calls that were released before, and are settled now. */
+  /** Calls that were released earlier (`interrupted`) and are settled here. */
   readonly late: Array<string> = []
   readonly records = new Map<string, number>()
   /** `undefined`: the budget was ended. */
@@ -549,7 +547,7 @@ export class Draft {
     )
   }
 
-  /** How many usage records the tenant has. */
+  /** The number of the tenant's usage records. */
   recordsOf(tenant: string): number {
     return (
       this.records.get(tenant) ??
@@ -585,7 +583,7 @@ export class Draft {
     this.budgets.set(id, undefined)
   }
 
-  /** Charges and reservations of the application, including the drafts' changes. */
+  /** The application's charges and reservations, including the changes of this draft and those below. */
   spendingOf(application: string): Spending {
     const before = this.below === undefined ? this.books.spending.get(application)! : this.below.spendingOf(application)
     let { month, reserved, total } = before
@@ -603,7 +601,7 @@ export class Draft {
   }
 
   release(call: string): void {
-    // Reserved and released within one draft: it never reaches what is below.
+    // Reserved and released within one draft: the draft below never sees it.
     if (!this.reserved.delete(call)) this.released.add(call)
   }
 
@@ -612,7 +610,7 @@ export class Draft {
     this.usage.push(record)
   }
 
-  /** Writes the account's next entry; `after` is the account with the amount moved and the entry counted. Answers its balance. */
+  /** Writes the account's next entry. `after` already includes the amount and counts the entry. Returns its balance. */
   enter(
     after: Account,
     type: "credit" | "debit",
@@ -638,7 +636,7 @@ export class Draft {
     return balance
   }
 
-  /** Makes everything in it part of the draft below. */
+  /** Moves all changes into the draft below. */
   adopt(): void {
     const { below } = this
     if (below === undefined) return
@@ -653,7 +651,7 @@ export class Draft {
   }
 }
 
-/** The sources that a transaction may touch, by the ids of their accounts. */
+/** The ids of the accounts that a posting may touch. For `Settle`, the reservation names the account. */
 export const accountsOf = (posting: Posting): ReadonlyArray<string> => {
   switch (posting._tag) {
     case "Open":

@@ -1,4 +1,4 @@
-/** Checks of the books: a rule, what finds its breaches, and how a breach is reported. Each room has checks of its own; `app/Checks` lists them all. */
+/** Checks of the books: a rule, the query for its violations, and the text of a finding. Rooms define their checks; `app/Checks` lists them. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import type { Effect } from "effect"
@@ -12,7 +12,7 @@ export interface Finding {
   readonly id: string
   readonly expected: string
   readonly found: string
-  /** The same as a sentence. */
+  /** The finding as a sentence. */
   readonly message: string
 }
 
@@ -22,14 +22,14 @@ export interface Looked {
   readonly findings: ReadonlyArray<Finding>
 }
 
-/** The rows that a check's query answers. */
+/** A row of a check's query. */
 export interface CheckRow {
   readonly id: string
   readonly expected: string
   readonly found: string
 }
 
-/** A rule that must hold, with the query that finds its breaches, or a program where one query cannot. */
+/** A rule that must hold, with the query that finds its violations, or a program if one query cannot. */
 export type Check = {
   readonly name: string
   /** Whether its cost does not grow with the history. An audit since a checkpoint runs only these. */
@@ -37,7 +37,7 @@ export type Check = {
   readonly sentence: (row: CheckRow) => string
 } & (
   | {
-      /** Answers rows of `id`, `expected` and `found`, all of them text. */
+      /** Returns rows of `id`, `expected` and `found`, all as text. */
       readonly query: string
     }
   | { readonly find: (sql: SqlClient) => Effect.Effect<ReadonlyArray<CheckRow>, SqlError> }
@@ -49,5 +49,5 @@ export const findingsMax = 100
 /** An amount of nano-USD in a sentence. */
 export const usd = (nano: string): string => (/^-?\d+$/.test(nano) ? `${toDecimal(BigInt(nano))} USD` : nano)
 
-/** A column of `id`, `expected` and `found`. */
+/** The expression as text, for the columns `id`, `expected` and `found`. */
 export const text = (expression: string) => `CAST(${expression} AS TEXT)`

@@ -6,8 +6,8 @@ import { units } from "./Budget.ts"
 import type { Posting, Refusal } from "./Transaction.ts"
 
 /**
- * The database cannot be written at the moment: it is locked by another process, its disk is full, or the disk fails. Trying again
- * later makes sense.
+ * The database cannot be written at the moment: another process holds its lock, the disk is full, or the disk fails. The caller may retry
+ * later.
  */
 export class BooksUnavailable extends Problem<BooksUnavailable>()("BooksUnavailable", {
   status: 503,
@@ -15,8 +15,8 @@ export class BooksUnavailable extends Problem<BooksUnavailable>()("BooksUnavaila
   code: "books_unavailable",
   fields: {
     /**
-     * `false`: nothing was written. `true`: no answer came in time, the writer ended before it answered, or the disk failed in the commit
-     * itself, so that it may have been written, or may be yet. Known to a program only: a client over HTTP always reads `false`.
+     * `false`: nothing was written. `true`: no answer came in time, the writer ended before it answered, or the disk failed during the
+     * commit, so the transaction may have been written or may still be. Not part of the HTTP body: a client always reads `false`.
      */
     maybe_written: Schema.propertySignature(Schema.Boolean).pipe(Schema.withConstructorDefault(() => false))
   },
@@ -26,10 +26,10 @@ export class BooksUnavailable extends Problem<BooksUnavailable>()("BooksUnavaila
 const Nano = Schema.BigIntFromSelf
 const account = { account: Schema.String } as const
 
-/** There is no billing account of this id. */
+/** No billing account has this id. */
 export class AccountMissing extends Schema.TaggedError<AccountMissing>()("AccountMissing", account) {
   override get message() {
-    return `there is no billing account ${this.account}`
+    return `the billing account ${this.account} does not exist`
   }
 }
 
@@ -40,21 +40,21 @@ export class AccountInactive extends Schema.TaggedError<AccountInactive>()("Acco
   }
 }
 
-/** There is a billing account of this id already. */
+/** The id of the new billing account is taken. */
 export class AccountExists extends Schema.TaggedError<AccountExists>()("AccountExists", account) {
   override get message() {
-    return `there is a billing account ${this.account} already`
+    return `the billing account ${this.account} already exists`
   }
 }
 
-/** The balance would be more than the books can hold (`amountMax`), or the amount is not above zero. */
+/** The balance would exceed the maximum (`amountMax`), or the amount is not positive. */
 export class BalanceTooLarge extends Schema.TaggedError<BalanceTooLarge>()("BalanceTooLarge", account) {
   override get message() {
-    return `the billing account ${this.account} cannot hold so much`
+    return `the balance of the billing account ${this.account} would exceed the maximum`
   }
 }
 
-/** `available` is what the account has that is not set aside: of the sources of a call, the most that one of them has. */
+/** `available` is the account's unreserved credit; for a call, the largest among its sources. */
 export class InsufficientCredits extends Schema.TaggedError<InsufficientCredits>()("InsufficientCredits", {
   available: Nano
 }) {
@@ -63,7 +63,7 @@ export class InsufficientCredits extends Schema.TaggedError<InsufficientCredits>
   }
 }
 
-/** The balance would do, but the limit of the API key (`application`) leaves less: `available`. */
+/** The balance suffices, but the limit of the API key (`application`) leaves only `available`. */
 export class LimitReached extends Schema.TaggedError<LimitReached>()("LimitReached", {
   application: Schema.String,
   available: Nano
@@ -73,7 +73,7 @@ export class LimitReached extends Schema.TaggedError<LimitReached>()("LimitReach
   }
 }
 
-/** The balance would do, but a budget leaves less. `limit` and `left` are nano-USD, tokens, requests or open calls, as `unit` says. */
+/** The balance suffices, but a budget leaves less. `limit` and `left` are nano-USD, tokens, requests or open calls, as `unit` says. */
 export class BudgetReached extends Schema.TaggedError<BudgetReached>()("BudgetReached", {
   budget: Schema.String,
   name: Schema.String,
@@ -89,26 +89,26 @@ export class BudgetReached extends Schema.TaggedError<BudgetReached>()("BudgetRe
   }
 }
 
-/** The balance would do, but only `giftable` of it may be sent on. */
+/** The balance suffices, but only `giftable` of it may be sent. */
 export class InsufficientGiftable extends Schema.TaggedError<InsufficientGiftable>()("InsufficientGiftable", {
   giftable: Nano
 }) {
   override get message() {
-    return `insufficient giftable credits: ${toDecimal(this.giftable)} USD may be sent on`
+    return `insufficient giftable credits: ${toDecimal(this.giftable)} USD may be sent`
   }
 }
 
-/** The account has less in escrow than is to come out of it. */
+/** The account has less in escrow than the amount. */
 export class NotHeld extends Schema.TaggedError<NotHeld>()("NotHeld", account) {
   override get message() {
-    return `the billing account ${this.account} has less in escrow`
+    return `the billing account ${this.account} has less than this amount in escrow`
   }
 }
 
-/** A statement beside the postings did not find the rows that it wanted. `statement` is its place in the transaction. */
+/** A statement did not match the number of rows that it requires. `statement` is its index in the transaction. */
 export class Conflict extends Schema.TaggedError<Conflict>()("Conflict", { statement: Schema.Number }) {
   override get message() {
-    return `the statement ${this.statement} of the transaction did not find its rows`
+    return `statement ${this.statement} of the transaction did not match its rows`
   }
 }
 
@@ -125,7 +125,7 @@ const refusals = {
   Conflict
 }
 
-/** Every reason why a transaction may be refused. Its encoded side is the `Refusal`. */
+/** Every reason to refuse a transaction. Its encoded side is `Refusal`. */
 export const LedgerRefusal = Schema.Union(
   AccountMissing,
   AccountInactive,

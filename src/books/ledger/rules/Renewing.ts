@@ -1,13 +1,13 @@
 /**
- * The renewal of an allowance: what is unused of the last period is taken back, and the next amount granted. A charge spends granted credit before
- * purchased credit, and the allowance before other granted credit. So the unused part is the last grant less the charges since, as far as
- * granted credit is there that no open call has reserved.
+ * The renewal of an allowance: the unused part of the last period is taken back, and the next amount is granted. A charge spends granted
+ * credit before purchased credit, and the allowance before other granted credit. So the unused part is the last grant minus the charges
+ * since, limited by the unreserved granted credit.
  *
- * Credit that is taken back (a refund, a mistaken grant) comes from other granted credit first, and then from the allowance. A renewal never takes
- * credit that was granted later.
+ * Credit that is taken back (a refund, a mistaken grant) comes from other granted credit first, then from the allowance. A renewal never
+ * takes credit that was granted later.
  *
- * The charges since a grant follow from the balance: it is what the other movements since then make of it, less the charges. Movements that
- * are no charges are few and have an index; an allowance costs a charge nothing.
+ * The charges since a grant are computed: the balance after it plus all other movements, minus the current balance. Movements other than
+ * charges are few and have an index, so an allowance adds no cost to a charge.
  */
 import { Either } from "effect"
 import { amountMax } from "../../../kernel/Money.ts"
@@ -18,7 +18,7 @@ import type { Account, Entry, LastAllowance, Posting, Refusal } from "./Transact
 
 type Renew = Extract<Posting, { readonly _tag: "Renew" }>
 
-/** Takes the unused part back and grants the amount, with the part that is kept. Answers these parts. */
+/** Takes the unused part back and grants the amount plus the kept part. Returns both parts. */
 export const renew = (
   draft: Draft,
   found: Account,
@@ -47,7 +47,7 @@ const unusedOf = (draft: Draft, account: Account, last: LastAllowance): Nano => 
   return unusedAt(account, { ...last, chargeless, others: moved.reduce(othersAfter, last.others) })
 }
 
-/** The unused part of the last grant, where `last` was read at the same moment as the account. */
+/** The unused part of the last grant. `last` must have been read at the same moment as the account. */
 export const unusedAt = (account: Account, { amount, chargeless, others }: LastAllowance): Nano => {
   const left = amount - (chargeless - balanceOf(account))
   const unused = [left, account.granted - account.reserved, account.granted - others].reduce(smaller)
@@ -62,8 +62,8 @@ export type Moved = Pick<Entry, "type" | "source" | "amount">
 export const signed = ({ amount, type }: Moved): Nano => (type === "credit" ? amount : -amount)
 
 /**
- * The other granted credit after a movement. A refund counts as taken from it, although it takes giftable credit first: so the sum is never
- * too high. For a grant that is taken back it is exact.
+ * The other granted credit after a movement. A refund counts as taken from it, although it takes giftable credit first, so the sum is never
+ * too high. For a grant that is taken back the sum is exact.
  */
 export const othersAfter = (others: Nano, { amount, source, type }: Moved): Nano => {
   if (source === null || source === "transfer_escrow") return others
@@ -71,7 +71,7 @@ export const othersAfter = (others: Nano, { amount, source, type }: Moved): Nano
   return others > amount ? others - amount : 0n
 }
 
-/** Movements in the batch at hand that are no charges, after the entry of this number, from the oldest. */
+/** The current batch's movements other than charges, after the entry with this number, oldest first. */
 const movedIn = (draft: Draft | undefined, account: string, after: number): ReadonlyArray<Moved> =>
   draft === undefined
     ? []

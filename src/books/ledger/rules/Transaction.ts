@@ -1,6 +1,6 @@
 /**
  * The operations on the books: postings that move or reserve credit, and statements of other rooms that commit or fail with them. A
- * transaction is plain data, so that it can cross a thread, and is committed whole or not at all.
+ * transaction is plain data, so it can be sent to a thread. It commits as a whole or has no effect.
  */
 import type { Statement as SqlStatement } from "@effect/sql/Statement"
 import type { Nano } from "../../../kernel/Money.ts"
@@ -8,7 +8,7 @@ import type { TokenDetails } from "../../../kernel/TokenDetails.ts"
 import type { BudgetKind, BudgetTerms, BudgetUnit, Rates } from "./Budget.ts"
 import { storable } from "../../../storage/database/Text.ts"
 
-/** Where credit came from or went; the `source` of a ledger entry. A charge has none. */
+/** Where credit came from or went: the `source` of a ledger entry. Charges have no source. */
 export type CreditSource =
   | "purchase"
   | "registration_bonus"
@@ -20,7 +20,7 @@ export type CreditSource =
   | "transfer_release"
   | "transfer_return"
 
-/** Credit of these sources may be sent on in a transfer; credit of any other was granted and may only be spent. */
+/** Credit of these sources is giftable: it may be sent in a transfer. Any other credit is granted and may only be spent. */
 export const giftableSources: ReadonlySet<CreditSource> = new Set(["purchase", "transfer_release", "transfer_return"])
 
 /** The part of a refunded or disputed payment that an account could not give back. */
@@ -31,7 +31,7 @@ export interface Debt {
 
 export type AccountStatus = "active" | "suspended" | "closed"
 
-/** A billing account as the books hold it. `balance` is giftable + granted; what calls may still take is `availableOf`. */
+/** A billing account. Its balance is giftable + granted; calls may still reserve `availableOf`. */
 export interface Account {
   readonly id: string
   readonly tenant_id: string
@@ -40,15 +40,15 @@ export interface Account {
   readonly giftable: Nano
   /** Promotional and admin credit; spent first. */
   readonly granted: Nano
-  /** In escrow of the transfers it sent: no part of the balance any more. */
+  /** In escrow for transfers that it sent; no longer part of the balance. */
   readonly held: Nano
-  /** Set aside by calls in flight: still part of the balance. */
+  /** Reserved by open calls; still part of the balance. */
   readonly reserved: Nano
   /** Whether credit was ever purchased or received. */
   readonly funded: boolean
-  /** How many ledger entries it has; they are numbered from 1 without a gap. */
+  /** The number of its ledger entries, which are numbered from 1 without a gap. */
   readonly entries: number
-  /** Its debts, the oldest first; absent if it has none. It is taken as soon as credit becomes free or arrives. */
+  /** Its debts, oldest first; absent if it has none. They are paid as soon as credit becomes free or arrives. */
   readonly debts?: ReadonlyArray<Debt> | undefined
 }
 
@@ -68,7 +68,7 @@ export const availableOf = (account: Account): Nano => {
   return left > 0n ? left : 0n
 }
 
-/** Facts of a call at its admission that its usage record will contain. */
+/** Facts known at a call's admission, which its usage record will contain. */
 export interface CallFacts {
   readonly account_id: string
   /** The tenant of the credential that called. */
@@ -78,7 +78,7 @@ export interface CallFacts {
   readonly endpoint: string
   readonly model: string
   readonly provider: string
-  /** The version of the price that the charge is made by (`books/prices/PriceVersions`). */
+  /** The version of the price for the charge (`books/prices/PriceVersions`). */
   readonly price?: string | undefined
   /** The run whose key called. `application_id` is then the API key that the run descends from. */
   readonly run_id?: string | undefined
@@ -105,54 +105,54 @@ export interface ClaimedFacts extends CallFacts {
 }
 
 /**
- * Why a source is where it is in the order of charging: it is the caller's own, they pinned it, their token charges the team
- * first, or those before it could not pay.
+ * Why a source has its place in the order of charging: it is the caller's own, the caller pinned it, the token charges the team first, or
+ * the earlier sources could not pay.
  */
 export type Why = "own" | "pinned" | "team_first" | "fall_through"
 
-/** A billing account that may pay a call, in the order of charging. */
+/** A billing account that may pay for a call. */
 export interface Source {
   readonly billing_account_id: string
   readonly tenant_id: string
   readonly kind: "own" | "team"
   readonly why: Why
-  /** It pays nothing, since the tenant does not let its members spend. As the caller's own it must be active all the same. */
+  /** It pays nothing, because the tenant does not let its members spend. If it is the caller's own account, it must still be active. */
   readonly barred?: true
 }
 
 /**
- * Facts that many calls share, and their payer. The database stores it once. Calls that are alike mostly share one object, which is the key
- * for looking it up.
+ * Facts that many calls share, and their payer. The database stores equal dimensions once. Similar calls usually share one object, which
+ * serves as the cache key.
  */
 export interface Dimensions extends CallFacts {
   readonly billing_account_id: string
   readonly billing_source_tenant_id: string
   readonly billing_source_kind: "own" | "team"
-  /** Why the payer stood where it did in the order of charging. */
+  /** Why the payer had its place in the order of charging. */
   readonly billing_source_why: Why
 }
 
-/** Credit set aside for one call: the most that it may cost. `id` is the call's. */
+/** Credit reserved for one call: the most that the call may cost. `id` is the call's id. */
 export interface Reservation {
   readonly id: string
   readonly dimensions: Dimensions
   readonly amount: Nano
   /** When the call was admitted. */
   readonly at: number
-  /** The run of the process that admitted it; a later run releases what an earlier one left. */
+  /** The run of the process that admitted the call. A later run releases the reservations of ended runs. */
   readonly run: string
   /** The ids of the budgets that count it. Absent if none does. */
   readonly budgets?: ReadonlyArray<string> | undefined
   /** The tokens that budgets have reserved for it. */
   readonly tokens?: number | undefined
-  /** It was released because its run had ended (`interrupted`). Nothing is set aside any more, and its record has cost 0. */
+  /** Released because its run had ended (`interrupted`). Nothing is reserved any more, and the usage record has cost 0. */
   readonly released?: true
 }
 
 /** The `error_type` of a call that was released because its run had ended. */
 export const interrupted = "interrupted"
 
-/** Over which time a limit counts: a calendar month (UTC), or all time. */
+/** The period of a limit: a calendar month (UTC), or all time. */
 export type LimitPeriod = "month" | "total"
 
 /** The spending limit of an API key. `spent` + `reserved` is never above `ceiling`. */
@@ -161,17 +161,17 @@ export interface Limit {
   readonly tenant_id: string
   readonly amount: Nano
   readonly period: LimitPeriod
-  /** Charges from this instant on count: the beginning of the month, 0 for all time. */
+  /** Charges count from this time: the beginning of the month, or 0 for all time. */
   readonly start: number
   /** The charges of the key's calls since then. */
   readonly spent: Nano
-  /** The reservations of its open calls, whenever they were admitted. */
+  /** The reservations of all its open calls, also those admitted earlier. */
   readonly reserved: Nano
-  /** The amount; or what was spent and set aside already when it was set lower. */
+  /** The amount, or the sum of spent and reserved credit if that was higher when the limit was set. */
   readonly ceiling: Nano
 }
 
-/** Where the numbers of a charge come from: the provider's own count, ours of what came, a guess of it, or nowhere. */
+/** The origin of a charge's figures: the provider's count, our count of the received data, an estimate, or none. */
 export type UsageSource = "provider" | "counted" | "estimated" | "none"
 
 /** How a call ended. */
@@ -180,37 +180,37 @@ export interface CallOutcome {
   readonly prompt_tokens: number
   readonly completion_tokens: number
   readonly units: number
-  /** The upstream that served it, where that is known better than at admission. */
+  /** The upstream that served the call, if it differs from the one expected at admission. */
   readonly provider?: string | null | undefined
-  /** The model that served it in place of the one at admission, with the version of its price. */
+  /** The model that served the call instead of the one at admission, with the version of its price. */
   readonly served?: { readonly model: string; readonly price: string } | undefined
   readonly success: boolean
   readonly error_type: string | null
   readonly usage_source: UsageSource
   readonly latency_ms: number
-  /** Of its tokens those that are billed apart. */
+  /** The tokens that are billed separately. */
   readonly token_details?: TokenDetails | undefined
-  /** The value of `X-Request-Id` in the answer to the request that made the call. Absent for calls of an embedder. */
+  /** The response's `X-Request-Id`. Absent for calls of an embedder. */
   readonly request_id?: string | undefined
 }
 
-/** The last grant of an allowance, as it was read before the transaction (`Renewing`). */
+/** The last grant of an allowance, read before the transaction (`Renewing`). */
 export interface LastAllowance {
   readonly amount: Nano
-  /** The balance without the charges since that grant: the balance after it, and every other movement since. */
+  /** The balance without the charges since that grant: the balance after it plus every other movement since. */
   readonly chargeless: Nano
-  /** Other credit that was granted since, as far as it was not taken back: no part of the allowance (`othersAfter`). */
+  /** Credit granted since then and not taken back, which is not part of the allowance (`othersAfter`). */
   readonly others: Nano
-  /** The number of the newest entry that was read for this. */
+  /** The number of the newest entry included here. */
   readonly entries: number
 }
 
 export type Posting =
-  /** A new billing account with nothing on it. */
+  /** Opens an empty billing account. */
   | { readonly _tag: "Open"; readonly account: string; readonly tenant: string }
   | { readonly _tag: "SetStatus"; readonly account: string; readonly status: AccountStatus }
   /**
-   * Adds credit. With `payment` it gives back what was due of that payment: a debt of it is forgiven first, and only the rest is credited.
+   * Adds credit. With `payment`, the amount first cancels the debt for that payment; only the rest is credited.
    */
   | {
       readonly _tag: "Credit"
@@ -222,8 +222,7 @@ export type Posting =
       readonly payment?: string | undefined
     }
   /**
-   * Puts giftable credit into escrow for a transfer. What calls have set aside stays theirs. An account that is not active, or that owes
-   * something, sends nothing.
+   * Moves giftable credit into escrow for a transfer. Reserved credit is not touched. An account that is inactive or in debt cannot send.
    */
   | {
       readonly _tag: "Escrow"
@@ -233,8 +232,8 @@ export type Posting =
       readonly description: string
     }
   /**
-   * Ends a transfer's escrow: it reaches its recipient (`transfer_release`), whose account may be the sender's too, or goes back
-   * (`transfer_return`). That a transfer ends once is for the statement beside it to guard.
+   * Ends a transfer's escrow: the credit goes to the recipient (`transfer_release`), whose account may also be the sender's, or back
+   * (`transfer_return`). The accompanying statement must ensure that a transfer ends only once.
    */
   | {
       readonly _tag: "EndEscrow"
@@ -246,9 +245,9 @@ export type Posting =
       readonly description: string
     }
   /**
-   * Takes credit back: what is there and not set aside, giftable credit first. It is a purchase whose payment was taken back, or with the
-   * source `admin` a mistaken grant, which takes granted credit only. A balance never goes below zero. With `payment` the account owes the rest for that payment. The books take it, with a debit that refers to the payment, in
-   * each later transaction that frees or adds credit of the account.
+   * Takes back unreserved credit, giftable credit first: a purchase whose payment was reversed. With the source `admin` it is a mistaken
+   * grant and takes only granted credit. A balance never goes below zero. With `payment`, the account owes the rest for that payment. Each
+   * later transaction that frees or adds credit pays the debt, with a debit that refers to the payment.
    */
   | {
       readonly _tag: "TakeBack"
@@ -261,22 +260,22 @@ export type Posting =
       readonly payment?: string | undefined
     }
   /**
-   * Begins a period of an allowance: takes back what is unused of the last one (`last`), and grants `amount` together with the part of it
-   * that may be kept. What it takes back is granted credit that no call has reserved. With an amount of 0 the allowance ends.
+   * Begins a period of an allowance: takes back the unused part of the last one (`last`), then grants `amount` plus the part that may be
+   * kept. It takes back only unreserved granted credit. An amount of 0 ends the allowance.
    */
   | {
       readonly _tag: "Renew"
       readonly account: string
       readonly amount: Nano
       readonly last?: LastAllowance | undefined
-      /** The most of the unused part that is granted again. */
+      /** The largest part of the unused credit that is granted again. */
       readonly keep: Nano
       readonly reference: string
       readonly description: string
     }
   /**
-   * Limits what an API key (`application`) may spend, or no more (`null`). What it was charged in the period before, and what its open calls
-   * have set aside, counts. `tenant` is the key's, `account` that tenant's billing account.
+   * Sets or removes (`null`) the spending limit of an API key (`application`). The key's earlier charges in the period and its open
+   * reservations count. `tenant` is the key's tenant, `account` that tenant's billing account.
    */
   | {
       readonly _tag: "SetLimit"
@@ -299,9 +298,10 @@ export type Posting =
       readonly terms: BudgetTerms | null
     }
   /**
-   * Sets aside between `least` and `most` on the first source that has `enough` available; where none has, or `enough` is not
-   * given, on the first that has `least`. A source of kind `own` that is missing or not active refuses outright, wherever it
-   * stands; a team's is passed over. Where the key that calls has a limit, no more than that leaves is set aside.
+   * Reserves between `least` and `most` on the first source with `enough` available; if there is no such source or no `enough`, on the
+   * first with `least`. If a source of kind `own`, at any position, is missing or inactive, the posting is refused; a team's source is
+   * skipped. If budgets
+   * count the call, the reservation does not exceed what they leave.
    */
   | {
       readonly _tag: "Reserve"
@@ -316,10 +316,10 @@ export type Posting =
       readonly tokens?: { readonly least: number; readonly most: number } | undefined
     }
   /**
-   * Ends a call: gives the reservation back, charges the cost as far as the payer has it and the key's limit allows, and leaves the usage
-   * record. A call that is already settled does not change. One that was released because its run had ended (`interrupted`) is settled all
-   * the same if it succeeded or has a cost: it pays with what is available, and leaves a second usage record. `payer` is the billing
-   * account that it charges, for the listeners of `Writer.watch`; the books know it by the reservation.
+   * Ends a call: releases the reservation, charges the cost as far as the payer's credit and the key's limit allow, and writes the usage
+   * record. A settled call does not change. A call that was released because its run had ended (`interrupted`) is still settled if it
+   * succeeded or has a cost: it is charged from available credit and gets a second usage record. `payer` is the charged billing account,
+   * for the listeners of `Writer.watch`; the books take it from the reservation.
    */
   | {
       readonly _tag: "Settle"
@@ -329,8 +329,8 @@ export type Posting =
     }
 
 /**
- * A statement of another room. It never writes to the tables of the books, since the writer caches its own writes. `rows`: how many rows
- * its `RETURNING` must give, else the whole transaction is refused.
+ * A statement of another room. It must not write to the tables of the books, because the writer caches their rows. `rows`: the number of rows
+ * that its `RETURNING` must return, or the whole transaction is refused.
  */
 export interface Statement {
   readonly text: string
@@ -338,7 +338,7 @@ export interface Statement {
   readonly rows?: number
 }
 
-/** Its type knows which postings it has, and so what it answers (`ResultsOf`) and what it may be refused for (`Problems.RefusalsOf`). */
+/** The type lists the postings, and so determines the results (`ResultsOf`) and the refusals (`Problems.RefusalsOf`). */
 export interface Transaction<P extends ReadonlyArray<Posting> = ReadonlyArray<Posting>> {
   readonly postings: P
   readonly statements: ReadonlyArray<Statement>
@@ -346,7 +346,7 @@ export interface Transaction<P extends ReadonlyArray<Posting> = ReadonlyArray<Po
 
 const textAsStored = (value: unknown): unknown => (typeof value === "string" ? storable(value) : value)
 
-/** The statement that a `sql` template stands for. Its texts are those that both engines take (`storage/database/Text`). */
+/** The statement of a `sql` template. Texts are changed to ones that both engines can store (`storage/database/Text`). */
 export const statement = <A>(template: SqlStatement<A>, rows?: number): Statement => {
   const [text, values] = template.compile()
   const params = values.map(textAsStored)
@@ -356,11 +356,11 @@ export const statement = <A>(template: SqlStatement<A>, rows?: number): Statemen
 /** The balance of an account after a posting. */
 interface Balances {
   readonly balance: Nano
-  /** The balance before it, where the amount of the posting does not tell: a debt was taken too, or forgiven. */
+  /** The balance before it, if it does not follow from the posting's amount because a debt was paid or cancelled. */
   readonly before?: Nano | undefined
 }
 
-/** The result of each posting. Balances are those of its account, after it. */
+/** The result of each posting. Balances are those of its account after the posting. */
 export interface ResultByPosting {
   readonly Open: { readonly _tag: "Opened" }
   readonly SetStatus: { readonly _tag: "Changed" }
@@ -400,12 +400,12 @@ export type Result = ResultByPosting[Posting["_tag"]]
 /** The results of a transaction's postings, in order. */
 export type ResultsOf<P extends ReadonlyArray<Posting>> = { readonly [I in keyof P]: ResultByPosting[P[I]["_tag"]] }
 
-/** Why a transaction was refused, as data; nothing of it was done. The writer fails with the error of it (`Problems`). */
+/** Why a transaction was refused, as data. It had no effect. The writer fails with the matching error (`Problems`). */
 export type Refusal =
   | { readonly _tag: "InsufficientCredits"; readonly available: Nano }
-  /** The balance would do, but the limit of the API key leaves less. */
+  /** The balance suffices, but the API key's limit leaves too little. */
   | { readonly _tag: "LimitReached"; readonly application: string; readonly available: Nano }
-  /** The balance would do, but a budget leaves less. */
+  /** The balance suffices, but a budget leaves less. */
   | {
       readonly _tag: "BudgetReached"
       readonly budget: string
@@ -418,25 +418,25 @@ export type Refusal =
       /** In milliseconds since 1970; absent if it never renews. */
       readonly renews_at?: number | undefined
     }
-  /** The balance would do, but too much of it was granted. */
+  /** The balance suffices, but too little of it is giftable. */
   | { readonly _tag: "InsufficientGiftable"; readonly giftable: Nano }
-  /** The account has less in escrow than is to come out of it. */
+  /** The account has less in escrow than the amount. */
   | { readonly _tag: "NotHeld"; readonly account: string }
   | { readonly _tag: "AccountMissing"; readonly account: string }
   | { readonly _tag: "AccountInactive"; readonly account: string }
   | { readonly _tag: "AccountExists"; readonly account: string }
   | { readonly _tag: "BalanceTooLarge"; readonly account: string }
-  /** A statement did not find the rows that it wanted. `statement` is its place in the transaction. */
+  /** A statement did not match the number of rows that it requires. `statement` is its index in the transaction. */
   | { readonly _tag: "Conflict"; readonly statement: number }
 
 export type Outcome =
   | { readonly _tag: "Committed"; readonly results: ReadonlyArray<Result> }
   | { readonly _tag: "Refused"; readonly refusal: Refusal }
 
-/** A line of a billing account's ledger. */
+/** An entry in a billing account's ledger. */
 export interface Entry {
   readonly billing_account_id: string
-  /** Its place in the account's ledger, from 1. */
+  /** Its position in the account's ledger, from 1. */
   readonly number: number
   readonly type: "credit" | "debit"
   /** Positive; `type` gives the direction. */
@@ -450,15 +450,15 @@ export interface Entry {
   readonly at: number
 }
 
-/** The record that every admitted call leaves once. */
+/** The usage record of an admitted call. */
 export interface UsageRecord extends Omit<CallOutcome, "provider" | "served"> {
   readonly id: string
-  /** Its place among the records of the tenant that called, from 1. */
+  /** Its position among the calling tenant's records, from 1. */
   readonly number: number
   readonly at: number
-  /** Their `provider` and `model` are those that served the call. */
+  /** `provider` and `model` are those that served the call. */
   readonly dimensions: Dimensions
-  /** The part of the cost that the balance could not pay; `cost` is the part that it paid. */
+  /** The unpaid part of the cost; `cost` is the paid part. */
   readonly uncollected: Nano
   readonly reserved: Nano
   /** The ids of the budgets that counted the call. Absent if none did. */

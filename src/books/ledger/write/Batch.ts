@@ -1,6 +1,6 @@
 /**
- * A batch of transactions as one database transaction: load what they touch, decide each in order, write what changed. The rules are in
- * `Books`; what a row is, in `Rows`.
+ * A batch of transactions as one database transaction: load the touched rows, apply the transactions in order, write the changes. `Books` has
+ * the rules, `Rows` the format of rows.
  */
 import { Either } from "effect"
 import { change, insert, query, run as runStatement } from "../rows/SqlEffect.ts"
@@ -19,31 +19,31 @@ import type { Tail, TenantRow } from "../rows/RollupLag.ts"
 import type { Account, Dimensions, Limit, Outcome, Posting, Reservation, Transaction } from "../rules/Transaction.ts"
 
 /**
- * Rows that earlier batches read or wrote, so that a batch reads only the rest. It is true as long as only this writer writes to the tables
- * of the books, and every batch that ran with it was committed; else it must `forget`.
+ * The writer's cache: rows that earlier batches read or wrote. It is valid as long as only this writer writes to the tables of the books and
+ * every batch that used it was committed. Otherwise it must `forget`.
  */
 export class Memory {
   readonly accounts = new Map<string, Account>()
   readonly reservations = new Map<string, Reservation>()
   readonly records = new Map<string, number>()
-  /** By application; `undefined` of one that has none. */
+  /** By application; `undefined` if the application has no limit. */
   readonly limits = new Map<string, Limit | undefined>()
   /** By tenant. */
   readonly tails = new Map<string, Tail>()
-  /** Of each account that is known its newest entry; of each tenant its newest record, if it has any. */
+  /** The newest entry of each cached account, and the newest record of each cached tenant with records. */
   readonly accountHeads = new Map<string, Head>()
   readonly tenantHeads = new Map<string, Head>()
-  /** The latest beginning of a limit's month: nothing is booked before it. */
+  /** The latest beginning of a limit's month. Nothing is booked before it. */
   begun = 0
-  /** The numbers that dimensions are kept under. */
+  /** The row numbers of dimensions. */
   dimensions = new WeakMap<Dimensions, number>()
   end: End | undefined
   readonly tailMax: number
-  /** Where others write to the books at the same time: what stays true all the same. */
+  /** With concurrent writers: the cache of rows that never change. */
   readonly known: ConcurrentBatch.Known | undefined
   #written: Books.Draft | undefined
 
-  /** `tailMax`: from how many records on a tail is folded (`RollupLag`). */
+  /** `tailMax`: the rollup lag, in records, from which it is folded (`RollupLag`). */
   constructor(tailMax: number, known?: ConcurrentBatch.Known) {
     this.tailMax = tailMax
     this.known = known
@@ -55,7 +55,7 @@ export class Memory {
     this.#written = undefined
   }
 
-  /** Forgets what other writers may change. The numbers of dimensions stay what they are once they are committed. */
+  /** Forgets rows that other writers may change. The numbers of committed dimensions never change. */
   forgetRows(): void {
     this.accounts.clear()
     this.reservations.clear()
@@ -68,7 +68,7 @@ export class Memory {
     this.end = undefined
   }
 
-  /** Takes over what a batch has written, which began behind `end`. */
+  /** Caches the changes of a batch that began after `end`. */
   keep(written: Books.Draft, end: End): void {
     this.#written = written
     if (this.known !== undefined) return
@@ -94,7 +94,7 @@ export class Memory {
     if (limit !== undefined) this.begun = Math.max(this.begun, limit.start)
   }
 
-  /** The last batch is committed: what it has set aside is known from now on. */
+  /** The last batch is committed: its reservations may be cached. */
   committed(): void {
     if (this.known === undefined || this.#written === undefined) return
     this.known.keep(this.#written, this.dimensions)
@@ -102,16 +102,16 @@ export class Memory {
   }
 }
 
-/** From how many accounts, tenants or applications on it begins anew. (Of reservations it knows those that are open, at most.) */
+/** The cache is cleared when it holds more accounts, tenants or applications. (It holds at most the open reservations.) */
 const rememberedMax = 10_000
 
-/** Where rows of ledger and usage are put. */
+/** The sequence numbers of new entries and records. */
 export interface Seqs {
   readonly entries: ReadonlyArray<number>
   readonly records: ReadonlyArray<number>
 }
 
-/** The last rows of ledger and usage, and when they were booked. */
+/** The last entry and record, and when they were booked. */
 interface End {
   readonly entry: number
   readonly entry_at: number
@@ -120,8 +120,7 @@ interface End {
 }
 
 /**
- * Runs the transactions at the instant `now`, inside a database transaction that the caller has begun, and commits; or else
- * forgets the memory.
+ * Runs the transactions at the time `now`. The caller has begun a database transaction. It then commits, or rolls back and forgets the memory.
  */
 export function* run(
   transactions: ReadonlyArray<Transaction>,
@@ -148,7 +147,7 @@ export function* run(
   return outcomes
 }
 
-/** A transaction with statements: they run in a savepoint of their own, so that a refusal leaves no trace of them. */
+/** A transaction with statements. They run inside a savepoint, which a refusal rolls back. */
 function* commitBeside(draft: Books.Draft, { postings, statements }: Transaction): SqlSteps<Outcome> {
   const attempted = Books.attempt(draft, postings)
   if (Either.isLeft(attempted)) return Books.refused(attempted.left)
@@ -169,13 +168,13 @@ function* commitBeside(draft: Books.Draft, { postings, statements }: Transaction
 
 interface Loaded {
   readonly books: Books.Books
-  /** `undefined` where no posting is to be booked. */
+  /** `undefined` if the batch has no postings. */
   readonly end: End | undefined
-  /** Where rows are put; behind the end, if it does not say. */
+  /** The numbers of new rows. Default: those after the end. */
   readonly seqs?: Seqs
 }
 
-/** Where others write too: what is touched is locked. */
+/** With concurrent writers: locks the touched rows. */
 function* loadLocked(
   transactions: ReadonlyArray<Transaction>,
   now: number,
@@ -193,7 +192,7 @@ function* loadLocked(
 
 const noSpending: Books.Books["spending"] = new Map()
 
-/** Of the applications whose limit is set. */
+/** Loads the spending of applications whose limit is set. */
 function* loadSpending(transactions: ReadonlyArray<Transaction>, at: number): SqlSteps<Books.Books["spending"]> {
   let spending: Map<string, Books.Spending> | undefined
   for (const { postings } of transactions) {
@@ -228,13 +227,13 @@ function* load(transactions: ReadonlyArray<Transaction>, now: number, memory: Me
     const [row] = yield* query(Rows.selectEnd)
     end = { entry: row.entry ?? 0, entry_at: row.entry_at ?? 0, usage: row.usage ?? 0, usage_at: row.usage_at ?? 0 }
   }
-  // Pages and windows rely on it: in each table time never runs against the order of the rows, whatever a clock does.
+  // Pages and windows rely on times that never decrease with the row number, even if the clock is set back.
   const at = Math.max(now, end.entry_at, end.usage_at, memory.begun)
   const spending = yield* loadSpending(transactions, at)
   return { books: { accounts: memory.accounts, reservations, records, limits, spending, at }, end }
 }
 
-/** The rows that a batch touches and that the memory does not know. */
+/** The touched rows that are not cached. */
 class Unknown {
   readonly calls: Array<string> = []
   readonly accounts = new Set<string>()
@@ -279,7 +278,7 @@ class Unknown {
   }
 }
 
-/** Loads the reservations of the unknown calls, and adds what those touch. */
+/** Loads the reservations of unknown calls, and adds the rows that they touch. */
 function* loadReservations(unknown: Unknown, memory: Memory): SqlSteps<void> {
   const { reservations } = memory
   const known = new Map<number, Dimensions>()
@@ -389,7 +388,7 @@ function* nextNumbers(count: number, { known }: Memory): SqlSteps<ReadonlyArray<
   return Array.from({ length: count }, (_, i) => (last.number ?? 0) + 1 + i)
 }
 
-/** Gives the accounts that are new their numbers. */
+/** Inserts new accounts with their numbers. */
 function* openAccounts(written: ReadonlyMap<string, Account>, memory: Memory): SqlSteps<void> {
   const { accountHeads } = memory
   const opened = [...written.values()].filter(({ id }) => !accountHeads.has(id))
@@ -415,7 +414,7 @@ function* writeAccounts({ accounts, books }: Books.Draft, memory: Memory): SqlSt
     const { booked_at = 0, newest, owner } = memory.accountHeads.get(account.id)!
     const { entries, giftable, granted, reserved } = account
     const before = memory.accounts.get(account.id)
-    // A reservation is no entry: it has no place in the order of time.
+    // A reservation is not an entry, so it does not change the time of the newest one.
     const bookedAt = entries === (before?.entries ?? 0) ? booked_at : books.at
     moved.push(
       booked
@@ -433,7 +432,7 @@ function* writeAccounts({ accounts, books }: Books.Draft, memory: Memory): SqlSt
   yield* change("tollgate_ledger_amounts", booked ? bookedAmountColumns : amountColumns, "account", moved)
 }
 
-/** Gives the tenants whose first records these are their numbers. */
+/** Inserts tenants that have their first records, and assigns their numbers. */
 function* numberTenants(written: ReadonlyMap<string, number>, { tenantHeads }: Memory): SqlSteps<void> {
   const fresh = [...written.keys()].filter((tenant) => !tenantHeads.has(tenant))
   if (fresh.length === 0) return
@@ -454,7 +453,7 @@ function* numberTenants(written: ReadonlyMap<string, number>, { tenantHeads }: M
   )
 }
 
-/** Folds the tails that have become long enough; with others who write, of those tenants whose tails were read. */
+/** Folds rollup lags that are long enough. With concurrent writers only some tenants' lags were read (`ConcurrentBatch`). */
 function* foldLong({ records, usage }: Books.Draft, { tailMax, tails }: Memory): SqlSteps<void> {
   for (const { dimensions } of usage) {
     if (dimensions.billing_source_tenant_id === dimensions.tenant_id) continue

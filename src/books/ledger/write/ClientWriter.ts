@@ -1,4 +1,4 @@
-/** The writer over any `SqlClient`, in the thread that serves. */
+/** The writer over any `SqlClient`, in the main thread. */
 import { SqlClient, TransactionConnection } from "@effect/sql/SqlClient"
 import type { Connection } from "@effect/sql/SqlConnection"
 import { SqlError } from "@effect/sql/SqlError"
@@ -22,7 +22,7 @@ interface Waiting {
 export const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const reserved = Effect.scoped(sql.reserve)
-  /** SQLite's client has one connection. It tells this client's transactions from those of another client. */
+  /** The single connection of SQLite's client. It identifies this client's transactions. */
   const own = yield* Effect.flatMap(
     Effect.serviceOption(TransactionConnection),
     Option.match({ onNone: () => Effect.orDie(reserved), onSome: ([connection]) => Effect.succeed(connection) })
@@ -37,7 +37,7 @@ export const make = Effect.gen(function* () {
   const watch = CommitWatch.make({
     limit: Duration.toMillis(yield* CommitLimit),
     isAnyoneWaiting: () => waiting.length > 0 || committing.length > 0,
-    // They keep their places in the queue, because their transactions may still be committed.
+    // They stay in the queue, because their transactions may still be committed.
     onStall: () => {
       for (const { answer } of [...committing, ...waiting])
         Deferred.unsafeDone(answer, new BooksUnavailable({ maybe_written: true }))
@@ -53,7 +53,7 @@ export const make = Effect.gen(function* () {
       case "All":
         return Effect.forEach(asked.queries, ask)
       case "Insert":
-        // In pieces, because the number of parameters of a statement is limited.
+        // In chunks, because a statement has a limited number of parameters.
         return Effect.forEach(
           chunksOf(asked.rows, Math.floor(10_000 / asked.columns.length)),
           (rows) => sql.unsafe(insertText(asked, rows.length), rows.flat() as Array<string>),
@@ -67,7 +67,7 @@ export const make = Effect.gen(function* () {
   }
 
   const run = Effect.fnUntraced(function* (transactions: ReadonlyArray<Transaction>) {
-    // Others may write between two batches, so nothing is cached.
+    // Other connections may write between two batches, so nothing is cached.
     const body = Batch.run(transactions, yield* Clock.currentTimeMillis, new Batch.Memory(tailMax))
     let step = body.next([])
     while (step.done !== true) step = body.next(yield* ask(step.value))
@@ -77,7 +77,7 @@ export const make = Effect.gen(function* () {
   /** Whether the last batch failed because of the database. Then the writer does not wait for locks. */
   let down = false
 
-  /** A batch as a transaction of its own. A failure never leaves the connection inside a transaction. */
+  /** Runs a batch as a database transaction. A failure never leaves the connection inside a transaction. */
   const committed = Effect.fnUntraced(function* (transactions: ReadonlyArray<Transaction>) {
     const connection = yield* sql.reserve
     yield* begin(connection)
@@ -87,7 +87,7 @@ export const make = Effect.gen(function* () {
       Effect.exit
     )
     if (Exit.isFailure(exit)) {
-      // After some failures SQLite has already rolled back.
+      // The rollback may fail: after some errors SQLite has already rolled back.
       yield* Effect.ignore(Effect.sandbox(connection.executeUnprepared("ROLLBACK", [], undefined)))
     }
     return yield* exit
@@ -143,14 +143,14 @@ export const make = Effect.gen(function* () {
       return Effect.ensuring(answerAll, Effect.sync(watch.stop))
     })
   )
-  // Only waiting for work can be interrupted, not the work itself.
+  // Only the wait for work can be interrupted, not the work.
   yield* Effect.uninterruptibleMask((restore) => Effect.zipRight(restore(work.await), answerAll)).pipe(
     Effect.forever,
     Effect.withTracerEnabled(false),
     Effect.forkScoped
   )
 
-  /** In one step, so that no transaction enters the queue after the end. */
+  /** A single synchronous step, so no transaction enters the queue after the end. */
   const outside = (transaction: Transaction): Submitted =>
     Effect.suspend(() => {
       if (closed || watch.isStalled()) return new BooksUnavailable()
@@ -218,7 +218,7 @@ const failedCommit = (error: SqlError): SqlError | FailedCommit =>
 const isFailedCommit = (cause: Cause.Cause<unknown>): boolean =>
   [...Cause.failures(cause)].some((error) => error instanceof FailedCommit)
 
-/** A wait in process time, even if the clock is steered, because it waits for something outside. */
+/** A wait in process time, independent of the test clock, because it waits for another process. */
 const realSleep = (millis: number): Effect.Effect<void> =>
   Effect.async((resume) => {
     const timer = setTimeout(() => resume(Effect.void), millis)
@@ -228,7 +228,7 @@ const realSleep = (millis: number): Effect.Effect<void> =>
 const hasStorageFault = (cause: Cause.Cause<unknown>): boolean =>
   [...Cause.failures(cause), ...Cause.defects(cause)].some((error) => isStorageFault(error))
 
-/** A transaction that broke the database's rules is a defect of the code that made it. */
+/** A transaction that breaks the database's rules is a defect of its caller. */
 const dying = (cause: Cause.Cause<unknown>): Cause.Cause<never> => {
   if (Cause.isInterruptedOnly(cause)) return cause as Cause.Cause<never>
   const error = Cause.squash(cause)

@@ -1,11 +1,9 @@
 /**
- * Transactions and outcomes as a tape, to cross to the writer's thread and back: its numbers in one array, its texts in another,
- * read in the order in which they were written. It takes half the time of the same by position in JSON and a sixth of a structured
- * clone of the objects, and this is done twice for every call. What a call does is written part by part; the rest is rare and goes as JSON, with
- * money as `{ nano: "…" }` and bytes as `{ bytes: "…" }`.
+ * Encodes transactions and outcomes as a tape for the writer's thread: numbers in one array, texts in another, read in the order of writing.
+ * This takes half the time of positional JSON and a sixth of a structured clone, and it runs twice for every call. The postings of a call are
+ * encoded field by field. All others are rare and use JSON, with money as `{ nano: "…" }` and bytes as `{ bytes: "…" }`.
  *
- * Who pays, what is called and how it went are the same few objects and words again and again. Such a term crosses once, and by its
- * number from then on.
+ * Payers, facts and error types are few objects and words that repeat. Such a term is sent once, and later by its number.
  */
 import { detailNames } from "../../../kernel/TokenDetails.ts"
 import type { TokenDetail, TokenDetails } from "../../../kernel/TokenDetails.ts"
@@ -13,19 +11,19 @@ import type { CallFacts, Outcome, Source, Transaction, UsageSource } from "../ru
 
 export type Answered =
   | Outcome
-  /** The transaction itself broke a rule of the database, or made no sense to it. */
+  /** The transaction broke a rule of the database, or the database could not understand it. */
   | { readonly _tag: "Broken"; readonly reason: string }
-  /** The database could not be written; nothing was, unless the disk failed in the commit itself. */
+  /** The database could not be written. Nothing was written, unless the disk failed during the commit. */
   | { readonly _tag: "Unavailable"; readonly reason: string; readonly maybe_written: boolean }
 
 export interface Tape {
-  /** How many items are on it. */
+  /** The number of items. */
   readonly count: number
   readonly numbers: Float64Array
   readonly texts: ReadonlyArray<string>
   /** The number of the first new term. */
   readonly first: number
-  /** The new terms, as a JSON array; empty for none. */
+  /** The new terms as a JSON array; empty if there are none. */
   readonly terms: string
 }
 
@@ -33,7 +31,7 @@ export interface Sender<A> {
   readonly encode: (items: ReadonlyArray<A>) => Tape
 }
 
-/** Reads what one sender wrote, in the order in which it did. */
+/** Decodes the tapes of one sender, in the order of sending. */
 export interface Receiver<A> {
   readonly decode: (tape: Tape) => ReadonlyArray<A>
 }
@@ -41,8 +39,8 @@ export interface Receiver<A> {
 type Term = object | string | null
 
 /**
- * How many terms are numbered before it begins anew: eight for each of four thousand callers. Where there are more at work, the same terms cross
- * again and again, and the thread looks up their numbers in the database each time.
+ * The number of terms after which numbering restarts: eight for each of four thousand callers. With more active callers, the same terms are
+ * sent repeatedly, and the thread looks up their dimensions in the database each time.
  */
 const termsMax = 32_768
 
@@ -69,7 +67,7 @@ class Encoder {
     this.texts.push(value)
   }
 
-  /** As a number, or where that would not be exact as NaN and a text. */
+  /** Written as a number; if that is not exact, as NaN and a text. */
   money(amount: bigint): void {
     if (amount <= numberMax && amount >= -numberMax) return this.number(Number(amount))
     this.number(Number.NaN)
@@ -86,7 +84,7 @@ class Encoder {
     this.number(number)
   }
 
-  /** Takes the tape out, and puts in a new one. */
+  /** Returns the tape and starts a new one. */
   take(count: number): Tape {
     const tape: Tape = {
       count,
@@ -99,7 +97,7 @@ class Encoder {
     return tape
   }
 
-  /** Throws away what stands on the tape; with its terms too, all of them are numbered anew. */
+  /** Clears the tape. With `terms`, the numbering of terms restarts too. */
   clear(terms: boolean): void {
     if (terms) this.known.clear()
     this.length = 0
@@ -150,7 +148,7 @@ const makeSender = <A>(write: (item: A, pen: Encoder) => void): Sender<A> => {
         for (const item of items) write(item, pen)
         return pen.take(items.length)
       } catch (error) {
-        // Nothing of it is left over for the next message.
+        // Leave nothing for the next message.
         pen.clear(true)
         throw error
       }
@@ -175,11 +173,11 @@ export const transactionReceiver = (): Receiver<Transaction> => makeReceiver(rea
 export const outcomeSender = (): Sender<Answered> => makeSender(writeOutcome)
 export const outcomeReceiver = (): Receiver<Answered> => makeReceiver(readOutcome)
 
-/** The first byte of an item. */
+/** The first number of an item: its kind. */
 const spelled = 0
 const reserve = 1
 const settle = 2
-/** A settlement whose tokens have details, which stand at its end. */
+/** A settlement with token details at its end. */
 const settleWithDetails = 3
 
 const writeTransaction = (transaction: Transaction, pen: Encoder): void => {
@@ -198,7 +196,7 @@ const writeTransaction = (transaction: Transaction, pen: Encoder): void => {
       return pen.term(posting.facts)
     case "Settle": {
       const { outcome } = posting
-      // A fallback answered, which is rare.
+      // A fallback answered the call, which is rare.
       if (outcome.served !== undefined) return spell(transaction, pen)
       const details = outcome.token_details
       pen.number(details === undefined ? settle : settleWithDetails)
@@ -212,7 +210,7 @@ const writeTransaction = (transaction: Transaction, pen: Encoder): void => {
       pen.term(outcome.error_type)
       pen.term(outcome.usage_source)
       pen.number(outcome.latency_ms)
-      // A text has no null. No request has an empty id.
+      // A text cannot be null. No request has an empty id.
       pen.text(outcome.request_id ?? "")
       return details === undefined ? undefined : writeDetails(details, pen)
     }
@@ -221,7 +219,7 @@ const writeTransaction = (transaction: Transaction, pen: Encoder): void => {
   }
 }
 
-/** A bit for each kind that there is, and then how many tokens are of it. */
+/** A bit mask of the present kinds, then the number of tokens of each. */
 const writeDetails = (details: TokenDetails, pen: Encoder): void => {
   let kinds = 0
   for (let i = 0; i < detailNames.length; i++) if (details[detailNames[i]!] !== undefined) kinds |= 1 << i
@@ -313,11 +311,11 @@ const readOutcome = (eye: Decoder): Answered => {
   }
 }
 
-/** Writes the value as JSON, with each bigint and each piece of bytes spelled out. */
+/** Writes the value as JSON, with bigints and bytes as tagged objects. */
 const spell = (value: unknown, pen: Encoder): void => {
   pen.number(spelled)
   pen.text(
-    // `this`, since a buffer has been made into something else by the time it is handed over.
+    // Read from `this`, because `part` is already the result of the buffer's `toJSON`.
     JSON.stringify(value, function (this: Record<string, unknown>, key, part) {
       const raw = this[key]
       if (raw instanceof Uint8Array) return { bytes: Buffer.from(raw).toString("base64") }

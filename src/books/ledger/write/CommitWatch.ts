@@ -1,7 +1,6 @@
 /**
- * Looks whether a writer answers. The writer has stalled if it has answered nothing for the limit while a caller waits. The waiting callers
- * get `BooksUnavailable`, and everything is refused at once until it answers again. Time is that of the process, however its clock may be
- * steered.
+ * Detects a stalled writer: one that has answered nothing for the limit while a caller waits. The waiting callers get `BooksUnavailable`,
+ * and new transactions are refused immediately until the writer answers again. It uses process time, independent of the test clock.
  */
 import { Effect } from "effect"
 
@@ -9,9 +8,9 @@ export interface CommitWatch {
   readonly isStalled: () => boolean
   /** Call this before a caller begins to wait. */
   readonly begin: () => void
-  /** To be called when an answer comes. */
+  /** Call this when an answer arrives. */
   readonly progress: () => void
-  /** Looks no more. Whatever stalled is over. */
+  /** Stops watching and ends a stall. */
   readonly stop: () => void
 }
 
@@ -25,10 +24,10 @@ export interface CommitWatchSettings {
 
 export const make = ({ isAnyoneWaiting, limit, log, onStall }: CommitWatchSettings): CommitWatch => {
   let stalled = false
-  /** When the last answer came, or the first of those who wait began to. */
+  /** When the last answer arrived or, if later, when waiting began. */
   let progressed = 0
   let timer: NodeJS.Timeout | undefined
-  // The awaited commit keeps the process alive. The timer does not.
+  // The awaited commit keeps the process alive; the timer must not.
   const wait = (millis: number) => {
     timer = setTimeout(look, millis).unref()
   }

@@ -1,12 +1,12 @@
 /**
- * A batch beside other writers of the same books (PostgreSQL, several nodes). It locks the rows that it touches, always in one order:
- * reservations, tenants, accounts, limits of API keys, each by number or id. Rows read under the lock stay true until the commit.
- * Statements of other rooms take one more lock, first of all: across all nodes they run in one batch at a time, as on SQLite. Charges do not
- * take that lock.
+ * A batch with concurrent writers of the same books (PostgreSQL, several nodes). It locks the rows that it touches, always in one order:
+ * reservations, tenants, accounts, limits of API keys, each by number or id. Rows read under the lock stay valid until the commit.
+ * A batch with statements of other rooms first takes one more lock: across all nodes only one such batch runs at a time, as on SQLite.
+ * Charges do not take that lock.
  *
  * Locking and reading take one round trip. That needs the numbers of the rows, which never change, so a node caches them (`Known`). Only
- * limits and debts take a second round trip. To know whether there are any, rows that are locked anyway count them: each tenant's head and
- * account count the limits of its keys, and setting a limit locks both.
+ * limits and debts need a second round trip. Rows that are locked anyway show whether there are any: each tenant's head and account count
+ * the limits of its keys, and setting a limit locks both.
  */
 import { selectEnded } from "../../../storage/postgres/Ended.ts"
 import * as Locks from "../../../storage/postgres/Locks.ts"
@@ -22,14 +22,14 @@ import * as Rows from "../rows/Rows.ts"
 import { pooledMax, tailColumns } from "../rows/RollupLag.ts"
 import type { Dimensions, Posting, Reservation, Transaction } from "../rules/Transaction.ts"
 
-/** This node's lease lapsed, and another node has ended its run: no call can be admitted under it. */
+/** This node's lease lapsed and another node has ended its run, so the run can admit no more calls. */
 export class LeaseLost extends Error {
   constructor() {
     super("this node's lease has lapsed")
   }
 }
 
-/** An open call: its reservation, and the number of its dimensions. */
+/** An open call's reservation, and the number of its dimensions. */
 interface OpenCall {
   readonly reservation: Reservation
   readonly number: number
@@ -46,16 +46,16 @@ export class Known {
   readonly tenants = new Map<string, number>()
   readonly dimensions = new Map<number, Dimensions>()
   readonly numbers = new WeakMap<Dimensions, number>()
-  /** Calls that this node has reserved. A call that another node settles stays until the cache is cleared. */
+  /** Calls that this node has reserved. A call settled by another node stays until the cache is cleared. */
   readonly calls = new Map<string, OpenCall>()
   readonly select = selectNumbers
 
-  /** Makes room for the rows of a batch. Concurrent batches keep their own references to entries that they have read. */
+  /** Makes room for the rows of a batch. Concurrent batches hold references to the entries that they have read. */
   trim(): void {
     for (const map of [this.accounts, this.tenants, this.dimensions, this.calls]) if (map.size > knownMax) map.clear()
   }
 
-  /** The committed writes of a batch. */
+  /** Caches the committed writes of a batch. */
   keep({ released, reserved }: Books.Draft, numbers: WeakMap<Dimensions, number>): void {
     for (const reservation of reserved.values()) {
       const number = numbers.get(reservation.dimensions)!
@@ -73,9 +73,9 @@ interface Touched {
   readonly accounts: Set<string>
   readonly tenants: Set<string>
   readonly runs: Set<string>
-  /** Calls that it settles. */
+  /** The calls that the batch settles. */
   readonly calls: Set<string>
-  /** The most entries and usage records that it may write. */
+  /** The most entries and usage records that the batch may write. */
   entries: number
   records: number
   readonly hasStatements: boolean
@@ -105,7 +105,7 @@ const touchedBy = (transactions: ReadonlyArray<Transaction>): Touched => {
         const { call, facts, sources } = posting
         touched.runs.add(nodeRunOf(posting.run))
         tenants.set(call, facts.tenant_id)
-        // The lock of the tenant's account shows a concurrent change of a limit. Without that account, lock the tenant's head.
+        // Locking the tenant's account reveals a concurrent change of a limit. Without that account, lock the tenant's head.
         if (facts.application_id !== null && !sources.some(({ tenant_id }) => tenant_id === facts.tenant_id))
           touched.tenants.add(facts.tenant_id)
       }
@@ -124,16 +124,16 @@ const touchedBy = (transactions: ReadonlyArray<Transaction>): Touched => {
   return touched
 }
 
-/** The run of a node. A call that outlives the node has a prefix before it (`books/gate/Gate`). */
+/** The run of a node. A held call's run has a prefix (`books/gate/Gate`). */
 const nodeRunOf = (run: string): string => run.slice(run.lastIndexOf(" ") + 1)
 
-/** The most entries that a posting makes, besides those that take debts. */
+/** The most entries that a posting writes, without those that pay debts. */
 const entriesAtMost = ({ _tag }: Posting): number => {
   if (_tag === "Open" || _tag === "SetStatus" || _tag === "SetLimit" || _tag === "Reserve") return 0
   return _tag === "Renew" ? 2 : 1
 }
 
-/** The applications of the batch that may have a limit, since keys of their tenant have one. */
+/** The batch's applications that may have a limit, because some key of their tenant has one. */
 const limitedBy = (
   transactions: ReadonlyArray<Transaction>,
   limited: ReadonlySet<string>,
@@ -155,9 +155,9 @@ const limitedBy = (
 }
 
 /**
- * Locks the rows that the transactions touch, and reads them into the memory. `bookedAt` is the time of the owners' newest row, so that time
- * never runs against the order of an owner's rows. `seqs` are the numbers of the rows to come. They are taken under the locks, so that they
- * ascend within an account or a tenant.
+ * Locks the rows that the transactions touch, and reads them into the memory. `bookedAt` is the time of the owners' newest row: later rows must
+ * not be earlier in time. `seqs` are the numbers of the new rows. They are taken under the locks, so they ascend within an account or a
+ * tenant.
  */
 export function* load(
   transactions: ReadonlyArray<Transaction>,
@@ -184,9 +184,9 @@ export function* load(
   const endedRuns = ask(touched.runs.size > 0, selectEnded, JSON.stringify([...touched.runs]))
   const reservations = ask(calls.size > 0, lockReservations, textArray([...calls.keys()]))
   const heads = ask(tenants.size > 0, lockHeads, owners)
-  // A batch that only opens accounts has none to lock, but must lock the table before it takes numbers (`SafeHorizon`).
+  // A batch that only opens accounts has no rows to lock, but must lock the table before it takes numbers (`SafeHorizon`).
   const amounts = ask(accounts.size > 0 || entries + records > 0, lockAmounts, payers)
-  // A separate statement after the lock, so that it sees commits made while the lock was awaited.
+  // A separate statement after the lock, so it sees commits made during the wait for the lock.
   const facts = ask(accounts.size > 0, selectFacts, payers)
   const tails = ask(tenants.size > 0, selectTails, owners, records, Math.min(pooledMax, memory.tailMax))
   const takenSeqs = ask(entries + records > 0, nextSeqs, entries, records)
@@ -194,7 +194,7 @@ export function* load(
   if (endedRuns().some((row) => row.ended === 1)) throw new LeaseLost()
 
   for (const { id } of reservations()) remember(calls.get(id)!, memory)
-  // Read after their tenants are locked: a late settlement holds these locks until it is committed.
+  // Read after locking the tenants: a late settlement holds these locks until it is committed.
   const ended = [...calls.keys()].filter((call) => !memory.reservations.has(call))
   for (const released of yield* Released.load(ended)) remember(released, memory)
   const seen: Seen = { bookedAt: 0, debts: 0, limited: new Set() }
@@ -212,16 +212,16 @@ export function* load(
   const seqs = { entries: numbersOf(taken?.entries), records: numbersOf(taken?.records) }
   const { bookedAt, debts } = seen
   if (debts === 0 && !touched.takesBack) return { bookedAt, seqs }
-  // Each posting may pay several debts whole and one in part, and may leave a debt.
+  // Each posting may pay several debts in full and one in part, and may leave a debt.
   const [more] = yield* query(nextSeqs, [debts + 2 * entries, 0])
   return { bookedAt, seqs: { ...seqs, entries: [...seqs.entries, ...numbersOf(more?.entries)] } }
 }
 
-/** Facts from the rows of a batch's owners. */
+/** Facts read from the rows of a batch's owners. */
 interface Seen {
   /** The time of the owners' newest row. */
   bookedAt: number
-  /** The number of the accounts' debts. */
+  /** The number of debts of the accounts. */
   debts: number
   /** Tenants whose keys have limits. */
   readonly limited: Set<string>
@@ -261,7 +261,7 @@ const rememberAccounts = (
   }
 }
 
-/** Updates the counts of tenants whose keys got or lost a limit. The limits are written already, and the tenants' rows locked. */
+/** Updates the counts of tenants whose keys gained or lost a limit. The limits are already written, and the tenants' rows locked. */
 export function* countLimits({ limits }: Books.Draft, memory: Memory): SqlSteps<void> {
   const tenants = new Set<string>()
   for (const [application, limit] of limits) {
@@ -282,7 +282,7 @@ const countInHead = `UPDATE tollgate_usage_heads h SET limits = ${counted}
 const countInAccount = `UPDATE tollgate_ledger_amounts m SET limits = ${counted}
   FROM (SELECT number, tenant_id FROM tollgate_ledger_accounts WHERE tenant_id = ?) o WHERE m.account = o.number`
 
-/** The batch's settled calls that were open a moment ago. Adds the rows that they touch. */
+/** The calls to settle that were open when last read. Adds the rows that they touch. */
 function* learnCalls(touched: Touched, known: Known): SqlSteps<ReadonlyMap<string, OpenCall>> {
   const calls = new Map<string, OpenCall>()
   const unknown: Array<string> = []
@@ -346,7 +346,7 @@ function* learnAccounts(
   return accounts
 }
 
-/** The tenants by number. A tenant without records gets its number and head here. */
+/** The tenants, by number. A tenant without records gets its number and head here. */
 function* learnTenants(ids: ReadonlySet<string>, known: Known): SqlSteps<ReadonlyMap<number, string>> {
   const tenants = new Map<number, string>()
   const unknown: Array<string> = []
@@ -369,7 +369,7 @@ function* learnTenants(ids: ReadonlySet<string>, known: Known): SqlSteps<Readonl
   return tenants
 }
 
-/** The numbers of existing dimensions, in the order of `rows`. */
+/** The numbers of dimensions that exist, in the order of `rows`. */
 function* selectNumbers(rows: ReadonlyArray<ReadonlyArray<string>>): SqlSteps<ReadonlyArray<number>> {
   const found = yield* query(
     selectByDimensions,
@@ -405,7 +405,7 @@ const insertHeads = `INSERT INTO tollgate_usage_heads (tenant, records, limits)
   SELECT number, 0, (SELECT count(*) FROM tollgate_ledger_limits l WHERE l.tenant_id = t.id) FROM tollgate_usage_tenants t
   WHERE id = ANY(?::text[]) ORDER BY number ON CONFLICT DO NOTHING`
 
-/** Reservations that exist and that no other transaction is ending. */
+/** Locks the reservations that still exist. */
 const lockReservations = "SELECT id FROM tollgate_ledger_reservations WHERE id = ANY(?::text[]) ORDER BY id FOR UPDATE"
 
 const lockHeads = `SELECT tenant, records, newest, booked_at, limits FROM tollgate_usage_heads
@@ -418,11 +418,11 @@ const lockAmounts = `SELECT account, CAST(giftable AS TEXT) AS giftable, CAST(gr
 const selectFacts = `SELECT number, status, CAST(held AS TEXT) AS held, funded, debts
   FROM tollgate_ledger_accounts WHERE number = ANY(?::bigint[])`
 
-/** The rollup lag of tenants that will complete a step of records when `added` are written. Only these are folded. */
+/** The rollup lag of tenants whose record count will pass a multiple of `step` when `added` records are written. Only these are folded. */
 const selectTails = `SELECT h.id, ${tailColumns("h.id")} FROM ${tables.r.heads} h CROSS JOIN (SELECT ?::bigint[] AS numbers, ?::bigint AS added, ?::bigint AS step) p ON true
   WHERE h.owner = ANY(p.numbers) AND (h.total + p.added) / p.step > h.total / p.step`
 
-/** The numbers of so many new accounts. */
+/** Numbers for this many new accounts. */
 export const nextAccounts = "SELECT nextval('tollgate_ledger_accounts_seq') AS number FROM generate_series(1, ?::int)"
 
 const nextSeqs = `SELECT
@@ -432,7 +432,7 @@ const nextSeqs = `SELECT
 const numbersOf = (list: string | null | undefined): ReadonlyArray<number> =>
   list === null || list === undefined ? [] : list.split(",").map(Number)
 
-/** A list as one parameter. */
+/** A list as one array parameter. */
 const numberArray = (numbers: Iterable<number>): string => `{${[...numbers].join(",")}}`
 
 const textArray = (texts: ReadonlyArray<string>): string => `{${texts.map(quoted).join(",")}}`

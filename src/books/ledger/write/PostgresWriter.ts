@@ -1,15 +1,15 @@
 /**
- * The writer of a node over PostgreSQL, where other nodes write too. Transactions that arrive while a batch commits form the next batch. Each
- * of a few connections has one batch at a time. A batch locks the rows that it touches (`ConcurrentBatch`), so batches of one node and of
- * many behave alike.
+ * The writer of a node over PostgreSQL, where other nodes write too. Transactions that arrive while a batch commits form the next batch. The
+ * node has a few connections with one batch at a time each. A batch locks the rows that it touches (`ConcurrentBatch`), so the batches of
+ * one node and of several nodes behave the same.
  *
  * Where the specification is silent:
- * - A batch that lost against another (deadlock, serialization, an account that both open) is retried as a whole; nothing of it was written.
- * - If the connection ends before the COMMIT was sent, nothing was written. If it ends after that, another connection asks PostgreSQL for the
- *   outcome of the transaction. Everything is refused until the answer. Unless the transaction was rolled back, it may have been written:
- *   settlements are submitted again, which changes nothing if they were written, and other callers are told that.
- * - A batch that stalls may still reserve calls that were refused meanwhile. Such a call is not settled on another connection until the batch
- *   has ended: the settlement would find no reservation, and the reservation would stay.
+ * - A batch that loses against another (deadlock, serialization failure, an account that both open) wrote nothing and is retried as a whole.
+ * - If the connection ends before the COMMIT is sent, nothing was written. If it ends later, another connection asks PostgreSQL for the
+ *   transaction's outcome. Everything is refused until the answer. Unless the transaction was rolled back, it may have been written:
+ *   settlements are submitted again, which changes nothing if they were written, and other callers get `maybe_written`.
+ * - A stalled batch may still reserve calls that were refused meanwhile. Such a call is not settled on another connection until the batch
+ *   has ended: the settlement would find no reservation, and the reservation would then stay.
  */
 import { Duration, Effect, Layer, Runtime } from "effect"
 import type { Client } from "pg"
@@ -35,7 +35,7 @@ interface Waiting {
   readonly resume: Resume
 }
 
-/** A connection that writes, with the facts that its batches have cached. */
+/** A writing connection and the cache of its batches. */
 interface Lane {
   client: Client | undefined
   /** The client's groups of statements. */
@@ -46,21 +46,21 @@ interface Lane {
   late: ReadonlySet<string>
 }
 
-/** The pause before the next connection attempt, in milliseconds. */
+/** The pause between connection attempts, in milliseconds. */
 const reconnectPause = 200
 
-/** A silent connection gets this many milliseconds more than the server's own limit. */
+/** The driver's timeout exceeds the server's by this many milliseconds. */
 const graceMillis = 1_000
 
 /**
- * The share of the limit that a node may be silent in the middle of a batch. After that the server treats the node as frozen and releases the
- * locks of the batch, before other batches reach their own limit.
+ * The share of the limit for which a node may be silent during a batch. After that the server treats the node as frozen and releases the
+ * batch's locks, before other batches reach their limit.
  */
 const silentShare = 0.5
 
 /**
- * Each statement of a batch is planned once per connection. By default the server would plan most of them every time, which took two fifths of
- * its work. A cached plan must stay good when the tables grow, so rows are found by index, one by one.
+ * Each statement of a batch is planned once per connection. By default the server plans most of them every time, which took two fifths of
+ * its work. A cached plan must stay good as the tables grow, so it must look up rows by index, one by one.
  */
 const planning = [
   "plan_cache_mode=force_generic_plan",
@@ -71,21 +71,21 @@ const planning = [
   .map((setting) => `-c ${setting}`)
   .join(" ")
 
-/** A second batch begins beside a running one if at least this many transactions wait. Fewer wait for its end and then form one batch. */
+/** A second batch starts while one runs if at least this many transactions wait. Fewer wait for its end and then form one batch. */
 const companyMin = 32
 
 /**
- * After a batch of at least `gatherMin`, the next one begins `gatherMillis` after its beginning, or later. Under load this makes fewer and larger
- * batches, which cost node and server less. With few callers there is no wait.
+ * After a batch of at least `gatherMin` began, the next one waits `gatherMillis`. Under load this makes fewer and larger batches, which cost
+ * node and server less. With few callers there is no wait.
  */
 const gatherMin = 8
 const gatherMillis = 3
 
-/** The most retries of a batch that lost against another, and of one that met a row which it had not seen. */
+/** The most retries after losing against another batch, and after inserting a row that another batch had just inserted. */
 const racesMax = 20
 const duplicatesMax = 2
 
-/** The server disappeared before it answered a commit, so the commit may have been done. */
+/** The connection ended before the server answered a commit, so the commit may have succeeded. */
 class MaybeWritten extends Error {
   constructor() {
     super("a commit was not answered")
@@ -118,7 +118,7 @@ const make = Effect.gen(function* () {
     limit,
     isAnyoneWaiting: isBusy,
     onStall: () => {
-      // They keep their places, because their transactions may still be committed.
+      // Running batches continue, because their transactions may still be committed.
       for (const lane of lanes) {
         lane.late = reservedBy(lane.batch)
         for (const { resume } of lane.batch) resume(new BooksUnavailable({ maybe_written: true }))
@@ -148,7 +148,7 @@ const make = Effect.gen(function* () {
       options: planning,
       idle_in_transaction_session_timeout: Math.ceil(limit * silentShare),
       connectionTimeoutMillis: limit,
-      // The driver ends the connection if the server does not even report its own timeout.
+      // The driver ends the connection if the server does not even report its timeout.
       query_timeout: limit + graceMillis
     })
     client.on("error", () => {
@@ -177,7 +177,7 @@ const make = Effect.gen(function* () {
       while (step.done !== true) step = body.next(await pipe.run(step.value))
       await pipe.commit(async (id, error) => {
         forget(lane)
-        // The server may have done it anyway.
+        // The server may have committed anyway.
         throw (await mayBeCommitted(id, error)) ? new MaybeWritten() : error
       })
       lane.memory.committed()
@@ -185,7 +185,7 @@ const make = Effect.gen(function* () {
     } catch (error) {
       lane.memory.forget()
       if (isConnectionFault(error)) {
-        // The next connection may reach another server that lacks the last commits, so nothing stays cached.
+        // The next connection may reach another server that lacks the last commits, so drop the cache.
         known = new Known()
         forget(lane)
       } else if (lane.client === client) {
@@ -196,11 +196,11 @@ const make = Effect.gen(function* () {
   }
 
   /**
-   * Whether a transaction whose commit was not answered may have been committed. Asks until there is an answer. A committed transaction with
-   * this number is no proof, because a crashed server reuses numbers that were not on disk.
+   * Whether a transaction may have been committed although its commit was not answered. Asks until there is an answer. A committed transaction
+   * with this number is not proof, because a crashed server reuses numbers that were not on disk.
    */
   const mayBeCommitted = async (id: string, why: unknown): Promise<boolean> => {
-    log(Effect.logWarning("a commit was not answered, its outcome is asked for", String(why)))
+    log(Effect.logWarning("a commit was not answered; looking up its outcome", String(why)))
     for (;;) {
       const client = connect({ connectionTimeoutMillis: limit, query_timeout: limit })
       client.on("error", () => {})
@@ -252,7 +252,7 @@ const make = Effect.gen(function* () {
         await pause(early)
         continue
       }
-      // A long queue is shared with the idle lanes, so that one batch is built while another commits.
+      // A long queue is divided among the idle lanes, so that one batch is built while another commits.
       const share = waiting.length < 2 * companyMin ? waiting.length : Math.ceil(waiting.length / (idle.length + 1))
       const size = Math.min(share, batchMax)
       gatherUntil = size < gatherMin ? 0 : performance.now() + gatherMillis
@@ -278,7 +278,7 @@ const make = Effect.gen(function* () {
   let scheduled = false
   let onIdle: (() => void) | undefined
 
-  // The first connection must come up, or there is no writer.
+  // Without a first connection there is no writer.
   yield* Effect.orDie(Effect.tryPromise(() => clientOf(lanes[0]!)))
   yield* Effect.addFinalizer(() =>
     Effect.promise(async () => {
@@ -309,7 +309,7 @@ const make = Effect.gen(function* () {
     })
 })
 
-/** Over PostgreSQL, beside the writers of other nodes. */
+/** The writer over PostgreSQL. */
 export const layer = Layer.suspend(() => Layer.scoped(Writer, Effect.map(make, watched)))
 
 const noCalls: ReadonlySet<string> = new Set()
@@ -323,11 +323,11 @@ const reservedBy = (batch: ReadonlyArray<Waiting>): ReadonlySet<string> =>
 
 const pause = (millis: number) => new Promise<void>((done) => setTimeout(done, millis))
 
-/** A connection in use by a batch. Statements without a result are sent with the next query, or with the commit. */
+/** A batch's use of a connection. Statements without a result are sent with the next query or with the commit. */
 class Pipe {
   readonly #groups: Groups
   readonly #texts: Texts
-  /** The transaction's number, once the server has sent it. */
+  /** The transaction id, once the server has sent it. */
   #id: string | undefined
 
   constructor(groups: Groups, texts: Texts) {
@@ -344,9 +344,9 @@ class Pipe {
     return found
   }
 
-  /** Commits, or fails with the statement's error. `onLost`: the commit was not answered. */
+  /** Commits, or fails with the statement's error. `onLost` runs if the commit was not answered. */
   async commit(onLost: (id: string, error: unknown) => Promise<void>): Promise<void> {
-    // Without the number its outcome could not be looked up.
+    // Without the id the outcome could not be looked up.
     if (this.#id === undefined) await this.#send()
     this.#groups.add("COMMIT", [])
     try {
@@ -378,7 +378,7 @@ class Pipe {
   }
 }
 
-/** The texts of inserts and updates, each made once. */
+/** A cache of the texts of inserts and updates. */
 class Texts {
   readonly #types: ColumnTypes
   readonly #texts = new Map<string, string>()
@@ -387,7 +387,7 @@ class Texts {
     this.#types = types
   }
 
-  /** A table has few texts, which differ in the number of columns. */
+  /** A table has few texts, which differ in the number of columns only. */
   of(asked: Insert | Change): string {
     const name = `${asked._tag} ${asked.table} ${asked.columns.length}`
     let text = this.#texts.get(name)
@@ -399,7 +399,7 @@ class Texts {
   }
 }
 
-/** PostgreSQL's names of column types, by table and column. */
+/** PostgreSQL's type names, by table and column. */
 type ColumnTypes = ReadonlyMap<string, ReadonlyMap<string, string>>
 
 const selectTypes = `SELECT c.relname AS table, a.attname AS column, format_type(a.atttypid, NULL) AS type
@@ -417,7 +417,7 @@ const readTypes = async (client: Client): Promise<ColumnTypes> => {
   return tables
 }
 
-/** The rows as one list per column, the cheapest form for PostgreSQL to unnest. */
+/** The rows as one array per column, the cheapest form for PostgreSQL to unnest. */
 const lists = (columns: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<unknown>>): ReadonlyArray<string> =>
   columns.map((_, i) => {
     let list = "{"

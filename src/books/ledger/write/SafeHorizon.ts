@@ -1,16 +1,16 @@
 /**
  * The safe horizon: the row before which no batch is open. A single writer commits rows in the order of their numbers. With several writers,
- * one may take numbers and commit them after another has committed higher ones, so a reader that continues after the last row it saw would
- * miss them. Every batch locks amounts before it takes numbers (`ConcurrentBatch`). While this lock is held, every number that was taken
+ * one may take numbers and commit them after another has committed higher ones; a reader that continues after the last row it saw would
+ * miss them. Every batch locks amounts before it takes numbers (`ConcurrentBatch`). So while `find` holds the table lock, every taken number
  * belongs to a finished batch.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
-/** How long batches wait behind this at most, if one of them takes that long to end, and how often it is tried again. */
+/** How long the lock is awaited, which also delays new batches, and the number of retries. */
 const lockPatience = "50ms"
 const triesMax = 30
-/** Between two tries, in milliseconds. */
+/** The pause between two attempts, in milliseconds. */
 const pause = 100
 
 const selectEnd = `SELECT
@@ -23,7 +23,7 @@ export interface SafeHorizon {
   readonly record: number
 }
 
-/** `undefined` where it cannot be known: batches that take too long, a user who may only read. */
+/** Returns `undefined` if the horizon cannot be found: batches take too long, or the database user may only read. */
 export const find = (sql: SqlClient, times = triesMax): Effect.Effect<SafeHorizon | undefined> => {
   const look = sql.withTransaction(
     Effect.gen(function* () {

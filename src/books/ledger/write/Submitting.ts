@@ -1,4 +1,4 @@
-/** Limits of a commit, and how its outcome answers the caller: the same for all writers. */
+/** Limits and results of commits, common to all writers. */
 import { Context, Duration, Effect } from "effect"
 import { BooksUnavailable, errorOf } from "../rules/Problems.ts"
 import type { LedgerRefusal } from "../rules/Problems.ts"
@@ -8,13 +8,13 @@ import type { Answered } from "./Codec.ts"
 /** The outcome of a transaction: its results, a refusal of the books, or `BooksUnavailable`. */
 export type Submitted = Effect.Effect<ReadonlyArray<Result>, LedgerRefusal | BooksUnavailable>
 
-/** The most transactions in one commit: enough to pay for an fsync many times over, little enough to keep it short. */
+/** The most transactions in one commit: enough to share the cost of an fsync, few enough to keep the commit short. */
 export const batchMax = 512
 
-/** How long another process's lock on the database is waited for, in milliseconds, while all is well. */
+/** How long a healthy writer waits for another process's lock on the database, in milliseconds. */
 export const patience = 1_000
 
-/** How long a commit may take before those who wait for it get `BooksUnavailable`. */
+/** How long a commit may take before its callers get `BooksUnavailable`. */
 export class CommitLimit extends Context.Reference<CommitLimit>()("tollgate/ledger/CommitLimit", {
   defaultValue: (): Duration.Duration => Duration.seconds(10)
 }) {}

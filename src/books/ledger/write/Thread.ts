@@ -1,8 +1,8 @@
-/** Threads for the writer. One loads its code when it is started, and waits to be given a file. */
+/** Threads for the writer. A thread loads its code when it starts, then waits for its task. */
 import type { MessagePort, Worker } from "node:worker_threads"
 import { start } from "./ThreadCode.ts"
 
-/** The start data of a thread: it waits until the signal is not 0. By then its task is in its port. */
+/** The start data of a thread. It waits until the signal is not 0; then its task is in its port. */
 export interface Start {
   readonly signal: Int32Array
 }
@@ -10,13 +10,13 @@ export interface Start {
 /** The task of a thread. */
 export interface Task {
   readonly file: string
-  /** Where transactions come from, and their outcomes go to. */
+  /** Receives transactions and sends their outcomes. */
   readonly port: MessagePort
-  /** How many transactions one batch takes, unless one message brings more. */
+  /** The most transactions in a batch, unless one message contains more. */
   readonly batchMax: number
-  /** How long a lock of another process is waited for, in milliseconds. */
+  /** How long to wait for another process's lock, in milliseconds. */
   readonly patience: number
-  /** From how many records on a tail is folded. */
+  /** The rollup lag, in records, from which it is folded. */
   readonly tailMax: number
 }
 
@@ -29,11 +29,11 @@ let prepared: Waiting | undefined
 const make = (): Waiting => {
   const signal = new Int32Array(new SharedArrayBuffer(4))
   const workerData: Start = { signal }
-  // Nothing of a batch outlives it: what serves well as room for young objects of the process would be taken here for nothing.
+  // Objects live only as long as their batch, so the process's larger young generation would waste memory here.
   return { worker: start({ workerData, resourceLimits: { maxYoungGenerationSizeMb: 12 } }), signal }
 }
 
-/** Starts the thread that the next `open` gives, so that its code is loaded beside that of the process. The process may end before. */
+/** Starts the thread for the next `open`, so that its code loads while the process starts. It does not keep the process alive. */
 export const prepare = (): void => {
   prepared = make()
   prepared.worker.unref()

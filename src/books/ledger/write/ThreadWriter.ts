@@ -13,19 +13,19 @@ import { batchMax, CommitLimit, patience, resolve } from "./Submitting.ts"
 import type { Submitted } from "./Submitting.ts"
 import * as Thread from "./Thread.ts"
 
-/** A message to the thread: transactions that arrived shortly after each other, and the time of sending. */
+/** A message to the thread: transactions that arrived close together, and the time of sending. */
 export interface Submission {
   readonly now: number
   /** By `Codec.transactionSender`. */
   readonly transactions: Tape
 }
 
-/** A message back: the outcomes of the next transactions in line, by `Codec.outcomeSender`. */
+/** A message back: the outcomes of the next transactions in the queue, by `Codec.outcomeSender`. */
 export type Answer = Tape
 
 type Resume = (effect: Submitted) => void
 
-/** A running thread and the connection to it. Objects that cross are numbered anew for each thread. */
+/** A running thread and its connection. Each thread numbers the shared terms from 0. */
 interface Connected {
   readonly worker: Worker
   readonly port: MessagePort
@@ -33,12 +33,12 @@ interface Connected {
   readonly receiver: Receiver<Answered>
 }
 
-/** The pause before an ended thread is restarted, in milliseconds. It doubles from the first to the last. */
+/** The pause before an ended thread is restarted, in milliseconds. It doubles from the first value to the last. */
 const restartFirst = 100
 const restartLast = 5_000
 
 export const make = Effect.fnUntraced(function* (file: string) {
-  // The client's provider migrates the file before the thread opens it.
+  // The client's layer migrates the file before the thread opens it.
   yield* SqlClient
   const commitLimit = Duration.toMillis(yield* CommitLimit)
   const tailMax = yield* RollupLagMax
@@ -46,7 +46,7 @@ export const make = Effect.fnUntraced(function* (file: string) {
   const runtime = yield* Effect.runtime<never>()
   const log = (effect: Effect.Effect<void>) => void Runtime.runFork(runtime)(effect)
 
-  /** The thread that takes transactions; none during a restart. */
+  /** The running thread; `undefined` during a restart. */
   let thread: Connected | undefined
   let closing = false
   /** Set while closing waits for the thread. */
@@ -56,7 +56,7 @@ export const make = Effect.fnUntraced(function* (file: string) {
 
   let outbox: Array<Transaction> = []
   let outboxWaiting: Array<Resume> = []
-  // Answers come in the order of the requests, so waiting callers form a queue. (A `Map` would work too, but the garbage of a busy one
+  // Answers arrive in the order of the requests, so waiting callers form a queue. (A `Map` would work too, but the garbage of a busy `Map`
   // keeps whole calls alive until the next full collection.)
   let waiting: Array<Resume | undefined> = []
   let answered = 0
@@ -73,7 +73,7 @@ export const make = Effect.fnUntraced(function* (file: string) {
     limit: commitLimit,
     isAnyoneWaiting: () => onClosed !== undefined || answered < waiting.length,
     onStall: () => {
-      // They keep their places in the queue, because the answers may still come.
+      // They stay in the queue, because the answers may still arrive.
       tellAll(new BooksUnavailable({ maybe_written: true }))
       if (onClosed === undefined) return
       void thread?.worker.terminate()
@@ -108,7 +108,7 @@ export const make = Effect.fnUntraced(function* (file: string) {
     try {
       post(thread, transactions, resumes)
     } catch {
-      // One of them cannot be encoded. Send the others one by one.
+      // One of them cannot be encoded. Send the others individually.
       for (const [i, transaction] of transactions.entries()) {
         try {
           post(thread, [transaction], [resumes[i]!])
@@ -132,7 +132,7 @@ export const make = Effect.fnUntraced(function* (file: string) {
     }
   }
 
-  /** Starts a thread. Calls back when it is ready, and when it has ended with the reason. */
+  /** Starts a thread. Calls `onReady` when it is ready, and `onEnd` with the reason when it has ended. */
   const start = (onReady: () => void, onEnd: (reason: string) => void): Connected => {
     const { port1: port, port2 } = new MessageChannel()
     const worker = Thread.open({ file, port: port2, batchMax, patience, tailMax })
@@ -141,7 +141,7 @@ export const make = Effect.fnUntraced(function* (file: string) {
     let opened = false
     port.on("message", (answer: Answer) => {
       const outcomes = connected.receiver.decode(answer)
-      // The first message only says that the file is open. After the thread's end, waiting callers have had their answer.
+      // The first message only means that the file is open. Ignore answers of an ended thread: its callers have failed already.
       if (opened && thread === connected) heard(outcomes)
       if (!opened) onReady()
       opened = true
@@ -149,7 +149,7 @@ export const make = Effect.fnUntraced(function* (file: string) {
     worker.on("error", (error: Error) => {
       reason = error.message
     })
-    // It has ended when its last answers are received too: under load, `exit` comes before them.
+    // The thread has ended only when its last answers are received too. Under load, `exit` comes before them.
     let open = 2
     const over = () => {
       if (--open === 0) onEnd(reason)
@@ -167,7 +167,7 @@ export const make = Effect.fnUntraced(function* (file: string) {
     }, ended)
   }
 
-  /** Its open transactions may be written or not. Another thread takes its place. */
+  /** Its open transactions may have been written. Another thread replaces it. */
   const ended = (reason: string) => {
     thread = undefined
     tellAll(new BooksUnavailable({ maybe_written: true }))
@@ -176,7 +176,7 @@ export const make = Effect.fnUntraced(function* (file: string) {
     watch.stop()
     onClosed?.()
     if (closing) return
-    log(Effect.logFatal(`the writer's thread ended, another is started in ${restartPause} ms`, reason))
+    log(Effect.logFatal(`the writer's thread ended and is restarted in ${restartPause} ms`, reason))
     restart = setTimeout(begin, restartPause)
     restartPause = Math.min(2 * restartPause, restartLast)
   }
@@ -185,12 +185,12 @@ export const make = Effect.fnUntraced(function* (file: string) {
     Effect.async((resume) => {
       if (thread === undefined || watch.isStalled() || closing) return resume(new BooksUnavailable())
       outboxWaiting.push(resume)
-      // The transactions of this turn of the event loop and of the next one go over in one message. A turn is short when there is little
-      // load; under high load, a larger commit saves a sixth of every call.
+      // One message carries the transactions of this turn of the event loop and the next. A turn is short under little load; under high load,
+      // a larger commit saves a sixth of every call.
       if (outbox.push(transaction) === 1) setImmediate(() => setImmediate(flush))
     })
 
-  // The first thread must come up, or there is no writer.
+  // Without a first thread there is no writer.
   yield* Effect.async<void>((resume) => {
     let ready = false
     const connected = start(
@@ -202,7 +202,7 @@ export const make = Effect.fnUntraced(function* (file: string) {
       (reason) => (ready ? ended(reason) : resume(Effect.dieMessage(`the writer could not open ${file}: ${reason}`)))
     )
   })
-  // Earlier transactions are committed and answered before the thread ends, unless the thread is silent for longer than a commit may take.
+  // Earlier transactions are committed and answered before the thread ends, unless it is silent for longer than a commit may take.
   yield* Effect.addFinalizer(() =>
     Effect.async<void>((resume) => {
       flush()

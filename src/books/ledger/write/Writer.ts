@@ -1,6 +1,6 @@
 /**
- * The one writer. Everything that changes the database is a transaction handed in here; those that wait are committed
- * together, and each caller is answered only after the commit. There is no second connection that writes.
+ * The one writer. Every change of the database is a transaction submitted here. Waiting transactions are committed together, and each caller
+ * gets an answer only after the commit. No other connection writes.
  */
 import { Context, Effect, Layer } from "effect"
 import type { Scope } from "effect"
@@ -14,24 +14,24 @@ import * as ThreadWriter from "./ThreadWriter.ts"
 
 export interface WriterContract {
   /**
-   * Commits the transaction, durably, or refuses it whole. It answers the results of its postings in their order, and is refused for what
-   * those may be refused for (`RefusalsOf`), or with `Conflict` where a statement did not find its rows. (For one posting, `Ledger` has an
-   * operation of its name.) A caller that is interrupted while it waits may find it committed all the same: code that acquires a resource
-   * this way must wait uninterruptibly.
+   * Commits the transaction durably, or refuses it as a whole. Returns the results of the postings in order. Fails with a refusal of one of
+   * them (`RefusalsOf`), or with `Conflict` if a statement did not match its rows. (For a single posting, use the operation of `Ledger`.)
+   * If the caller is interrupted while it waits, the transaction may still commit: code that acquires a resource this way must wait
+   * uninterruptibly.
    *
-   * `BooksUnavailable` says that the database cannot be written (it is locked, full or failing). It comes within ten seconds; its
-   * `maybe_written` says whether the transaction may have been, or may yet be, committed; before whatever is handed in later.
+   * `BooksUnavailable` means that the database cannot be written (locked, full or failing). It comes within ten seconds. `maybe_written`
+   * says whether the transaction may have been committed or may still be; if it still is, then before any transaction submitted later.
    *
-   * Inside a `withTransaction` of the same client (`Writer.layer` only) the transaction becomes a part of the caller's: it is answered when
-   * its statements have run, is durable when the caller's transaction commits, and is rolled back with it. So nothing that others see may
-   * follow from the answer before that commit.
+   * Inside a `withTransaction` of the same client (`Writer.layer` only) the transaction becomes part of the caller's: it is answered when
+   * its statements have run, is durable when the caller's transaction commits, and is rolled back with it. Do not publish its results
+   * before that commit.
    */
   readonly submit: <const P extends ReadonlyArray<Posting>>(
     transaction: Transaction<P>
   ) => Effect.Effect<ResultsOf<P>, RefusalsOf<P> | Conflict | BooksUnavailable>
   /**
-   * Tells the listener, until the scope closes, of every balance that a committed posting moved. It is called in the middle of calls, so
-   * it must return at once.
+   * Calls the listener, until the scope closes, for every balance that a committed posting changed. It runs during calls, so it must return
+   * immediately.
    */
   readonly watch: (listener: BalanceMoved) => Effect.Effect<void, never, Scope.Scope>
 }
@@ -40,14 +40,14 @@ export interface WriterContract {
 export type BalanceMoved = (billing_account: string, before: Nano, after: Nano) => void
 
 export class Writer extends Context.Tag("tollgate/ledger/Writer")<Writer, WriterContract>() {
-  /** Over any `SqlClient`, in this thread: for embedding, tests, and databases that are not SQLite files. */
+  /** Over any `SqlClient`, in this thread: for embedding, tests, and databases other than SQLite files. */
   static readonly layer = Layer.suspend(() => Layer.scoped(Writer, Effect.map(ClientWriter.make, watched)))
 
-  /** On a thread of its own over a SQLite file: an fsync then never holds up the thread that serves. */
+  /** On a separate thread over a SQLite file, so an fsync never blocks the main thread. */
   static readonly layerThread = (file: string) => Layer.scoped(Writer, Effect.map(ThreadWriter.make(file), watched))
 }
 
-/** A writer that calls listeners with the balances that its postings moved. */
+/** Adds `watch` to a function that commits transactions. */
 export const watched = (commit: (transaction: Transaction) => Submitted): WriterContract => {
   const listeners = new Set<BalanceMoved>()
   const submit = (transaction: Transaction): Submitted =>
@@ -60,7 +60,7 @@ export const watched = (commit: (transaction: Transaction) => Submitted): Writer
           })
         )
   return {
-    // The books answer each posting in its kind.
+    // The books answer each posting with the result of its kind.
     submit: submit as WriterContract["submit"],
     watch: (listener) =>
       Effect.acquireRelease(
@@ -70,7 +70,7 @@ export const watched = (commit: (transaction: Transaction) => Submitted): Writer
   }
 }
 
-/** Most postings are reservations: their answers are not looked at. */
+/** Reservations, the most frequent postings, change no balance. */
 const movesNothing = ({ _tag }: Posting): boolean => _tag === "Reserve"
 
 const tell = (listeners: Iterable<BalanceMoved>, posting: Posting, result: Result | undefined): void => {
@@ -108,11 +108,11 @@ const move = (
   for (const listener of listeners) listener(account, before, balance)
 }
 
-/** The pause between two tries of what must be written in the end, in milliseconds: it doubles from the first to the last. */
+/** The pause between two retries in `untilWritten`, in milliseconds. It doubles from the first value to the last. */
 const pauseFirst = 100
 const pauseLast = 2_000
 
-/** Tries again for as long as the books are unavailable. What it does must come out the same when it was done already. */
+/** Retries while the books are unavailable. The effect must be idempotent, because a failed attempt may have been written. */
 export const untilWritten = <A, E, R>(effect: Effect.Effect<A, E | BooksUnavailable, R>): Effect.Effect<A, E, R> => {
   const attempt = (pause: number): Effect.Effect<A, E, R> =>
     Effect.catchAll(effect, (error) =>
@@ -124,8 +124,8 @@ export const untilWritten = <A, E, R>(effect: Effect.Effect<A, E | BooksUnavaila
 }
 
 /**
- * Runs `after` as soon as the transaction is committed, also where who waits for it is interrupted meanwhile: for what this process
- * remembers of the database, and loops that have something to do now.
+ * Runs `after` as soon as the transaction is committed, even if the waiting fiber is interrupted meanwhile. For updating caches and waking
+ * loops.
  */
 export const afterCommit = <A, E, R>(
   commit: Effect.Effect<A, E, R>,

@@ -1,6 +1,6 @@
 /**
- * The writer's thread: takes what has come in, runs it as one batch on a connection of its own, answers after the commit.
- * Plain synchronous code: between BEGIN and COMMIT nothing else can happen here.
+ * The writer's thread: takes the received transactions, runs them as one batch on its connection, and answers after the commit. The code is
+ * synchronous, so nothing else can happen here between BEGIN and COMMIT.
  */
 import Sqlite from "better-sqlite3"
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads"
@@ -14,25 +14,25 @@ import type { Start, Task } from "./Thread.ts"
 import type { Outcome, Transaction } from "../rules/Transaction.ts"
 import type { Answer, Submission } from "./ThreadWriter.ts"
 
-// The thread was started before anybody knew the file. Until then there is nothing else for it to do.
+// The thread may start before its file is known. Wait for the task.
 Atomics.wait((workerData as Start).signal, 0, 0)
 const { batchMax, file, patience, port, tailMax } = receiveMessageOnPort(parentPort!)!.message as Task
 
 const db = new Sqlite(file, { timeout: patience })
 db.pragma("journal_mode = WAL")
-// FULL, since in WAL mode the default of NORMAL may lose the last commits with the power.
+// FULL, because in WAL mode the default of NORMAL may lose the last commits in a power failure.
 db.pragma("synchronous = FULL")
 if (db.pragma("synchronous", { simple: true }) !== 2) throw new Error("SQLite did not take synchronous = FULL")
-// The WAL is folded back when it reaches 16 MB: often enough to stay small, seldom enough not to cost.
+// Checkpoint the WAL when it reaches 16 MB: often enough to keep it small, seldom enough to cost little.
 db.pragma("wal_autocheckpoint = 4000")
 
 const { decode } = transactionReceiver()
 const { encode } = outcomeSender()
 
 const prepared = new Map<string, Sqlite.Statement>()
-/** How many rows go into a table by one statement, where there are so many: it takes a third less than one by one. */
+/** The number of rows per insert statement, which takes a third less time than single rows. */
 const rowsAtOnce = 8
-/** By table: a batch puts rows into each in one way only. */
+/** By table, since every insert into a table has the same columns. */
 const inserts = new Map<string, { readonly one: Sqlite.Statement; readonly several: Sqlite.Statement }>()
 
 const prepare = (text: string): Sqlite.Statement => {
@@ -58,7 +58,7 @@ const ask = (asked: SqlEffect): Rows => {
   return []
 }
 
-/** Through prepared statements: half the cost of unfolding a JSON parameter in SQL. */
+/** Inserts through prepared statements, which costs half as much as unpacking a JSON parameter in SQL. */
 const put = (insert: Insert): void => {
   const { rows, table } = insert
   let statements = inserts.get(table)
@@ -76,12 +76,12 @@ const put = (insert: Insert): void => {
 }
 
 const memory = new Batch.Memory(tailMax)
-/** Changes with every commit of another connection: an operator's command in another process. */
+/** Changes with every commit of another connection, for example an operator's command in another process. */
 const version = db.prepare("PRAGMA data_version").pluck()
 let versionSeen: unknown
 
 const commit = (transactions: ReadonlyArray<Transaction>, now: number): ReadonlyArray<Outcome> => {
-  // IMMEDIATE: the write lock comes with the first statement, so what is known cannot change before it is written.
+  // IMMEDIATE takes the write lock first, so cached rows cannot change before they are written.
   prepare("BEGIN IMMEDIATE").run()
   try {
     const versionNow = version.get()
@@ -99,7 +99,7 @@ const commit = (transactions: ReadonlyArray<Transaction>, now: number): Readonly
   }
 }
 
-/** The disk failed in the commit itself: what was to be written may be in the log, whole, and come back with the next start. */
+/** The disk failed during the commit. The complete batch may be in the log and reappear after a restart. */
 class CommitFailed extends Error {}
 
 const end = (): void => {
@@ -110,12 +110,12 @@ const end = (): void => {
   }
 }
 
-/** Whether the last batch could not be written for a reason of the database's. */
+/** Whether the last batch failed because of the database. */
 let down = false
 
 /**
- * While the database is healthy, a batch waits for another process's lock. After such a wait was in vain, batches do not wait, so that each
- * is refused at once until one is written.
+ * While the database is healthy, a batch waits for another process's lock. After a failure, batches do not wait, so each is refused
+ * immediately until one is written.
  */
 const became = (nowDown: boolean): void => {
   if (nowDown === down) return
@@ -135,7 +135,7 @@ const answer = (transactions: ReadonlyArray<Transaction>, now: number): Readonly
       const maybe_written = error instanceof CommitFailed
       return transactions.map(() => ({ _tag: "Unavailable", reason, maybe_written }))
     }
-    // One that breaks the database's own rules must not take the others with it: each is then tried by itself.
+    // A transaction that breaks the database's own rules must not fail the others, so each is tried alone.
     return transactions.length > 1
       ? transactions.flatMap((transaction) => answer([transaction], now))
       : [{ _tag: "Broken", reason }]
