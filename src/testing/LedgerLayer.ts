@@ -5,11 +5,12 @@ import { Ledger } from "../books/ledger/Ledger.ts"
 import type { LedgerContract } from "../books/ledger/Ledger.ts"
 import { LedgerRefusal } from "../books/ledger/rules/Problems.ts"
 import type { BooksUnavailable } from "../books/ledger/rules/Problems.ts"
-import type { Posting, Result } from "../books/ledger/rules/Transaction.ts"
+import type { Result } from "../books/ledger/rules/Transaction.ts"
 import { Writer } from "../books/ledger/write/Writer.ts"
 import type { Submitted } from "../books/ledger/write/Submitting.ts"
 import * as Sql from "../storage/sqlite/Sql.ts"
 import type { Answer, LedgerUnderTest } from "./LedgerProperties.ts"
+import type { StoryPosting } from "./LedgerModel.ts"
 
 /** This package's ledger over a fresh database in memory. */
 export const layerMemory = Ledger.layer.pipe(Layer.provideMerge(Writer.layer), Layer.provideMerge(Sql.layerMemory))
@@ -18,7 +19,7 @@ export const layerMemory = Ledger.layer.pipe(Layer.provideMerge(Writer.layer), L
 const refusalOf = Schema.encodeSync(LedgerRefusal)
 
 /** Submits a posting through the ledger operation of the same name. */
-const operate = (ledger: LedgerContract, posting: Posting): Submitted => {
+const operate = (ledger: LedgerContract, posting: StoryPosting): Submitted => {
   const one = (result: Effect.Effect<Result, LedgerRefusal | BooksUnavailable>) => Effect.map(result, (it) => [it])
   switch (posting._tag) {
     case "Open":
@@ -49,7 +50,7 @@ export const ofLayer =
   <E>(layer: Layer.Layer<Ledger | Writer, E>) =>
   async (): Promise<LedgerUnderTest> => {
     const runtime = ManagedRuntime.make(Layer.fresh(layer))
-    const submit = (postings: ReadonlyArray<Posting>): Effect.Effect<Answer, never, Ledger | Writer> => {
+    const submit = (postings: ReadonlyArray<StoryPosting>): Effect.Effect<Answer, never, Ledger | Writer> => {
       const [posting, second] = postings
       const submitted: Effect.Effect<
         ReadonlyArray<Result>,

@@ -121,7 +121,7 @@ export type Expected =
   | { readonly refusal: Refusal }
 
 /** Applies all postings of a transaction in order, or none, with the first refusal. */
-export const apply = (notebook: Notebook, postings: ReadonlyArray<Posting>): Expected => {
+export const apply = (notebook: Notebook, postings: ReadonlyArray<StoryPosting>): Expected => {
   const results: Array<ExpectedResult> = []
   let now = notebook
   for (const posting of postings) {
@@ -135,10 +135,13 @@ export const apply = (notebook: Notebook, postings: ReadonlyArray<Posting>): Exp
 
 type Done = { readonly result: ExpectedResult; readonly notebook: Notebook } | { readonly refusal: Refusal }
 
-type Of<Tag extends Posting["_tag"]> = Extract<Posting, { _tag: Tag }>
+/** The postings of stories. Budgets have stories of their own. */
+export type StoryPosting = Exclude<Posting, { readonly _tag: "SetBudget" }>
+
+type Of<Tag extends StoryPosting["_tag"]> = Extract<StoryPosting, { _tag: Tag }>
 
 /** Applies one posting. If several refusals apply, the first one checked is the answer. */
-export const post = (notebook: Notebook, posting: Posting): Done => {
+export const post = (notebook: Notebook, posting: StoryPosting): Done => {
   switch (posting._tag) {
     case "Open":
       return open(notebook, posting)

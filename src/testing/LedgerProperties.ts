@@ -1,10 +1,11 @@
 /** Properties of a ledger under test: every answer equals the model's, and every invariant of the books holds after every step. */
 import { Either } from "effect"
-import type { Entry, Limit, Posting, Refusal, Result } from "../books/ledger/rules/Transaction.ts"
+import type { Entry, Limit, Refusal, Result } from "../books/ledger/rules/Transaction.ts"
 import { difference, show } from "./Difference.ts"
 import { apply, applicationOf, everyone, standingOf } from "./LedgerModel.ts"
 import type { ExpectedResult, ModelAccount, Notebook } from "./LedgerModel.ts"
 import { explain } from "./SerialOrder.ts"
+import type { StoryPosting } from "./LedgerModel.ts"
 
 /** The answer to a transaction: a result for each posting, or the refusal of the whole. */
 export type Answer = { readonly results: ReadonlyArray<Result> } | { readonly refusal: Refusal }
@@ -15,7 +16,7 @@ export interface LedgerUnderTest {
    * Applies all postings or none. `lost`: the answer was lost, so the outcome is unknown, but the transaction has ended. Rejects only if the ledger is
    * broken.
    */
-  readonly submit: (postings: ReadonlyArray<Posting>) => Promise<Answer | "lost">
+  readonly submit: (postings: ReadonlyArray<StoryPosting>) => Promise<Answer | "lost">
   /** The present state of an account; `undefined` if it does not exist. */
   readonly account: (id: string) => Promise<AccountView | undefined>
   /** The account's entries, oldest first. */
@@ -204,7 +205,7 @@ export const broken: Invariant = (views, notebook) =>
 /** The notebook after a transaction with this answer; or the error in the answer. */
 export const judge = (
   notebook: Notebook,
-  postings: ReadonlyArray<Posting>,
+  postings: ReadonlyArray<StoryPosting>,
   answer: Answer
 ): Either.Either<Notebook, string> => {
   const expected = apply(notebook, postings)
@@ -261,7 +262,7 @@ export const viewsOf = async (ledger: LedgerUnderTest, hasLimits = false): Promi
 export const submitted = async (
   notebook: Notebook,
   ledger: LedgerUnderTest,
-  transactions: ReadonlyArray<ReadonlyArray<Posting>>
+  transactions: ReadonlyArray<ReadonlyArray<StoryPosting>>
 ): Promise<Notebook> => {
   const over = await Promise.allSettled(transactions.map((postings) => ledger.submit(postings)))
   const answers = over.map((one) => {
@@ -297,7 +298,7 @@ const subsetsOf = (all: ReadonlyArray<number>): ReadonlyArray<ReadonlySet<number
   )
 
 /** The notebook after a transaction that was done, but whose answer was lost. */
-const assumed = (notebook: Notebook, postings: ReadonlyArray<Posting>): Notebook => {
+const assumed = (notebook: Notebook, postings: ReadonlyArray<StoryPosting>): Notebook => {
   const expected = apply(notebook, postings)
   if ("refusal" in expected) return notebook
   const settled = new Map(expected.notebook.settled)

@@ -3,7 +3,7 @@
  * ledger fails with the shortest story that shows the error.
  */
 import fc from "fast-check"
-import type { CreditSource, Posting, Source } from "../books/ledger/rules/Transaction.ts"
+import type { CreditSource, Source } from "../books/ledger/rules/Transaction.ts"
 import {
   applicationOf,
   balanceMax,
@@ -22,6 +22,7 @@ import { submitted } from "./LedgerProperties.ts"
 import type { LedgerUnderTest } from "./LedgerProperties.ts"
 import { tell } from "./Story.ts"
 import type { Step } from "./Story.ts"
+import type { StoryPosting } from "./LedgerModel.ts"
 
 /** The state of a story: the notebook, the number of names given, and whether months change. */
 export interface LedgerStory {
@@ -35,7 +36,7 @@ export type LedgerStep = Step<LedgerStory, LedgerUnderTest>
 // ---- one posting ---------------------------------------------------------------------------------------------------------------
 
 /** Draws a posting that makes sense in this state, with its sentence; `undefined` if there is none. */
-type Draw = (notebook: Notebook, names: Names) => { readonly posting: Posting; readonly sentence: string } | undefined
+type Draw = (notebook: Notebook, names: Names) => { readonly posting: StoryPosting; readonly sentence: string } | undefined
 
 /** Makes unique names. */
 class Names {
@@ -160,7 +161,7 @@ const ending = (
   transfer: string,
   { account: from, amount }: { readonly account: string; readonly amount: bigint },
   to: string | undefined
-): Posting => ({
+): StoryPosting => ({
   _tag: "EndEscrow",
   source: to === undefined ? "transfer_return" : "transfer_release",
   from,
@@ -288,7 +289,7 @@ const reservesEnough: fc.Arbitrary<Draw> = fc
     return reserving(call, [sourceOf(poor[0], kind), sourceOf(rich[0], "team")], 1n, enough, most)
   })
 
-const settling = (call: string, cost: bigint): Posting => ({
+const settling = (call: string, cost: bigint): StoryPosting => ({
   _tag: "Settle",
   call,
   outcome: {
@@ -365,7 +366,7 @@ const drawOf = (lacks: Lacks): fc.Arbitrary<Draw> => {
 // ---- transactions --------------------------------------------------------------------------------------------------------------
 
 interface Proposed {
-  readonly postings: ReadonlyArray<Posting>
+  readonly postings: ReadonlyArray<StoryPosting>
   readonly sentence: string
 }
 
@@ -407,7 +408,7 @@ const transactionsOf = (
  * Postings that a ledger need not refuse. Some ledgers know only how much an account holds, not whether a transfer has ended. So a story ends an
  * escrow again, or with a wrong amount, only if the account holds too little for it in every order.
  */
-const impermissible = (notebook: Notebook, postings: ReadonlyArray<Posting>): ReadonlySet<Posting> => {
+const impermissible = (notebook: Notebook, postings: ReadonlyArray<StoryPosting>): ReadonlySet<StoryPosting> => {
   const put = postings.filter((one) => one._tag === "Escrow")
   // The amount of each escrow.
   const wholes = new Map([
@@ -416,7 +417,7 @@ const impermissible = (notebook: Notebook, postings: ReadonlyArray<Posting>): Re
   ])
   // Per escrow, the amount that permitted postings have ended.
   const ends = new Map<string, bigint>([...notebook.ended.keys()].map((transfer) => [transfer, 0n]))
-  const wrong = new Set<Posting>()
+  const wrong = new Set<StoryPosting>()
   for (const posting of postings) {
     if (posting._tag !== "EndEscrow") continue
     const { amount, from, transfer } = posting

@@ -1,7 +1,7 @@
 /** A model of the rules of transfers: one operation after another, over the model of the ledger. It shares no code with this package's transfers. */
-import type { Posting } from "../books/ledger/rules/Transaction.ts"
 import { apply, empty } from "./LedgerModel.ts"
 import type { Notebook as Books } from "./LedgerModel.ts"
+import type { StoryPosting } from "./LedgerModel.ts"
 
 export const day = 86_400_000
 /** How long a transfer may be accepted. */
@@ -210,7 +210,7 @@ const end = (
   now: number
 ): ExpectedTransfer => {
   const { sender, view } = found
-  const posting: Posting = {
+  const posting: StoryPosting = {
     _tag: "EndEscrow",
     source: status === "accepted" ? "transfer_release" : "transfer_return",
     from: sender,

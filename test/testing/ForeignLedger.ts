@@ -3,7 +3,8 @@
  * transactions. It is right unless a mistake is planted.
  */
 import type { AccountStatus } from "../../src/app/entry/contracts.ts"
-import type { Posting, Refusal, Result, Source } from "../../src/app/entry/ledger.ts"
+import type { StoryPosting as Posting } from "../../src/app/entry/testing.ts"
+import type { Refusal, Result, Source } from "../../src/app/entry/ledger.ts"
 import type { Answer, EntryView, LedgerUnderTest, LimitView } from "../../src/app/entry/testing.ts"
 
 export const mistakes = [

@@ -3,7 +3,8 @@
  * each planted mistake.
  */
 import { describe, expect, it } from "vitest"
-import type { Posting, Refusal, Result } from "../../src/app/entry/ledger.ts"
+import type { StoryPosting as Posting } from "../../src/app/entry/testing.ts"
+import type { Refusal, Result } from "../../src/app/entry/ledger.ts"
 import { checkLedger } from "../../src/app/entry/testing.ts"
 import type { Answer, EntryView, LedgerPart, LedgerUnderTest } from "../../src/app/entry/testing.ts"
 import { foreignLedger } from "./ForeignLedger.ts"

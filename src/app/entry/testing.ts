@@ -37,6 +37,7 @@ export type {
   View
 } from "../../testing/LedgerProperties.ts"
 export { amounts, checkLedger, ledgerSteps, limitSteps } from "../../testing/LedgerStories.ts"
+export type { StoryPosting } from "../../testing/LedgerModel.ts"
 export type { LedgerPart, LedgerStep, LedgerStory, SuiteOptions } from "../../testing/LedgerStories.ts"
 export { layerMemory, ofLayer } from "../../testing/LedgerLayer.ts"
 export { layerTransfers, layerTransfersMemory, transfersOfLayer } from "../../testing/TransfersLayer.ts"

@@ -7,9 +7,8 @@ import { fromRow } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { monthOf } from "../../kernel/Moment.ts"
 import { withDimensions } from "./rows/Dimensions.ts"
-import * as KeyLimits from "./rows/KeyLimits.ts"
 import { accountsTable } from "./rows/Rows.ts"
-import type { Limit, Source } from "./rules/Transaction.ts"
+import type { Source } from "./rules/Transaction.ts"
 
 /** A call that is admitted but not settled. */
 export interface OpenCall {
@@ -93,7 +92,7 @@ export const make: Effect.Effect<Calls, never, SqlClient> = Effect.map(SqlClient
       Effect.orDie(sql<{ funded: number; used_up: number }>`SELECT EXISTS (SELECT 1 FROM ${sql.literal(accountsTable)}
           WHERE id IN (SELECT value FROM json_each(${JSON.stringify(accounts)}))
             AND status = 'active' AND giftable + granted > reserved) AS funded,
-        EXISTS (SELECT 1 FROM tollgate_ledger_limits WHERE application_id = ${application ?? ""} AND amount <= reserved +
+        EXISTS (SELECT 1 FROM tollgate_ledger_budgets WHERE id = ${application ?? ""} AND usd <= reserved +
           CASE WHEN period = 'month' AND start < ${monthOf(now)} THEN 0 ELSE spent END) AS used_up`),
       ([row]) => ({ funded: row!.funded === 1, within_limit: row!.used_up === 0 })
     ),
@@ -104,25 +103,6 @@ export const make: Effect.Effect<Calls, never, SqlClient> = Effect.map(SqlClient
       (rows) => new Set(rows.map(({ id }) => id))
     )
 }))
-
-/** The limits of these applications at an instant. Applications without a limit are left out. */
-export const limitsOf = (
-  sql: SqlClient,
-  applications: ReadonlyArray<string>,
-  now: number
-): Effect.Effect<ReadonlyMap<string, Limit>> =>
-  applications.length === 0
-    ? Effect.succeed(new Map())
-    : Effect.map(
-        Effect.orDie(sql.unsafe<KeyLimits.LimitRow>(KeyLimits.selectAmong, [JSON.stringify(applications)])),
-        (rows) => new Map(rows.map((row) => [row.application_id, standing(KeyLimits.limitOf(row), now)]))
-      )
-
-/** The limit at `now`. In a new month `spent` is 0, even before the first call has updated the row. */
-const standing = (limit: Limit, now: number): Limit => {
-  const start = monthOf(now)
-  return limit.period === "total" || start <= limit.start ? limit : { ...limit, start, spent: 0n }
-}
 
 /**
  * `open`: it has a reservation. `ended`: it has a usage record, with this `error_type` if it failed. `unknown`: the books have no such

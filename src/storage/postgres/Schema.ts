@@ -842,6 +842,49 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
       PRIMARY KEY (group_id, account_id)
     )`,
     `CREATE INDEX tollgate_scim_members_account ON tollgate_scim_members (account_id)`
+  ],
+  // Versions before it use the table of limits and tell dimensions apart by fewer columns.
+  "0019_budgets": [
+    `CREATE TABLE tollgate_ledger_budgets (
+      id ${text} PRIMARY KEY,
+      kind ${text} NOT NULL CHECK (kind IN ('key', 'run', 'budget')),
+      -- NULL: of all tenants.
+      tenant_id ${text},
+      anchor ${text} NOT NULL,
+      period ${text} NOT NULL CHECK (period IN ('minute', 'hour', 'day', 'week', 'month', 'total')),
+      usd bigint CHECK (usd >= 0),
+      -- The other terms, as JSON.
+      terms ${text} NOT NULL,
+      start bigint NOT NULL,
+      spent bigint NOT NULL CHECK (spent >= 0),
+      reserved bigint NOT NULL CHECK (reserved >= 0),
+      ceiling bigint CHECK (ceiling >= spent + reserved),
+      tokens bigint NOT NULL CHECK (tokens >= 0),
+      tokens_reserved bigint NOT NULL CHECK (tokens_reserved >= 0),
+      requests bigint NOT NULL CHECK (requests >= 0),
+      open bigint NOT NULL CHECK (open >= 0),
+      crossed bigint NOT NULL
+    ) WITH (fillfactor = 50)`,
+    `INSERT INTO tollgate_ledger_budgets
+      SELECT application_id, 'key', tenant_id, application_id, period, amount,
+        '{"name":"","applies_to":{},"mode":"refuse","notify_at":[],"by_operator":false,"created_by":"","created_at":0,"limit":{},"raises":[]}',
+        start, spent, reserved, ceiling, 0, 0, 0, 0, 0 FROM tollgate_ledger_limits`,
+    `DROP TABLE tollgate_ledger_limits`,
+    `CREATE INDEX tollgate_ledger_budgets_anchor ON tollgate_ledger_budgets (anchor)`,
+    `CREATE INDEX tollgate_ledger_budgets_tenant ON tollgate_ledger_budgets (tenant_id, kind)`,
+    `CREATE INDEX tollgate_ledger_budgets_crossed ON tollgate_ledger_budgets (id) WHERE crossed > 0`,
+    `ALTER TABLE tollgate_ledger_reservations ADD COLUMN budgets ${text}`,
+    `ALTER TABLE tollgate_ledger_reservations ADD COLUMN tokens bigint NOT NULL DEFAULT 0`,
+    `ALTER TABLE tollgate_usage_records ADD COLUMN budgets ${text}`,
+    ...["run_id", "tags", "end_user"].map(
+      (column) => `ALTER TABLE tollgate_usage_dimensions ADD COLUMN ${column} ${text} NOT NULL DEFAULT ''`
+    ),
+    `DO $$ DECLARE name text; BEGIN
+      SELECT conname INTO name FROM pg_constraint WHERE conrelid = 'tollgate_usage_dimensions'::regclass AND contype = 'u';
+      EXECUTE format('ALTER TABLE tollgate_usage_dimensions DROP CONSTRAINT %I', name);
+    END $$`,
+    `ALTER TABLE tollgate_usage_dimensions ADD UNIQUE (account_id, tenant_id, application_id, usage_type, endpoint, model, provider, price,
+      billing_account_id, billing_source_tenant_id, billing_source_kind, billing_source_why, run_id, tags, end_user)`
   ]
 }
 
@@ -918,7 +961,8 @@ export const indexes: ReadonlyArray<Index> = [
  */
 export const contracting: Readonly<Record<string, number>> = {
   // It deletes sign-ins that have ended, which every version treats like missing ones.
-  "0013_kept_rows": 1
+  "0013_kept_rows": 1,
+  "0019_budgets": 19
 }
 
 /** Consequences of rows that were inserted with their numbers: the next numbers, and when the newest row of each owner was booked. */
@@ -929,9 +973,9 @@ export const settle: ReadonlyArray<string> = [
   `UPDATE tollgate_ledger_amounts a SET booked_at = e.at FROM tollgate_ledger_entries e WHERE e.seq = a.newest AND a.booked_at <> e.at`,
   `UPDATE tollgate_usage_heads h SET booked_at = r.at FROM tollgate_usage_records r WHERE r.seq = h.newest AND h.booked_at <> r.at`,
   `UPDATE tollgate_ledger_amounts m SET limits = l.n
-    FROM (SELECT a.number, count(*) AS n FROM tollgate_ledger_limits k JOIN tollgate_ledger_accounts a ON a.tenant_id = k.tenant_id GROUP BY 1) l
+    FROM (SELECT a.number, count(*) AS n FROM tollgate_ledger_budgets k JOIN tollgate_ledger_accounts a ON a.tenant_id = k.tenant_id GROUP BY 1) l
     WHERE m.account = l.number AND m.limits <> l.n`,
   `UPDATE tollgate_usage_heads h SET limits = l.n
-    FROM (SELECT t.number, count(*) AS n FROM tollgate_ledger_limits k JOIN tollgate_usage_tenants t ON t.id = k.tenant_id GROUP BY 1) l
+    FROM (SELECT t.number, count(*) AS n FROM tollgate_ledger_budgets k JOIN tollgate_usage_tenants t ON t.id = k.tenant_id GROUP BY 1) l
     WHERE h.tenant = l.number AND h.limits <> l.n`
 ]

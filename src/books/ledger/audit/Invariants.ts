@@ -8,7 +8,7 @@ import { Effect } from "effect"
 import type { Nano } from "../../../kernel/Money.ts"
 import { turn } from "../../../kernel/Pieces.ts"
 import * as ProviderTotals from "../totals/ProviderTotals.ts"
-import * as KeyLimits from "../rows/KeyLimits.ts"
+import * as Budgets from "../rows/Budgets.ts"
 import { quick } from "./Checkpoint.ts"
 import type { Pace } from "./Checkpoint.ts"
 import { findingsMax, text, usd } from "../rules/Check.ts"
@@ -190,35 +190,51 @@ const byProvider: Check = {
   sentence: ({ expected, found, id }) => `of the sums by provider, ${id} should be ${expected}, but is ${found}`
 }
 
-// ---- limits of API keys ---------------------------------------------------------------------------------------------------
+// ---- budgets --------------------------------------------------------------------------------------------------------------
 
 interface LimitedKey {
-  readonly application_id: string
+  readonly id: string
   readonly tenant_id: string
 }
 
-/** Of each limit, by a statement of its own: what it says, where that is not what the query says. */
+/** Compares a column of each key's limit with the figure from the records, by a statement for each. */
 const compare = (column: "reserved" | "spent") =>
   Effect.fnUntraced(function* (sql: SqlClient) {
     const found: Array<CheckRow> = []
-    const limits = yield* sql<LimitedKey>`SELECT application_id, tenant_id FROM tollgate_ledger_limits`
-    for (const { application_id, tenant_id } of limits) {
+    const limits = yield* sql<LimitedKey>`SELECT id, tenant_id FROM tollgate_ledger_budgets WHERE kind = 'key'`
+    for (const { id, tenant_id } of limits) {
       const [figure, params] =
         column === "spent"
-          ? [KeyLimits.spentSince("l.start"), KeyLimits.spentParams(tenant_id, application_id)]
-          : [KeyLimits.reservedOf, [application_id]]
+          ? [Budgets.spentSince("l.start"), Budgets.spentParams(tenant_id, id)]
+          : [Budgets.reservedOf, [id]]
       const [row] = yield* sql.unsafe<CheckRow>(
         `SELECT id, CAST(expected AS TEXT) AS expected, CAST(found AS TEXT) AS found FROM (
-          SELECT l.application_id AS id, ${figure} AS expected, l.${column} AS found FROM tollgate_ledger_limits l
-          WHERE l.application_id = ?) figures WHERE expected <> found`,
-        [...params, application_id]
+          SELECT l.id, ${figure} AS expected, l.${column} AS found FROM tollgate_ledger_budgets l
+          WHERE l.id = ?) figures WHERE expected <> found`,
+        [...params, id]
       )
       if (row !== undefined) found.push(row)
     }
     return found
   })
 
-const limits: ReadonlyArray<Check> = [
+/** Compares a column of each budget with a sum over rows that name the budget: `r` are the rows, `g` is the budget. */
+const summed = (column: string, sum: string, rows: string): string =>
+  `SELECT g.id, CAST(COALESCE(s.n, 0) AS TEXT) AS expected, CAST(g.${column} AS TEXT) AS found FROM tollgate_ledger_budgets g
+    LEFT JOIN (SELECT g.id, ${sum} AS n FROM ${rows} r CROSS JOIN json_each(r.budgets) b ON true
+        CROSS JOIN tollgate_ledger_budgets g ON g.id = b.value
+      WHERE r.budgets IS NOT NULL ${rows === "tollgate_usage_records" ? "AND r.at >= g.start" : ""} GROUP BY g.id) s ON s.id = g.id
+    WHERE g.kind <> 'key' AND g.${column} <> COALESCE(s.n, 0)`
+
+const budgetCheck = (column: string, sum: string, isOpen: boolean): Check => ({
+  name: `a budget's ${column} is the sum of its ${isOpen ? "open calls" : "records"}`,
+  ...(isOpen && { isShort: true }),
+  query: summed(column, sum, isOpen ? "tollgate_ledger_reservations" : "tollgate_usage_records"),
+  sentence: ({ expected, found, id }) =>
+    `the budget ${id} has ${found} as ${column}, but its ${isOpen ? "open calls" : "records"} come to ${expected}`
+})
+
+const budgets: ReadonlyArray<Check> = [
   {
     name: "a limit's spent is the sum of its key's charges",
     isShort: true,
@@ -231,17 +247,22 @@ const limits: ReadonlyArray<Check> = [
     isShort: true,
     find: compare("reserved"),
     sentence: ({ expected, found, id }) =>
-      `the limit of ${id} has ${usd(found)} set aside, but its open calls hold ${usd(expected)}`
+      `the limit of ${id} has ${usd(found)} reserved, but its open calls have ${usd(expected)}`
   },
   {
     name: "a key spends no more than its limit",
     isShort: true,
-    query: `SELECT application_id AS id, CAST(ceiling AS TEXT) AS expected, CAST(spent + reserved AS TEXT) AS found
-      FROM tollgate_ledger_limits WHERE spent + reserved > ceiling OR amount > ceiling`,
+    query: `SELECT id, CAST(ceiling AS TEXT) AS expected, CAST(spent + reserved AS TEXT) AS found
+      FROM tollgate_ledger_budgets WHERE spent + reserved > ceiling`,
     sentence: ({ expected, found, id }) =>
-      `${id} has spent and set aside ${usd(found)}, where ${usd(expected)} are allowed`
-  }
+      `${id} has spent and reserved ${usd(found)}, but only ${usd(expected)} are allowed`
+  },
+  budgetCheck("reserved", "SUM(r.amount)", true),
+  budgetCheck("tokens_reserved", "SUM(r.tokens)", true),
+  budgetCheck("open", "COUNT(*)", true),
+  budgetCheck("spent", "SUM(r.cost)", false),
+  budgetCheck("tokens", "SUM(r.prompt_tokens + r.completion_tokens)", false)
 ]
 
 /** The checks of the ledger, and of usage, which it writes. */
-export const checks: ReadonlyArray<Check> = [...accounts, ...usage, sortedRuns, tallies, byProvider, ...limits]
+export const checks: ReadonlyArray<Check> = [...accounts, ...usage, sortedRuns, tallies, byProvider, ...budgets]

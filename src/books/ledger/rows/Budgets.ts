@@ -118,6 +118,21 @@ export function* load(
   return (rows as ReadonlyArray<BudgetRow>).map(budgetOf)
 }
 
+/** Lists the ids of the budgets by their anchors, for these anchors. */
+export const groupInto = (
+  lists: Map<string, ReadonlyArray<string>>,
+  anchors: Iterable<string>,
+  budgets: ReadonlyArray<Budget>
+): void => {
+  for (const anchor of anchors) lists.set(anchor, none)
+  for (const { anchor, id } of budgets) {
+    const list = lists.get(anchor)
+    if (list !== undefined && !list.includes(id)) lists.set(anchor, [...list, id])
+  }
+}
+
+const none: ReadonlyArray<string> = []
+
 /** Writes the budgets that a batch has changed. `before`: a budget as the database has it, if it does. */
 export function* write(
   changed: ReadonlyMap<string, Budget | undefined>,

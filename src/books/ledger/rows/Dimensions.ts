@@ -63,7 +63,10 @@ export const dimensionColumns = [
   "billing_account_id",
   "billing_source_tenant_id",
   "billing_source_kind",
-  "billing_source_why"
+  "billing_source_why",
+  "run_id",
+  "tags",
+  "end_user"
 ] as const
 
 /** An absent value becomes an empty text, because the unique index covers all columns. */
@@ -91,5 +94,8 @@ export const dimensionsOf = (row: DimensionsRow): Dimensions => ({
   billing_account_id: row.billing_account_id,
   billing_source_tenant_id: row.billing_source_tenant_id,
   billing_source_kind: row.billing_source_kind,
-  billing_source_why: row.billing_source_why
+  billing_source_why: row.billing_source_why,
+  ...(row.run_id !== "" && { run_id: row.run_id }),
+  ...(row.tags !== "" && { tags: row.tags }),
+  ...(row.end_user !== "" && { end_user: row.end_user })
 })

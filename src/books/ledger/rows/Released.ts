@@ -7,6 +7,7 @@ import { usageOf } from "../../../kernel/Ids.ts"
 import { query, run } from "./SqlEffect.ts"
 import type { SqlSteps } from "./SqlEffect.ts"
 import { dimensionsOf, withDimensions } from "./Dimensions.ts"
+import { idsRead } from "./Rows.ts"
 import type { DimensionsRow } from "./Dimensions.ts"
 import { interrupted } from "../rules/Transaction.ts"
 import type { Reservation } from "../rules/Transaction.ts"
@@ -25,6 +26,7 @@ export function* load(
       amount: 0n,
       at: row.at,
       run: "",
+      budgets: idsRead(row.budgets),
       released: true
     },
     number: row.number
@@ -39,9 +41,10 @@ export function* rename(calls: ReadonlyArray<string>): SqlSteps<void> {
 interface ReleasedRow extends DimensionsRow {
   readonly id: string
   readonly at: number
+  readonly budgets: string | null
 }
 
-const select = `SELECT r.id, r.at, d.* FROM tollgate_usage_records r ${withDimensions}
+const select = `SELECT r.id, r.at, r.budgets, d.* FROM tollgate_usage_records r ${withDimensions}
   WHERE r.id IN (SELECT value FROM json_each(?)) AND r.error_type = '${interrupted}' AND r.cost = 0`
 
 const renameAll =

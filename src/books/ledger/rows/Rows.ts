@@ -2,7 +2,7 @@
 import type { Head, Linked } from "./RowLinks.ts"
 import { withDimensions } from "./Dimensions.ts"
 import type { DimensionsRow, NumberOf } from "./Dimensions.ts"
-import type { Account, AccountStatus, Debt, Entry, Reservation, UsageRecord } from "../rules/Transaction.ts"
+import type { Account, AccountStatus, Debt, Dimensions, Entry, Reservation, UsageRecord } from "../rules/Transaction.ts"
 
 /** The columns of an account that seldom change. `number` refers to the row of its amounts. */
 export const accountColumns = ["id", "tenant_id", "number", "status", "held", "funded"] as const
@@ -87,17 +87,45 @@ export const amountRow = (a: Account, { newest, owner }: Head): ReadonlyArray<un
   newest
 ]
 
-export const reservationColumns = ["id", "dimensions", "amount", "at", "run"] as const
+export const reservationColumns = ["id", "dimensions", "amount", "at", "run", "budgets", "tokens"] as const
 
 export const reservationRow = (r: Reservation, numberOf: NumberOf): ReadonlyArray<unknown> => [
   r.id,
   numberOf(r.dimensions),
   r.amount,
   r.at,
-  r.run
+  r.run,
+  idsWritten(r.budgets),
+  r.tokens ?? 0
 ]
 
-export const selectReservations = `SELECT r.id, CAST(r.amount AS TEXT) AS amount, r.at, r.run, d.*
+/** Ids as a JSON array; null for none. The same list is written once. */
+const idsWritten = (ids: ReadonlyArray<string> | undefined): string | null => {
+  if (ids === undefined) return null
+  let text = writtenIds.get(ids)
+  if (text === undefined) writtenIds.set(ids, (text = JSON.stringify(ids)))
+  return text
+}
+
+const writtenIds = new WeakMap<ReadonlyArray<string>, string>()
+
+export const idsRead = (text: string | null): ReadonlyArray<string> | undefined =>
+  text === null ? undefined : (JSON.parse(text) as ReadonlyArray<string>)
+
+export const reservationOf = (
+  row: Pick<ReservationRow, "amount" | "at" | "budgets" | "id" | "run" | "tokens">,
+  dimensions: Dimensions
+): Reservation => ({
+  id: row.id,
+  dimensions,
+  amount: BigInt(row.amount),
+  at: row.at,
+  run: row.run,
+  budgets: idsRead(row.budgets),
+  tokens: row.tokens
+})
+
+export const selectReservations = `SELECT r.id, CAST(r.amount AS TEXT) AS amount, r.at, r.run, r.budgets, r.tokens, d.*
   FROM tollgate_ledger_reservations r ${withDimensions}
   WHERE r.id IN (SELECT value FROM json_each(?))`
 
@@ -106,6 +134,8 @@ export interface ReservationRow extends DimensionsRow {
   readonly amount: string
   readonly at: number
   readonly run: string
+  readonly budgets: string | null
+  readonly tokens: number
 }
 
 export const selectEnd = `SELECT e.seq AS entry, e.at AS entry_at, u.seq AS usage, u.at AS usage_at
@@ -161,7 +191,8 @@ export const usageColumns = [
   "error_type",
   "previous",
   "token_details",
-  "request_id"
+  "request_id",
+  "budgets"
 ] as const
 
 export const usageRow = (
@@ -186,7 +217,8 @@ export const usageRow = (
   r.error_type,
   previous,
   r.token_details === undefined ? null : JSON.stringify(r.token_details),
-  r.request_id ?? null
+  r.request_id ?? null,
+  idsWritten(r.budgets)
 ]
 
 export const tenantHeadColumns = ["tenant", "records", "newest"] as const

@@ -81,7 +81,7 @@ export interface Budget {
   readonly start: number
   readonly spent: Nano
   readonly reserved: Nano
-  /** The most that `spent` + `reserved` may be: the limit, or more if the limit was lowered or a raise ended. Absent without a limit in USD. */
+  /** The most that `spent` + `reserved` may be: the limit, or more if it was lowered or a raise ended. Absent if credit is not limited. */
   readonly ceiling: Nano | undefined
   readonly tokens: number
   readonly tokens_reserved: number
@@ -144,10 +144,15 @@ export const standingAt = (budget: Budget, at: number): Budget => {
       tokens: 0,
       requests: 0,
       crossed: 0,
-      ceiling: limit && largest(limit, budget.reserved)
+      ceiling: ceilingOf(terms, at, budget.reserved)
     }
   if (limit === undefined || budget.ceiling === undefined || budget.ceiling >= limit) return budget
   return { ...budget, ceiling: limit }
+}
+
+const ceilingOf = (terms: BudgetTerms, at: number, used: Nano): Nano | undefined => {
+  const limit = usdLimit(terms, at)
+  return limit === undefined || terms.mode === "notify" ? undefined : largest(limit, used)
 }
 
 /** A budget that has counted nothing. */
@@ -159,7 +164,7 @@ export const newBudget = (
   start: periodStart(base.terms.period, at),
   spent: 0n,
   reserved: 0n,
-  ceiling: usdLimit(base.terms, at),
+  ceiling: ceilingOf(base.terms, at, 0n),
   tokens: 0,
   tokens_reserved: 0,
   requests: 0,
@@ -167,14 +172,12 @@ export const newBudget = (
   crossed: 0
 })
 
-/** The budget with other terms. It keeps what it has counted, unless its period is another. */
-export const withTerms = (budget: Budget, terms: BudgetTerms, at: number): Budget => {
-  const samePeriod = terms.period === budget.terms.period
-  const counted = samePeriod
-    ? standingAt(budget, at)
-    : { ...budget, start: periodStart(terms.period, at), spent: 0n, tokens: 0, requests: 0 }
-  const limit = usdLimit(terms, at)
-  return crossing({ ...counted, terms, ceiling: limit && largest(limit, counted.spent + counted.reserved) })
+/** The budget with other terms. It keeps its period and the calls that it counts, and all that it has counted. */
+export const withTerms = (budget: Budget, changed: BudgetTerms, at: number): Budget => {
+  const { applies_to, period } = budget.terms
+  const terms = { ...changed, applies_to, period }
+  const counted = standingAt(budget, at)
+  return crossing({ ...counted, terms, ceiling: ceilingOf(terms, at, counted.spent + counted.reserved) })
 }
 
 const largest = (one: Nano, other: Nano): Nano => (one < other ? other : one)

@@ -180,6 +180,16 @@ export const countedOf = (atHand: BudgetsAtHand, reservation: Reservation, at: n
 /** Whether a budget that has reserved credit for a call counts what the call came to: not if it is of another model or provider. */
 export const countsServed = (budget: Budget, served: Dimensions): boolean => !isOfWays(budget) || countsWay(budget, served)
 
+/** The budgets that a record names: those that reserved for the call, without those of models and providers that did not serve it. */
+export const namedIn = (
+  ids: ReadonlyArray<string> | undefined,
+  budgets: ReadonlyArray<Budget>,
+  served: Dimensions
+): ReadonlyArray<string> | undefined => {
+  const isServed = (id: string) => budgets.every((budget) => budget.id !== id || countsServed(budget, served))
+  return ids === undefined || ids.every(isServed) ? ids : ids.filter(isServed)
+}
+
 /** Corrects the budgets of a settled call: what it had reserved is free again, and what it came to is spent. */
 export const correct = (
   atHand: BudgetsAtHand,

@@ -9,14 +9,16 @@ import * as Books from "../rules/Books.ts"
 import { link, offsetsOf } from "../rows/RowLinks.ts"
 import type { Head } from "../rows/RowLinks.ts"
 import { dimensionsOf, numberDimensions } from "../rows/Dimensions.ts"
-import * as KeyLimits from "../rows/KeyLimits.ts"
+import * as Budgets from "../rows/Budgets.ts"
 import { fold } from "../rows/Rollups.ts"
 import * as Released from "../rows/Released.ts"
 import * as Rows from "../rows/Rows.ts"
 import * as ConcurrentBatch from "./ConcurrentBatch.ts"
 import { pooledMax, selectTenants } from "../rows/RollupLag.ts"
 import type { Tail, TenantRow } from "../rows/RollupLag.ts"
-import type { Account, Dimensions, Limit, Outcome, Posting, Reservation, Transaction } from "../rules/Transaction.ts"
+import type { Budget } from "../rules/Budget.ts"
+import { everyone } from "../rules/Budget.ts"
+import type { Account, Dimensions, Outcome, Posting, Reservation, Transaction } from "../rules/Transaction.ts"
 
 /**
  * The writer's cache: rows that earlier batches read or wrote. It is valid as long as only this writer writes to the tables of the books and
@@ -26,14 +28,16 @@ export class Memory {
   readonly accounts = new Map<string, Account>()
   readonly reservations = new Map<string, Reservation>()
   readonly records = new Map<string, number>()
-  /** By application; `undefined` if the application has no limit. */
-  readonly limits = new Map<string, Limit | undefined>()
+  /** `undefined`: there is no such budget. */
+  readonly budgets = new Map<string, Budget | undefined>()
+  /** The ids of the budgets of an anchor. */
+  readonly anchors = new Map<string, ReadonlyArray<string>>()
   /** By tenant. */
   readonly tails = new Map<string, Tail>()
   /** The newest entry of each cached account, and the newest record of each cached tenant with records. */
   readonly accountHeads = new Map<string, Head>()
   readonly tenantHeads = new Map<string, Head>()
-  /** The latest beginning of a limit's month. Nothing is booked before it. */
+  /** The latest beginning of a budget's period. Nothing is booked before it. */
   begun = 0
   /** The row numbers of dimensions. */
   dimensions = new WeakMap<Dimensions, number>()
@@ -60,7 +64,8 @@ export class Memory {
     this.accounts.clear()
     this.reservations.clear()
     this.records.clear()
-    this.limits.clear()
+    this.budgets.clear()
+    this.anchors.clear()
     this.begun = 0
     this.tails.clear()
     this.accountHeads.clear()
@@ -72,14 +77,15 @@ export class Memory {
   keep(written: Books.Draft, end: End): void {
     this.#written = written
     if (this.known !== undefined) return
-    const { accounts, limits, records } = this
-    if (accounts.size > rememberedMax || records.size > rememberedMax || limits.size > rememberedMax)
-      return this.forget()
+    const { accounts, anchors, budgets, records } = this
+    const most = Math.max(accounts.size, records.size, budgets.size, anchors.size)
+    if (most > rememberedMax) return this.forget()
     for (const account of written.accounts.values()) accounts.set(account.id, account)
     for (const reservation of written.reserved.values()) this.reservations.set(reservation.id, reservation)
     for (const call of written.released) this.reservations.delete(call)
     for (const [tenant, count] of written.records) records.set(tenant, count)
-    for (const [application, limit] of written.limits) this.keepLimit(application, limit)
+    for (const [id, budget] of written.budgets) this.keepBudget(id, budget)
+    for (const [anchor, ids] of written.anchors) anchors.set(anchor, ids)
     const { at } = written.books
     this.end = {
       entry: end.entry + written.entries.length,
@@ -89,9 +95,9 @@ export class Memory {
     }
   }
 
-  keepLimit(application: string, limit: Limit | undefined): void {
-    this.limits.set(application, limit)
-    if (limit !== undefined) this.begun = Math.max(this.begun, limit.start)
+  keepBudget(id: string, budget: Budget | undefined): void {
+    this.budgets.set(id, budget)
+    if (budget !== undefined && budget.start > this.begun) this.begun = budget.start
   }
 
   /** The last batch is committed: its reservations may be cached. */
@@ -183,9 +189,10 @@ function* loadLocked(
 ): SqlSteps<Loaded> {
   memory.forgetRows()
   const { bookedAt, seqs } = yield* ConcurrentBatch.load(transactions, memory, known)
-  const { accounts, limits, records, reservations } = memory
+  const { accounts, anchors, budgets, records, reservations } = memory
   const at = Math.max(now, bookedAt)
-  const books = { accounts, reservations, records, limits, spending: yield* loadSpending(transactions, at), at }
+  const spending = yield* loadSpending(transactions, at)
+  const books = { accounts, reservations, records, budgets, anchors, spending, at }
   if (transactions.every(({ postings }) => postings.length === 0)) return { books, end: undefined }
   return { books, end: { entry: 0, entry_at: bookedAt, usage: 0, usage_at: bookedAt }, seqs }
 }
@@ -200,16 +207,16 @@ function* loadSpending(transactions: ReadonlyArray<Transaction>, at: number): Sq
       if (posting._tag !== "SetLimit" || posting.limit === null) continue
       const { application, tenant } = posting
       spending ??= new Map()
-      spending.set(application, yield* KeyLimits.spendingOf(tenant, application, at))
+      spending.set(application, yield* Budgets.spendingOf(tenant, application, at))
     }
   }
   return spending ?? noSpending
 }
 
 function* load(transactions: ReadonlyArray<Transaction>, now: number, memory: Memory): SqlSteps<Loaded> {
-  const { limits, records, reservations } = memory
+  const { accounts, anchors, budgets, records, reservations } = memory
   if (transactions.every(({ postings }) => postings.length === 0)) {
-    const books = { accounts: memory.accounts, reservations, records, limits, spending: noSpending, at: now }
+    const books = { accounts, reservations, records, budgets, anchors, spending: noSpending, at: now }
     return { books, end: undefined }
   }
   const unknown = new Unknown(memory)
@@ -217,11 +224,7 @@ function* load(transactions: ReadonlyArray<Transaction>, now: number, memory: Me
   if (unknown.calls.length > 0) yield* loadReservations(unknown, memory)
   if (unknown.accounts.size > 0) yield* loadAccounts(unknown.accounts, memory)
   if (unknown.tenants.size > 0) yield* loadTenants(unknown.tenants, memory)
-  if (unknown.applications.size > 0) {
-    for (const id of unknown.applications) limits.set(id, undefined)
-    for (const limit of yield* KeyLimits.load(unknown.applications, false))
-      memory.keepLimit(limit.application_id, limit)
-  }
+  if (unknown.anchors.size + unknown.budgets.size > 0) yield* loadBudgets(unknown, memory)
   let { end } = memory
   if (end === undefined) {
     const [row] = yield* query(Rows.selectEnd)
@@ -230,7 +233,7 @@ function* load(transactions: ReadonlyArray<Transaction>, now: number, memory: Me
   // Pages and windows rely on times that never decrease with the row number, even if the clock is set back.
   const at = Math.max(now, end.entry_at, end.usage_at, memory.begun)
   const spending = yield* loadSpending(transactions, at)
-  return { books: { accounts: memory.accounts, reservations, records, limits, spending, at }, end }
+  return { books: { accounts, reservations, records, budgets, anchors, spending, at }, end }
 }
 
 /** The touched rows that are not cached. */
@@ -238,7 +241,8 @@ class Unknown {
   readonly calls: Array<string> = []
   readonly accounts = new Set<string>()
   readonly tenants = new Set<string>()
-  readonly applications = new Set<string>()
+  readonly anchors = new Set<string>()
+  readonly budgets = new Set<string>()
   readonly #memory: Memory
 
   constructor(memory: Memory) {
@@ -248,21 +252,32 @@ class Unknown {
   addPosting(posting: Posting): void {
     for (const account of Books.accountsOf(posting)) this.#addAccount(account)
     // A call may be reserved and settled within the batch.
-    if (posting._tag === "Reserve") {
-      this.#addTenant(posting.facts.tenant_id)
-      this.#addApplication(posting.facts.application_id)
+    if (posting._tag === "Reserve") this.#addCall(posting)
+    if (posting._tag === "SetLimit") this.#addAnchor(posting.application)
+    if (posting._tag === "SetBudget") {
+      this.#addAnchor(posting.anchor)
+      this.#addBudget(posting.id)
     }
-    if (posting._tag === "SetLimit") this.#addApplication(posting.application)
     if (posting._tag !== "Settle") return
     const reservation = this.#memory.reservations.get(posting.call)
     if (reservation === undefined) this.calls.push(posting.call)
     else this.addReservation(reservation)
   }
 
-  addReservation({ dimensions }: Reservation): void {
+  #addCall({ facts, sources }: Extract<Posting, { readonly _tag: "Reserve" }>): void {
+    this.#addTenant(facts.tenant_id)
+    this.#addAnchor(everyone)
+    this.#addAnchor(facts.tenant_id)
+    for (const { tenant_id } of sources) this.#addAnchor(tenant_id)
+    if (facts.application_id !== null) this.#addAnchor(facts.application_id)
+    if (facts.runs !== undefined) for (const run of facts.runs) this.#addAnchor(run)
+  }
+
+  addReservation({ budgets, dimensions }: Reservation): void {
     this.#addAccount(dimensions.billing_account_id)
     this.#addTenant(dimensions.tenant_id)
-    this.#addApplication(dimensions.application_id)
+    if (dimensions.application_id !== null) this.#addAnchor(dimensions.application_id)
+    if (budgets !== undefined) for (const id of budgets) this.#addBudget(id)
   }
 
   #addAccount(id: string): void {
@@ -273,8 +288,12 @@ class Unknown {
     if (!this.#memory.records.has(id)) this.tenants.add(id)
   }
 
-  #addApplication(id: string | null): void {
-    if (id !== null && !this.#memory.limits.has(id)) this.applications.add(id)
+  #addAnchor(anchor: string): void {
+    if (!this.#memory.anchors.has(anchor)) this.anchors.add(anchor)
+  }
+
+  #addBudget(id: string): void {
+    if (!this.#memory.budgets.has(id)) this.budgets.add(id)
   }
 }
 
@@ -290,7 +309,7 @@ function* loadReservations(unknown: Unknown, memory: Memory): SqlSteps<void> {
       known.set(row.number, (dimensions = dimensionsOf(row)))
       memory.dimensions.set(dimensions, row.number)
     }
-    const reservation = { id: row.id, dimensions, amount: BigInt(row.amount), at: row.at, run: row.run }
+    const reservation = Rows.reservationOf(row, dimensions)
     reservations.set(row.id, reservation)
     unknown.addReservation(reservation)
   }
@@ -299,6 +318,13 @@ function* loadReservations(unknown: Unknown, memory: Memory): SqlSteps<void> {
     reservations.set(reservation.id, reservation)
     unknown.addReservation(reservation)
   }
+}
+
+function* loadBudgets(unknown: Unknown, memory: Memory): SqlSteps<void> {
+  for (const id of unknown.budgets) memory.budgets.set(id, undefined)
+  const found = yield* Budgets.load(unknown.anchors, unknown.budgets, false)
+  for (const budget of found) memory.keepBudget(budget.id, budget)
+  Budgets.groupInto(memory.anchors, unknown.anchors, found)
 }
 
 function* loadAccounts(ids: ReadonlySet<string>, memory: Memory): SqlSteps<void> {
@@ -347,8 +373,8 @@ function* write(written: Books.Draft, end: End, memory: Memory, seqs = seqsBehin
     offsetsOf(entries).map(({ owner, row, seq }) => [owner, row.number, seq])
   )
 
-  yield* KeyLimits.write(written.limits)
-  if (memory.known !== undefined) yield* ConcurrentBatch.countLimits(written, memory)
+  yield* Budgets.write(written.budgets, (id) => memory.budgets.get(id))
+  if (memory.known !== undefined) yield* ConcurrentBatch.countBudgets(written, memory)
 
   if (written.usage.length === 0) return
   yield* numberTenants(written.records, memory)

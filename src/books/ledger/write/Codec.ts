@@ -7,7 +7,8 @@
  */
 import { detailNames } from "../../../kernel/TokenDetails.ts"
 import type { TokenDetail, TokenDetails } from "../../../kernel/TokenDetails.ts"
-import type { CallFacts, Outcome, Source, Transaction, UsageSource } from "../rules/Transaction.ts"
+import type { Rate } from "../rules/Budget.ts"
+import type { ClaimedFacts, Outcome, Source, Transaction, UsageSource, Within } from "../rules/Transaction.ts"
 
 export type Answered =
   | Outcome
@@ -179,6 +180,8 @@ const reserve = 1
 const settle = 2
 /** A settlement with token details at its end. */
 const settleWithDetails = 3
+/** A reservation within budgets. */
+const reserveWithin = 4
 
 const writeTransaction = (transaction: Transaction, pen: Encoder): void => {
   const { postings, statements } = transaction
@@ -193,7 +196,11 @@ const writeTransaction = (transaction: Transaction, pen: Encoder): void => {
       if (posting.enough !== undefined) pen.money(posting.enough)
       pen.money(posting.most)
       pen.term(posting.run)
-      return pen.term(posting.facts)
+      pen.term(posting.facts)
+      pen.number(posting.tokens === undefined ? 0 : 1)
+      if (posting.tokens === undefined) return
+      pen.number(posting.tokens.least)
+      return pen.number(posting.tokens.most)
     case "Settle": {
       const { outcome } = posting
       // A fallback answered the call, which is rare.
@@ -245,7 +252,8 @@ const readTransaction = (eye: Decoder): Transaction => {
         enough: eye.number() === 1 ? eye.money() : undefined,
         most: eye.money(),
         run: eye.term<string>(),
-        facts: eye.term<CallFacts>()
+        facts: eye.term<ClaimedFacts>(),
+        tokens: eye.number() === 1 ? { least: eye.number(), most: eye.number() } : undefined
       } as const
       return { postings: [posting], statements: [] }
     }
@@ -280,9 +288,10 @@ const writeOutcome = (outcome: Answered, pen: Encoder): void => {
   const result = outcome._tag === "Committed" && outcome.results.length === 1 ? outcome.results[0] : undefined
   switch (result?._tag) {
     case "Reserved":
-      pen.number(reserve)
+      pen.number(result.within === undefined ? reserve : reserveWithin)
       pen.term(result.source)
-      return pen.money(result.amount)
+      pen.money(result.amount)
+      return result.within === undefined ? undefined : writeWithin(result.within, pen)
     case "Settled":
       if (result.before !== undefined) return spell(outcome, pen)
       pen.number(settle)
@@ -294,12 +303,41 @@ const writeOutcome = (outcome: Answered, pen: Encoder): void => {
   }
 }
 
+const writeWithin = ({ barred, rates, tokens }: Within, pen: Encoder): void => {
+  pen.number(tokens ?? -1)
+  for (const rate of [rates.requests, rates.tokens]) {
+    pen.number(rate?.limit ?? -1)
+    if (rate === undefined) continue
+    pen.number(rate.remaining)
+    pen.number(rate.resets_at)
+  }
+  pen.number(barred.length)
+  for (const place of barred) pen.number(place)
+}
+
+const readWithin = (eye: Decoder): Within => {
+  const tokens = eye.number()
+  const rates = { requests: readRate(eye), tokens: readRate(eye) }
+  const barred = Array.from({ length: eye.number() }, () => eye.number())
+  return { tokens: tokens === -1 ? undefined : tokens, rates, barred }
+}
+
+const readRate = (eye: Decoder): Rate | undefined => {
+  const limit = eye.number()
+  return limit === -1 ? undefined : { limit, remaining: eye.number(), resets_at: eye.number() }
+}
+
 const readOutcome = (eye: Decoder): Answered => {
   switch (eye.number()) {
     case reserve:
       return {
         _tag: "Committed",
         results: [{ _tag: "Reserved", source: eye.term<Source>(), amount: eye.money() }]
+      }
+    case reserveWithin:
+      return {
+        _tag: "Committed",
+        results: [{ _tag: "Reserved", source: eye.term<Source>(), amount: eye.money(), within: readWithin(eye) }]
       }
     case settle:
       return {

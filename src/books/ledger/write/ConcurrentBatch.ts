@@ -1,12 +1,12 @@
 /**
  * A batch with concurrent writers of the same books (PostgreSQL, several nodes). It locks the rows that it touches, always in one order:
- * reservations, tenants, accounts, limits of API keys, each by number or id. Rows read under the lock stay valid until the commit.
+ * reservations, tenants, accounts, budgets, each by number or id. Rows read under the lock stay valid until the commit.
  * A batch with statements of other rooms first takes one more lock: across all nodes only one such batch runs at a time, as on SQLite.
  * Charges do not take that lock.
  *
  * Locking and reading take one round trip. That needs the numbers of the rows, which never change, so a node caches them (`Known`). Only
- * limits and debts need a second round trip. Rows that are locked anyway show whether there are any: each tenant's head and account count
- * the limits of its keys, and setting a limit locks both.
+ * budgets and debts need a second round trip. Rows that are locked anyway show whether there are any: each tenant's head and account count
+ * its budgets, and setting one locks both. A budget that counts all tenants is looked up by each batch that reserves.
  */
 import { selectEnded } from "../../../storage/postgres/Ended.ts"
 import * as Locks from "../../../storage/postgres/Locks.ts"
@@ -16,10 +16,11 @@ import type { Memory, Seqs } from "./Batch.ts"
 import * as Books from "../rules/Books.ts"
 import { tables } from "../rows/RowLinks.ts"
 import { dimensionColumns, dimensionsOf, selectDimensions } from "../rows/Dimensions.ts"
-import * as KeyLimits from "../rows/KeyLimits.ts"
+import * as Budgets from "../rows/Budgets.ts"
 import * as Released from "../rows/Released.ts"
 import * as Rows from "../rows/Rows.ts"
 import { pooledMax, tailColumns } from "../rows/RollupLag.ts"
+import { everyone } from "../rules/Budget.ts"
 import type { Dimensions, Posting, Reservation, Transaction } from "../rules/Transaction.ts"
 
 /** This node's lease lapsed and another node has ended its run, so the run can admit no more calls. */
@@ -79,7 +80,8 @@ interface Touched {
   entries: number
   records: number
   readonly hasStatements: boolean
-  setsLimits: boolean
+  setsBudgets: boolean
+  reserves: boolean
   takesBack: boolean
 }
 
@@ -92,7 +94,8 @@ const touchedBy = (transactions: ReadonlyArray<Transaction>): Touched => {
     entries: 0,
     records: 0,
     hasStatements: transactions.some(({ statements }) => statements.length > 0),
-    setsLimits: false,
+    setsBudgets: false,
+    reserves: false,
     takesBack: false
   }
   const tenants = new Map<string, string>()
@@ -103,15 +106,16 @@ const touchedBy = (transactions: ReadonlyArray<Transaction>): Touched => {
       if (posting._tag === "TakeBack") touched.takesBack = true
       if (posting._tag === "Reserve") {
         const { call, facts, sources } = posting
+        touched.reserves = true
         touched.runs.add(nodeRunOf(posting.run))
         tenants.set(call, facts.tenant_id)
-        // Locking the tenant's account reveals a concurrent change of a limit. Without that account, lock the tenant's head.
-        if (facts.application_id !== null && !sources.some(({ tenant_id }) => tenant_id === facts.tenant_id))
+        // Locking the tenant's account reveals a concurrent change of its budgets. Without that account, lock the tenant's head.
+        if (!sources.some(({ tenant_id }) => tenant_id === facts.tenant_id))
           touched.tenants.add(facts.tenant_id)
       }
-      if (posting._tag === "SetLimit") {
-        touched.setsLimits = true
-        touched.tenants.add(posting.tenant)
+      if (posting._tag === "SetLimit" || posting._tag === "SetBudget") {
+        touched.setsBudgets = true
+        if (posting.tenant !== undefined) touched.tenants.add(posting.tenant)
       }
       if (posting._tag !== "Settle") continue
       touched.records++
@@ -129,29 +133,39 @@ const nodeRunOf = (run: string): string => run.slice(run.lastIndexOf(" ") + 1)
 
 /** The most entries that a posting writes, without those that pay debts. */
 const entriesAtMost = ({ _tag }: Posting): number => {
-  if (_tag === "Open" || _tag === "SetStatus" || _tag === "SetLimit" || _tag === "Reserve") return 0
+  if (_tag === "Open" || _tag === "SetStatus" || _tag === "SetLimit" || _tag === "SetBudget" || _tag === "Reserve") return 0
   return _tag === "Renew" ? 2 : 1
 }
 
-/** The batch's applications that may have a limit, because some key of their tenant has one. */
-const limitedBy = (
+/** The anchors and ids of budgets that the batch may touch. Of a tenant without budgets it touches none. */
+const budgetsOf = (
   transactions: ReadonlyArray<Transaction>,
   limited: ReadonlySet<string>,
   reservations: ReadonlyMap<string, Reservation>
-): ReadonlySet<string> => {
-  const applications = new Set<string>()
-  const look = (facts: Pick<Dimensions, "application_id" | "tenant_id"> | undefined) => {
-    if (facts !== undefined && facts.application_id !== null && limited.has(facts.tenant_id))
-      applications.add(facts.application_id)
+): { readonly anchors: ReadonlySet<string>; readonly ids: ReadonlySet<string> } => {
+  const anchors = new Set<string>()
+  const ids = new Set<string>()
+  const addKey = ({ application_id, tenant_id }: Pick<Dimensions, "application_id" | "tenant_id">) => {
+    if (application_id !== null && limited.has(tenant_id)) anchors.add(application_id)
   }
-  for (const { postings } of transactions) {
-    for (const posting of postings) {
-      if (posting._tag === "Reserve") look(posting.facts)
-      else if (posting._tag === "Settle") look(reservations.get(posting.call)?.dimensions)
-      else if (posting._tag === "SetLimit") applications.add(posting.application)
+  for (const posting of transactions.flatMap(({ postings }) => postings)) {
+    if (posting._tag === "Reserve") {
+      const { facts, sources } = posting
+      addKey(facts)
+      if (limited.has(facts.tenant_id)) for (const run of facts.runs ?? []) anchors.add(run)
+      for (const one of [everyone, facts.tenant_id, ...sources.map(({ tenant_id }) => tenant_id)])
+        if (limited.has(one)) anchors.add(one)
+    } else if (posting._tag === "Settle") {
+      const reservation = reservations.get(posting.call)
+      if (reservation !== undefined) addKey(reservation.dimensions)
+      for (const id of reservation?.budgets ?? []) ids.add(id)
+    } else if (posting._tag === "SetLimit") anchors.add(posting.application)
+    else if (posting._tag === "SetBudget") {
+      anchors.add(posting.anchor)
+      ids.add(posting.id)
     }
   }
-  return applications
+  return { anchors, ids }
 }
 
 /**
@@ -189,6 +203,7 @@ export function* load(
   // A separate statement after the lock, so it sees commits made during the wait for the lock.
   const facts = ask(accounts.size > 0, selectFacts, payers)
   const tails = ask(tenants.size > 0, selectTails, owners, records, Math.min(pooledMax, memory.tailMax))
+  const ofEveryone = ask(touched.reserves, selectOfEveryone)
   const takenSeqs = ask(entries + records > 0, nextSeqs, entries, records)
   const found = yield* all(questions)
   if (endedRuns().some((row) => row.ended === 1)) throw new LeaseLost()
@@ -202,12 +217,13 @@ export function* load(
   rememberAccounts(amounts(), facts(), accounts, memory, seen)
   for (const row of tails()) memory.tails.set(row.id, { watermark: row.watermark, pooled: row.pooled === 1 })
   const [taken] = takenSeqs()
-  if (seen.limited.size > 0 || touched.setsLimits) {
-    const applications = limitedBy(transactions, seen.limited, memory.reservations)
-    for (const limit of applications.size === 0 ? [] : yield* KeyLimits.load(applications, true)) {
-      memory.limits.set(limit.application_id, limit)
-      seen.bookedAt = Math.max(seen.bookedAt, limit.start)
-    }
+  if (ofEveryone().length > 0) seen.limited.add(everyone)
+  const { anchors, ids } = budgetsOf(transactions, seen.limited, memory.reservations)
+  if (anchors.size + ids.size > 0) {
+    const budgets = yield* Budgets.load(anchors, ids, true)
+    for (const budget of budgets) memory.keepBudget(budget.id, budget)
+    Budgets.groupInto(memory.anchors, anchors, budgets)
+    seen.bookedAt = Math.max(seen.bookedAt, memory.begun)
   }
   const seqs = { entries: numbersOf(taken?.entries), records: numbersOf(taken?.records) }
   const { bookedAt, debts } = seen
@@ -223,7 +239,7 @@ interface Seen {
   bookedAt: number
   /** The number of debts of the accounts. */
   debts: number
-  /** Tenants whose keys have limits. */
+  /** Tenants that have budgets, or limits of keys; and `everyone`, if there are budgets of all tenants. */
   readonly limited: Set<string>
 }
 
@@ -261,26 +277,28 @@ const rememberAccounts = (
   }
 }
 
-/** Updates the counts of tenants whose keys gained or lost a limit. The limits are already written, and the tenants' rows locked. */
-export function* countLimits({ limits }: Books.Draft, memory: Memory): SqlSteps<void> {
-  const tenants = new Set<string>()
-  for (const [application, limit] of limits) {
-    const before = memory.limits.get(application)
-    if ((before === undefined) !== (limit === undefined)) tenants.add((before ?? limit)!.tenant_id)
+/** Updates the counts of tenants that gained or lost budgets. The tenants' rows are locked. */
+export function* countBudgets({ budgets }: Books.Draft, memory: Memory): SqlSteps<void> {
+  const gained = new Map<string, number>()
+  for (const [id, budget] of budgets) {
+    const before = memory.budgets.get(id)
+    const tenant = (before ?? budget)?.tenant_id
+    if (tenant === undefined || (before === undefined) === (budget === undefined)) continue
+    gained.set(tenant, (gained.get(tenant) ?? 0) + (budget === undefined ? -1 : 1))
   }
-  for (const tenant of tenants) {
-    yield* run(countInHead, [tenant])
-    yield* run(countInAccount, [tenant])
+  for (const [tenant, more] of gained) {
+    yield* run(countInHead, [more, tenant])
+    yield* run(countInAccount, [more, tenant])
   }
 }
 
-const counted = "(SELECT count(*) FROM tollgate_ledger_limits l WHERE l.tenant_id = o.tenant_id)"
+const countInHead = `UPDATE tollgate_usage_heads h SET limits = h.limits + ?
+  FROM tollgate_usage_tenants t WHERE t.id = ? AND h.tenant = t.number`
 
-const countInHead = `UPDATE tollgate_usage_heads h SET limits = ${counted}
-  FROM (SELECT number, id AS tenant_id FROM tollgate_usage_tenants WHERE id = ?) o WHERE h.tenant = o.number`
+const countInAccount = `UPDATE tollgate_ledger_amounts m SET limits = m.limits + ?
+  FROM tollgate_ledger_accounts a WHERE a.tenant_id = ? AND m.account = a.number`
 
-const countInAccount = `UPDATE tollgate_ledger_amounts m SET limits = ${counted}
-  FROM (SELECT number, tenant_id FROM tollgate_ledger_accounts WHERE tenant_id = ?) o WHERE m.account = o.number`
+const selectOfEveryone = `SELECT id FROM tollgate_ledger_budgets WHERE anchor = '${everyone}' LIMIT 1`
 
 /** The calls to settle that were open when last read. Adds the rows that they touch. */
 function* learnCalls(touched: Touched, known: Known): SqlSteps<ReadonlyMap<string, OpenCall>> {
@@ -294,10 +312,10 @@ function* learnCalls(touched: Touched, known: Known): SqlSteps<ReadonlyMap<strin
   if (unknown.length > 0) {
     const rows = (yield* query(selectCalls, [textArray(unknown)])) as ReadonlyArray<CallRow>
     const dimensions = yield* learnDimensions(new Set(rows.map((row) => row.dimensions)), known)
-    for (const { amount, at, dimensions: number, id, run } of rows)
-      calls.set(id, {
-        reservation: { id, dimensions: dimensions.get(number)!, amount: BigInt(amount), at, run },
-        number
+    for (const row of rows)
+      calls.set(row.id, {
+        reservation: Rows.reservationOf(row, dimensions.get(row.dimensions)!),
+        number: row.dimensions
       })
     for (const released of yield* Released.load(unknown.filter((call) => !calls.has(call))))
       calls.set(released.reservation.id, released)
@@ -389,9 +407,11 @@ interface CallRow {
   readonly at: number
   readonly run: string
   readonly dimensions: number
+  readonly budgets: string | null
+  readonly tokens: number
 }
 
-const selectCalls = `SELECT id, CAST(amount AS TEXT) AS amount, at, run, dimensions
+const selectCalls = `SELECT id, CAST(amount AS TEXT) AS amount, at, run, dimensions, budgets, tokens
   FROM tollgate_ledger_reservations WHERE id = ANY(?::text[])`
 
 const selectAccounts = "SELECT id, number, tenant_id FROM tollgate_ledger_accounts WHERE id = ANY(?::text[])"
@@ -402,7 +422,7 @@ const insertTenants =
   "INSERT INTO tollgate_usage_tenants (id) SELECT id FROM unnest(?::text[]) AS v (id) ON CONFLICT DO NOTHING"
 
 const insertHeads = `INSERT INTO tollgate_usage_heads (tenant, records, limits)
-  SELECT number, 0, (SELECT count(*) FROM tollgate_ledger_limits l WHERE l.tenant_id = t.id) FROM tollgate_usage_tenants t
+  SELECT number, 0, (SELECT count(*) FROM tollgate_ledger_budgets b WHERE b.tenant_id = t.id) FROM tollgate_usage_tenants t
   WHERE id = ANY(?::text[]) ORDER BY number ON CONFLICT DO NOTHING`
 
 /** Locks the reservations that still exist. */

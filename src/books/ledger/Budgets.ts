@@ -1,0 +1,63 @@
+/** Budgets as other rooms read them. `SetBudget` and `SetLimit` change them. */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { Effect } from "effect"
+import { budgetOf, selection } from "./rows/Budgets.ts"
+import type { BudgetRow } from "./rows/Budgets.ts"
+import { standingAt } from "./rules/Budget.ts"
+import type { Budget } from "./rules/Budget.ts"
+import type { Limit, LimitPeriod } from "./rules/Transaction.ts"
+
+const rowsOf = (sql: SqlClient, where: string, params: ReadonlyArray<unknown>, now: number) =>
+  Effect.map(
+    Effect.orDie(sql.unsafe<BudgetRow>(`SELECT ${selection} FROM tollgate_ledger_budgets WHERE ${where} ORDER BY id`, params)),
+    (rows) => rows.map((row) => standingAt(budgetOf(row), now))
+  )
+
+/** Budgets by id, as they are at `now`. Unknown ids are left out. */
+export const budgetsOf = (
+  sql: SqlClient,
+  ids: ReadonlyArray<string>,
+  now: number
+): Effect.Effect<ReadonlyArray<Budget>> =>
+  ids.length === 0
+    ? Effect.succeed([])
+    : rowsOf(sql, "id IN (SELECT value FROM json_each(?))", [JSON.stringify(ids)], now)
+
+/** The budgets of a tenant (`kind` `budget`), or those of all tenants (`null`), as they are at `now`. */
+export const budgetsOfTenant = (
+  sql: SqlClient,
+  tenant: string | null,
+  now: number
+): Effect.Effect<ReadonlyArray<Budget>> =>
+  tenant === null
+    ? rowsOf(sql, "kind = 'budget' AND tenant_id IS NULL", [], now)
+    : rowsOf(sql, "kind = 'budget' AND tenant_id = ?", [tenant], now)
+
+/** Budgets that have reached a part of their limit at which people are told, as the last booking left them. */
+export const crossedBudgets = (sql: SqlClient): Effect.Effect<ReadonlyArray<Budget>> =>
+  Effect.map(
+    Effect.orDie(sql.unsafe<BudgetRow>(`SELECT ${selection} FROM tollgate_ledger_budgets WHERE crossed > 0 ORDER BY id`)),
+    (rows) => rows.map(budgetOf)
+  )
+
+/** The spending limits of these applications at an instant. Applications without a limit are left out. */
+export const limitsOf = (
+  sql: SqlClient,
+  applications: ReadonlyArray<string>,
+  now: number
+): Effect.Effect<ReadonlyMap<string, Limit>> =>
+  Effect.map(
+    budgetsOf(sql, applications, now),
+    (budgets) => new Map(budgets.filter(({ kind }) => kind === "key").map((budget) => [budget.id, limitOf(budget)]))
+  )
+
+const limitOf = (budget: Budget): Limit => ({
+  application_id: budget.id,
+  tenant_id: budget.tenant_id!,
+  amount: budget.terms.limit.usd!,
+  period: budget.terms.period as LimitPeriod,
+  start: budget.start,
+  spent: budget.spent,
+  reserved: budget.reserved,
+  ceiling: budget.ceiling!
+})

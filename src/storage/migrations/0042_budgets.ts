@@ -1,0 +1,71 @@
+/**
+ * Budgets, in place of the limits of API keys alone. Reservations and records name the budgets that count their calls. Dimensions have the
+ * run, the tags and the end user of a call.
+ */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Effect } from "effect"
+
+const columns = `account_id, tenant_id, application_id, usage_type, endpoint, model, provider, price, billing_account_id,
+  billing_source_tenant_id, billing_source_kind, billing_source_why`
+
+const steps = [
+  `CREATE TABLE tollgate_ledger_budgets (
+    id TEXT PRIMARY KEY,
+    kind TEXT NOT NULL CHECK (kind IN ('key', 'run', 'budget')),
+    -- NULL: of all tenants.
+    tenant_id TEXT,
+    anchor TEXT NOT NULL,
+    period TEXT NOT NULL CHECK (period IN ('minute', 'hour', 'day', 'week', 'month', 'total')),
+    usd INTEGER CHECK (usd >= 0),
+    -- The other terms, as JSON.
+    terms TEXT NOT NULL,
+    start INTEGER NOT NULL,
+    spent INTEGER NOT NULL CHECK (spent >= 0),
+    reserved INTEGER NOT NULL CHECK (reserved >= 0),
+    ceiling INTEGER CHECK (ceiling >= spent + reserved),
+    tokens INTEGER NOT NULL CHECK (tokens >= 0),
+    tokens_reserved INTEGER NOT NULL CHECK (tokens_reserved >= 0),
+    requests INTEGER NOT NULL CHECK (requests >= 0),
+    open INTEGER NOT NULL CHECK (open >= 0),
+    crossed INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID`,
+  `INSERT INTO tollgate_ledger_budgets
+    SELECT application_id, 'key', tenant_id, application_id, period, amount,
+      '{"name":"","applies_to":{},"mode":"refuse","notify_at":[],"by_operator":false,"created_by":"","created_at":0,"limit":{},"raises":[]}',
+      start, spent, reserved, ceiling, 0, 0, 0, 0, 0 FROM tollgate_ledger_limits`,
+  `DROP TABLE tollgate_ledger_limits`,
+  `CREATE INDEX tollgate_ledger_budgets_anchor ON tollgate_ledger_budgets (anchor)`,
+  `CREATE INDEX tollgate_ledger_budgets_tenant ON tollgate_ledger_budgets (tenant_id, kind)`,
+  `CREATE INDEX tollgate_ledger_budgets_crossed ON tollgate_ledger_budgets (id) WHERE crossed > 0`,
+  `ALTER TABLE tollgate_ledger_reservations ADD COLUMN budgets TEXT`,
+  `ALTER TABLE tollgate_ledger_reservations ADD COLUMN tokens INTEGER NOT NULL DEFAULT 0`,
+  `ALTER TABLE tollgate_usage_records ADD COLUMN budgets TEXT`,
+  `CREATE TABLE tollgate_usage_dimensions_next (
+    number INTEGER PRIMARY KEY,
+    account_id TEXT NOT NULL,
+    tenant_id TEXT NOT NULL,
+    application_id TEXT NOT NULL,
+    usage_type TEXT NOT NULL CHECK (usage_type IN ('inference', 'tool')),
+    endpoint TEXT NOT NULL,
+    model TEXT NOT NULL,
+    provider TEXT NOT NULL,
+    price TEXT NOT NULL,
+    billing_account_id TEXT NOT NULL,
+    billing_source_tenant_id TEXT NOT NULL,
+    billing_source_kind TEXT NOT NULL CHECK (billing_source_kind IN ('own', 'team')),
+    billing_source_why TEXT NOT NULL,
+    run_id TEXT NOT NULL DEFAULT '',
+    tags TEXT NOT NULL DEFAULT '',
+    end_user TEXT NOT NULL DEFAULT '',
+    UNIQUE (${columns}, run_id, tags, end_user)
+  ) STRICT`,
+  `INSERT INTO tollgate_usage_dimensions_next (number, ${columns}) SELECT number, ${columns} FROM tollgate_usage_dimensions ORDER BY number`,
+  `DROP TABLE tollgate_usage_dimensions`,
+  `ALTER TABLE tollgate_usage_dimensions_next RENAME TO tollgate_usage_dimensions`,
+  `CREATE INDEX tollgate_usage_dimensions_payer ON tollgate_usage_dimensions (billing_account_id, tenant_id)`,
+  `CREATE INDEX tollgate_usage_dimensions_pooled ON tollgate_usage_dimensions (tenant_id)
+    WHERE billing_source_tenant_id <> tenant_id`,
+  `CREATE INDEX tollgate_usage_dimensions_tenant ON tollgate_usage_dimensions (tenant_id)`
+]
+
+export default Effect.flatMap(SqlClient, (sql) => Effect.forEach(steps, (step) => sql.unsafe(step), { discard: true }))
