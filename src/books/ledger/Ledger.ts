@@ -76,6 +76,8 @@ export interface LedgerContract {
   readonly endEscrow: Operation<"EndEscrow">
   /** Sets an API key's spending limit, including its spending in the current period so far; `null` removes the limit. */
   readonly setLimit: Operation<"SetLimit">
+  /** Makes a budget, changes its terms, or ends it (`null`). */
+  readonly setBudget: Operation<"SetBudget">
   /** Reserves credit for a call on the first source that can pay. `Gate.meter` reserves and settles a whole call. */
   readonly reserve: Operation<"Reserve">
   /** Ends a call: releases its reservation, charges its cost and records its usage. Settling it again changes nothing. */
@@ -141,6 +143,7 @@ const make = Effect.gen(function* () {
     escrow: operation(writer, "Escrow"),
     endEscrow: operation(writer, "EndEscrow"),
     setLimit: operation(writer, "SetLimit"),
+    setBudget: operation(writer, "SetBudget"),
     reserve: operation(writer, "Reserve"),
     settle: operation(writer, "Settle"),
     account: accountById,

@@ -10,11 +10,35 @@ import * as TestDatabase from "../../support/database.ts"
 import * as Scene from "../../money/usage/Scene.ts"
 import { acme, bob, other } from "../../money/usage/Scene.ts"
 
+/** A budget that counts every call of acme. */
+const setBudget = Effect.flatMap(Ledger, (ledger) =>
+  ledger.setBudget({
+    id: "bud_1",
+    kind: "budget",
+    anchor: acme,
+    tenant: acme,
+    account: "bil_acme",
+    terms: {
+      name: "all",
+      limit: { usd: 100n * usd, tokens: 1_000_000 },
+      period: "total",
+      applies_to: {},
+      mode: "refuse",
+      notify_at: [],
+      raises: [],
+      by_operator: false,
+      created_by: "acc_ada",
+      created_at: 0
+    }
+  })
+)
+
 /** A little of everything that the books can hold today. */
 const healthy = Effect.gen(function* () {
   yield* Scene.now("2026-03-01T10:00:00Z")
   yield* Scene.tenant(acme, 10n * usd)
   yield* Scene.credit(acme, 3n * usd, "signup_grant", "acc_1")
+  yield* setBudget
   yield* Scene.tenant(other, 5n * usd)
   yield* Scene.call({ cost: usd, units: 0.1 })
   yield* Scene.call({ cost: 0n, success: false, error_type: "upstream", units: 0.2 })
@@ -239,16 +263,20 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
     "UPDATE tollgate_usage_by_caller SET grain = 60000 WHERE grain = 3600000"
   ],
   ["tollgate_usage_by_caller sums the records", "UPDATE tollgate_usage_by_caller SET start = start + 1"],
-  ["a limit's spent is the sum of its key's charges", "UPDATE tollgate_ledger_limits SET spent = spent - 1"],
-  ["a limit's spent is the sum of its key's charges", "UPDATE tollgate_ledger_limits SET start = 1798761600000"],
+  ["a limit's spent is the sum of its key's charges", "UPDATE tollgate_ledger_budgets SET spent = spent - 1"],
+  ["a limit's spent is the sum of its key's charges", "UPDATE tollgate_ledger_budgets SET start = 1798761600000"],
   [
     "a limit's spent is the sum of its key's charges",
     "UPDATE tollgate_usage_by_tenant SET cost = cost + 1 WHERE application_id = 'app_1'"
   ],
-  ["a limit's reserved is the sum of its key's reservations", "UPDATE tollgate_ledger_limits SET reserved = reserved + 1"],
+  ["a limit's reserved is the sum of its key's reservations", "UPDATE tollgate_ledger_budgets SET reserved = reserved + 1"],
   ["a limit's reserved is the sum of its key's reservations", "UPDATE tollgate_ledger_reservations SET amount = amount + 1"],
-  ["a key spends no more than its limit", "UPDATE tollgate_ledger_limits SET ceiling = spent"],
-  ["a key spends no more than its limit", "UPDATE tollgate_ledger_limits SET amount = ceiling + 1"],
+  ["a key spends no more than its limit", "UPDATE tollgate_ledger_budgets SET ceiling = spent"],
+  ["a budget's spent is the sum of its records", "UPDATE tollgate_ledger_budgets SET spent = spent - 1"],
+  ["a budget's tokens is the sum of its records", "UPDATE tollgate_ledger_budgets SET tokens = tokens + 1"],
+  ["a budget's reserved is the sum of its open calls", "UPDATE tollgate_ledger_budgets SET reserved = reserved - 1"],
+  ["a budget's tokens_reserved is the sum of its open calls", "UPDATE tollgate_ledger_budgets SET tokens_reserved = 1"],
+  ["a budget's open is the sum of its open calls", "UPDATE tollgate_ledger_budgets SET open = open + 1"],
   ["sorted runs hold the records", "INSERT INTO tollgate_usage_sorted_runs VALUES ('ten_acme', 0, 1)"],
   [
     "totals of runs equal the records",

@@ -46,10 +46,10 @@ const many = (tenant: TenantId, count: number) =>
     const [first] = yield* sql<{ seq: number }>`SELECT COALESCE(MAX(seq), 60000) AS seq FROM tollgate_usage_records`
     const { seq } = first!
     yield* sql`INSERT INTO tollgate_usage_dimensions
-      VALUES (${seq}, ${ada}, ${tenant}, '', 'tool', 'x', 'x', 'x', '', ${`bil_${tenant}`}, ${tenant}, 'own', 'own')`
+      VALUES (${seq}, ${ada}, ${tenant}, '', 'tool', 'x', 'x', 'x', '', ${`bil_${tenant}`}, ${tenant}, 'own', 'own', '', '', '')`
     yield* sql.unsafe(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
       INSERT INTO tollgate_usage_records SELECT ${seq} + i, 'use_' || (${seq} + i), '${tenant}', i, i, ${seq}, 0, 0, i,
-        i * 7919 % 4001, 0, 0, 'none', 0, 1, NULL, NULL, NULL, NULL FROM n`)
+        i * 7919 % 4001, 0, 0, 'none', 0, 1, NULL, NULL, NULL, NULL, NULL FROM n`)
     yield* Scene.linkRecords
   })
 

@@ -80,7 +80,7 @@ describe("applications", () => {
         ([row]) => row!.n
       )
       const limits = Effect.map(
-        sql<{ n: number }>("SELECT count(*) AS n FROM tollgate_ledger_limits"),
+        sql<{ n: number }>("SELECT count(*) AS n FROM tollgate_ledger_budgets"),
         ([row]) => row!.n
       )
       const sign_in = yield* begin({ ...member, client_id: "robot", team_first: true, grant: "all" })

@@ -206,7 +206,7 @@ describe("an application", () => {
       const gone = yield* ask("DELETE", at(ada, id), { token })
       expect(gone).toMatchObject({ status: 200, body: { result: { spending_limit_usd: 1, reserved_usd: 1 } } })
       expect(yield* settle(open, usd)).toMatchObject({ _tag: "Settled", collected: usd })
-      expect(yield* sql("SELECT * FROM tollgate_ledger_limits")).toEqual([])
+      expect(yield* sql("SELECT * FROM tollgate_ledger_budgets")).toEqual([])
       expect(yield* verify).toEqual([])
     })
   )
