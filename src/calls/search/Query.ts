@@ -34,7 +34,9 @@ const Flag = Schema.transformOrFail(
 )
 
 const Domains = Schema.transformOrFail(
-  Schema.String.annotations({ description: "Up to 50 domains, separated by commas, to which the results are restricted" }),
+  Schema.String.annotations({
+    description: "Up to 50 domains, separated by commas, to which the results are restricted"
+  }),
   Schema.Array(Schema.String),
   {
     strict: true,
@@ -58,9 +60,7 @@ export const SearchQuery = Schema.Struct({
     })
   ),
   max_results: Schema.optionalWith(Count, { default: () => 10 }),
-  provider: Schema.optional(
-    Schema.String.annotations({ description: "The name of a provider; the first by default" })
-  ),
+  provider: Schema.optional(Schema.String.annotations({ description: "The name of a provider; the first by default" })),
   include_raw: Schema.optionalWith(Flag, { default: () => false }),
   search_depth: Schema.optional(
     Schema.String.annotations({
