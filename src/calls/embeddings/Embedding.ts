@@ -6,7 +6,7 @@
  *   `max_added_tokens` more, and no input counts more than `max_input_tokens`. The sum is reserved. Upstreams may add tokens, so their figure is
  *   accepted up to `max_input_tokens` for each input.
  * - Fields that change the vendor's bill (`calls/prompts/Extras`) are refused. Every other field passes unchanged.
- * - `GET /v1/embeddings/models` lists embedding models. `GET /v1/models` does not, because clients choose chat models from it.
+ * - `GET /v1/embeddings/models` lists embedding models, and `GET /v1/models` does not, because clients choose chat models from it.
  */
 import { Either, Schema } from "effect"
 import { billed, lookalike } from "../prompts/Extras.ts"

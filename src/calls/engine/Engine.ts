@@ -8,9 +8,9 @@
  *
  * Where the specification is silent:
  * - The next upstream is tried after every failure except a refusal of the request itself, unless the client has left.
- * - If a client leaves before its stream begins, the upstream already has the whole prompt. The service waits for it within the upstream's own
- *   time limit, like for an answer that does not stream. The ten seconds of a stream begin no earlier than the head of its answer. The output up
- *   to that point is charged; without any, the prompt is.
+ * - If a client leaves before its stream begins, the service waits for the upstream within the upstream's own time limit, as for an answer that does
+ *   not stream, because the upstream already has the whole prompt. The ten seconds of a stream begin no earlier than the head of its answer. The
+ *   output by then is charged: at least the prompt.
  * - An answer with status 200 must contain choices or be an event stream. Otherwise the next upstream is tried. But a whole answer that reports
  *   its usage costs that usage even if the client cannot get it (it is too long, has no choices, is not JSON, or cannot be translated). No other
  *   upstream is asked then. A failing upstream's message is passed on without addresses and keys.

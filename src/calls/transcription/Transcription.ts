@@ -58,7 +58,7 @@ export interface TranscriptionCall extends TranscriptionChoice {
   readonly prompt?: string | undefined
   /** From 0 to 2. */
   readonly temperature?: number | undefined
-  /** The units for which a verbose answer has times. */
+  /** The units with times in a verbose answer. */
   readonly granularities?: ReadonlyArray<"word" | "segment"> | undefined
   /** The route's name in usage records, `transcriptions` by default. */
   readonly endpoint?: string | undefined

@@ -6,7 +6,7 @@
  *   keys are dropped, because Converse has no such fields. `top_k`, reasoning settings and cache marks are sent only to models that accept them
  *   (Claude: all; Nova: cache marks and efforts; OpenAI: efforts).
  * - Refused: content by address, audio, custom tools, a format without a schema, and a tool choice that Converse cannot express (`none` if the
- *   conversation has calls; a subset of the tools).
+ *   conversation has calls, or a subset of the tools).
  */
 import type {
   Conversation,

@@ -5,8 +5,8 @@
  * Where the specification is silent:
  * - A thought goes back only to the family of models that signed it. It is omitted for all others, because none accepts it. Unsigned thoughts go
  *   only to `chat` upstreams, as `reasoning_content`.
- * - A request with such a prefix is always translated, even for an upstream that speaks its protocol. The translation omits the thought
- *   (`isForeign`).
+ * - A request with such a prefix in a signature is always translated, even for an upstream that speaks its protocol. The translation omits the
+ *   thought (`isForeign`).
  */
 import type { Protocol, Signer, ThinkingPart } from "./Conversation.ts"
 

@@ -9,7 +9,7 @@ export interface ProviderSettings {
   readonly kind?: "openid" | "github" | undefined
   /** The issuer's address; for GitHub, the address of its pages. */
   readonly issuer: string
-  /** The client ids for which its tokens may be issued. */
+  /** The accepted audiences of its tokens: client ids. */
   readonly audiences: ReadonlyArray<string>
   /** The address of its keys; by default taken from its discovery document. */
   readonly jwks_uri?: string | undefined

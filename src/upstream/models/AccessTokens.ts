@@ -61,7 +61,7 @@ const aheadMax = 300_000
 interface Token {
   readonly text: string
   readonly given_at: number
-  /** The time from which a new one is fetched. */
+  /** From this time on, a new token is fetched. */
   readonly replace_at: number
   readonly expires_at: number
 }

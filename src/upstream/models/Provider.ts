@@ -6,7 +6,7 @@ import type { UnitPrice } from "../../kernel/Price.ts"
 import { NonEmpty } from "../../kernel/Setting.ts"
 
 export interface Provider {
-  /** The name by which callers select it. */
+  /** Callers select it by this name. */
   readonly id: string
   readonly name: string
   readonly description: string
@@ -16,7 +16,7 @@ export interface Provider {
 
 /** The common configuration of every provider. */
 export const providerFields = {
-  /** The name by which callers select it. */
+  /** Callers select it by this name. */
   id: NonEmpty,
   name: Schema.optional(NonEmpty),
   description: Schema.optionalWith(Schema.String, { default: () => "" }),
@@ -26,7 +26,7 @@ export const providerFields = {
 
 /** The common configuration of every model of a provider. */
 export const modelFields = {
-  /** The name by which callers select it. */
+  /** Callers select it by this name. */
   id: NonEmpty,
   /** The upstream's name of the model; the id by default. */
   model: Schema.optional(NonEmpty)

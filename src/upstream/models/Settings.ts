@@ -19,7 +19,7 @@ const KeyHeader = Schema.Literal(...keyHeaders).annotations({
 /** Node's timers run for at most 24 days. */
 const TotalSeconds = Seconds.pipe(Schema.lessThanOrEqualTo(2_000_000_000, { message: () => "at most 2000000 seconds" }))
 
-/** Names and values to add to every request. For other things than credentials. */
+/** Names and values to add to every request. Not for credentials. */
 const Texts = Schema.optional(Schema.Record({ key: NonEmpty, value: Schema.String }))
 
 /** Signs requests with an AWS access key. Each field but the region is the name of an environment variable. */
@@ -43,7 +43,7 @@ const EntraEntry = Schema.Struct({
   scope: Schema.optionalWith(NonEmpty, { default: () => "https://cognitiveservices.azure.com/.default" })
 })
 
-/** Fields of which an upstream may have only one. */
+/** Alternative credentials. An upstream may have only one. */
 const credentials = ["api_key_env", "api_key", "aws", "google_cloud", "entra"] as const
 
 const UpstreamFields = Schema.Struct({
@@ -72,7 +72,7 @@ const UpstreamFields = Schema.Struct({
   ),
   /** The protocols that it speaks. */
   speaks: Schema.optionalWith(Schema.NonEmptyArray(SpokenProtocol), { default: () => usualProtocols as never }),
-  /** How long it is asked last after three consecutive failures or a `Retry-After`; never by default. */
+  /** How long it is asked last after three consecutive failures or a `Retry-After`. Without it, failures do not change the order. */
   cooldown_ms: Schema.optional(Seconds).pipe(Schema.fromKey("cooldown_seconds")),
   /** Whether callers may continue from responses that it keeps. It keeps them under its key; `calls/prompts/Kept` records their owners. */
   keeps_responses: Schema.optionalWith(Schema.Boolean, { default: () => false })

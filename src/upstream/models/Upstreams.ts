@@ -34,7 +34,7 @@ export interface UpstreamSettings {
   readonly speaks?: ReadonlyArray<ProtocolName> | undefined
   /** Whether callers may continue from responses that it keeps. Otherwise it is asked to keep none. */
   readonly keeps_responses?: boolean | undefined
-  /** Milliseconds for which it is asked last after failures; never by default. */
+  /** How many milliseconds it is asked last after failures. Without it, failures do not change the order. */
   readonly cooldown_ms?: number | undefined
 }
 
@@ -113,7 +113,7 @@ export class UnspokenProtocol extends Schema.TaggedError<UnspokenProtocol>()("Un
   named_by: Schema.String,
   /** The protocols of the upstream. */
   speaks: Schema.Array(Schema.String),
-  /** The protocols of which it needs at least one. */
+  /** The acceptable protocols. */
   needs: Schema.Array(Schema.String)
 }) {
   override get message() {
