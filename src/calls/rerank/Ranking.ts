@@ -5,9 +5,9 @@
  * - The shape is that of Cohere and Jina. Documents are texts, or objects with a `text`.
  * - The tokens are bounded by the bytes of the documents, plus the bytes of the query once per document, since a token is at least a byte. The
  *   searches are bounded by the number of documents, where a long document counts as several by its bytes. Both bounds are reserved.
- * - An upstream's searches are accepted up to the reserved bound. Its tokens are accepted up to `max_input_tokens` for each document, since upstreams may
- *   add tokens, and for a longer document up to its own bound, since upstreams may read it in pieces. Tokens are in `usage.prompt_tokens`,
- *   `usage.total_tokens` or `meta.billed_units.input_tokens`, searches in `meta.billed_units.search_units`.
+ * - An upstream's searches are accepted up to the reserved bound. Its tokens are accepted up to `max_input_tokens` for each document, since
+ *   upstreams may add tokens, and for a longer document up to its own bound, since upstreams may read it in pieces. Tokens are in
+ *   `usage.prompt_tokens`, `usage.total_tokens` or `meta.billed_units.input_tokens`, searches in `meta.billed_units.search_units`.
  * - `return_documents` also works with upstreams that do not support it.
  */
 import { Either, Schema } from "effect"

@@ -4,8 +4,8 @@
  * Where the specification is silent:
  * - A reservation is never below a second for each 1,000 bytes. Audio whose frames or samples can be counted (`Frames`) reserves its counted
  *   length if that is more.
- * - The size of a file that cannot be counted does not bound its length: an M4A can play the same bytes repeatedly, and WebM can compress its blocks. Such a
- *   file reserves at least the `max_seconds` of its model.
+ * - The size of a file that cannot be counted does not bound its length: an M4A can play the same bytes repeatedly, and WebM can compress its
+ *   blocks. Such a file reserves at least the `max_seconds` of its model.
  * - If a vendor reports no duration, the counted length is charged. For uncounted audio, an estimate is charged (`secondsEstimated`).
  */
 import { bytesASecond } from "../../kernel/AudioForm.ts"
