@@ -117,9 +117,9 @@ const explained = (row: Row, version: string | null, lines: ReadonlyArray<PriceL
       : `${paid}${why === null ? "" : `, since ${because[why]}`}.` +
         (uncollected === 0n
           ? ""
-          : ` ${toDecimal(uncollected)} USD more was due, but there was nothing left to pay it with.`) +
+          : ` ${toDecimal(uncollected)} USD more was due, but the balance did not cover it.`) +
         (row.usage_source === "estimated"
-          ? " The provider's figures were missing or could not be true; these are estimates."
+          ? " The provider's figures were missing or implausible; these are estimates."
           : "")
   }
 }

@@ -9,7 +9,7 @@ export class VoucherNotFound extends Problem<VoucherNotFound>()("VoucherNotFound
   code: "voucher_not_found"
 }) {}
 
-/** As many tenants have redeemed it as may. */
+/** The maximum number of tenants have redeemed it. */
 export class VoucherUsedUp extends Problem<VoucherUsedUp>()("VoucherUsedUp", {
   status: 409,
   error: "the voucher is used up",
