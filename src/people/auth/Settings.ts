@@ -8,7 +8,7 @@ import { EmailSignIn } from "./EmailSignIn.ts"
 import * as IdentityEntries from "./IdentityEntries.ts"
 
 const RedirectAddress = Schema.String.pipe(
-  Schema.filter(isRedirectAddress, { message: () => "an address without a fragment, not of a script or a file" })
+  Schema.filter(isRedirectAddress, { message: () => "an address without a fragment, and not a script or file address" })
 )
 
 const ClientEntry = Schema.Struct({ client_id: NonEmpty, name: NonEmpty })
