@@ -5,7 +5,7 @@ import { RateLimited } from "../../http/contract/Problems.ts"
 import { InsufficientScope, InvalidToken, MissingAuthorization } from "../../people/credentials/Problems.ts"
 import { CurrentOperator } from "./CurrentOperator.ts"
 
-/** Checks the operator's token before anything else of the request is read. */
+/** Checks the operator's token before the rest of the request is read. */
 export class OperatorToken extends HttpApiMiddleware.Tag<OperatorToken>()("tollgate/operator/OperatorToken", {
   provides: CurrentOperator,
   failure: Schema.Union(MissingAuthorization, InvalidToken, InsufficientScope, RateLimited),
