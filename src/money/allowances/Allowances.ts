@@ -97,9 +97,9 @@ const set = (parts: Parts): AllowancesContract["set"] =>
       return yield* new AllowancePlanUnknown({ plan })
     if (Option.isNone(yield* ledger.accountOfTenant(tenant_id))) return yield* new BillingAccountNotFound({ tenant_id })
     yield* Statements.write(writer, upsert(parts, tenant_id, asked, yield* Clock.currentTimeMillis), ...beside)
-    // // If the balance has no room, nothing is granted now.
+    // If the balance has no room, nothing is granted now.
     yield* Effect.catchTag(renewal.renew(tenant_id), "BalanceTooLarge", () => Effect.void)
-    // // A concurrent request may have ended it.
+    // A concurrent request may have ended it.
     return yield* Effect.catchTag(find(parts)(tenant_id), "AllowanceNotFound", Effect.die)
   })
 

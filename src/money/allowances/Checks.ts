@@ -23,7 +23,7 @@ export const checks: ReadonlyArray<Check> = [
     sentence: ({ found, id }) => `the allowance ${id} must be granted once in the ledger, but is there ${found} times`
   },
   {
-    // // Only this service's ids: the sandbox and hosts credit their own allowances.
+    // Only this service's ids: the sandbox and hosts credit their own allowances.
     name: "an entry of an allowance has its grant",
     query: `SELECT e.reference_id AS id, 'a grant' AS expected, ${text("e.amount")} AS found FROM ${allowanceEntries} e
       WHERE e.reference_id LIKE 'alw@_%' ESCAPE '@'

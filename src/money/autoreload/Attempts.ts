@@ -103,7 +103,7 @@ const begin = Effect.fnUntraced(function* (
   const begun = yield* Statements.tryWrite(writer, ...storage.begin(attempt, settings, balance)).pipe(
     Effect.tapErrorTag("BooksUnavailable", ({ maybe_written }) => {
       if (!maybe_written) return Effect.void
-      // // If the row was written, the next check of the stored attempts adopts it.
+      // If the row was written, the next check of the stored attempts adopts it.
       watchList.checkAt = now
       return waker.wake
     }),
@@ -189,7 +189,7 @@ const decline = Effect.fnUntraced(function* (state: State, attempt: Attempt, rea
   } as const
   const messages = disables ? yield* alerts.statements(tenant_id, alert, now) : []
   const statements = [...storage.failed(attempt, { disables, failures, reason }, now), ...messages]
-  // // If the attempt has already ended, another node ended it and sent the messages.
+  // If the attempt has already ended, another node ended it and sent the messages.
   if ((yield* Statements.tryWrite(writer, ...statements)) && disables) {
     watchList.watch(tenant_id, yield* storage.settings(tenant_id), yield* balanceOf(tenant_id))
     yield* outbox.wake
@@ -205,7 +205,7 @@ const takeOver = ({ node, open, storage }: State): Effect.Effect<void> =>
       const at = node === undefined ? 0 : attempt.created_at + othersAfter
       open.set(attempt.id, { attempt, asked: true, tries: 0, at })
     }
-    // // Drop attempts that another node has ended.
+    // Drop attempts that another node has ended.
     for (const id of pursued)
       if (open.get(id)?.at !== undefined && !stored.some((attempt) => attempt.id === id)) open.delete(id)
   })

@@ -80,7 +80,7 @@ const settingsRows = (sql: SqlClient) => ({
       rearm_threshold: alerts.rearm_threshold_usd,
       // New thresholds can cause a new alert.
       warned: 0,
-      // // Setting a threshold above the balance triggers nothing. Only a movement does.
+      // Setting a threshold above the balance triggers nothing. Only a movement does.
       looked: balance,
       fell: 0,
       updated_at: now
@@ -136,7 +136,7 @@ const attemptRows = (sql: SqlClient) => ({
     ),
     statement(sql`INSERT INTO tollgate_autoreload_attempts (id, tenant_id, amount_credits, payment_method_id, status, created_at)
       VALUES (${id}, ${tenant_id}, ${Number(amount / usd)}, ${payment_method_id}, 'in_flight', ${created_at})`),
-    // // Ids sort by time, so this reads the oldest attempts. Few of them are in flight.
+    // Ids sort by time, so this reads the oldest attempts. Few of them are in flight.
     statement(sql`DELETE FROM tollgate_autoreload_attempts WHERE id IN (SELECT id FROM tollgate_autoreload_attempts
       WHERE id < ${Ids.at("pay", created_at - attemptsKept)} AND status <> 'in_flight' ORDER BY id LIMIT 20)`)
   ],

@@ -33,7 +33,7 @@ export const turn = Effect.fnUntraced(function* (parts: Parts) {
   const { crossed, due } = watchList
   const now = yield* Clock.currentTimeMillis
   if (now >= watchList.checkAt) {
-    // // Set first: a check requested meanwhile must not be lost.
+    // Set first: a check requested meanwhile must not be lost.
     watchList.checkAt = now + checkEvery
     yield* Effect.tapErrorCause(checkAll(parts), () => Effect.sync(() => (watchList.checkAt = now)))
   }
@@ -45,7 +45,7 @@ export const turn = Effect.fnUntraced(function* (parts: Parts) {
   for (const one of attempts.open.values()) {
     if (one.at === undefined || one.at > now) continue
     one.at = undefined
-    // // In a separate fiber: a slow processor delays only this tenant.
+    // In a separate fiber: a slow processor delays only this tenant.
     yield* Effect.forkIn(
       Loop.each(jobName, [one], ({ attempt }) => attempt.id, attempts.pursue),
       scope
@@ -66,14 +66,14 @@ const checkAll = Effect.fnUntraced(function* (parts: Parts) {
   const balances: Record<string, string> = {}
   for (const { account, movements, one } of before) {
     const found = accounts.get(account)
-    // // The balance moved since the read, so the read is out of date.
+    // The balance moved since the read, so the read is out of date.
     if (found === undefined || one.movements !== movements) continue
     const balance = balanceOf(found)
     if (balance !== one.last) watchList.moved(account, one.last, balance)
     balances[one.tenant] = balance.toString()
   }
   yield* submit(parts, [storage.looked(balances)])
-  // // The write above waited for all earlier writes. An attempt submitted before it is either stored now or never will be.
+  // The write above waited for all earlier writes. An attempt submitted before it is either stored now or never will be.
   yield* attempts.takeOver
 })
 

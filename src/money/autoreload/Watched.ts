@@ -62,7 +62,7 @@ export const observe = (one: Watched, before: Nano, after: Nano): boolean => {
   one.movements++
   let news = false
   if (one.warn_below > 0n) {
-    // // An unobserved movement may have raised the balance, such as a grant by a command in another process.
+    // An unobserved movement may have raised the balance, such as a grant by a command in another process.
     if (!one.armed && (before > one.rearm_above || after > one.rearm_above)) {
       one.armed = true
       one.crossings.push({ _tag: "rearmed" })

@@ -189,7 +189,7 @@ const open = (parts: Parts): FeedContract["open"] =>
     const { accounts, billed, jobWaker, streams, tenants } = parts
     const { account_id, tenant_id } = listener
     const waker = yield* Loop.waker
-    // // Read first: the code below does not yield, so no other listener can take the place in between.
+    // Read first: the code below does not yield, so no other listener can take the place in between.
     const funded = streams.size >= nodeMax && (yield* isFunded(parts, tenant_id))
     if (streams.of(account_id) >= accountMax)
       return yield* new TooManyStreams({ limit: accountMax, retry_after: retryAfter })
@@ -216,11 +216,11 @@ const open = (parts: Parts): FeedContract["open"] =>
         waker.wakeNow()
       }
     }
-    // // Otherwise the first poll sets it.
+    // Otherwise the first poll sets it.
     if (funded) ofTenant.funded = true
     streams.add(one)
     billed.add(billingAccountOf(tenant_id))
-    // // With other listeners, the job already polls. A poll per new listener would overload a full node.
+    // With other listeners, the job already polls. A poll per new listener would overload a full node.
     if (streams.size === 1) jobWaker.wakeNow()
     return { run: (options) => run(parts, one, ofTenant, ofAccount, options), close: one.close }
   })
@@ -236,7 +236,7 @@ const run = Effect.fnUntraced(function* (
   const { listener, waker } = open
   const { account_id, notified, tenant_id } = listener
   yield* poll(parts, [tenant_id], [account_id])
-  // // A cursor ahead of the records comes from another database.
+  // A cursor ahead of the records comes from another database.
   const known = after !== undefined && after.call <= ofTenant.call ? after : undefined
   let place: Place = known ?? { tenant_id, call: ofTenant.call, notification: ofAccount.notification }
   let sent: Nano | undefined

@@ -66,7 +66,7 @@ const book = (parts: Parts): PurchasesContract["book"] =>
     yield* made.pipe(
       Effect.asVoid,
       Effect.catchTags({
-        // // A concurrent event changed the payment: retry.
+        // A concurrent event changed the payment: retry.
         Conflict: () => book(parts)(paid, beside),
         AccountMissing: () =>
           Effect.annotateLogs(Effect.logError("a payment is for a tenant that does not exist"), {
@@ -106,7 +106,7 @@ const applyMovements = Effect.fn("Purchases.applyMovements")(function* (
       BalanceTooLarge: Effect.die
     })
   )
-  // // A concurrent event changed the payment: retry.
+  // A concurrent event changed the payment: retry.
   if (!done) return yield* applyMovements(parts, payment_id, received)
   if (payment === undefined) {
     yield* Effect.annotateLogs(
@@ -147,7 +147,7 @@ const changeOf = (
   news: ReadonlyArray<Movement>
 ): ReadonlyArray<Extract<Posting, { readonly _tag: "Credit" | "TakeBack" }>> => {
   if (by === 0n) return []
-  // // A credit with the payment's id as its reference would be the purchase itself.
+  // A credit with the payment's id as its reference would be the purchase itself.
   const { id, kind } = news.find((one) => one.kind !== "total") ?? news[0] ?? { id: payment, kind: undefined }
   if (by > 0n) {
     const why = kind === undefined ? "refunded or disputed" : kind === "dispute" ? "disputed" : "refunded"

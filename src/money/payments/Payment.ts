@@ -27,7 +27,7 @@ export const isCreditAmount = (amount: Nano): boolean =>
 
 export const CreditAmount = wholeCredits(
   Schema.Int.pipe(Schema.between(creditsMin, creditsMax, { message: () => creditRule })),
-  // // The documentation shows the number on the wire.
+  // The documentation shows the number on the wire.
   Schema.BigIntFromSelf.annotations({
     title: `between(${creditsMin}, ${creditsMax})`,
     description: `a number between ${creditsMin} and ${creditsMax}`

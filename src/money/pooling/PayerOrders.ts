@@ -53,7 +53,7 @@ export const make = ({ belonging, clock, places, sql, tenants }: Parts) => {
 
   const load = Effect.fnUntraced(function* (asker: Asker, key: string, now: number) {
     const { account_id, tenant_id } = asker
-    // // Takes the marks before the reads, so a concurrent change invalidates them.
+    // Takes the marks before the reads, so a concurrent change invalidates them.
     const account = belonging.markOf(account_id)
     const belongs = yield* tenants.memberships(account_id)
     const marks = [account, ...belongs.map((membership) => belonging.markOf(membership.tenant_id))]
@@ -61,7 +61,7 @@ export const make = ({ belonging, clock, places, sql, tenants }: Parts) => {
     const selection = yield* selectionOf(account_id)
     const there = known.get(account_id)
     const sources = earlier(there?.orders.get(key), orderAmong(asker, all, selection))
-    // // A fact changed during the read: do not cache.
+    // A fact changed during the read: do not cache.
     if (!isCurrent(marks)) return sources
     if (there !== undefined && there.until > now && isCurrent(there.marks)) there.orders.set(key, sources)
     else {

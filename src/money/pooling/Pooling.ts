@@ -100,7 +100,7 @@ const billingSourcesOf = (
   selection: Selection | null
 ): BillingSources => {
   const sequence = order.map(({ billing_account_id }) => billing_account_id)
-  // // Nothing is charged unless the own account is active.
+  // Nothing is charged unless the own account is active.
   const ownActive = funded.some(({ account, kind }) => kind === "own" && account?.status === "active")
   const canPay = (place: FundedPlace): boolean =>
     ownActive && place.account?.status === "active" && availableOf(place.account) > 0n && maySpend(place)

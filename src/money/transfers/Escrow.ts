@@ -107,7 +107,7 @@ const end = ({ reading, sql, writer }: Parts) =>
     })
     yield* ended.pipe(
       Effect.catchTags({
-        // // A missing escrow means that another move ended the transfer. If the row is still pending, the books are wrong.
+        // A missing escrow means that another move ended the transfer. If the row is still pending, the books are wrong.
         NotHeld: (refusal) =>
           Effect.flatMap(reading.byId(row.id), (current) =>
             current?.status === "pending"
@@ -115,7 +115,7 @@ const end = ({ reading, sql, writer }: Parts) =>
               : Effect.fail<Conflict>({ _tag: "Conflict", statement: 0 })
           ),
         BalanceTooLarge: () => new TransferInvalid({ message: "amount: the recipient's balance cannot hold so much" }),
-        // // The recipient must not learn that the sender owes.
+        // The recipient must not learn that the sender owes.
         InsufficientCredits: () =>
           new TransferInvalid({
             message: "the credit of this transfer is not available now: ask the sender, and accept it later"

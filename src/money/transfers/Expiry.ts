@@ -35,7 +35,7 @@ export const make = (reading: Reading, escrow: Escrow, waker: Loop.Waker) => {
             ? Effect.void
             : Effect.catchAll(expire(row), (error) => Effect.sync(() => (unavailable = error)))
       )
-      // // If the books reject one write, they reject the others too.
+      // If the books reject one write, they reject the others too.
       if (unavailable !== undefined) return yield* unavailable
       before = rows.at(-1)!.id
     }

@@ -24,7 +24,7 @@ export const TransfersHttp = HttpApiBuilder.group(
       .handleRaw("create", ({ headers, request }) =>
         Effect.gen(function* () {
           const caller = yield* CurrentCaller
-          // // A missing key is reported before any error in the body.
+          // A missing key is reported before any error in the body.
           const key = headers["idempotency-key"]
           if (key === undefined || key === "") return yield* new IdempotencyKeyRequired()
           if (!isKey(key)) return yield* new IdempotencyKeyInvalid()
@@ -73,7 +73,7 @@ const amountIn = (body: string): Effect.Effect<Nano, InvalidRequest> => {
   return Effect.flatMap(
     Effect.try({
       try: () => parse(body) as { readonly amount: unknown },
-      // // The text is valid JSON, so the parser can only reject deep nesting or a duplicate name.
+      // The text is valid JSON, so the parser can only reject deep nesting or a duplicate name.
       catch: (error) => wrong("", error instanceof RangeError ? "nested less deeply" : "each field once")
     }),
     ({ amount }) => (isLosslessNumber(amount) ? Effect.succeed(wholeCents(amount.value)) : wrong("amount", "a number"))

@@ -50,7 +50,7 @@ const create = (parts: Parts): TransfersContract["create"] =>
     const made = yield* replayed(parts, account, key, request_hash)
     if (made !== undefined) return made
     const [sender] = yield* tenants.named([caller.account_id])
-    // // Also refuses an unverified address, which could be verified while the transfer is pending.
+    // Also refuses an unverified address, which could be verified while the transfer is pending.
     if (sender?.email === draft.recipient_email) return yield* new TransferSelf()
     yield* dailyLimit.check(account)
     const { beside, row } = yield* prepared(parts, {
@@ -65,7 +65,7 @@ const create = (parts: Parts): TransfersContract["create"] =>
       Effect.map((written) => ({ created: true, transfer: transferOf(written!) }))
     )
     return yield* Effect.catchAll(begun, (refusal) =>
-      // // Any refusal can mean that the same request ran concurrently. In that case its transfer is the response.
+      // Any refusal can mean that the same request ran concurrently. In that case its transfer is the response.
       Effect.flatMap(replayed(parts, account, key, request_hash), (concurrent) =>
         concurrent !== undefined
           ? Effect.succeed(concurrent)
@@ -149,7 +149,7 @@ const revoke = (parts: Parts): TransfersContract["revoke"] =>
     if (judge(row.status, "revoke") !== "make") return yield* new TransferNotPending({ transfer_id, state: row.status })
     return yield* escrow.end(row, "revoke").pipe(
       Effect.zipRight(reading.get(transfer_id)),
-      // // A concurrent move ended the transfer first: decide again by the new state.
+      // A concurrent move ended the transfer first: decide again by the new state.
       Effect.catchTags({ Conflict: () => revoke(parts)(request), TransferInvalid: Effect.die })
     )
   })

@@ -78,7 +78,7 @@ const make = Effect.gen(function* () {
 const explained = (row: Row, version: string | null, lines: ReadonlyArray<PriceLine>): Explanation => {
   const charged = fromRow(row.cost)
   const uncollected = fromRow(row.uncollected)
-  // // A failed call is free unless the provider reported usage before the failure.
+  // A failed call is free unless the provider reported usage before the failure.
   const free = row.success === 0 && charged === 0n && uncollected === 0n
   const figures = { ...row, requests: 1, token_details: detailsOf(row) }
   const computed = free || version === null ? charged + uncollected : priced(lines, figures)

@@ -59,7 +59,7 @@ const limitsOf = (
     spending_limit_period,
     spent_usd: spent,
     reserved_usd: reserved,
-    // // A lowered limit may be below the amount already spent.
+    // A lowered limit may be below the amount already spent.
     remaining_usd: remaining > 0n ? remaining : 0n,
     ...(spending_limit_period === "month" && { renews_at: nextMonthOf(now) })
   }

@@ -31,7 +31,7 @@ export const make = (sql: SqlClient) => {
     sql<{ readonly id: TenantId; readonly total: number }>`SELECT h.id, h.total FROM ${sql.literal(tables.r.heads)} h
       WHERE h.id IN (SELECT value FROM json_each(${JSON.stringify(tenants)}))`
 
-  // // A literal: SQLite binds a JavaScript number as a float, which would make the division fractional.
+  // A literal: SQLite binds a JavaScript number as a float, which would make the division fractional.
   const every = sql.literal(`${offsetEvery}`)
   /** The first number at or after an instant. Searches the offsets, then the records between two of them. */
   const numberAt = Effect.fnUntraced(function* (tenant: string, at: number) {

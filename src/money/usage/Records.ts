@@ -229,7 +229,7 @@ const placeOf = Effect.fnUntraced(function* (
   const { number } = after
   const [row] = yield* sql<{ readonly seq: number }>`SELECT r.seq
       FROM ${numbers.among(tenant, { from: number, to: number + 1 })}`
-  // // No record has this number: the position is before or after all records.
+  // No record has this number: the position is before or after all records.
   const seq = row?.seq ?? (number < 1 ? 0 : Number.MAX_SAFE_INTEGER)
   return { value: valueOf(BigInt(after.value)), seq } satisfies SortedIndex.After
 })
@@ -249,7 +249,7 @@ const firstOf = Effect.fnUntraced(function* (
     after === undefined ? sql.literal("") : sql`AND (${value}, r.seq) ${sign} (${after.value}, ${after.seq})`
   let best: ReadonlyArray<Place> = []
   const piece = (range: Range) => {
-    // // With enough records found, only records before the last one matter.
+    // With enough records found, only records before the last one matter.
     const last = best[wanted - 1]
     const better =
       last === undefined

@@ -137,7 +137,7 @@ const of = ({ numbers, sql, walks }: Parts): SeriesContract["of"] =>
         (hour, dimensions, requests, failures, tokens, cost) => {
           if (hour >= first && hour < behind) give(hour, dimensions, requests, failures, tokens, cost)
         }
-      // // First rank the keys by the totals of whole runs, then spread only the named keys over the buckets.
+      // First rank the keys by the totals of whole runs, then spread only the named keys over the buckets.
       const ranking = new Ranking()
       const tail = yield* Totals.sumsAmong(sql, tenant, rest)
       const whole = runs.filter(({ isWhole }) => isWhole)

@@ -102,7 +102,7 @@ const summary = (parts: Parts): SumsContract["summary"] =>
     return yield* Effect.orDie(
       Effect.gen(function* () {
         if (application_id !== undefined) return summed(yield* recordsOf(parts, caller, { start, end }, application_id))
-        // // An end after the latest record counts as open, so "until now" does not split an hour.
+        // An end after the latest record counts as open, so "until now" does not split an hour.
         const latest = yield* parts.numbers.latest(caller.tenant_id)
         const open = end !== null && latest !== undefined && latest < end
         const pieces = partsOf({ start, end: open ? null : end })
@@ -137,7 +137,7 @@ const recordsOf = Effect.fnUntraced(function* (
   application_id?: string
 ) {
   const range = yield* numbers.range(tenant_id, window)
-  // // `+` makes SQLite find the dimensions by number, regardless of its statistics.
+  // `+` makes SQLite find the dimensions by number, regardless of its statistics.
   const only =
     application_id === undefined
       ? sql`+d.account_id = ${account_id}`
@@ -196,7 +196,7 @@ const byPayer = ({ sql }: Parts): SumsContract["byPayer"] =>
     return { window, totals: added(sources), sources }
   })
 
-// // One statement: between two, a record could move from the rollup lag into the rollups. The database sums, because a year of a large team has a
+// One statement: between two, a record could move from the rollup lag into the rollups. The database sums, because a year of a large team has a
 // row for each member and day.
 const paid = ({ sql }: Parts): SumsContract["paid"] =>
   Effect.fn("Sums.paid")(function* ({ named, rollup, tenant_id, viewer, window }) {

@@ -89,7 +89,7 @@ export const takeBack = ({ ledger, log, sql }: Omit<Parts, "purchases">): Operat
           Effect.flatMap(grantOf(sql, bookedAs(reference)), (booked) =>
             Effect.zipWith(
               answerAgain({ ledger, log }, by, tenant_id, credit, act, booked),
-              // // Without an entry, nothing could be taken.
+              // Without an entry, nothing could be taken.
               amountUnder(sql, account, "admin", entryOf(reference)),
               (answer, taken = 0n) => ({ ...answer, taken })
             )

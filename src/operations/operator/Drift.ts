@@ -52,7 +52,7 @@ const compare = (
   const invoiced = new Set(lines.map(({ model }) => model.toLowerCase()))
   for (const sum of sums) {
     const named = vendorNameOf(sum)
-    // // Some vendors bill under our model name.
+    // Some vendors bill under our model name.
     const model = invoiced.has(named.toLowerCase()) || !invoiced.has(sum.model.toLowerCase()) ? named : sum.model
     const day = toDay(sum.day)
     const before = rows.get(keyOf(day, model))

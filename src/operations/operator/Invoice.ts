@@ -115,7 +115,7 @@ const delimiterOf = (text: string): string => {
 async function* pieces(text: string): AsyncGenerator<string> {
   for (let from = 0; from < text.length; from += pieceSize) {
     yield text.slice(from, from + pieceSize)
-    // // Yield to other work on the event loop.
+    // Yield to other work on the event loop.
     await immediate()
   }
 }
@@ -223,7 +223,7 @@ const dayOf = (text: string): string | undefined => {
   if (/^\d{10}$/.test(text)) return toDay(Number(text) * 1_000)
   const compact = /^(\d{4})(\d{2})(\d{2})$/.exec(text)
   const plain = compact === null ? text : `${compact[1]}-${compact[2]}-${compact[3]}`
-  // // A time without a zone is in UTC.
+  // A time without a zone is in UTC.
   const zoned = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}(?:\.\d+)?$/.test(plain) ? `${plain}Z` : plain
   const instant = instantOf(zoned)
   return instant === undefined ? undefined : toDay(instant)

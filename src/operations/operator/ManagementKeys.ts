@@ -135,7 +135,7 @@ const holding = (
     if (row === undefined) return undefined
     if (row.last_used_at === null || row.last_used_at <= now - usedEvery) {
       const used = statement(sql`UPDATE tollgate_operator_keys SET last_used_at = ${now} WHERE id = ${row.id}`)
-      // // A read succeeds even if the books cannot be written.
+      // A read succeeds even if the books cannot be written.
       yield* Effect.ignore(Statements.write(writer, used))
     }
     const { scopes } = keyIn(row)

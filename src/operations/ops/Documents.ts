@@ -1,6 +1,6 @@
 /** Builds `/openapi.json` and `/docs`. Loaded on the first request for either. */
 import { HttpApi, HttpApiBuilder, OpenApi } from "@effect/platform"
-// // Imported by its own path: through the package's index, the bundle would add it to the code that every process loads.
+// Imported by its own path: through the package's index, the bundle would add it to the code that every process loads.
 import * as HttpApiSwagger from "@effect/platform/HttpApiSwagger"
 import { Context, Effect, Layer } from "effect"
 import { described } from "../../http/contract/Documented.ts"

@@ -30,7 +30,7 @@ export const documents = (
       const sandbox = yield* CurrentSandbox
       const base = pathTo(prefix, public_url)
       const docs = `${base === "/" ? "" : base}/docs`
-      // // Building is uninterruptible: an interruption by a disconnecting client must not be cached.
+      // Building is uninterruptible: an interruption by a disconnecting client must not be cached.
       const once = <A>(load: () => Promise<A>) =>
         Effect.map(Effect.cached(Effect.promise(load)), (loaded) => Effect.uninterruptible(loaded))
       const pages = yield* once(loadGuides)

@@ -43,7 +43,7 @@ const make = Effect.gen(function* () {
       ]
     })
   )
-  // // In a separate fiber: the first caller may disconnect.
+  // In a separate fiber: the first caller may disconnect.
   const probe = Effect.all([sql`SELECT 1`, written], { discard: true }).pipe(
     Effect.timeoutFail({ duration: probeTimeout, onTimeout: () => "it does not answer" }),
     Effect.as(undefined),

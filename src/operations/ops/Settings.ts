@@ -34,7 +34,7 @@ export const layer = ({ metrics }: { readonly metrics?: typeof Entry.Type | unde
       const check = (authorization = ""): Effect.Effect<void, MissingAuthorization | InvalidToken> => {
         if (authorization === "") return new MissingAuthorization()
         const bearer = /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? ""
-        // // Digests have equal length, which `timingSafeEqual` requires.
+        // Digests have equal length, which `timingSafeEqual` requires.
         return timingSafeEqual(digestOf(bearer), wanted) ? Effect.void : new InvalidToken()
       }
       return { check }

@@ -69,7 +69,7 @@ const holderOf = Effect.fnUntraced(function* (parts: Parts, wanted: KeyWanted) {
   return { tenant_id, account_id: holder.account_id as AccountId }
 })
 
-// // ---- creating and changing ----------------------------------------------------------------------------------------------
+// ---- creating and changing ----------------------------------------------------------------------------------------------
 
 /** The key of an external id; `undefined` if there is none or it was revoked elsewhere. */
 const keyOf = Effect.fnUntraced(function* ({ applications, externals, tenancy }: Parts, external_id: string) {
@@ -146,7 +146,7 @@ const created = Effect.fnUntraced(function* (
   })
   const key = yield* Effect.catchTag(made, "TooManyApplications", (problem) =>
     Effect.flatMap(parts.externals.find("key", external_id), (other) =>
-      // // A concurrent request has created it.
+      // A concurrent request has created it.
       Effect.fail(other !== undefined && other.id !== found?.id ? new ExternalIdUsed({ external_id }) : problem)
     )
   )

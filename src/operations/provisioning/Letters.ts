@@ -92,7 +92,7 @@ const inviting = (dependencies: Dependencies): LettersContract["invite"] =>
     const person = yield* People.make(dependencies)
       .create(by, { email, name })
       .pipe(
-        // // This request gives no credit and joins no team.
+        // This request gives no credit and joins no team.
         Effect.catchTags({
           BalanceBeyondBooks: Effect.die,
           ExternalIdNotFound: Effect.die,
@@ -130,7 +130,7 @@ const toTenant = Effect.fnUntraced(function* (
     invite: { email, role },
     beside: [Audit.entry(by, act, now)]
   }).pipe(
-    // // The owner has just left or lost the role.
+    // The owner has just left or lost the role.
     Effect.catchTags({
       InsufficientRole: () => new NoHolder({ tenant_id }),
       NotAMember: () => new NoHolder({ tenant_id })

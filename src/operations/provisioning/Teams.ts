@@ -31,7 +31,7 @@ export const join = (parts: Parts) =>
     const joins = yield* Joining.statements(parts, { account: account_id, team: tenant_id, role: "member" }, now)
     const entry = Audit.entry(by, { action: "team.join", tenant_id, account_id }, now)
     const joined = yield* afterCommit(Statements.tryWrite(writer, ...joins, entry), belonging.changed(account_id))
-    // // A concurrent request may have added them.
+    // A concurrent request may have added them.
     if (joined || (yield* belongs) !== undefined) return
     const { plan, seats } = yield* tenants.plan(tenant_id)
     const members = (yield* tenants.members(tenant_id)).length

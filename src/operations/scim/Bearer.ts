@@ -20,7 +20,7 @@ const make = Effect.gen(function* () {
     if (authorization === undefined) return yield* new MissingAuthorization()
     const given = /^Bearer +(\S+) *$/i.exec(authorization)?.[1]
     if (given !== undefined && isRight(given)) return
-    // // Wrong tokens count against the address's limit.
+    // Wrong tokens count against the address's limit.
     yield* limits.take("token", request)
     return yield* new InvalidToken()
   })

@@ -76,14 +76,14 @@ const set = (
     if (one !== null) return withMembers(group, op === "remove" ? "remove" : "add", [one[1]!])
     switch (path.toLowerCase()) {
       case "members":
-        // // Without a value, all members are removed.
+        // Without a value, all members are removed.
         if (op === "remove" && (value === undefined || value === null)) return { ...group, members: [] }
         return withMembers(group, op, yield* membersIn(value))
       case "displayname":
         return { ...group, display_name: yield* named(op === "remove" ? undefined : value) }
       case "externalid":
         return { ...group, external_id: op === "remove" ? null : ((yield* textIn(path, value)) ?? null) }
-      // // Okta repeats the id together with a new name.
+      // Okta repeats the id together with a new name.
       case "id":
       case "schemas":
         return group

@@ -95,7 +95,7 @@ const creating = (parts: Parts): UsersContract["create"] =>
     )
     if (taken !== undefined) return yield* new NotUnique()
     const person = yield* provisioning.people.create(by, { email: user.email, name: nameOf(user) }).pipe(
-      // // Without an allowance and a team, these problems cannot occur.
+      // Without an allowance and a team, these problems cannot occur.
       Effect.catchTags({
         BalanceBeyondBooks: Effect.die,
         TenantClosed: Effect.die,
@@ -110,7 +110,7 @@ const creating = (parts: Parts): UsersContract["create"] =>
     const row = { account_id, ...attributes, created_at: now, updated_at: now }
     const stored = yield* Statements.tryWrite(
       writer,
-      // // The directory removed this person earlier and now restores them.
+      // The directory removed this person earlier and now restores them.
       statement(sql`DELETE FROM tollgate_scim_users WHERE account_id = ${account_id} AND deleted_at IS NOT NULL`),
       statement(sql`INSERT INTO tollgate_scim_users ${sql.insert(row)} ON CONFLICT DO NOTHING RETURNING account_id`, 1)
     )

@@ -104,7 +104,7 @@ const make = Effect.gen(function* () {
           const now = yield* Clock.currentTimeMillis
           const session = JSON.parse(yield* secret.unseal(cookie)) as Sealed
           return session.kind === "session" && session.until > now ? session : undefined
-          // // Sealed with another secret, or not sealed.
+          // Sealed with another secret, or not sealed.
         }).pipe(Effect.catchAllCause(() => Effect.succeed(undefined)))
 
   const open: BrowserSessionsContract["open"] = Effect.fn("BrowserSessions.open")(function* (person) {

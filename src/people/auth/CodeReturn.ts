@@ -18,12 +18,12 @@ export const returned = (dependencies: Dependencies, provider: ProviderName): Br
     const returning = yield* state.openExpired("errand", query.get("state"))
     if (returning === undefined || returning.provider !== provider || (yield* state.hasExpired(returning)))
       return failed(dependencies, returning, "expired", "This sign-in took too long, or did not start here.")
-    // // Only the browser that began a sign-in may finish it, so a link cannot sign in another person.
+    // Only the browser that began a sign-in may finish it, so a link cannot sign in another person.
     const pending = yield* state.open("leaving", http.cookies[state.cookieName])
     if (pending?.nonce !== returning.nonce)
       return failed(dependencies, returning, "other_browser", "This sign-in started in another browser, or has ended.")
     const answer = yield* finish(dependencies, returning, query)
-    // // If the sign-in goes on, its cookie replaces this one.
+    // If the sign-in goes on, its cookie replaces this one.
     return answer.headers["set-cookie"] === undefined
       ? HttpServerResponse.setHeader(answer, "set-cookie", state.clearCookie)
       : answer

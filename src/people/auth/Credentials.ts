@@ -149,7 +149,7 @@ const verify = Effect.fnUntraced(function* (
 ) {
   const { account_id, client_id, expires_at, family, grant, team_first, tenant_id } = yield* tokens.verify(jwt)
   const mark = belonging.markOf(account_id)
-  // // The signature is valid for an hour, but the sign-in or the membership may have ended since.
+  // The signature is valid for an hour, but the sign-in or the membership may have ended since.
   if (!(yield* sessions.isLive(family))) return yield* new InvalidToken()
   if (!(yield* tenants.isActiveMember(account_id, tenant_id))) return yield* new InvalidToken()
   const caller = earlier<Caller>(cache.get(jwt)?.caller, {

@@ -110,7 +110,7 @@ const begin = ({ secret, sql, writer }: Dependencies, client_id: string, grant: 
     const expired = sql`DELETE FROM tollgate_auth_device_codes
       WHERE expires_at < ${now - usedRetention} OR expires_at < ${now - unusedRetention} AND used_at IS NULL`
     const begun = sql`INSERT INTO tollgate_auth_device_codes ${sql.insert(row)} ON CONFLICT DO NOTHING RETURNING hash`
-    // // There are about 25 billion user codes, so another device may have the same one: retry.
+    // There are about 25 billion user codes, so another device may have the same one: retry.
     return (yield* Statements.tryWrite(writer, statement(expired), statement(begun, 1))) ? codes : yield* attempt
   })
   return attempt

@@ -74,7 +74,7 @@ export const toProvider = (dependencies: Dependencies): BrowserContract["toProvi
     const limit = yield* Effect.either(limits.take("authorize", http))
     if (limit._tag === "Left") return redirect(consolePages.failedAt("too_many_requests", page))
     const nonce = newNonce()
-    // // A link on another site must not choose the account: some providers sign in the hinted person immediately.
+    // A link on another site must not choose the account: some providers sign in the hinted person immediately.
     const hint = http.headers["sec-fetch-site"] === "same-origin" ? query.get("login_hint") : null
     const hinted = hint === null || hint === "" ? {} : { login_hint: hint }
     const url = yield* Effect.either(signInPage(dependencies, { provider, nonce, room: "console", page }, hinted))
@@ -153,7 +153,7 @@ export const resume = (dependencies: Dependencies): BrowserContract["resume"] =>
     const arriving = yield* state.openExpired("arriving", queryOf(http).get("arriving"))
     const pending = yield* state.open("leaving", http.cookies[state.cookieName])
     const expired = arriving !== undefined && (yield* state.hasExpired(arriving))
-    // // Only the browser that began a sign-in may finish it, so a link cannot sign in another person.
+    // Only the browser that began a sign-in may finish it, so a link cannot sign in another person.
     if (arriving === undefined || expired || pending?.nonce !== arriving.nonce) {
       const text = "This sign-in took too long, or started in another browser."
       return failed(dependencies, arriving, expired ? "expired" : "other_browser", text)

@@ -90,7 +90,7 @@ export const make = (sql: SqlClient, secret: DeploymentSecretContract) => {
     const row = { hash: hashOf(next), family_id, tenant_id, expires_at: expiryOf(signed_in_at, now) }
     const usable = sql`hash = ${hashOf(token)} AND used_at IS NULL
       AND EXISTS (SELECT 1 FROM tollgate_auth_families WHERE id = ${family_id} AND revoked_at IS NULL)`
-    // // A token of an earlier version does not contain its sign-in. Its row stays, to recognize the token if it is used again.
+    // A token of an earlier version does not contain its sign-in. Its row stays, to recognize the token if it is used again.
     const stored: ReadonlyArray<Statement> =
       familyIn(token) === undefined
         ? [

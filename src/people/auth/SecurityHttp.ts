@@ -17,7 +17,7 @@ import { remembered } from "../../http/lanes/Caller.ts"
 import * as Security from "../credentials/Security.ts"
 import { Credentials } from "./Credentials.ts"
 
-// // The platform's decoder does not distinguish a missing header from an empty one, so the header is read here.
+// The platform's decoder does not distinguish a missing header from an empty one, so the header is read here.
 const headed = Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }): Headed => ({
   header: (name) => headers[name]
 }))

@@ -131,7 +131,7 @@ const make = Effect.gen(function* () {
   const openBeside = openingBeside(dependencies)
   const end = endingOne(dependencies)
   return {
-    // // Without a statement in `beside`, nothing can fail.
+    // Without a statement in `beside`, nothing can fail.
     open: (signIn) =>
       Effect.map(
         openBeside(signIn, () => []),
@@ -248,7 +248,7 @@ const refreshing = (
     if (!(yield* tenants.isActiveMember(account_id, tenant_id))) return yield* new NotAMember({ tenant_id })
     const { stored, token } = refreshTokens.replace(refresh_token, found, tenant_id, now)
     if (!(yield* Statements.tryWrite(writer, ...stored))) {
-      // // The second of two concurrent requests with one token counts as a copy too.
+      // The second of two concurrent requests with one token counts as a copy too.
       yield* end(account_id, family_id)
       return yield* new InvalidGrant()
     }
@@ -294,7 +294,7 @@ const listing = (sql: SqlClient): SessionsContract["ofAccount"] =>
 
 /** Refresh tokens of the old secret are invalid under a new one, so all sign-ins end. */
 export const sessionsEnd: Ending = {
-  // // A browser's sign-in has no refresh token.
+  // A browser's sign-in has no refresh token.
   count: (sql, now) => sql`SELECT count(*) AS n FROM tollgate_auth_families f WHERE revoked_at IS NULL
     AND (EXISTS (SELECT 1 FROM tollgate_auth_refresh_tokens WHERE family_id = f.id AND expires_at > ${now})
       OR (signed_in_at > ${now - Duration.toMillis(familyLifetime)}

@@ -79,10 +79,10 @@ const byCode = Effect.fnUntraced(function* (
   if (row.used_at === null) {
     const tokens = isValid ? yield* open(dependencies, row, (family) => codes.spend(row, family, now)) : undefined
     if (tokens !== undefined) return tokens
-    // // An invalid request also spends the code.
+    // An invalid request also spends the code.
     if (!isValid && (yield* codes.discard(row))) return yield* invalidGrant()
   }
-  // // The code was copied: end its sign-in.
+  // The code was copied: end its sign-in.
   const family = yield* codes.familyOf(row)
   if (family !== null) yield* sessions.end(row.account_id, family)
   return yield* invalidGrant()
@@ -110,7 +110,7 @@ const byDevice = Effect.fnUntraced(function* (
   const now = yield* Clock.currentTimeMillis
   const { account_id, decision, family_id, tenant_id } = row
   if (row.used_at !== null) {
-    // // The code was copied: end its sign-in.
+    // The code was copied: end its sign-in.
     if (account_id !== null && family_id !== null) yield* sessions.end(account_id, family_id)
     return yield* invalidGrant()
   }
@@ -122,7 +122,7 @@ const byDevice = Effect.fnUntraced(function* (
   }
   const code = { account_id, tenant_id, client_id, scope: row.scope, nonce: null, auth_time: null }
   const tokens = yield* open(dependencies, code, (family) => devices.spend(row, family, now))
-  // // A concurrent request got the tokens.
+  // A concurrent request got the tokens.
   return tokens ?? (yield* invalidGrant())
 })
 

@@ -61,7 +61,7 @@ const toSeconds = (millis: number): number => Math.floor(millis / 1000)
 
 const make = Effect.gen(function* () {
   const keys = yield* SigningKeys
-  // // The `iss` claim. Verification relies on our keys instead, so a changed `public_url` signs out no one.
+  // The `iss` claim. Verification relies on our keys instead, so a changed `public_url` signs out no one.
   const { public_url: issuer } = yield* ServiceInfo
 
   const signed = Effect.fnUntraced(function* (

@@ -120,7 +120,7 @@ const make = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     const ended = sql`UPDATE tollgate_auth_clients SET revoked_at = ${now}
       WHERE client_id = ${client_id} AND revoked_at IS NULL RETURNING client_id`
-    // // Its refresh tokens end immediately, its access tokens within a minute.
+    // Its refresh tokens end immediately, its access tokens within a minute.
     const signIns = Families.ending(sql, sql`client_id = ${client_id}`)
     return yield* Statements.tryWrite(writer, statement(ended, 1), ...signIns, ...beside)
   })

@@ -21,7 +21,7 @@ export const ending = (sql: SqlClient, which: Fragment): ReadonlyArray<Statement
 /** Ends all sign-ins of an account, and pending ones: application codes, device codes and console links. Passkeys and linked identities stay. */
 export const endingAll = (sql: SqlClient, account: AccountId): ReadonlyArray<Statement> => [
   statement(sql`DELETE FROM tollgate_auth_codes WHERE account_id = ${account} AND used_at IS NULL`),
-  // // The device gets a denial.
+  // The device gets a denial.
   statement(
     sql`UPDATE tollgate_auth_device_codes SET decision = 'deny' WHERE account_id = ${account} AND used_at IS NULL`
   ),

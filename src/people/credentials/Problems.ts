@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
 import { Problem } from "../../kernel/Problem.ts"
 
-// // ---- the Authorization header: one class per text of the specification -----------------------------------------------------
+// ---- the Authorization header: one class per text of the specification -----------------------------------------------------
 
 export class MissingAuthorization extends Problem<MissingAuthorization>()("MissingAuthorization", {
   status: 401,

@@ -116,7 +116,7 @@ export const attempt = Effect.fnUntraced(function* (
 /** Claims a letter for an attempt. Returns `false` if another node has claimed it. */
 const take = ({ sql, writer }: Dependencies, { attempts, key }: Row, now: number) => {
   const waiting = sql`status = 'waiting' AND attempts = ${attempts}`
-  // // If an earlier write may have succeeded, the resulting row is ours. With several nodes it may be another node's.
+  // If an earlier write may have succeeded, the resulting row is ours. With several nodes it may be another node's.
   const taken = sql`(${waiting} OR status = 'sending' AND attempts = ${attempts + 1} AND due_at = ${now})`
   const isAlone = servesAlone(sql)
   let state = waiting
@@ -148,7 +148,7 @@ export const deliver = Effect.fn("Outbox.deliver")(function* (
   const now = yield* Clock.currentTimeMillis
   if (now - row.created_at > lifetime)
     return yield* end(dependencies, row, "failed", "it could not be sent for days", "kept")
-  // // Claim before the first byte: after a crash, no process knows whether the letter was sent.
+  // Claim before the first byte: after a crash, no process knows whether the letter was sent.
   return (yield* take(dependencies, row, now)) ? yield* attempt(dependencies, port, row, "kept") : undefined
 }, Effect.uninterruptible)
 

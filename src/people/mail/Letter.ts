@@ -32,10 +32,10 @@ const nameMax = 100
 export const plainName = (name: string, otherwise: string): string => {
   const plain = name
     .replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, " ")
-    // // Direction marks could make one text look like another.
+    // Direction marks could make one text look like another.
     .replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, "")
     .replace(/[a-z][a-z0-9+.-]*:\/\/\S*|\bwww[.．。｡․]\S*|\b(?:mailto|tel|sms):\S*/giu, " ")
-    // // A dot within a word makes it a host name. Browsers treat the dots of other scripts like a plain dot.
+    // A dot within a word makes it a host name. Browsers treat the dots of other scripts like a plain dot.
     .replace(/(?<=\S)[.．。｡․](?=\S)/gu, " ")
     .replace(/\s+/g, " ")
     .trim()

@@ -88,7 +88,7 @@ const make = Effect.gen(function* () {
     scope: yield* Effect.scope
   }
   const mail = yield* Mail
-  // // A single process finds only its own interrupted letters. With several nodes, other nodes may still be sending theirs.
+  // A single process finds only its own interrupted letters. With several nodes, other nodes may still be sending theirs.
   if (mail !== undefined && Delivery.servesAlone(sql))
     yield* Delivery.endInterrupted(dependencies, Number.MAX_SAFE_INTEGER)
   const { quota, waker } = dependencies
@@ -144,12 +144,12 @@ const posting = (dependencies: Dependencies): OutboxContract["post"] =>
   Effect.fn("Outbox.post")(function* (port, letter) {
     const { scope, waker } = dependencies
     const row = yield* newRow(dependencies, letter)
-    // // Store `sending` before the first byte: after a crash, no process knows whether the letter was sent.
+    // Store `sending` before the first byte: after a crash, no process knows whether the letter was sent.
     if (!(yield* storePosted(dependencies, row))) return yield* new TooManyLetters({ retry_after: 60 })
-    // // The attempt continues if the caller is interrupted. If the letter is postponed, the loop takes over.
+    // The attempt continues if the caller is interrupted. If the letter is postponed, the loop takes over.
     const attempt = Effect.zipLeft(Delivery.attempt(dependencies, port, row, "deleted"), waker.wake)
     const sending = yield* Effect.forkIn(Effect.uninterruptible(attempt), scope)
-    // // Metered calls are uninterruptible, and an uninterruptible wait has no timeout.
+    // Metered calls are uninterruptible, and an uninterruptible wait has no timeout.
     return yield* Effect.timeoutTo(Effect.interruptible(Fiber.join(sending)), {
       duration: patience,
       onSuccess: (fate): Fate => fate,

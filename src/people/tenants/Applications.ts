@@ -323,7 +323,7 @@ const changing = (
           AND bounds IS NOT DISTINCT FROM ${row.bounds} AND ${allowed} RETURNING id`,
       limit === undefined ? [] : [setLimit(application_id, caller.tenant_id, limit)]
     )
-    // // The ledger reads the spending limit with each call; the key cache holds the rest.
+    // The ledger reads the spending limit with each call; the key cache holds the rest.
     const isCached = expires_at !== undefined || allowed_models !== undefined
     const changed = yield* isCached ? afterCommit(written, belonging.changed(application_id)) : written
     return yield* changed ? find(request) : change(request)

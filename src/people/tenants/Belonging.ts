@@ -43,7 +43,7 @@ export class Belonging extends Context.Tag("tollgate/tenants/Belonging")<Belongi
 
 const make = Effect.gen(function* () {
   const { publish, subscribe } = yield* Signals
-  // // A plain map instead of Effect's `Cache`: marks are taken outside effects.
+  // A plain map instead of Effect's `Cache`: marks are taken outside effects.
   const marks = new Map<string, Mark>()
   const end = (id: string) => {
     const mark = marks.get(id)

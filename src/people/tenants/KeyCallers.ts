@@ -77,7 +77,7 @@ const makeCache = () => {
       sweepAt = now + lifetime
       for (const [other, { until }] of entries) if (until + lifetime <= now) entries.delete(other)
     }
-    // // A map keeps insertion order: the first entry is the oldest.
+    // A map keeps insertion order: the first entry is the oldest.
     entries.delete(key)
     if (entries.size >= cachedMax) entries.delete(entries.keys().next().value!)
     entries.set(key, entry)
@@ -102,13 +102,13 @@ const read = Effect.fnUntraced(function* (dependencies: Dependencies, cache: Cac
     Pick<Row, "account_id" | "id">
   >`SELECT id, account_id FROM tollgate_tenants_applications WHERE key_hash = ${hash}`.pipe(Effect.orDie)
   if (application === undefined) return undefined
-  // // Take the marks before the row is read, so a concurrent change invalidates them.
+  // Take the marks before the row is read, so a concurrent change invalidates them.
   const marks = [belonging.markOf(application.account_id), belonging.markOf(application.id)]
   const row = yield* liveRow(sql, hash)
   if (row === undefined) return undefined
   const { account_id, allowed_models, expires_at, id, tenant_id } = row
   if (expires_at !== null && expires_at <= now) return yield* new ExpiredKey({ expired_at: expires_at })
-  // // Of several concurrent reads, the first fills the cache.
+  // Of several concurrent reads, the first fills the cache.
   const cached = cache.callerAt(key, now)
   if (cached !== undefined) return cached
   const caller = earlier<Caller>(cache.earlierCaller(key), {
@@ -120,7 +120,7 @@ const read = Effect.fnUntraced(function* (dependencies: Dependencies, cache: Cac
     ...(allowed_models !== null && { allowed_models: JSON.parse(allowed_models) as ReadonlyArray<string> })
   })
   cache.set(key, { caller, until: Math.min(now + lifetime, expires_at ?? Number.POSITIVE_INFINITY), marks }, now)
-  // // The call does not wait for this write.
+  // The call does not wait for this write.
   yield* Effect.forkDaemon(noteUse(dependencies, id, now))
   return caller
 })

@@ -137,7 +137,7 @@ const welcoming = (dependencies: Dependencies): TenantsContract["welcome"] => {
   const welcome: TenantsContract["welcome"] = Effect.fn("Tenants.welcome")(function* (identity) {
     const [known] = yield* byIdentity(dependencies.sql, identity)
     if (known === undefined) {
-      // // After a conflict, the account exists.
+      // After a conflict, the account exists.
       return yield* Effect.catchTags(firstSignIn(dependencies, identity), {
         Conflict: () => welcome(identity),
         AccountExists: Effect.die,
@@ -146,7 +146,7 @@ const welcoming = (dependencies: Dependencies): TenantsContract["welcome"] => {
       })
     }
     if (identity.email_verified && known.email_verified === 0) {
-      // // After a conflict there is nothing to grant: another sign-in verified the address, or another account has it.
+      // After a conflict there is nothing to grant: another sign-in verified the address, or another account has it.
       yield* Effect.catchTags(verifyEmail(dependencies, known, identity), {
         Conflict: () => Effect.void,
         AccountMissing: Effect.die,
