@@ -35,7 +35,7 @@ const platform = Layer.mergeAll(NodeHttpPlatform.layer, Etag.layerWeak, NodeFile
 
 const app = Effect.gen(function* () {
   const app = yield* HttpRouter.withRouterConfig(HttpApiBuilder.httpApp, {
-    // Paths are exact, and an id that is too long cannot exist.
+    // Paths are exact. An overlong id still reaches its route, which does not find it.
     caseSensitive: true,
     ignoreDuplicateSlashes: false,
     maxParamLength: Number.POSITIVE_INFINITY
