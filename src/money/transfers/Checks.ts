@@ -15,7 +15,7 @@ export const checks: ReadonlyArray<Check> = [
       `${id} holds ${usd(found)} in escrow, but its pending transfers add up to ${usd(expected)}`
   },
   {
-    name: "a transfer's entries are those of its state",
+    name: "a transfer's entries match its state",
     query: `SELECT t.id AS id, format('1 escrow of %s, %s', t.amount, CASE t.status WHEN 'pending' THEN 'nothing paid out'
           WHEN 'accepted' THEN 'released' ELSE 'returned' END) AS expected,
         format('%s escrows of %s, %s releases, %s returns', COUNT(*) FILTER (WHERE e.source = 'transfer_escrow'),

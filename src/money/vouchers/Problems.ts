@@ -32,7 +32,7 @@ export class VoucherRedeemed extends Problem<VoucherRedeemed>()("VoucherRedeemed
 
 export class VoucherTooLarge extends Problem<VoucherTooLarge>()("VoucherTooLarge", {
   status: 422,
-  error: "the balance would exceed what the books hold",
+  error: "the balance would exceed the ledger's maximum",
   code: "balance_too_large"
 }) {}
 

@@ -20,7 +20,7 @@ export class ReferenceUsed extends Problem<ReferenceUsed>()("ReferenceUsed", {
 
 export class BalanceBeyondBooks extends Problem<BalanceBeyondBooks>()("BalanceBeyondBooks", {
   status: 422,
-  error: "the balance would exceed what the books hold",
+  error: "the balance would exceed the ledger's maximum",
   code: "balance_too_large"
 }) {}
 

@@ -15,7 +15,7 @@ export class OperatorToken extends HttpApiMiddleware.Tag<OperatorToken>()("tollg
         OpenApi.Description,
         "`Authorization: Bearer …` with a token of an operator's session (`POST /console/operator/session`, or `tollgate operator --token`). " +
           "It is not a user's token, and a user's token is refused here. A program uses a management key (`POST /v1/operator/management-keys`, or " +
-          "`tollgate operator keys create`), which has scopes and an end."
+          "`tollgate operator keys create`), which has scopes and an expiry."
       )
     )
   }

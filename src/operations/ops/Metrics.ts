@@ -137,10 +137,7 @@ const workMetrics = (registry: Registry): MetricsContract["setWork"] => {
   const gauge = gaugesIn(registry)
   const setLoops = loopMetrics(registry)
   const setNode = nodeMetrics(registry)
-  const unsettled = gauge(
-    "tollgate_unsettled_calls",
-    "Ended calls whose settlement is not written yet"
-  )
+  const unsettled = gauge("tollgate_unsettled_calls", "Ended calls whose settlement is not written yet")
   let missing: Gauge | undefined
   return (work) => {
     setLoops(work.loops)

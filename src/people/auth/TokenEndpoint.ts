@@ -15,8 +15,7 @@ import { userInfoBy } from "./UserInfo.ts"
 /** The grant type of RFC 8628. */
 export const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"
 
-const invalidGrant = () =>
-  OAuthRefusal.of("invalid_grant", "the code or token is invalid, expired or already used")
+const invalidGrant = () => OAuthRefusal.of("invalid_grant", "the code or token is invalid, expired or already used")
 
 /** The OAuth client of a request. A missing or unknown client is 401 `invalid_client`. */
 export const knownClient = Effect.fnUntraced(function* (clients: ClientsContract, client_id: string | undefined) {

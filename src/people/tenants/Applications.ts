@@ -364,7 +364,10 @@ const boundsAfter = (
     )
   return Bounds.permits(bounds, asked)
     ? Effect.succeed(bounds)
-    : new InsufficientRole({ tenant_id, message: "an owner or admin has set this limit: only they raise or lift it" })
+    : new InsufficientRole({
+        tenant_id,
+        message: "an owner or admin has set this limit: only they may raise or lift it"
+      })
 }
 
 /** API keys of the old secret are invalid under a new one. */

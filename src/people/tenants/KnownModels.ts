@@ -18,6 +18,6 @@ export const checkModels = (
     ? Effect.void
     : InvalidRequest.of(
         "allowed_models",
-        `names as usage records have them; there is no model, search provider or tool ${JSON.stringify(unknown)} here`
+        `names as in usage records; there is no model, search provider or tool ${JSON.stringify(unknown)} here`
       )
 }

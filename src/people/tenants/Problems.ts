@@ -40,7 +40,7 @@ export class InsufficientRole extends Problem<InsufficientRole>()("InsufficientR
 /** On routes that act for an address: the caller's verified address differs. */
 export class EmailMismatch extends Problem<EmailMismatch>()("EmailMismatch", {
   status: 403,
-  error: "this was sent to another email address than the verified one of your account",
+  error: "this was sent to an address other than your account's verified email address",
   code: "email_mismatch"
 }) {}
 
