@@ -1,6 +1,14 @@
 /** Who calls: what a credential stands for. An embedder makes one of its own; over HTTP `people/auth/Credentials` does. */
 import type { AccountId, ApplicationId, TenantId } from "./Ids.ts"
 
+/** What a request says about itself for usage records and budgets. */
+export interface Labels {
+  /** Pairs `name=value`, one a line, ascending. */
+  readonly tags?: string | undefined
+  /** The caller's own user. */
+  readonly end_user?: string | undefined
+}
+
 export interface Caller {
   readonly account_id: AccountId
   /** The tenant of the credential: an API key's, or the one that a user token was made for. */
@@ -16,6 +24,10 @@ export interface Caller {
   readonly sign_in?: string
   /** The models that the API key may call, by the names that usage records have; absent where it may call all. */
   readonly allowed_models?: ReadonlyArray<string>
+  /** For the key of a run: the run, and the runs that it descends from. `application_id` is the API key that they descend from. */
+  readonly runs?: ReadonlyArray<string>
+  /** Labels of the key, which a request cannot replace. */
+  readonly labels?: Labels
 }
 
 /** Whether the caller's list of models has this one, by the name that usage records have. */

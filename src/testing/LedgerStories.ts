@@ -36,7 +36,10 @@ export type LedgerStep = Step<LedgerStory, LedgerUnderTest>
 // ---- one posting ---------------------------------------------------------------------------------------------------------------
 
 /** Draws a posting that makes sense in this state, with its sentence; `undefined` if there is none. */
-type Draw = (notebook: Notebook, names: Names) => { readonly posting: StoryPosting; readonly sentence: string } | undefined
+type Draw = (
+  notebook: Notebook,
+  names: Names
+) => { readonly posting: StoryPosting; readonly sentence: string } | undefined
 
 /** Makes unique names. */
 class Names {

@@ -30,6 +30,7 @@ const decide: Effect.Effect<object | string, never, Decisions.Decisions> = Decis
   Effect.flatMap(({ decide }) => decide({ caller, request: { state, questions } })),
   Effect.map(({ answers, receipt: { balance, charged } }) => ({ answers: Object.keys(answers), charged, balance })),
   Effect.catchTags({ InsufficientCredits: amounts, InvalidRequest: named, BooksUnavailable: named }),
+  Effect.catchTags({ BudgetExceeded: named, RateLimitReached: named }),
   Effect.catchTags({ Busy: named, ModelNotAllowed: named, DecisionsUnavailable: named, DecisionRefused: named }),
   Effect.catchTags({ DecisionUpstreamFailed: named, DecisionUpstreamUnreachable: named })
 )
@@ -37,7 +38,7 @@ const submit = (job: Media.MediaRequest): Effect.Effect<object | string, never, 
   Effect.flatMap(Media.Media, (media) => media.submit({ caller, job })).pipe(
     Effect.map(({ quote, status }) => ({ quote, status })),
     Effect.catchTags({ InsufficientCredits: amounts, BooksUnavailable: named, ModelNotAllowed: named }),
-    Effect.catchTags({ MediaRateLimited: named }),
+    Effect.catchTags({ BudgetExceeded: named, RateLimitReached: named, MediaRateLimited: named }),
     Effect.catchTags({ MediaRejected: ({ field }) => Effect.succeed({ field }), MediaUnavailable: named })
   )
 

@@ -16,7 +16,7 @@
  */
 import { Cause, Context, Duration, Effect, Exit, FiberRef, HashMap, Layer, Option } from "effect"
 import { mayCall } from "../../kernel/Caller.ts"
-import type { Caller } from "../../kernel/Caller.ts"
+import type { Caller, Labels } from "../../kernel/Caller.ts"
 import * as CallSpan from "../../kernel/CallSpan.ts"
 import * as FiberPool from "../../kernel/hot/FiberPool.ts"
 import * as Ids from "../../kernel/Ids.ts"
@@ -28,16 +28,26 @@ import { isProblem } from "../../kernel/Problem.ts"
 import { Tracing } from "../../kernel/Tracing.ts"
 import * as Calls from "../ledger/Calls.ts"
 import { BooksUnavailable } from "../ledger/rules/Problems.ts"
-import type { Conflict, RefusalByPosting } from "../ledger/rules/Problems.ts"
+import type { BudgetReached, Conflict, RefusalByPosting } from "../ledger/rules/Problems.ts"
 import { untilWritten, Writer } from "../ledger/write/Writer.ts"
 import { interrupted } from "../ledger/rules/Transaction.ts"
-import type { CallFacts, CallOutcome, Posting, Source, Statement } from "../ledger/rules/Transaction.ts"
+import type { Rates } from "../ledger/rules/Budget.ts"
+import type {
+  CallFacts,
+  CallOutcome,
+  ClaimedFacts,
+  Posting,
+  Source,
+  Statement,
+  Way,
+  Within
+} from "../ledger/rules/Transaction.ts"
 import { Runs } from "../../storage/engine/Runs.ts"
 import { refusedCall, told } from "./CallLog.ts"
 import { CallObserver } from "./CallObserver.ts"
 import type { ObserveCall, ObservedFacts } from "./CallObserver.ts"
 import { Payers } from "./Payers.ts"
-import { InsufficientCredits, ModelNotAllowed } from "./Problems.ts"
+import { BudgetExceeded, InsufficientCredits, ModelNotAllowed, RateLimitReached } from "./Problems.ts"
 import type { GateRefusal } from "./Problems.ts"
 
 /** A request for admission. */
@@ -54,6 +64,14 @@ export interface Claim {
   readonly least: Nano
   /** A payer who can afford this is preferred over one who can afford only `least`. Default: the first who can afford `least` pays. */
   readonly enough?: Nano | undefined
+  /** The capability, for budgets: `chat`. */
+  readonly capability?: string | undefined
+  /** Everything that may serve the call, `model` and `provider` first: the same list for the same claims. Absent if nothing else may. */
+  readonly ways?: ReadonlyArray<Way> | undefined
+  /** The tokens that the call may use, for budgets of tokens. It gets at least `least`. */
+  readonly tokens?: { readonly least: number; readonly most: number } | undefined
+  /** Tags and end user that the request names. */
+  readonly labels?: Labels | undefined
   /** The version of the price that applies to the call. */
   readonly price?: string | undefined
   /**
@@ -96,6 +114,12 @@ export interface Admission {
   readonly call: string
   readonly reserved: Nano
   readonly payer: Source
+  /** The tokens that budgets leave to the call; `undefined` if none limits them. */
+  readonly tokens: number | undefined
+  /** The tightest limits of requests and tokens among its budgets. */
+  readonly rates: Rates
+  /** Whether budgets leave this way of the claim open, by its place in `ways`. */
+  readonly mayServe: (place: number) => boolean
   /** Logs that this upstream failed and the call is tried with the next one. */
   readonly goesOn: (problem: { readonly _tag: string }) => Effect.Effect<void>
   /** For calls that do not stream: the answer is read to its end even if the caller leaves. */
@@ -387,19 +411,20 @@ const make = Effect.gen(function* () {
             enough,
             most,
             run: claim.held === true ? heldBy(run) : run,
-            facts: factsOf(claim)
+            facts: factsOf(claim),
+            tokens: claim.tokens
           }
         ],
         statements: beside === undefined ? none : beside(id)
       })
       .pipe(
-        Effect.catchAll((refusal): Effect.Effect<never, InsufficientCredits | BooksUnavailable> => {
+        Effect.catchAll((refusal): Effect.Effect<never, Exclude<GateRefusal, ModelNotAllowed>> => {
           // A row that `beside` needs has just disappeared: the client may retry the whole request.
           if (refusal._tag === "Conflict") return new BooksUnavailable()
           if (refusal._tag !== "BooksUnavailable") {
-            const problem = refused(refusal, least, sources)
+            const problem = refused(refusal, least, sources, now)
             const millis = clock.unsafeCurrentTimeMillis() - now
-            return Effect.zipRight(told(refusedCall, factsOf(claim), request_id, millis, problem), problem)
+            return Effect.zipRight(told(refusedCall, factsOf(claim), request_id, millis, problem), Effect.fail(problem))
           }
           // If the reservation was written after all, release it as soon as possible.
           if (refusal.maybe_written) {
@@ -411,6 +436,7 @@ const make = Effect.gen(function* () {
         Effect.tapErrorCause(() => Effect.sync(fibers.end))
       )
     const admitted = new Admitted(id, now, reserved.source, reserved.amount, books, request_id, factsOf(claim))
+    admitted.within = reserved.within
     if (tracing) admitted.span = yield* CallSpan.begin(claim.endpoint, model, claim.provider)
     // Suspended, so an error thrown by the host's function also ends the call.
     const called = Effect.suspend(() => call(admitted))
@@ -511,16 +537,31 @@ const make = Effect.gen(function* () {
 const kindsMax = 1_000
 
 /** The facts of a claim. Equal facts give the same object, which crosses to the writer's thread only once (`books/ledger/write/Codec`). */
-const makeFacts = (): ((claim: Claim) => CallFacts) => {
-  const known = new WeakMap<Caller, Map<string, CallFacts>>()
-  return ({ caller, endpoint, model, price, provider, usage_type }) => {
+const makeFacts = (): ((claim: Claim) => ClaimedFacts) => {
+  const known = new WeakMap<Caller, Map<string, ClaimedFacts>>()
+  return (claim) => {
+    const { caller, capability, endpoint, labels, model, price, provider, usage_type, ways } = claim
     let kinds = known.get(caller)
     if (kinds === undefined) known.set(caller, (kinds = new Map()))
-    const kind = `${endpoint}\n${model}\n${provider}\n${price}\n${usage_type}`
+    let kind = `${endpoint}\n${model}\n${provider}\n${price}\n${usage_type}`
+    if (labels !== undefined) kind += `\n${labels.end_user}\n${labels.tags}`
     let facts = kinds.get(kind)
-    if (facts === undefined) {
-      const { account_id, application_id, tenant_id } = caller
-      facts = { account_id, tenant_id, application_id, usage_type, endpoint, model, provider, price }
+    if (facts === undefined || facts.ways !== ways) {
+      const { account_id, application_id, runs, tenant_id } = caller
+      facts = {
+        account_id,
+        tenant_id,
+        application_id,
+        usage_type,
+        endpoint,
+        model,
+        provider,
+        price,
+        capability,
+        ...(ways !== undefined && { ways }),
+        ...(runs !== undefined && { runs, run_id: runs[0] }),
+        ...labels
+      }
       if (kinds.size >= kindsMax) kinds.clear()
       kinds.set(kind, facts)
     }
@@ -627,6 +668,8 @@ class Admitted implements Admission {
   private readonly observed: ObservedFacts | undefined
   /** Present if traces are collected. */
   span: CallSpan.CallSpan | undefined
+  /** Set if budgets count the call. */
+  within: Within | undefined
 
   constructor(
     call: string,
@@ -652,6 +695,18 @@ class Admitted implements Admission {
   tell(message: string, problem: unknown): Effect.Effect<void> {
     const { at, books, facts, request_id } = this
     return facts === undefined ? Effect.void : told(message, facts, request_id, books.now() - at, problem)
+  }
+
+  get tokens(): number | undefined {
+    return this.within?.tokens
+  }
+
+  get rates(): Rates {
+    return this.within?.rates ?? noRates
+  }
+
+  mayServe(place: number): boolean {
+    return this.within === undefined || !this.within.barred.includes(place)
   }
 
   goesOn(problem: { readonly _tag: string }): Effect.Effect<void> {
@@ -752,9 +807,11 @@ class Admitted implements Admission {
 const refused = (
   refusal: RefusalByPosting["Reserve"],
   required: Nano,
-  sources: ReadonlyArray<Source>
-): InsufficientCredits => {
+  sources: ReadonlyArray<Source>,
+  now: number
+): InsufficientCredits | BudgetExceeded | RateLimitReached => {
   const payer = sources[0]!.billing_account_id
+  if (refusal._tag === "BudgetReached") return short(refusal, now)
   if (refusal._tag === "LimitReached")
     return new InsufficientCredits({ available: refusal.available, required, payer, reason: "key_limit" })
   // The caller's own account, if missing or inactive, refuses outright.
@@ -766,6 +823,28 @@ const refused = (
         reason: isBarred(sources) ? "members_may_not_spend" : "balance"
       })
     : new InsufficientCredits({ available: 0n, required, payer, reason: "account_not_active" })
+}
+
+const noRates: Rates = {}
+
+/** The refusal of a budget: 429 if it renews within the hour or when a call ends, else 402. */
+const short = (
+  { budget, left, limit, name, period, renews_at, unit }: BudgetReached,
+  now: number
+): BudgetExceeded | RateLimitReached => {
+  const amount = (of: Nano) => (unit === "usd" ? toDecimal(of) : `${of}`)
+  const fields = {
+    budget_id: budget,
+    budget_name: name,
+    unit,
+    limit: amount(limit),
+    left: amount(left),
+    ...(unit !== "concurrent" && renews_at !== undefined && { renews_at })
+  }
+  if (unit === "concurrent") return new RateLimitReached({ ...fields, retry_after: 1 })
+  if (unit === "usd" || renews_at === undefined || (period !== "minute" && period !== "hour"))
+    return new BudgetExceeded(fields)
+  return new RateLimitReached({ ...fields, retry_after: Math.max(1, Math.ceil((renews_at - now) / 1_000)) })
 }
 
 const isBarred = (sources: ReadonlyArray<Source>): boolean => sources.some(({ barred }) => barred === true)

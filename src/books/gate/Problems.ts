@@ -1,8 +1,10 @@
 /** Refusals of the gate. */
 import { Schema } from "effect"
+import { Moment } from "../../kernel/Moment.ts"
 import { Usd } from "../../kernel/Money.ts"
 import { Problem } from "../../kernel/Problem.ts"
 import { BooksUnavailable } from "../ledger/rules/Problems.ts"
+import { rateHeaders } from "./RateHeaders.ts"
 
 /**
  * Why no account can pay: the balance is too low, the billing account is inactive, the tenant does not let its members spend, or the API
@@ -61,6 +63,41 @@ export class InsufficientCredits extends Problem<InsufficientCredits>()("Insuffi
   })
 }) {}
 
+/** What a budget lacks for a call. */
+const shortage = {
+  budget_id: Schema.String,
+  budget_name: Schema.String,
+  unit: Schema.Literal("usd", "tokens", "requests", "concurrent"),
+  /** The limit and its rest: USD, tokens, requests or open calls. */
+  limit: Schema.String,
+  left: Schema.String,
+  /** The begin of the next period; absent if the budget has one period for all time. */
+  renews_at: Schema.optional(Moment)
+} as const
+
+/** A budget leaves too little for the call. */
+export class BudgetExceeded extends Problem<BudgetExceeded>()("BudgetExceeded", {
+  status: 402,
+  error: "a budget leaves too little for this call",
+  code: "budget_exceeded",
+  fields: shortage
+}) {}
+
+/** A budget of tokens, requests or open calls is used up for the moment. */
+export class RateLimitReached extends Problem<RateLimitReached>()("RateLimitReached", {
+  status: 429,
+  error: "a budget admits no more calls at the moment",
+  code: "rate_limited",
+  fields: shortage,
+  headers: ({ left, limit, renews_at, unit }) =>
+    unit === "requests" || unit === "tokens"
+      ? rateHeaders(
+          { [unit]: { limit: Number(limit), remaining: Number(left), resets_at: renews_at ?? 0 } },
+          Date.now()
+        )
+      : {}
+}) {}
+
 /** The API key's list of models does not include this one. */
 export class ModelNotAllowed extends Problem<ModelNotAllowed>()("ModelNotAllowed", {
   status: 403,
@@ -70,5 +107,11 @@ export class ModelNotAllowed extends Problem<ModelNotAllowed>()("ModelNotAllowed
 }) {}
 
 /** Every refusal of the gate: the caller cannot pay, may not call the model, or the books cannot be written. */
-export const GateRefusal = Schema.Union(InsufficientCredits, ModelNotAllowed, BooksUnavailable)
+export const GateRefusal = Schema.Union(
+  InsufficientCredits,
+  BudgetExceeded,
+  RateLimitReached,
+  ModelNotAllowed,
+  BooksUnavailable
+)
 export type GateRefusal = typeof GateRefusal.Type

@@ -9,7 +9,9 @@ import type { Limit, LimitPeriod } from "./rules/Transaction.ts"
 
 const rowsOf = (sql: SqlClient, where: string, params: ReadonlyArray<unknown>, now: number) =>
   Effect.map(
-    Effect.orDie(sql.unsafe<BudgetRow>(`SELECT ${selection} FROM tollgate_ledger_budgets WHERE ${where} ORDER BY id`, params)),
+    Effect.orDie(
+      sql.unsafe<BudgetRow>(`SELECT ${selection} FROM tollgate_ledger_budgets WHERE ${where} ORDER BY id`, params)
+    ),
     (rows) => rows.map((row) => standingAt(budgetOf(row), now))
   )
 
@@ -36,7 +38,9 @@ export const budgetsOfTenant = (
 /** Budgets that have reached a part of their limit at which people are told, as the last booking left them. */
 export const crossedBudgets = (sql: SqlClient): Effect.Effect<ReadonlyArray<Budget>> =>
   Effect.map(
-    Effect.orDie(sql.unsafe<BudgetRow>(`SELECT ${selection} FROM tollgate_ledger_budgets WHERE crossed > 0 ORDER BY id`)),
+    Effect.orDie(
+      sql.unsafe<BudgetRow>(`SELECT ${selection} FROM tollgate_ledger_budgets WHERE crossed > 0 ORDER BY id`)
+    ),
     (rows) => rows.map(budgetOf)
   )
 

@@ -337,7 +337,15 @@ const rules = async (): Promise<World> => {
     submit: async (now, transactions) => {
       const booked = Math.max(0, ...entries.map(({ at }) => at), ...usage.map(({ at }) => at))
       const at = Math.max(now, booked)
-      const draft = new Books.Draft({ accounts, reservations, records, budgets: noLimits, anchors: noLimits, spending: noLimits, at })
+      const draft = new Books.Draft({
+        accounts,
+        reservations,
+        records,
+        budgets: noLimits,
+        anchors: noLimits,
+        spending: noLimits,
+        at
+      })
       const outcomes = transactions.map(({ postings }) => outcome(Books.commit(draft, postings)))
       for (const [id, account] of draft.accounts) accounts.set(id, account)
       for (const call of draft.released) reservations.delete(call)

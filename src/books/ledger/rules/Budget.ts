@@ -316,7 +316,8 @@ const crossing = (budget: Budget): Budget => {
   return crossed === budget.crossed ? budget : { ...budget, crossed }
 }
 
-const part = (used: number, limit: number | undefined): number => (limit === undefined || limit === 0 ? 0 : used / limit)
+const part = (used: number, limit: number | undefined): number =>
+  limit === undefined || limit === 0 ? 0 : used / limit
 
 /** The tightest limit of a unit among the budgets of a call, as rate limit headers show it. */
 export interface Rate {

@@ -133,7 +133,11 @@ export const book = (
   usd: Nano,
   tokens: { readonly least: number; readonly most: number } | undefined,
   at: number
-): { readonly within: Within | undefined; readonly ids: ReadonlyArray<string> | undefined; readonly tokens: number } => {
+): {
+  readonly within: Within | undefined
+  readonly ids: ReadonlyArray<string> | undefined
+  readonly tokens: number
+} => {
   if (budgets.length === 0) return unbooked
   const left = tokensWithin(budgets, at)
   const most = tokens?.most ?? 0
@@ -178,7 +182,8 @@ export const countedOf = (atHand: BudgetsAtHand, reservation: Reservation, at: n
 }
 
 /** Whether a budget that has reserved credit for a call counts what the call came to: not if it is of another model or provider. */
-export const countsServed = (budget: Budget, served: Dimensions): boolean => !isOfWays(budget) || countsWay(budget, served)
+export const countsServed = (budget: Budget, served: Dimensions): boolean =>
+  !isOfWays(budget) || countsWay(budget, served)
 
 /** The budgets that a record names: those that reserved for the call, without those of models and providers that did not serve it. */
 export const namedIn = (

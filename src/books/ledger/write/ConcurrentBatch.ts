@@ -110,8 +110,7 @@ const touchedBy = (transactions: ReadonlyArray<Transaction>): Touched => {
         touched.runs.add(nodeRunOf(posting.run))
         tenants.set(call, facts.tenant_id)
         // Locking the tenant's account reveals a concurrent change of its budgets. Without that account, lock the tenant's head.
-        if (!sources.some(({ tenant_id }) => tenant_id === facts.tenant_id))
-          touched.tenants.add(facts.tenant_id)
+        if (!sources.some(({ tenant_id }) => tenant_id === facts.tenant_id)) touched.tenants.add(facts.tenant_id)
       }
       if (posting._tag === "SetLimit" || posting._tag === "SetBudget") {
         touched.setsBudgets = true
@@ -133,7 +132,8 @@ const nodeRunOf = (run: string): string => run.slice(run.lastIndexOf(" ") + 1)
 
 /** The most entries that a posting writes, without those that pay debts. */
 const entriesAtMost = ({ _tag }: Posting): number => {
-  if (_tag === "Open" || _tag === "SetStatus" || _tag === "SetLimit" || _tag === "SetBudget" || _tag === "Reserve") return 0
+  if (_tag === "Open" || _tag === "SetStatus" || _tag === "SetLimit" || _tag === "SetBudget" || _tag === "Reserve")
+    return 0
   return _tag === "Renew" ? 2 : 1
 }
 
