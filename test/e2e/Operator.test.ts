@@ -452,8 +452,8 @@ describeSqlite("copies", () => {
     const to = (path: string) => refusal(["backup", "--to", path], { DATA_DIR })
     expect(await to(DATA_DIR)).toContain("is a folder")
     expect(await to(join(DATA_DIR, "tollgate.db"))).toContain("it already exists")
-    expect(await to(join(DATA_DIR, "tollgate.db-journal"))).toContain("a name that SQLite uses")
-    expect(await to(join(DATA_DIR, "no", "copy.db"))).toContain("there is no folder")
+    expect(await to(join(DATA_DIR, "tollgate.db-journal"))).toContain("SQLite uses the name")
+    expect(await to(join(DATA_DIR, "no", "copy.db"))).toContain("does not exist")
     const before = readdirSync(DATA_DIR)
     // As on a full disk: the process may write no file of more than 64 KiB.
     const full = spawnSync(
