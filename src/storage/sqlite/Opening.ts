@@ -1,11 +1,11 @@
 /**
- * The state of a database file before it is opened for good, and why one cannot be used: in one sentence for the operator.
+ * Checks a database file before it is used, and describes in one sentence why it cannot be used.
  *
  * Where the specification is silent:
- * - A file is checked before it is opened for good (`storage/sqlite/Opening`): an empty file, a file of another program and a log without
- *   its database are refused and not changed. Commands but `serve`, `migrate` and `restore` never make a database.
- * - A file that another process has locked is waited for when the service starts, for a minute at most, with a line in the log at once and
- *   every ten seconds. A command waits five seconds.
+ * - A file is checked before it is used (`storage/sqlite/Opening`): an empty file, a file of another program and a log without its database are
+ *   refused and not changed. Only `serve`, `migrate` and `restore` create a database.
+ * - When the service starts, it waits up to a minute for a file that another process has locked, with a log line immediately and every ten
+ *   seconds. A command waits five seconds.
  */
 import Sqlite from "better-sqlite3"
 import { Cause, Effect } from "effect"
@@ -15,8 +15,8 @@ import { copyTable, DatabaseUnusable, migrationsTable, selectSource, unfinishedC
 import type { Use } from "../database/Unusable.ts"
 
 /**
- * The newest migration that a file has applied, 0 where it holds nothing at all; `undefined` where there is no file. It is neither made
- * nor changed. `writing`: it is going to be written to. Fails where the file is no database of ours.
+ * The newest migration applied to a file; 0 if the database is empty, `undefined` if the file does not exist. Changes nothing. `writing`: also
+ * check write permission. Fails if the file is not a database of this service.
  */
 export const look = (
   file: string,
@@ -31,7 +31,7 @@ export const look = (
       const folder = () => permitted(dirname(file), constants.W_OK, `lies in a folder that this user may not write in`)
       const found = statSync(file, { throwIfNoEntry: false })
       if (found === undefined) {
-        // SQLite would delete it together with what the database has not taken in yet.
+        // SQLite would delete the log, with the commits that are not in the database yet.
         if ((statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0)
           throw unusable(`is missing, but ${file}-wal is there: put the file back beside it, or move that away`)
         if (writing) folder()
@@ -40,7 +40,7 @@ export const look = (
       if (found.isDirectory()) throw unusable("is a folder, not a database file")
       if (!found.isFile()) throw unusable("is not a file")
       if (found.size === 0) throw unusable("is empty: restore a backup, or delete it to begin with empty books")
-      // SQLite would take so little for a database that is empty.
+      // SQLite would accept so short a file as an empty database.
       if (found.size < 512) throw unusable(notSqlite)
       const owner =
         process.getuid === undefined ? "" : `: it belongs to user ${found.uid}, this is user ${process.getuid()}`
@@ -62,7 +62,7 @@ const unusableFor = (file: string, error: unknown): DatabaseUnusable =>
     is_locked: /^SQLITE_(BUSY|LOCKED)/.test(faultOf(error)?.code ?? "")
   })
 
-/** Fails unless the file, which is ours, can be written at this moment. Nothing is written. */
+/** Fails unless the file can be written at the moment. Writes nothing. */
 export const tryToWrite = (file: string): Effect.Effect<void, DatabaseUnusable> =>
   Effect.try({
     try: () => {
@@ -76,14 +76,14 @@ export const tryToWrite = (file: string): Effect.Effect<void, DatabaseUnusable> 
     catch: (error) => unusableFor(file, error)
   })
 
-/** How a locked file is waited for, in milliseconds. */
+/** The wait for a locked file, in milliseconds. */
 export interface Waiting {
   readonly most: number
-  /** Between two lines in the log. */
+  /** The interval between two log lines. */
   readonly said: number
 }
 
-/** Tries again while another process has the file locked, and says so. Time is that of the process, however its clock may be steered. */
+/** Retries while another process has locked the file, and logs it. Uses process time, independent of the test clock. */
 export const whenUnlocked = <A, R>(
   file: string,
   effect: Effect.Effect<A, DatabaseUnusable, R>,
@@ -112,7 +112,7 @@ const lockPause = Effect.promise(() => new Promise<void>((done) => setTimeout(do
 
 const notSqlite = "is not a SQLite database: it is damaged, or another kind of file"
 
-/** Whether it may be done; what is not there may be made. */
+/** Whether the access is permitted. A missing file may be created. */
 const isPermitted = (path: string, mode: number): boolean => {
   try {
     accessSync(path, mode)
@@ -140,7 +140,7 @@ const appliedIn = (file: string, copying: boolean, patience: number): number => 
   }
 }
 
-/** The error of SQLite or of the file system that is behind another one, if there is one. */
+/** The underlying error of SQLite or of the file system, if there is one. */
 export const faultOf = (error: unknown): (Error & { readonly code: string }) | undefined => {
   const causes = new Set<unknown>()
   let one: unknown = Cause.isCause(error) ? Cause.squash(error) : error
@@ -153,7 +153,7 @@ export const faultOf = (error: unknown): (Error & { readonly code: string }) | u
   return undefined
 }
 
-/** Why a file could not be used, in one sentence that says what to do. */
+/** The error as one sentence with advice for the operator. */
 export const wordsOf = (file: string, error: unknown): string => {
   const fault = faultOf(error)
   if (fault === undefined) return `${file} could not be used: ${error instanceof Error ? error.message : String(error)}`
