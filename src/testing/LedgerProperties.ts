@@ -1,4 +1,4 @@
-/** Properties of a ledger under test: every answer equals the model's, and every invariant of the books holds after every step. */
+/** Properties of a ledger under test: every answer equals the model's, and all invariants of the books hold after every step. */
 import { Either } from "effect"
 import type { Entry, Limit, Posting, Refusal, Result } from "../books/ledger/rules/Transaction.ts"
 import { difference, show } from "./Difference.ts"
@@ -6,23 +6,23 @@ import { apply, applicationOf, everyone, standingOf } from "./LedgerModel.ts"
 import type { ExpectedResult, ModelAccount, Notebook } from "./LedgerModel.ts"
 import { explain } from "./SerialOrder.ts"
 
-/** The answer to a transaction: a result for each posting, or the refusal of the whole. */
+/** The answer to a transaction: a result for each posting, or one refusal. */
 export type Answer = { readonly results: ReadonlyArray<Result> } | { readonly refusal: Refusal }
 
-/** A ledger as the suite uses it. The suite submits several transactions concurrently. */
+/** The interface of a ledger under test. The suite submits several transactions concurrently. */
 export interface LedgerUnderTest {
   /**
-   * Applies all postings or none. `lost`: the answer was lost, so the outcome is unknown, but the transaction has ended. Rejects only if the ledger is
-   * broken.
+   * Applies all postings or none. `lost`: the answer was lost, so the outcome is unknown, but the transaction has ended. Rejects only if the
+   * ledger is broken.
    */
   readonly submit: (postings: ReadonlyArray<Posting>) => Promise<Answer | "lost">
-  /** The present state of an account; `undefined` if it does not exist. */
+  /** The current state of an account; `undefined` if it does not exist. */
   readonly account: (id: string) => Promise<AccountView | undefined>
   /** The account's entries, oldest first. */
   readonly entries: (id: string) => Promise<ReadonlyArray<EntryView>>
-  /** An application's present limit; `undefined` if it has none. For stories with limits. */
+  /** An application's current limit; `undefined` if it has none. For stories with limits. */
   readonly limit?: (application: string) => Promise<LimitView | undefined>
-  /** Begins the next calendar month. Without it, months do not change. */
+  /** Begins the next calendar month. Without it, the month does not change. */
   readonly nextMonth?: () => Promise<void>
   readonly close?: () => Promise<void>
 }
@@ -48,15 +48,15 @@ export type EntryView = Pick<Entry, "type" | "amount" | "balance" | "source" | "
 export interface View extends AccountView {
   readonly id: string
   readonly held: bigint
-  /** The limit of its application; null if it has none, absent if the ledger does not show limits. */
+  /** The limit of its application; `null` if it has none, absent if the ledger does not show limits. */
   readonly limit?: LimitView | null
   readonly entries: ReadonlyArray<EntryView>
 }
 
-/** The error in the accounts, compared with the notebook; `undefined` if they are right. */
+/** The error in the accounts, compared with the notebook; `undefined` if there is none. */
 export type Invariant = (views: ReadonlyArray<View>, notebook: Notebook) => string | undefined
 
-/** Invariants of all accounts, by the contract's names, in the order of checking. */
+/** Invariants of all accounts, by their names in the contract, in the order of checking. */
 export const invariants: Readonly<Record<string, Invariant>> = {
   "amounts are exact": (views) =>
     first(views, ({ entries, giftable, granted, held, id, reserved }) => {
@@ -194,14 +194,14 @@ export class InvariantBroken extends Error {
   override readonly name = "InvariantBroken"
 }
 
-/** The first broken invariant, and how it is broken. */
+/** The first broken invariant, with the error. */
 export const broken: Invariant = (views, notebook) =>
   firstOf(Object.entries(invariants), ([rule, invariant]) => {
     const why = invariant(views, notebook)
     return why === undefined ? undefined : `${rule}: ${why}`
   })
 
-/** The notebook after a transaction with this answer; or the error in the answer. */
+/** The notebook after a transaction with this answer, or the error in the answer. */
 export const judge = (
   notebook: Notebook,
   postings: ReadonlyArray<Posting>,
@@ -228,7 +228,7 @@ export const judge = (
     const posting = postings[i]!
     if (found._tag !== "Settled" || posting._tag !== "Settle") continue
     const { usage_id } = found
-    // A call that was released and settles late has had its usage id since.
+    // A released call that settles late keeps its usage id.
     if (typeof usage_id !== "string" || [...settled].some(([call, id]) => id === usage_id && call !== posting.call)) {
       return Either.left(`usage_id of Settled is ${show(usage_id)}, must be one that no other call has`)
     }
@@ -257,7 +257,7 @@ export const viewsOf = async (ledger: LedgerUnderTest, hasLimits = false): Promi
   return views
 }
 
-/** Submits transactions concurrently. Answers the notebook after them if some serial order explains answers and accounts; throws otherwise. */
+/** Submits transactions concurrently. Returns the notebook after them if some serial order explains answers and accounts; throws otherwise. */
 export const submitted = async (
   notebook: Notebook,
   ledger: LedgerUnderTest,
@@ -296,7 +296,7 @@ const subsetsOf = (all: ReadonlyArray<number>): ReadonlyArray<ReadonlySet<number
     [new Set()]
   )
 
-/** The notebook after a transaction that was done, but whose answer was lost. */
+/** The notebook after a committed transaction without an answer. */
 const assumed = (notebook: Notebook, postings: ReadonlyArray<Posting>): Notebook => {
   const expected = apply(notebook, postings)
   if ("refusal" in expected) return notebook

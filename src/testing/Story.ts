@@ -3,7 +3,7 @@ import fc from "fast-check"
 
 /** A step of a story. It is skipped if it is not possible. */
 export interface Step<Notebook, World> {
-  /** Describes the step. A function gets the notebook from before the step. */
+  /** Describes the step. A function receives the notebook before the step. */
   readonly sentence: string | ((notebook: Readonly<Notebook>) => string)
   readonly possible?: (notebook: Readonly<Notebook>) => boolean
   /** Applies the step to the world and the notebook, and compares them. */
@@ -14,7 +14,7 @@ export interface Step<Notebook, World> {
 
 export interface Telling<Notebook, World> {
   readonly steps: ReadonlyArray<fc.Arbitrary<Step<Notebook, World>>>
-  /** Makes the initial state of a story. */
+  /** Creates the initial state of a story. */
   readonly begin: () => Promise<{ readonly notebook: Notebook; readonly world: World }>
   /** Checks the end of a story. */
   readonly end?: (notebook: Notebook, world: World) => Promise<void>
@@ -25,7 +25,7 @@ export interface Telling<Notebook, World> {
   readonly length: number
   /** Repeats the stories of an earlier run. */
   readonly seed?: number | undefined
-  /** Hears how many stories were told. */
+  /** Receives a sentence with the number of stories. */
   readonly say?: ((sentence: string) => void) | undefined
   /** The time for shrinking a failure, in milliseconds; twenty seconds by default. */
   readonly shrink_limit?: number | undefined
@@ -64,7 +64,7 @@ class Command<Notebook, World> implements fc.AsyncCommand<Run<Notebook, World>, 
   }
 }
 
-/** Runs the stories, and says how many there were. Rejects with the shortest that fails, one sentence per line. */
+/** Runs the stories and reports their number. Rejects with the shortest failing story, one sentence per line. */
 export const tell = async <Notebook extends object, World extends object>(
   telling: Telling<Notebook, World>
 ): Promise<void> => {
@@ -92,7 +92,7 @@ export const tell = async <Notebook extends object, World extends object>(
   say(`${checked.numRuns} stories told, none goes wrong (seed ${checked.seed} tells them again)`)
 }
 
-/** Runs one story from a fresh state. Answers the failure, if any. */
+/** Runs one story from a new state. Returns the failure, if any. */
 const tellOnce = async <Notebook extends object, World extends object>(
   { begin, close, end }: Telling<Notebook, World>,
   story: Iterable<fc.AsyncCommand<Run<Notebook, World>, object>>
@@ -111,8 +111,8 @@ const tellOnce = async <Notebook extends object, World extends object>(
 }
 
 /**
- * Shrinks a failure: leaves out each step, and replaces each by a simpler one, while the story still fails. The library's own shrinking removes steps
- * only from the beginning or in blocks.
+ * Shrinks a failure: removes each step, and replaces each by a simpler one, while the story still fails. The library's own shrinking removes
+ * steps only from the beginning or in blocks.
  */
 const shorten = async <Notebook extends object, World extends object>(
   telling: Telling<Notebook, World>,

@@ -74,13 +74,13 @@ const sslModes = ["disable", "prefer", "require", "verify-ca", "verify-full"]
 export const tlsRuleOf = (url: string): string | undefined => {
   const params = new URL(url).searchParams
   const mode = params.get("sslmode")
-  if (params.has("ssl")) return `sslmode in the place of ssl: ${sslModes.join(", ")}`
+  if (params.has("ssl")) return `use sslmode instead of ssl: ${sslModes.join(", ")}`
   // A typing error must not disable TLS.
   const unknown = [...params.keys()].find((name) => /^(ssl|tls)/i.test(name) && !tlsNames.includes(name))
-  if (unknown !== undefined) return `${unknown} is not known: of TLS the URL may say ${tlsNames.join(", ")}`
+  if (unknown !== undefined) return `${unknown} is unknown: the TLS options are ${tlsNames.join(", ")}`
   if (mode !== null && !sslModes.includes(mode)) return `sslmode is one of ${sslModes.join(", ")}`
   if (params.get("sslrootcert") === "system" && mode !== null && mode !== "verify-full")
     return "sslrootcert=system needs sslmode=verify-full"
-  if (params.has("sslcert") !== params.has("sslkey")) return "sslcert and sslkey are given together"
+  if (params.has("sslcert") !== params.has("sslkey")) return "sslcert and sslkey must be given together"
   return undefined
 }

@@ -1,7 +1,7 @@
-/** Why a database of either engine cannot be used or upgraded, and the tables that tell. */
+/** Errors for a database of either engine that cannot be used or upgraded, and the tables that show its state. */
 import { Cause, Data } from "effect"
 
-/** `is_locked`: another process has the file locked at the moment. */
+/** `is_locked`: another process has locked the file at the moment. */
 export class DatabaseUnusable extends Data.TaggedError("DatabaseUnusable")<{
   readonly message: string
   readonly is_locked?: boolean

@@ -1,4 +1,4 @@
-/** Operations that differ between engines, by the location of the books. */
+/** Operations that differ between engines, selected by the location of the books. */
 import { Cause, Effect } from "effect"
 import type { Scope } from "effect"
 import { connectionsPreset } from "../database/Location.ts"
@@ -14,7 +14,7 @@ import type { AlreadyServed } from "../sqlite/ServiceLock.ts"
 import * as Sql from "../sqlite/Sql.ts"
 import { reasonOf, UpgradeFailed } from "../database/Unusable.ts"
 
-/** The newest migration that there is of this engine. */
+/** The newest migration of this engine. */
 export const newest = (location: Location): number => (location.engine === "sqlite" ? Sql.newest : Migrate.newest)
 
 /** The newest applied migration; 0 if the database has none, `undefined` if the file does not exist. Changes nothing. */

@@ -75,7 +75,7 @@ type Change = { readonly done: boolean; readonly what: string } | undefined
 
 const tightenFolder = (path: string, { mode }: Stats): Change => {
   if ((mode & others) === 0) return undefined
-  // Do not close a folder that contains other users' folders.
+  // Other users may pass through this folder to their own, so do not close it.
   const foreign = (mode & 0o1000) !== 0 || foldersIn(path).some((name) => name !== "native" && name !== "lost+found")
   if (foreign)
     return { done: false, what: `${octal(mode)}: it holds other folders too; give the service one of its own` }

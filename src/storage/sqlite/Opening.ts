@@ -28,12 +28,12 @@ export const look = (
       const permitted = (path: string, mode: number, why: string) => {
         if (!isPermitted(path, mode)) throw unusable(why)
       }
-      const folder = () => permitted(dirname(file), constants.W_OK, `lies in a folder that this user may not write in`)
+      const folder = () => permitted(dirname(file), constants.W_OK, `is in a folder that this user may not write to`)
       const found = statSync(file, { throwIfNoEntry: false })
       if (found === undefined) {
         // SQLite would delete the log, with the commits that are not in the database yet.
         if ((statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0)
-          throw unusable(`is missing, but ${file}-wal is there: put the file back beside it, or move that away`)
+          throw unusable(`is missing, but ${file}-wal exists: put the file back next to it, or move ${file}-wal away`)
         if (writing) folder()
         return undefined
       }
@@ -46,7 +46,7 @@ export const look = (
         process.getuid === undefined ? "" : `: it belongs to user ${found.uid}, this is user ${process.getuid()}`
       permitted(file, constants.R_OK, `may not be read by this user${owner}`)
       if (writing) {
-        permitted(file, constants.W_OK, `may not be written by this user, or lies on a read-only disk${owner}`)
+        permitted(file, constants.W_OK, `may not be written by this user, or is on a read-only disk${owner}`)
         folder()
         for (const tail of ["-wal", "-shm"])
           permitted(file + tail, constants.R_OK | constants.W_OK, `has a ${file}${tail} that this user may not write`)
@@ -97,7 +97,7 @@ export const whenUnlocked = <A, R>(
       const now = performance.now()
       if (now - began >= most)
         return new DatabaseUnusable({
-          message: `${file} is locked by another process, and still was after ${most / 1_000} s: stop that, or start again when it is done`
+          message: `${file} is still locked by another process after ${most / 1_000} s: stop that process, or start again when it is done`
         })
       if (now < sayAt) return Effect.zipRight(lockPause, attempt)
       sayAt = now + said
@@ -133,7 +133,7 @@ const appliedIn = (file: string, copying: boolean, patience: number): number => 
     const other = names.find((name) => !name.startsWith("sqlite_"))
     if (other === undefined) return 0
     throw new DatabaseUnusable({
-      message: `${file} is a database of something else: it has a table ${other} and none of ours`
+      message: `${file} is a database of another program: it has a table ${other} and none of ours`
     })
   } finally {
     db.close()
@@ -161,7 +161,7 @@ export const wordsOf = (file: string, error: unknown): string => {
   switch (kind) {
     case "BUSY":
     case "LOCKED":
-      return `${file} is locked by another process: try again when that is done`
+      return `${file} is locked by another process: try again when it is done`
     case "FULL":
     case "ENOSPC":
     case "EDQUOT":
@@ -169,19 +169,19 @@ export const wordsOf = (file: string, error: unknown): string => {
     case "NOTADB":
       return `${file} ${notSqlite}`
     case "CORRUPT":
-      return `${file} is damaged or cut short (${fault.message}): put a backup in its place (tollgate restore --from FILE)`
+      return `${file} is damaged or cut short (${fault.message}): restore a backup (tollgate restore --from FILE)`
     case "READONLY":
     case "EACCES":
     case "EPERM":
     case "EROFS":
-      return `${file} may not be written by this user, or lies on a read-only disk`
+      return `${file} may not be written by this user, or is on a read-only disk`
     case "CANTOPEN":
-      return `${file} could not be opened: may this user read it, and write in ${dirname(file)}?`
+      return `${file} could not be opened: may this user read it, and write to ${dirname(file)}?`
     case "IOERR":
     case "EIO":
       return `${file} could not be used: its disk fails (${fault.code})`
     case "ERROR":
-      return `${file} is not as this service left it (${fault.message}): put a backup in its place (tollgate restore --from FILE)`
+      return `${file} is not as this service left it (${fault.message}): restore a backup (tollgate restore --from FILE)`
     default:
       return `${file} could not be used: ${fault.message} (${fault.code})`
   }

@@ -123,7 +123,7 @@ export const migrate = (file: string | undefined) =>
     const where = file ?? "the database"
     if (applied > newest) {
       return yield* new UpgradeFailed({
-        message: `${where} was made by a newer version (migration ${applied}, this one knows ${newest}): run that, or restore a backup`
+        message: `${where} was made by a newer version (migration ${applied}, this one knows ${newest}): run that version, or restore a backup`
       })
     }
     if (applied === newest) return []
@@ -136,7 +136,7 @@ export const migrate = (file: string | undefined) =>
         Effect.zipRight(
           remove,
           new UpgradeFailed({
-            message: `${where} was left as it is, since no snapshot could be put beside it: ${wordsOf(snapshot, cause)}`
+            message: `${where} was not changed, because no snapshot could be written next to it: ${wordsOf(snapshot, cause)}`
           })
         )
       )
@@ -148,7 +148,7 @@ export const migrate = (file: string | undefined) =>
           new UpgradeFailed({
             message:
               `${where} could not be brought up to date, and is as it was` +
-              `${snapshot === undefined ? "" : ` (a snapshot lies at ${snapshot})`}: ${reasonOf(cause)}`
+              `${snapshot === undefined ? "" : ` (a snapshot is at ${snapshot})`}: ${reasonOf(cause)}`
           })
         )
       )
