@@ -203,7 +203,7 @@ type Orders = fc.Arbitrary<ReadonlyArray<Source>>
 
 const ownOnly: Orders = name.map((account) => [sourceOf(account, "own")])
 
-/** Only the caller's account, or several accounts in any order, of which at most one is the caller's. */
+/** Only the caller's account, or several accounts in any order; at most one is the caller's. */
 const ownAndTeams: Orders = fc.oneof(
   { withCrossShrink: true },
   { weight: 2, arbitrary: ownOnly },

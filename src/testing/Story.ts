@@ -1,4 +1,4 @@
-/** Stories: random steps applied to the implementation under test and to its model. Each step has a sentence, so a shrunk failure reads as a story. */
+/** Stories: random steps applied to the implementation under test and to its model. Each step has a sentence, which makes a failure readable. */
 import fc from "fast-check"
 
 /** A step of a story. It is skipped if it is not possible. */

@@ -319,7 +319,7 @@ describeSqlite("a file that cannot be used", () => {
         // It is not for us to say who may read it.
         chmodSync(file, 0o644)
       },
-      /a database of something else/
+      /a database of another program/
     ],
     [
       "of a newer version",
@@ -406,7 +406,7 @@ describeSqlite("a file that cannot be used", () => {
     chmodSync(DATA_DIR, 0o500)
     for (const args of kinds) {
       const { status, stderr } = bound(args)
-      expect([args, status, stderr]).toEqual([args, 1, expect.stringMatching(/^tollgate: .*may not write in/)])
+      expect([args, status, stderr]).toEqual([args, 1, expect.stringMatching(/^tollgate: .*may not write to/)])
       expect(stderr).not.toContain("another process")
     }
     chmodSync(DATA_DIR, 0o700)

@@ -151,9 +151,7 @@ export const begin = Effect.fnUntraced(function* (opened: Opened) {
   if (marks === undefined) {
     for (const table of tables)
       if ((yield* at(move.to, () => target.read(table, undefined, 1))).length > 0)
-        return yield* refused(
-          `${target.shown} already contains books (${table.name} has rows); use an empty database`
-        )
+        return yield* refused(`${target.shown} already contains books (${table.name} has rows); use an empty database`)
   } else if (marks.get("source") !== source.shown)
     return yield* refused(
       `${target.shown} is an unfinished copy of ${marks.get("source")}; finish that copy, or use an empty database`
@@ -206,8 +204,7 @@ const checkColumns = Effect.fnUntraced(function* ({ move, source, target, tables
       if (known === undefined && !tables.some(({ name }) => name === table)) continue
       const missing =
         known === undefined ? table : [...names].find((name) => !settledColumns.has(name) && !known.has(name))
-      if (missing !== undefined)
-        return yield* refused(`${shown} has no ${missing} (${table}), so its version differs`)
+      if (missing !== undefined) return yield* refused(`${shown} has no ${missing} (${table}), so its version differs`)
     }
 })
 

@@ -245,8 +245,14 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
     "a limit's spent is the sum of its key's charges",
     "UPDATE tollgate_usage_by_tenant SET cost = cost + 1 WHERE application_id = 'app_1'"
   ],
-  ["a limit's reserved is the sum of its key's reservations", "UPDATE tollgate_ledger_limits SET reserved = reserved + 1"],
-  ["a limit's reserved is the sum of its key's reservations", "UPDATE tollgate_ledger_reservations SET amount = amount + 1"],
+  [
+    "a limit's reserved is the sum of its key's reservations",
+    "UPDATE tollgate_ledger_limits SET reserved = reserved + 1"
+  ],
+  [
+    "a limit's reserved is the sum of its key's reservations",
+    "UPDATE tollgate_ledger_reservations SET amount = amount + 1"
+  ],
   ["a key spends no more than its limit", "UPDATE tollgate_ledger_limits SET ceiling = spent"],
   ["a key spends no more than its limit", "UPDATE tollgate_ledger_limits SET amount = ceiling + 1"],
   ["sorted runs hold the records", "INSERT INTO tollgate_usage_sorted_runs VALUES ('ten_acme', 0, 1)"],
@@ -255,10 +261,7 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
     `INSERT INTO tollgate_usage_tallies (tenant_id, level, run, totals, kinds, sums) VALUES ('ten_acme', 0, 0, ${noBytes}, NULL, ${noBytes})`
   ],
   // A sum that is off, of no records, or missing; an end that was moved without adding, moved back, or is behind all records.
-  [
-    "totals of providers equal the records",
-    "UPDATE tollgate_usage_by_provider SET uncollected = uncollected + 1"
-  ],
+  ["totals of providers equal the records", "UPDATE tollgate_usage_by_provider SET uncollected = uncollected + 1"],
   ["totals of providers equal the records", "UPDATE tollgate_usage_by_provider SET units = units + 0.001"],
   ["totals of providers equal the records", "UPDATE tollgate_usage_by_provider SET model = 'x'"],
   ["totals of providers equal the records", "DELETE FROM tollgate_usage_by_provider"],

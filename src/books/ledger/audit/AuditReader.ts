@@ -154,7 +154,8 @@ const reservationsNow = ({ sql, totals }: Parts) =>
     sql<{ readonly id: string }>`SELECT r.id FROM tollgate_ledger_reservations r
       LEFT JOIN tollgate_usage_dimensions d ON d.number = r.dimensions WHERE d.number IS NULL`,
     (rows) => {
-      for (const { id } of rows) totals.report("a call has dimensions of its tenant", { id, expected: "any", found: "none" })
+      for (const { id } of rows)
+        totals.report("a call has dimensions of its tenant", { id, expected: "any", found: "none" })
     }
   )
 

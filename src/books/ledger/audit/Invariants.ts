@@ -100,7 +100,8 @@ const accounts: ReadonlyArray<Check> = [
         UNION ALL SELECT COALESCE(d.billing_account_id, 'an unknown account'), NULL, r.amount
           FROM tollgate_ledger_reservations r LEFT JOIN tollgate_usage_dimensions d ON d.number = r.dimensions
       ) sides GROUP BY id HAVING MAX(reserved) IS DISTINCT FROM SUM(held)`,
-    sentence: ({ expected, found, id }) => `${id} has ${usd(found)} reserved, but its open calls reserve ${usd(expected)}`
+    sentence: ({ expected, found, id }) =>
+      `${id} has ${usd(found)} reserved, but its open calls reserve ${usd(expected)}`
   },
   {
     name: "reserved is within the balance",
