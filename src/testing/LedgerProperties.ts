@@ -68,13 +68,13 @@ export const invariants: Readonly<Record<string, Invariant>> = {
         ...entries.flatMap(({ amount, balance }) => [amount, balance])
       ]
       const inexact = amounts.find((amount: unknown) => typeof amount !== "bigint")
-      return inexact === undefined ? undefined : `${id} has an amount that is no bigint: ${show(inexact)}`
+      return inexact === undefined ? undefined : `${id} has an amount that is not a bigint: ${show(inexact)}`
     }),
   "accounts are those that were opened": (views, { accounts }) => {
     const lost = [...accounts.keys()].find((id) => views.every((view) => view.id !== id))
     if (lost !== undefined) return `${lost} is gone`
     const made = views.find(({ id }) => !accounts.has(id))
-    return made === undefined ? undefined : `there is ${made.id}, which was not opened`
+    return made === undefined ? undefined : `${made.id} exists, but was not opened`
   },
   "a balance is the sum of its entries": (views) =>
     first(views, ({ entries, giftable, granted, id }) => {
@@ -88,7 +88,7 @@ export const invariants: Readonly<Record<string, Invariant>> = {
     }),
   "nothing is below zero": (views) =>
     first(views, ({ giftable, granted, held, id, reserved }) =>
-      [giftable, granted, held, reserved].some((amount) => amount < 0n) ? `${id} has less than nothing` : undefined
+      [giftable, granted, held, reserved].some((amount) => amount < 0n) ? `${id} has a negative amount` : undefined
     ),
   "what calls have reserved is within the balance": (views) =>
     first(views, ({ giftable, granted, id, reserved }) =>
@@ -97,12 +97,12 @@ export const invariants: Readonly<Record<string, Invariant>> = {
   "what is reserved is that of the open calls": (views, { calls }) =>
     first(views, ({ id, reserved }) => {
       const open = sumOf(calls.values(), ({ account, amount }) => (account === id ? amount : 0n))
-      return reserved === open ? undefined : `${id} has reserved ${reserved}, its open calls come to ${open}`
+      return reserved === open ? undefined : `${id} has reserved ${reserved}, its open calls sum to ${open}`
     }),
   "held credit is that of the pending transfers": (views, { escrows }) =>
     first(views, ({ held, id }) => {
       const open = sumOf(escrows.values(), ({ account, amount }) => (account === id ? amount : 0n))
-      return held === open ? undefined : `${id} holds ${held}, its pending transfers come to ${open}`
+      return held === open ? undefined : `${id} holds ${held}, its pending transfers sum to ${open}`
     }),
   "a transfer pays out once": (views) => {
     const twice = twin(
@@ -121,7 +121,9 @@ export const invariants: Readonly<Record<string, Invariant>> = {
   "credit is neither made nor lost": (views, { accounts }) => {
     const made = sumOf(accounts.values(), ({ came, went }) => came - went)
     const there = sumOf(views, ({ giftable, granted, held }) => giftable + granted + held)
-    return made === there ? undefined : `what came in less charges is ${made}, but accounts and escrow have ${there}`
+    return made === there
+      ? undefined
+      : `credit from outside minus charges is ${made}, but accounts and escrow have ${there}`
   },
   "granted credit is spent before giftable": (views, notebook) =>
     compared(views, notebook, ({ giftable, granted, id }, account) =>
@@ -139,7 +141,7 @@ export const invariants: Readonly<Record<string, Invariant>> = {
       if (limit === undefined) return undefined
       const application = applicationOf(id)
       const expected = notebook.limits.get(application)
-      if (expected === undefined) return limit === null ? undefined : `${application} has a limit, which was not set`
+      if (expected === undefined) return limit === null ? undefined : `${application} has a limit that was not set`
       const must = { ...expected, ...standingOf(notebook, application, expected.period) }
       return difference(must, limit, `the limit of ${application}`)
     }),
@@ -230,7 +232,7 @@ export const judge = (
     const { usage_id } = found
     // A released call that settles late keeps its usage id.
     if (typeof usage_id !== "string" || [...settled].some(([call, id]) => id === usage_id && call !== posting.call)) {
-      return Either.left(`usage_id of Settled is ${show(usage_id)}, must be one that no other call has`)
+      return Either.left(`usage_id of Settled is ${show(usage_id)}, must be unique`)
     }
     settled.set(posting.call, usage_id)
   }
@@ -243,7 +245,7 @@ const misnamed = (
 ): string | undefined =>
   expected?._tag === found?._tag
     ? undefined
-    : `it answered ${found === undefined ? "nothing" : show(found)}, where ${expected === undefined ? "nothing" : show(expected)} is due`
+    : `it answered ${found === undefined ? "nothing" : show(found)} instead of ${expected === undefined ? "nothing" : show(expected)}`
 
 /** All existing accounts of the story. */
 export const viewsOf = async (ledger: LedgerUnderTest, hasLimits = false): Promise<ReadonlyArray<View>> => {

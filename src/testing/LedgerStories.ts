@@ -269,7 +269,7 @@ const reserving = (
     facts: factsOf(sources[0]!.billing_account_id, application)
   },
   sentence:
-    `${call}${application === null ? "" : ` of ${application}`} reserves ${least} to ${most}${enough === undefined ? "" : `, where ${enough} is enough,`}` +
+    `${call}${application === null ? "" : ` of ${application}`} reserves ${least} to ${most}${enough === undefined ? "" : ` (${enough} is enough)`}` +
     ` from ${sources.map(sourceInWords).join(", else ")}`
 })
 
@@ -439,7 +439,7 @@ const stepOf = (draws: ReadonlyArray<ReadonlyArray<Draw>>): LedgerStep => ({
     const sentences = transactionsOf(now, new Names(named), draws).map(({ sentence }) => sentence)
     return sentences.length === 1
       ? sentences[0]!
-      : `at once: ${sentences.map((one, i) => `(${i + 1}) ${one}`).join("; ")}`
+      : `concurrently: ${sentences.map((one, i) => `(${i + 1}) ${one}`).join("; ")}`
   },
   possible: ({ named, now }) => transactionsOf(now, new Names(named), draws).length > 0,
   happen: async (story, ledger) => {

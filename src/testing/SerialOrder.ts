@@ -23,7 +23,7 @@ export const explain = <Notebook>({
   notebook,
   outcome
 }: Together<Notebook>): Either.Either<Notebook, string> => {
-  let closest: Misfit = { order: [], why: "nothing was answered" }
+  let closest: Misfit = { order: [], why: "no answer fits" }
   const misfit = (order: ReadonlyArray<number>, why: string) => {
     if (order.length > closest.order.length) closest = { order, why }
     return undefined
@@ -47,6 +47,6 @@ export const explain = <Notebook>({
   const { order, why } = closest
   const numbers = order.filter((index) => index < count).map((index) => index + 1)
   return Either.left(
-    count === 1 ? why : `${why}\n(no order of the ${count} fits; this is in the order ${numbers.join(", ")})`
+    count === 1 ? why : `${why}\n(no order of the ${count} fits; this error is from the order ${numbers.join(", ")})`
   )
 }

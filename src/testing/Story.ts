@@ -89,7 +89,7 @@ export const tell = async <Notebook extends object, World extends object>(
   if (failure !== undefined) throw new StoryFailed(await shorten(telling, failure, deadline), checked, stories)
   // Generating the stories failed.
   if (checked.failed) throw checked.errorInstance
-  say(`${checked.numRuns} stories told, none goes wrong (seed ${checked.seed} tells them again)`)
+  say(`${checked.numRuns} stories passed (repeat them with seed ${checked.seed})`)
 }
 
 /** Runs one story from a new state. Returns the failure, if any. */
@@ -150,7 +150,7 @@ class StoryFailed extends Error {
   ) {
     const wrong = error instanceof Error ? error : new Error(String(error))
     super(
-      `story ${numRuns} of ${stories} goes wrong (in its shortest form; seed ${seed} tells it again):\n` +
+      `story ${numRuns} of ${stories} fails (in its shortest form; repeat it with seed ${seed}):\n` +
         `${sentences.map((sentence, i) => `  ${i + 1}. ${sentence}`).join("\n")}\n${wrong.message}`,
       { cause: wrong }
     )

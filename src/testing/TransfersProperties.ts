@@ -75,17 +75,18 @@ export const judgeTransfer = (
   if ("refusal" in expected) {
     const { refusal } = expected
     if (!("refusal" in answer)) {
-      return Either.left(`${asked._tag} was answered ${show(answer.transfer)}, where ${show(refusal)} is due`)
+      return Either.left(`${asked._tag} was answered ${show(answer.transfer)} instead of ${show(refusal)}`)
     }
     const why =
       refusal._tag === answer.refusal._tag
         ? difference(refusal, answer.refusal, refusal._tag)
-        : `${asked._tag} was answered ${show(answer.refusal)}, where ${show(refusal)} is due`
+        : `${asked._tag} was answered ${show(answer.refusal)} instead of ${show(refusal)}`
     return why === undefined ? Either.right(notebook) : Either.left(why)
   }
-  if ("refusal" in answer) return Either.left(`${asked._tag} was answered ${show(answer.refusal)}, but can be done`)
+  if ("refusal" in answer)
+    return Either.left(`${asked._tag} was answered ${show(answer.refusal)} instead of a transfer`)
   if (expected.created && notebook.transfers.some(({ view }) => view.id === id)) {
-    return Either.left(`a new transfer has the id ${id} of one that there is`)
+    return Either.left(`a new transfer has the existing id ${id}`)
   }
   const why =
     difference(unchanging(asked, expected.transfer), answer.transfer, `the transfer of ${asked._tag}`) ??

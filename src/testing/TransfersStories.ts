@@ -228,7 +228,7 @@ const proposed = (story: Readonly<TransfersStory>, draws: ReadonlyArray<Draw>) =
 }
 
 const inWords = (sentences: ReadonlyArray<string>): string =>
-  sentences.length === 1 ? sentences[0]! : `at once: ${sentences.map((one, i) => `(${i + 1}) ${one}`).join("; ")}`
+  sentences.length === 1 ? sentences[0]! : `concurrently: ${sentences.map((one, i) => `(${i + 1}) ${one}`).join("; ")}`
 
 const stepOf = (draws: ReadonlyArray<Draw>): TransfersStep => ({
   sentence: (story) => inWords(proposed(story, draws).map(({ sentence }) => sentence)),
@@ -248,7 +248,7 @@ const copies: fc.Arbitrary<TransfersStep> = fc.tuple(creates, fc.integer({ min: 
   // Every copy has the key of the first.
   const step = (left: number): TransfersStep => ({
     ...stepOf([create]),
-    sentence: (story) => `${create(story)!.sentence}${left === 1 ? "" : `, asked ${left} times at once`}`,
+    sentence: (story) => `${create(story)!.sentence}${left === 1 ? "" : `, ${left} times concurrently`}`,
     happen: async (story, { clock, under }) => {
       const { asked } = create(story)!
       story.keys++
