@@ -272,7 +272,7 @@ const pause = (millis: number) =>
     return Effect.sync(() => clearTimeout(timer))
   })
 
-/** The application name of a node's connection, by which the server shows the holder of the lock. */
+/** The application name of a node's connection, which identifies the holder of the lock at the server. */
 const applicationOf = (run: string): string => `tollgate ${run}`
 
 const until = `now() + interval '${lease} seconds'`
