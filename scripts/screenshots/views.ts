@@ -106,7 +106,7 @@ const ofAda: ReadonlyArray<View> = [
     path: "keys?make=yes",
     before: async ({ page }) => {
       await page.getByLabel("Name").fill("Demonstration")
-      await page.getByRole("dialog").getByRole("button", { name: "Make a key" }).click()
+      await page.getByRole("dialog").getByRole("button", { name: "Create a key" }).click()
       await page.getByTestId("api-key").waitFor()
     }
   },
@@ -219,8 +219,8 @@ const invoice = async ({ page }: Tab): Promise<void> => {
 }
 
 const look = async ({ page }: Tab): Promise<void> => {
-  await page.getByRole("button", { name: "Look now" }).click()
-  await page.getByText(/ hold, looked at in /).waitFor()
+  await page.getByRole("button", { name: "Check now" }).click()
+  await page.getByText(/ hold, checked in /).waitFor()
 }
 
 const tenantOfAda = ({ page }: Tab): Promise<unknown> => openFirst(page, "Tenants")

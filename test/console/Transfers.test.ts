@@ -92,7 +92,7 @@ describe("a transfer", () => {
     const katherine = await desk.signIn("katherine", "transfers")
     await katherine.page.getByRole("button", { name: "Decline" }).click()
     await katherine.page.getByRole("dialog").getByRole("button", { name: "Decline" }).click()
-    await katherine.page.getByText("Declined. It went back.").waitFor()
+    await katherine.page.getByText("Declined. The credit was returned.").waitFor()
     await page.getByText("katherine@example.com declined").waitFor()
     katherine.done()
 
