@@ -1,4 +1,4 @@
-/** The session of a person in the console: how its page signs in, and gets the access tokens that it calls every other route with. */
+/** The session of a person in the console: how the page signs in and gets its access tokens for all other routes. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { SessionEnded } from "../people/auth/Problems.ts"
@@ -14,7 +14,7 @@ import { AccountSuspended, NotAMember } from "../people/tenants/Problems.ts"
 
 const Providers = Schema.Struct({
   service_name: Schema.String,
-  /** The configured ways of signing in; `email` is a link by letter. A sign-in begins at `/console/sign-in/{id}`. */
+  /** The configured ways to sign in; `email` is a mailed link. A sign-in starts at `/console/sign-in/{id}`. */
   providers: Schema.Array(Schema.Struct({ id: Schema.String, name: Schema.String })),
   /** Whether browsers offer passkeys at this address. */
   passkeys: Schema.Boolean,
@@ -22,7 +22,9 @@ const Providers = Schema.Struct({
   sandbox: Schema.Boolean
 }).annotations({ identifier: "ConsoleProviders" })
 
-/** `tenant_id` must be a tenant of the person; by default the one of the last request. `code` comes from a link that opens the console once. */
+/**
+ * `tenant_id` must be a tenant of the person; the default is the tenant of the last request. `code` comes from a link that opens the console once.
+ */
 export const SessionRequest = Schema.Struct({
   tenant_id: Schema.optional(TenantId),
   code: Schema.optional(Schema.String.pipe(Schema.maxLength(200)))
@@ -37,7 +39,7 @@ export const ConsoleToken = Schema.Struct({
   expires_in: Schema.Int,
   account_id: AccountId,
   tenant_id: TenantId,
-  /** Unless it is used again before. */
+  /** Each use of the session extends this. */
   session_expires_at: Moment
 }).annotations({ identifier: "ConsoleToken" })
 

@@ -297,5 +297,4 @@ export const texts = {
   coming: { title: "Coming soon", text: "This view is being built." }
 } as const
 
-/** A code of the service, as words. */
 export const inWords = (code: string): string => code.replaceAll("_", " ")
