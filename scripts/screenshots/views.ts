@@ -1,22 +1,20 @@
-/** What is taken a picture of: an address, as whom, and what is done there first. */
+/** The pictures: a URL, the user, and the actions before it. */
 import type { Tab } from "../../test/console/Browser.ts"
 import { broken, failing, troubled, waiting } from "./states.ts"
 
-/**
- * Whose browser: nobody's, Ada's in her personal tenant and in her team, that of somebody who came today, the operator's.
- */
+/** Whose browser: signed out, Ada in her personal tenant or in her team, a new user, or the operator. */
 export type As = "nobody" | "ada" | "team" | "newcomer" | "operator"
 
 export interface View {
   readonly name: string
-  /** Below the console. */
+  /** Relative to the console. */
   readonly path: string
   readonly as?: As
-  /** Before the address is gone to: what the service is made to answer. */
+  /** Before navigation: overrides the service's answers. */
   readonly routes?: (tab: Tab) => Promise<unknown>
-  /** What to do before the picture. */
+  /** Actions before the picture. */
   readonly before?: (tab: Tab) => Promise<unknown>
-  /** It never settles: that is what is looked at. */
+  /** It never settles, and shows the loading state. */
   readonly isWaiting?: boolean
 }
 
@@ -179,7 +177,7 @@ const ofTeam: ReadonlyArray<View> = [
   { name: "team-member", path: "team", before: press(/^Actions for Alan/) }
 ].map((view) => ({ ...view, as: "team" }))
 
-/** Where there is nothing yet. */
+/** Views without content. */
 const empty: ReadonlyArray<View> = [
   "",
   "usage",
@@ -191,7 +189,7 @@ const empty: ReadonlyArray<View> = [
   "notifications"
 ].map((path) => ({ name: `empty-${path.split("?")[0] || "home"}`, path, as: "newcomer" }))
 
-/** While it loads, and where it fails. */
+/** Loading and failed views. */
 const others: ReadonlyArray<View> = ["", "usage", "credit", "transfers", "team", "notifications"].flatMap((path) => {
   const name = path || "home"
   return [

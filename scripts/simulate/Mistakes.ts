@@ -1,12 +1,12 @@
 /**
- * Planted mistakes: guards of the service's code, each switched off in the simulation's build alone (`Bundle`), to see that it is missed.
- * Each text must stand in its file exactly once (`test/simulation/Mistakes.test.ts`).
+ * Planted mistakes: guards of the service's code, each switched off only in the simulation's build (`Bundle`), to show that the simulation notices.
+ * Each text must occur in its file exactly once (`test/simulation/Mistakes.test.ts`).
  */
 import type { Change } from "./Bundle.ts"
 
 export interface Mistake {
   readonly name: string
-  /** What the guard is for. */
+  /** The purpose of the guard. */
   readonly guard: string
   readonly changes: ReadonlyArray<Change>
 }

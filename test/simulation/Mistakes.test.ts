@@ -1,4 +1,4 @@
-/** The mistakes that the simulation plants: each guard that one switches off is still in the code, at one place. */
+/** The planted mistakes of the simulation: the code still contains each guard that one switches off, in one place. */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { expect, it } from "vitest"
