@@ -86,7 +86,8 @@ const fetched = (spec: string): string => {
   const packed = execFileSync("npm", ["pack", "--silent", "--pack-destination", cache, spec], { cwd: cache })
   const file = join(cache, basename(packed.toString().trim().split("\n").at(-1)!))
   const found = `sha512-${createHash("sha512").update(readFileSync(file)).digest("base64")}`
-  if (found !== integrity[spec]) throw new Error(`${spec} has changed: its hash is ${found} instead of ${integrity[spec]}`)
+  if (found !== integrity[spec])
+    throw new Error(`${spec} has changed: its hash is ${found} instead of ${integrity[spec]}`)
   const fresh = `${folder}.${process.pid}`
   mkdirSync(fresh, { recursive: true })
   execFileSync("tar", ["-xzf", file, "-C", fresh, "--strip-components=1"])

@@ -122,7 +122,8 @@ const fetched = ({ integrity, name, version }: (typeof packages)["limits"]): str
   })
   const file = join(folder, basename(packed.toString().trim().split("\n").at(-1)!))
   const found = `sha512-${createHash("sha512").update(readFileSync(file)).digest("base64")}`
-  if (found !== integrity) throw new Error(`${name}@${version} has changed: its hash is ${found} instead of ${integrity}`)
+  if (found !== integrity)
+    throw new Error(`${name}@${version} has changed: its hash is ${found} instead of ${integrity}`)
   execFileSync("tar", ["-xzf", file, "-C", folder, "--strip-components=1"])
   return folder
 }

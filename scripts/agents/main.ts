@@ -74,7 +74,10 @@ const booksOf = async (service: Service, person: Person, { endpoint }: Agent) =>
   const sum = (of: ReadonlyArray<number>) => Number(of.reduce((total, amount) => total + amount, 0).toFixed(9))
   const cost = sum(records.map((record) => record.cost as number))
   expect(records.length === taken.length, `${records.length} calls, but ${taken.length} entries`)
-  expect(cost === sum(taken.map(({ amount }) => amount as number)), "the ledger's debits differ from the cost of the calls")
+  expect(
+    cost === sum(taken.map(({ amount }) => amount as number)),
+    "the ledger's debits differ from the cost of the calls"
+  )
   return { calls: records.length, cost }
 }
 

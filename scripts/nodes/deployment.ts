@@ -91,7 +91,11 @@ export const deploy = async (directory: string) => {
       Number((await reader.query<{ n: string }>(`SELECT (${text})::text AS n`)).rows[0]!.n)
     const open = () => number("SELECT count(*) FROM tollgate_ledger_reservations")
     print(`\nAll callers have stopped; ${await open()} reservations are open.`)
-    const freed = await until("reservations of killed nodes are released", async () => (await open()) === 0, leftoverLimit)
+    const freed = await until(
+      "reservations of killed nodes are released",
+      async () => (await open()) === 0,
+      leftoverLimit
+    )
     print(`All were released after ${seconds(freed)}.`)
     const charged = await number("SELECT count(*) FROM tollgate_usage_records WHERE success = 1")
     await reader.end()
@@ -103,8 +107,7 @@ export const deploy = async (directory: string) => {
     for (const { child } of nodes) await stop(child)
     await server.stop()
     if (charged < acknowledged) throw new Error(`${acknowledged - charged} acknowledged charges are LOST`)
-    if (charged > acknowledged + unanswered)
-      throw new Error(`${charged - acknowledged - unanswered} charges TOO MANY`)
+    if (charged > acknowledged + unanswered) throw new Error(`${charged - acknowledged - unanswered} charges TOO MANY`)
     print("Nothing was lost, nothing was charged twice.")
   }
 

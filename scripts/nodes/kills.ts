@@ -103,5 +103,6 @@ await within(async (directory) => {
     unanswered: callers.reduce((sum, { unanswered }) => sum + unanswered, 0)
   })
   if (errors > 0) throw new Error(`${errors} calls failed at nodes that were not killed`)
-  if (late > 0) throw new Error(`after ${late} kills, reservations stayed for longer than a lease and ${seconds(noticed)}`)
+  if (late > 0)
+    throw new Error(`after ${late} kills, reservations stayed for longer than a lease and ${seconds(noticed)}`)
 })

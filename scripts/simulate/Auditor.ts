@@ -88,8 +88,7 @@ export class Auditor {
     // A timer waits longer if the clock was set back. Now the clock is correct again.
     machine.offset = Math.max(0, machine.offset)
     this.world.heal()
-    if (!(await machine.run(() => this.computer.isUp, 5 * minute)))
-      return this.find("the service does not start again")
+    if (!(await machine.run(() => this.computer.isUp, 5 * minute))) return this.find("the service does not start again")
     await machine.run(() => this.world.open.size === 0, 15 * minute)
     for (const [id, deed] of this.world.open) this.find(`step ${id} (${deed}) never came to an end`)
     await this.deliverAll(seed)
@@ -265,9 +264,9 @@ export class Auditor {
         }
         if (entry.type !== "debit" || entry.source !== undefined || !entry.reference_id.startsWith("use_")) continue
         const record = records.get(entry.reference_id)
-        if (record === undefined)
-          this.find(`${name} was charged for ${entry.reference_id}, which has no record`)
-        else if (record.billing_source_tenant_id !== id) this.find(`${name} was charged for a call that someone else paid`)
+        if (record === undefined) this.find(`${name} was charged for ${entry.reference_id}, which has no record`)
+        else if (record.billing_source_tenant_id !== id)
+          this.find(`${name} was charged for a call that someone else paid`)
         if (charged.has(entry.reference_id)) this.find(`${entry.reference_id} was charged twice`)
         charged.set(entry.reference_id, nano(entry.amount))
       }
@@ -393,7 +392,9 @@ export class Auditor {
         told !== undefined &&
         (told.prompt_tokens !== record.prompt_tokens || told.completion_tokens !== record.completion_tokens)
       )
-        this.find(`call ${id} received ${told.completion_tokens} tokens but was charged for ${record.completion_tokens}`)
+        this.find(
+          `call ${id} received ${told.completion_tokens} tokens but was charged for ${record.completion_tokens}`
+        )
     }
     const last = seen.at(-1)!
     const end = this.computer.ends.get(last.life) ?? Number.POSITIVE_INFINITY
@@ -629,7 +630,8 @@ export class Auditor {
       const due = amount - this.returned(payment, amount, objects)
       const [{ id }] = mine as [(typeof mine)[0]]
       const [newest] = this.tenants.get(id)!.entries
-      if (id !== `ten_${String(object.metadata.tenant_id).slice(4)}`) this.find("a payment was credited to the wrong tenant")
+      if (id !== `ten_${String(object.metadata.tenant_id).slice(4)}`)
+        this.find("a payment was credited to the wrong tenant")
       // An amount that could not be taken back is owed, which leaves no credit. An event long before its payment may have been deleted.
       if (!this.world.isFar && net !== due && !(net > due && newest!.balance === 0))
         this.find(`a payment of ${object.amount / 100} came to ${Number(net) / 1e9}, but ${Number(due) / 1e9} is due`)

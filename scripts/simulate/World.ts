@@ -292,7 +292,7 @@ export class World {
     if (who.tenant !== "") return true
     const me = await this.ask("/v1/me", { token: who.token })
     if (me.complete && (me.status === 401 || me.status === 404))
-      this.findings.push(`${who.name} has signed in to an account that there is not`)
+      this.findings.push(`${who.name} has signed in to an account that does not exist`)
     if (me.status !== 200) return false
     const { account } = bodyOf(me).result
     who.account = account.id

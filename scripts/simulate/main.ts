@@ -147,8 +147,8 @@ const byKept = async (name: string, run: Builds["run"], runWithout: Builds["run"
   if (without.findings.length > 0)
     return { steps: undefined, what: `wrong without it: ${sentenceOf(without.findings)}` }
   return findings.length > 0
-    ? { steps: story.steps.length, what: `${sentenceOf(findings)} (kept story)` }
-    : { steps: undefined, what: "not found (kept story)" }
+    ? { steps: story.steps.length, what: `${sentenceOf(findings)} (stored story)` }
+    : { steps: undefined, what: "not found (stored story)" }
 }
 
 /** With new stories, one after another. */

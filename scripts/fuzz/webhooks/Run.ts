@@ -199,9 +199,7 @@ export const run = async ({ deliver, people, service }: World, { events, seed, u
     const answer = await deliver(body, signature)
     note("forged", answer)
     if (answer.status !== 400)
-      found.push(
-        `a forged event got ${answer.status}: ${signature?.slice(0, 100)} ${body.toString().slice(0, 300)}`
-      )
+      found.push(`a forged event got ${answer.status}: ${signature?.slice(0, 100)} ${body.toString().slice(0, 300)}`)
   }
   const confuse = async () => {
     const id = `pi_nonsense_${++made}`

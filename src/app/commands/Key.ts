@@ -98,9 +98,7 @@ const makersOf = (facts: EnvironmentFacts, config: Option.Option<string>) =>
 const limits = {
   limit: Options.text("limit").pipe(Options.withDescription("the most it may spend, in USD"), Options.optional),
   period: Options.choice("period", ["month", "total"]).pipe(
-    Options.withDescription(
-      "the period of --limit: each calendar month (UTC), or the key's life (total, the default)"
-    ),
+    Options.withDescription("the period of --limit: each calendar month (UTC), or the key's life (total, the default)"),
     Options.optional
   ),
   models: Options.text("models").pipe(

@@ -116,10 +116,7 @@ const options = {
       "send each new person a letter with a link to the console, which works once (needs --config)"
     )
   ),
-  owner: Options.text("owner").pipe(
-    Options.withDescription("the address of the owner of new teams"),
-    Options.optional
-  ),
+  owner: Options.text("owner").pipe(Options.withDescription("the address of the owner of new teams"), Options.optional),
   config: Options.text("config").pipe(
     Options.withDescription("the service's configuration file, for its mail server and public_url"),
     Options.optional

@@ -25,10 +25,7 @@ export const externalIdOf = (given: Option.Option<string>) =>
   Option.isNone(given) ? Effect.succeed(undefined) : oneLine("--external-id", given.value)
 
 export const allowanceOptions = {
-  allowance: Options.text("allowance").pipe(
-    Options.withDescription("credit per period, in USD"),
-    Options.optional
-  ),
+  allowance: Options.text("allowance").pipe(Options.withDescription("credit per period, in USD"), Options.optional),
   period: Options.choice("period", ["week", "month"]).pipe(
     Options.withDescription("the period of the allowance"),
     Options.withDefault("month" as const)

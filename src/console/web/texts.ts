@@ -63,8 +63,7 @@ export const texts = {
     passkeyDismissed: "No passkey was used. Try again, or sign in in another way.",
     none: "No identity provider is configured. The operator adds one under identity_providers.",
     sandboxTitle: "Sandbox",
-    sandboxLead:
-      "This service is a sandbox: it calls no outside service, and no money is real. Sign in as anyone.",
+    sandboxLead: "This service is a sandbox: it calls no outside service, and no money is real. Sign in as anyone.",
     someoneElse: "Someone else",
     name: "Name or email address",
     go: "Sign in",

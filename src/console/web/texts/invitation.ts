@@ -29,7 +29,8 @@ export const invitationTexts = {
     expired: "This transfer has expired. The credit went back to its sender."
   },
   missing: "This invitation does not exist, or no longer exists",
-  missingText: "The link may be incomplete, or a later email has replaced it. Open the newest email or ask for a new one.",
+  missingText:
+    "The link may be incomplete, or a later email has replaced it. Open the newest email or ask for a new one.",
   none: "No invitation open",
   noneText: "Open the link in the email again.",
   home: "Go to the console"

@@ -224,7 +224,8 @@ export const operatorTexts = {
       `${amount} granted to ${name}. Its balance is ${balance}.`,
     purchase: "Book a purchase",
     purchaseTitle: (name: string) => `Book a purchase for ${name}`,
-    purchaseText: "For money paid outside this service, such as by invoice or bank transfer. The credit can be sent to others.",
+    purchaseText:
+      "For money paid outside this service, such as by invoice or bank transfer. The credit can be sent to others.",
     purchaseDo: (amount: string) => `Book ${amount}`,
     purchased: (amount: string, name: string, balance: string) =>
       `${amount} booked as a purchase for ${name}. Its balance is ${balance}.`,

@@ -123,7 +123,8 @@ export const playgroundTexts = {
     creditTool: "The call was not made, and nothing was charged. Add credit, or request less.",
     creditMedia: "Nothing was generated or charged. Add credit, or request something shorter or smaller.",
     notActive: "The billing account is not active: calls are refused. Ask the operator for the reason.",
-    membersMayNotSpend: "Members of this tenant may not spend its credit. An owner or admin can change that under Team.",
+    membersMayNotSpend:
+      "Members of this tenant may not spend its credit. An owner or admin can change that under Team.",
     notAllowed: "Choose another one, or ask an owner of the tenant.",
     busy: "Try again in a moment. Nothing was charged.",
     upstream: "The provider failed or could not be reached. You are not charged for missing output.",

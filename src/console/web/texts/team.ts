@@ -91,8 +91,7 @@ export const teamTexts = {
     pinned: "You pinned it, so it is charged first with any credential, as long as it can pay.",
     own: "The tenant you work in is charged first unless another source is pinned.",
     team: "You are a member, and its plan pays for members' calls. It pays if the sources above do not have enough.",
-    barred:
-      "This is the tenant you work in, but its members may not spend its balance. Another source has to pay.",
+    barred: "This is the tenant you work in, but its members may not spend its balance. Another source has to pay.",
     teamBarred: "Its members may not spend its balance, so it is skipped.",
     empty: "It has no free credit, so it is skipped for now.",
     ownBlocks: "Your own account is not active, so no source can pay and calls are refused."
