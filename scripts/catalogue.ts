@@ -64,7 +64,7 @@ const vendors: Readonly<Record<string, string | undefined>> = {
 /** For these vendors, models that only the second package has are included too. (For routers it has many that no longer exist.) */
 const makers: ReadonlySet<string> = new Set(["anthropic", "cohere", "deepseek", "google", "mistral", "openai", "xai"])
 
-// ---- what the packages have ---------------------------------------------------------------------------------------------
+// ---- the packages' data -------------------------------------------------------------------------------------------------
 
 interface Limits {
   readonly id: string
@@ -276,7 +276,7 @@ const merged = (one: Price | undefined, other: Price | undefined): Pick<Stored, 
   return { price: withoutNothing({ ...other, ...one, long_context: other.long_context ?? one.long_context }) }
 }
 
-// ---- what vendors add to prompts ---------------------------------------------------------------------------------------
+// ---- vendors' additions to prompts -------------------------------------------------------------------------------------
 
 type Added = Pick<Stored, "max_added_tokens" | "max_tool_tokens" | "max_attachment_tokens">
 

@@ -35,7 +35,7 @@ export const pathOf = {
 /** The last bytes of a complete stream, by protocol. */
 const endOf = { chat: "data: [DONE]\n\n", messages: '"message_stop"}\n\n', responses: "}}\n\n" } as const
 
-// ---- what is said -------------------------------------------------------------------------------------------------------
+// ---- prompts ------------------------------------------------------------------------------------------------------------
 
 /** In a prompt, makes the upstream pause within a stream, which reveals a delayed first byte. */
 export const paced = "at your own pace"
@@ -182,7 +182,7 @@ export const searchCalls = (connections: number): Workload => ({
   price: searchPrice
 })
 
-// ---- who calls ----------------------------------------------------------------------------------------------------------
+// ---- callers ------------------------------------------------------------------------------------------------------------
 
 /** Random numbers in [0, 1), the same in every run (mulberry32). */
 export const numbers = (seed: number) => {

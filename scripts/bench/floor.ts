@@ -73,7 +73,7 @@ const proxy = (request: IncomingMessage, response: ServerResponse): void =>
     )
   )
 
-// ---- with it ------------------------------------------------------------------------------------------------------------
+// ---- with metering ------------------------------------------------------------------------------------------------------
 
 interface Asked {
   readonly model?: unknown

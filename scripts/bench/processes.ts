@@ -119,7 +119,7 @@ export const freePort = (): Promise<number> =>
 
 export const sleep = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
 
-// ---- what the kernel knows ----------------------------------------------------------------------------------------------
+// ---- kernel statistics --------------------------------------------------------------------------------------------------
 
 /** CPU time of a process and its threads so far, in µs; the kernel counts in ticks of 10 ms. */
 export const cpu = (pid: number): number => {

@@ -449,7 +449,7 @@ const bodiesOf = (schemas: Schemas, route: Route): fc.Arbitrary<string> => {
   return route.body.type === "text/csv" ? csv : jsonBodies(schemas, route)
 }
 
-// ---- who asks, and how it is sent -----------------------------------------------------------------------------------------------
+// ---- credentials and delivery ---------------------------------------------------------------------------------------------------
 
 const schemeCredentials: Readonly<Record<string, ReadonlyArray<CredentialName>>> = {
   user_token: ["token"],

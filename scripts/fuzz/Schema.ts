@@ -31,7 +31,7 @@ const referred = (schemas: Schemas, reference: string): Schema => {
   return schema
 }
 
-// ---- whether a value fits ---------------------------------------------------------------------------------------------------
+// ---- validation -------------------------------------------------------------------------------------------------------------
 
 const typeOf = (value: unknown): string =>
   value === null ? "null" : Array.isArray(value) ? "array" : typeof value === "object" ? "object" : typeof value
@@ -110,7 +110,7 @@ const misfitOfObject = (schemas: Schemas, schema: Schema, value: object, at: str
   return undefined
 }
 
-// ---- values that fit ----------------------------------------------------------------------------------------------------------
+// ---- generation ---------------------------------------------------------------------------------------------------------------
 
 const nestedMax = 5
 

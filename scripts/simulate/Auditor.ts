@@ -166,7 +166,7 @@ export class Auditor {
         this.find(`an event of the processor was never acknowledged: ${event.type}, ${event.answers.join(", ")}`)
   }
 
-  // ---- what was answered ------------------------------------------------------------------------------------------------
+  // ---- answers ----------------------------------------------------------------------------------------------------------
 
   private answers(): void {
     for (const call of this.world.calls) {
@@ -186,7 +186,7 @@ export class Auditor {
     }
   }
 
-  // ---- what the service shows ------------------------------------------------------------------------------------------
+  // ---- the service's data ----------------------------------------------------------------------------------------------
 
   private async learn(): Promise<void> {
     const { people, team } = this.world
@@ -700,7 +700,7 @@ export class Auditor {
       this.find(`${who.name} has ${Number(credits) / 1e9}, below ${settings.threshold}, but is not reloaded`)
   }
 
-  // ---- what should have happened ------------------------------------------------------------------------------------------
+  // ---- expected events ----------------------------------------------------------------------------------------------------
 
   private letters(rows: ReturnType<Computer["query"]>): void {
     const met = (fault: string) => [...this.world.met.keys()].some((one) => one.startsWith(fault))

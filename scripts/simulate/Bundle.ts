@@ -102,7 +102,7 @@ const optionsOf = (changes: ReadonlyArray<Change>) =>
     plugins: [...common.plugins, changed([...always, ...changes])]
   }) as const satisfies BuildOptions
 
-// ---- what lives have in common --------------------------------------------------------------------------------------------
+// ---- shared modules -------------------------------------------------------------------------------------------------------
 
 /** Packages whose modules keep no state about their users. */
 const packages = /^node_modules\/(effect|@effect\/(platform|sql|experimental|rpc)|jose)\//

@@ -104,7 +104,7 @@ export const mistakes: ReadonlyArray<Mistake> = [
     "if (reservation === undefined || (reservation.released === true && !isDue(outcome)))",
     "if (reservation === undefined || reservation.released === true)"
   ]),
-  // ---- writing them ----
+  // ---- writing the books ----
   mistake("locked-database", "a locked or full database is a temporary fault, and the write is retried", [
     "books/ledger/write/DatabaseFault.ts",
     "^SQLITE_(BUSY|LOCKED|FULL|IOERR|READONLY",
@@ -246,7 +246,7 @@ export const mistakes: ReadonlyArray<Mistake> = [
     "if (this.reader.skipped(skipped, stream)) return true",
     'if (this.reader.skipped({ ...skipped, text: "data: {}\\n\\n" }, stream)) return true'
   ]),
-  // ---- keys of requests ----
+  // ---- idempotency keys ----
   mistake("key-without-its-call", "an Idempotency-Key is tied to its call", [
     "http/idempotency/Keys.ts",
     "SET call = ${call} WHERE ${mine}",

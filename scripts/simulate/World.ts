@@ -175,7 +175,7 @@ export class World {
     this.met.set(both, (this.met.get(both) ?? 0) + 1)
   }
 
-  // ---- what the outside world sees ------------------------------------------------------------------------------------
+  // ---- the outside world's view ---------------------------------------------------------------------------------------
 
   private readonly called = (
     service: string,
@@ -250,7 +250,7 @@ export class World {
     this.note(`the processor has an event: ${event.type}`)
   }
 
-  // ---- asking -----------------------------------------------------------------------------------------------------------
+  // ---- sending requests -------------------------------------------------------------------------------------------------
 
   async ask(path: string, request: Request = {}): Promise<Heard> {
     const isOurs = !path.startsWith("http")
@@ -306,7 +306,7 @@ export class World {
     return { name, email, token: "", tokenAt: 0, account: "", tenant: "", key: "", limited, removed: undefined }
   }
 
-  // ---- before anything happens ------------------------------------------------------------------------------------------
+  // ---- set-up -----------------------------------------------------------------------------------------------------------
 
   /** Signed-in people with keys and credit, and a team of some of them. No faults occur meanwhile. */
   async begin({ people }: Story): Promise<void> {
@@ -724,7 +724,7 @@ export class World {
   }
 }
 
-// ---- what is asked ------------------------------------------------------------------------------------------------------
+// ---- requests -----------------------------------------------------------------------------------------------------------
 
 const limitOf = ({ limit }: Of<"chat">) => (limit === undefined ? {} : { max_tokens: limit })
 

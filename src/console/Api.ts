@@ -56,18 +56,20 @@ export class ConsoleApi extends HttpApiGroup.make("console")
         Schema.Struct({
           to: Schema.optional(
             Schema.String.annotations({
-              description: "The console's page to come back to, by its path below /console/"
+              description: "The console page to return to, by its path below /console/"
             })
           ),
           login_hint: Schema.optional(
-            Schema.String.annotations({ description: "Who signs in; of a link on the console's own page only" })
+            Schema.String.annotations({
+              description: "The person to sign in; only from a link on the console's own page"
+            })
           )
         })
       )
       .addSuccess(HttpApiSchema.Text({ contentType: "text/html" }))
       .addError(InvalidRequest)
       .annotate(Browsed, true)
-      .annotate(OpenApi.Summary, "Leads a browser to the provider, and back to the console with a session")
+      .annotate(OpenApi.Summary, "Redirects a browser to the provider, and back to the console with a session")
   )
   .add(
     HttpApiEndpoint.post("openSession", "/console/session")
@@ -80,13 +82,13 @@ export class ConsoleApi extends HttpApiGroup.make("console")
       .addError(UnsupportedMediaType)
       .annotate(
         OpenApi.Summary,
-        "An access token for the session that the browser's cookie holds (the console's own page); 204 where it sends no cookie"
+        "An access token for the session in the browser's cookie (only for the console's own page); 204 without a cookie"
       )
   )
   .add(
     HttpApiEndpoint.del("endSession", "/console/session")
       .addSuccess(Envelope(Schema.Struct({ success: Schema.Literal(true) })))
-      .annotate(OpenApi.Summary, "End the session, and with it its access tokens (the console's own page)")
+      .annotate(OpenApi.Summary, "End the session and its access tokens (only for the console's own page)")
   )
   .add(
     HttpApiEndpoint.post("passkeyChallenge", "/console/passkeys/challenge")
@@ -94,7 +96,7 @@ export class ConsoleApi extends HttpApiGroup.make("console")
       .addError(PasskeysUnavailable)
       .annotate(
         OpenApi.Summary,
-        "Begin to sign in with a passkey: options for the browser, with a challenge of five minutes for its cookie (the console's own page)"
+        "Start a passkey sign-in: options for the browser, and a challenge in its cookie, valid for five minutes (only for the console's own page)"
       )
   )
   .add(
@@ -106,7 +108,7 @@ export class ConsoleApi extends HttpApiGroup.make("console")
       .addError(PasskeyRejected)
       .addError(AccountSuspended)
       .addError(UnsupportedMediaType)
-      .annotate(OpenApi.Summary, "Open a session with what the passkey signed (the console's own page)")
+      .annotate(OpenApi.Summary, "Open a session with the passkey's signature (only for the console's own page)")
   )
   .addError(CrossOrigin)
   .addError(RateLimited)

@@ -154,7 +154,7 @@ const operatorViews = ({ member, tenant, usage_id }: Known): ReadonlyArray<View>
   ]
 }
 
-// ---- asking -------------------------------------------------------------------------------------------------------------
+// ---- queries ------------------------------------------------------------------------------------------------------------
 
 type Tokens = Readonly<Record<View["by"], string>>
 
@@ -212,7 +212,7 @@ const timeViews = async (
   return timed.toSorted((a, b) => b.p50 - a.p50).map(({ view }) => view)
 }
 
-// ---- calls meanwhile ----------------------------------------------------------------------------------------------------
+// ---- concurrent calls ---------------------------------------------------------------------------------------------------
 
 const untilStopped = async (signal: AbortSignal, look: () => Promise<unknown>): Promise<void> => {
   while (!signal.aborted) await look()
@@ -243,7 +243,7 @@ const timeCalls = async (
   print(`\n${table(rows)}`)
 }
 
-// ---- the whole ----------------------------------------------------------------------------------------------------------
+// ---- the part -----------------------------------------------------------------------------------------------------------
 
 const run = async (bench: Bench): Promise<void> => {
   const { cores, directory, options } = bench

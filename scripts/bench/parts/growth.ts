@@ -181,7 +181,7 @@ const chargeAtSizes = async ({ cores, options, results }: Bench, folder: string,
   })
 }
 
-// ---- the whole ----------------------------------------------------------------------------------------------------------
+// ---- the part -----------------------------------------------------------------------------------------------------------
 
 const run = async (bench: Bench): Promise<void> => {
   const { cores, directory, options } = bench

@@ -280,7 +280,7 @@ export const changes: fc.Arbitrary<Change> = fc.oneof(
   })
 )
 
-// ---- what it does to an answer --------------------------------------------------------------------------------------------------------
+// ---- changed answers ------------------------------------------------------------------------------------------------------------------
 
 export interface Answer {
   readonly status: number

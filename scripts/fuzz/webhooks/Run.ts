@@ -63,7 +63,7 @@ const dispute = (payment: string, cents: number) => ({
   status: "x"
 })
 
-// ---- what nobody signed ---------------------------------------------------------------------------------------------------------------
+// ---- unsigned events ------------------------------------------------------------------------------------------------------------------
 
 type Forgery = (body: string) => readonly [body: Buffer | string, signature: string | undefined]
 
@@ -177,7 +177,7 @@ const lives = (tenant_id: string): fc.Arbitrary<Life> =>
       return { events: shuffled.map(([, one]) => one), left }
     })
 
-// ---- all of them --------------------------------------------------------------------------------------------------------------------------
+// ---- the run ------------------------------------------------------------------------------------------------------------------------------
 
 export const run = async ({ deliver, people, service }: World, { events, seed, until = Infinity }: Options) => {
   const counts = new Map<string, number>()
