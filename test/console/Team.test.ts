@@ -45,7 +45,7 @@ describe("on a phone", () => {
 
     const grace = await desk.tab(screens.phone)
     await grace.page.goto(await linkTo(email))
-    await grace.page.getByText("ada invites you to a team").waitFor()
+    await grace.page.getByText("ada invited you to a team").waitFor()
     await grace.page.getByText("Lighthouse", { exact: true }).waitFor()
     expect(grace.page.url()).toBe(desk.at("invitation"))
     expect(await grace.axe()).toEqual([])
