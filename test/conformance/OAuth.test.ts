@@ -479,7 +479,7 @@ describe("the device flow", () => {
     await service.control("/clock", { advance_ms: 601_000 })
     expect((await poll(device_code)).body.error).toBe("expired_token")
     const page = await toTheQuestion(new Browser(service), verification_uri_complete, who.email)
-    expect([page.status, page.html.includes("No device waits")]).toEqual([400, true])
+    expect([page.status, page.html.includes("No device is waiting")]).toEqual([400, true])
   })
 
   it("tells nobody who has not signed in whether a code is one", async () => {

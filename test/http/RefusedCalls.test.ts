@@ -47,7 +47,7 @@ it("is bounded in a second, and the number of those left out is logged at its en
     }
   ])
   vi.advanceTimersByTime(1_000)
-  expect(lines.slice(linesMax)).toEqual([["more calls were refused than are logged", { count: 7 }]])
+  expect(lines.slice(linesMax)).toEqual([["refused calls were omitted from the log", { count: 7 }]])
   run(log(refused()))
   vi.advanceTimersByTime(1_000)
   expect(lines).toHaveLength(linesMax + 2)

@@ -36,7 +36,7 @@ describe("the reason phrase", () => {
 
   it.each(["/lane", "/router", "/stream"])("stands in the status line of %s", async (path) => {
     expect(await answerTo(head(path, "Content-Encoding: zip", "Content-Length: 1", "Connection: close") + "x")).toMatch(
-      /^HTTP\/1\.1 415 the request body's Content-Encoding is none of gzip, br and deflate\r\n/
+      /^HTTP\/1\.1 415 the request body's Content-Encoding must be gzip, br or deflate\r\n/
     )
   })
 

@@ -93,7 +93,7 @@ describe("refused by name", () => {
       "chat",
       "google",
       chat({ messages: [{ role: "tool", tool_call_id: "call_9", content: "x" }] }),
-      "messages.0: it is the result of no call"
+      "messages.0: no call has this id"
     ]
   ]
   for (const [client, vendor, body, why] of of)

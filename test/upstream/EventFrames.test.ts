@@ -112,7 +112,7 @@ describe("frames", () => {
       const head = Buffer.alloc(16)
       head.writeUInt32BE(size)
       expect(read([first, head, second])).toMatchObject({
-        ended: [`a frame says that it has ${size} bytes`],
+        ended: [`a frame claims to have ${size} bytes`],
         short: size > frameMax,
         aborted: 1
       })

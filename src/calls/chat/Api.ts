@@ -10,7 +10,7 @@ import { MeteredRefusal } from "../metered/Problems.ts"
 
 const Usd = Schema.optionalWith(Schema.String, { exact: true })
 
-/** Prices of tokens that are billed apart; without a field, such tokens cost what their kind costs. The names are those that clients read. */
+/** Prices of separately billed tokens. Without a field, such tokens cost the same as others of their kind. Clients expect these names. */
 const details = {
   input_audio_cache_read: Usd,
   input_cache_read: Usd,
@@ -24,27 +24,27 @@ const details = {
   image_output: Usd
 }
 
-/** USD as decimal texts, of a token and of a request; `-1` where they depend on the model that is chosen. */
+/** USD as decimal strings, per token and per request; `-1` if they depend on the chosen model. */
 const Pricing = Schema.Struct({
   prompt: Schema.String,
   completion: Schema.String,
   request: Schema.String,
   ...details,
-  /** Prices of all tokens of a call with a longer prompt; without a field, the price is the same. */
+  /** Prices of all tokens of a call with a longer prompt. Without a field, the price stays the same. */
   long_context: Schema.optionalWith(
     Schema.Array(Schema.Struct({ above_prompt_tokens: Schema.Int, prompt: Usd, completion: Usd, ...details })),
     { exact: true }
   )
 })
 
-/** A field that is served beyond a plain request, and what a call with it costs. */
+/** A field beyond a plain request, and the price of a call with it. */
 const ModelExtra = Schema.Struct({
   field: Schema.String,
-  /** The values, or types of tools; all where this is missing. */
+  /** The allowed values or types of tools; all if missing. */
   values: Schema.optional(Schema.Array(Schema.String)),
-  /** The factor on the ordinary price, as a decimal text. */
+  /** The factor on the ordinary price, as a decimal string. */
   price_factor: Schema.String,
-  /** Added to such a call, in USD, as a decimal text. */
+  /** USD added to such a call, as a decimal string. */
   request: Schema.String
 })
 
@@ -67,7 +67,7 @@ export const ModelEntry = Schema.Struct({
   pricing: Pricing,
   /** The protocols of its routes. */
   protocols: Schema.Array(ClientProtocol),
-  /** Those of them that its first upstream speaks itself; requests in the others are translated. */
+  /** The protocols that its first upstream speaks. Requests in the others are translated. */
   native_protocols: Schema.Array(ClientProtocol),
   extras: Schema.optional(Schema.Array(ModelExtra))
 }).annotations({ identifier: "ModelEntry" })
@@ -149,7 +149,7 @@ export class ChatApi extends HttpApiGroup.make("chat")
       .annotate(OpenApi.Summary, "One model, with its prices")
   )
   .add(
-    // The same for an id with slashes in it that are not escaped.
+    // The same for an id with unescaped slashes.
     HttpApiEndpoint.get("modelBelow", "/v1/models/*")
       .setPath(Schema.Struct({ "*": Schema.String }))
       .addSuccess(ModelEntry)

@@ -26,7 +26,7 @@ export const ChatHttp = group(
     const route = yield* routes(chat.least)
     const catalogue = yield* Models
     const all = listed(catalogue, chat.reach, Math.floor((yield* Clock.currentTimeMillis) / 1_000))
-    /** Those that the caller may call. */
+    /** The models that the caller may call. */
     const rows = callable(all, ({ id }) => findModel(catalogue, id)?.id ?? id)
     const rowOf = (id: string) =>
       Effect.flatMap(rows, (found) => {
@@ -44,7 +44,7 @@ export const ChatHttp = group(
 
 const none: ReadonlyMap<string, string> = new Map()
 
-/** The rows of all models and their aliases. A model without a known date is as old as the service. */
+/** The rows of all models and their aliases. A model without a known date gets the service's start. */
 const listed = (
   { aliases = none, auto, models }: Catalogue,
   reach: ChatContract["reach"],
@@ -92,7 +92,7 @@ const rowFor = (model: Model, { native_protocols, protocols }: Reach, now: numbe
   ...(model.extras.length > 0 && { extras: model.extras.map(extraFor) })
 })
 
-/** Clients' names for the prices of tokens that are billed apart. */
+/** Clients' names for the prices of separately billed tokens. */
 const detailFields = {
   cached_audio_tokens: "input_audio_cache_read",
   cached_tokens: "input_cache_read",

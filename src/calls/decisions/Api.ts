@@ -41,13 +41,7 @@ const asked = <const Name extends string>(name: Name, path: `/${string}`, summar
     .annotate(OpenApi.Summary, summary)
 
 export class DecisionsApi extends HttpApiGroup.make("decisions")
-  .add(
-    asked(
-      "decide",
-      "/v1/decisions",
-      "Answer typed questions about a state; 0.30 is set aside, input tokens are charged"
-    )
-  )
+  .add(asked("decide", "/v1/decisions", "Answer typed questions about a state; reserves 0.30, charges input tokens"))
   .add(asked("systemOne", "/v1/systemone", "The same on the path that TypeSafe's own clients call"))
   .addError(InvalidRequest)
   .addError(DecisionBodyUnreadable)

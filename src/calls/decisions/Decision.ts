@@ -1,4 +1,4 @@
-/** A decision: typed questions about a state, what may be asked, and what it costs. */
+/** A decision: typed questions about a state, their validation and their price. */
 import { Either, Schema } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { usd } from "../../kernel/Money.ts"
@@ -7,14 +7,14 @@ import { isObject } from "../../upstream/wire/Failures.ts"
 import { UnknownModel } from "../../upstream/models/Provider.ts"
 import type { DecisionModel } from "./Settings.ts"
 
-/** The reservation of every call, whatever the question. */
+/** Every call reserves this, whatever the question. */
 export const reservation: Nano = (usd * 30n) / 100n
 
-/** The documented shape. The model itself says what a question may hold, so that its newer types pass. */
+/** The documented shape. The model itself validates questions, so that its newer types pass. */
 export const DecisionRequest = Schema.Struct({
-  /** The full context: a text, or any JSON but null. */
+  /** The full context: a string, or any JSON but null. */
   state: Schema.Unknown,
-  /** By the ids that the answers are to have. */
+  /** Questions by id. The answers use the same ids. */
   questions: Schema.Record({
     key: Schema.String,
     value: Schema.Struct({
@@ -35,15 +35,12 @@ export const DecisionAnswer = Schema.Struct({
   usage: Schema.Struct({ input_tokens: Schema.Int, output_tokens: Schema.Int, cost: Schema.Number })
 }).annotations({ identifier: "DecisionAnswer" })
 
-/**
- * The question. `Decisions.decide` checks `state`, that `questions` is an object, and `model`. Everything else reaches the model unchanged,
- * further members included.
- */
+/** A request. `Decisions.decide` checks `state`, `model`, and that `questions` is an object. All other members reach the model unchanged. */
 export interface DecisionRequest extends Schema.Schema.Type<typeof DecisionRequest> {
   readonly [member: string]: unknown
 }
 
-/** The body for the upstream: the request, with the model's own name in it; else the rule that the request breaks. */
+/** The body for the upstream: the request with the upstream's name of the model, or the rule that the request breaks. */
 export const bodyFor = (
   request: DecisionRequest,
   { model, spellings }: DecisionModel

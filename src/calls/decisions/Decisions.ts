@@ -1,5 +1,5 @@
 /**
- * Decisions: typed questions to one model, without retries. The model's own refusals are `DecisionRefused`; any other failure of the model is
+ * Decisions: typed questions to one model, without retries. The model's own refusals fail with `DecisionRefused`, its other failures with
  * `DecisionUpstreamFailed` or `DecisionUpstreamUnreachable`.
  */
 import { Context, Effect, Layer } from "effect"
@@ -33,22 +33,22 @@ import {
   DecisionUpstreamUnreachable
 } from "./Problems.ts"
 
-/** One decision that is asked for. */
+/** A request for one decision. */
 export interface DecisionCall {
   readonly caller: Caller
   readonly request: DecisionRequest
   /** The route's name in usage records: `decisions` by default. */
   readonly endpoint?: string | undefined
-  /** Statements that stand or fall with the admission of the call. */
+  /** Statements committed together with the call's admission. */
   readonly beside?: Claim["beside"]
-  /** If it has no room, the call fails as `Busy`: before the model is called, or charged, after an answer that is too long. */
+  /** Without room, the call fails with `Busy`: before the model is called, or, for an answer that is too long, after it is charged. */
   readonly room?: Room | undefined
-  /** Names the call in the log. */
+  /** For the log. */
   readonly request_id?: string | undefined
 }
 
 export interface Decision {
-  /** An answer for each question, by its id. */
+  /** An answer for each question, by id. */
   readonly answers: Readonly<Record<string, unknown>>
   readonly id: string
   readonly model: string
@@ -79,14 +79,14 @@ export type DecisionProblem =
 export interface DecisionsContract {
   /** The model that answers. */
   readonly model: Effect.Effect<DecisionModel, DecisionsUnavailable>
-  /** Asks the model once, for up to 30 seconds. It reserves 0.30 USD and charges the input tokens. */
+  /** Asks the model once, for up to 30 seconds. Reserves 0.30 USD and charges the input tokens. */
   readonly decide: (call: DecisionCall) => Effect.Effect<Decision, DecisionProblem>
 }
 
-/** How long the model may take, from the first byte to the last. */
+/** The model's time limit, up to the last byte. */
 export const timeoutMillis = 30_000
 const answerBytesMax = 8 * 1024 * 1024
-/** The members of an answer that may be long. */
+/** The members of an answer that can be long. */
 const long = { names: new Set(["answers"]), depth: 1 }
 
 export class Decisions extends Context.Tag("tollgate/decisions/Decisions")<Decisions, DecisionsContract>() {
@@ -172,11 +172,11 @@ const ask = Effect.fnUntraced(function* (
   }
   const isAnswer = status >= 200 && status < 300
   const exact = isAnswer && lost === undefined ? readJson(answer.body)?.value : undefined
-  // The outline of an answer without room is enough to charge it.
+  // Even without room for the whole answer, its outline is enough to charge it.
   const parsed = lost === "no_room" && isAnswer ? answer.outline?.value : exact
   if (parsed === undefined) {
     const { usage } = isAnswer ? reportsIn(answer) : noBody
-    // An answer that is too long is always charged. One that is not JSON is charged if it reports its usage.
+    // An answer that is too long is always charged. An answer that is not JSON is charged if it reports its usage.
     if (isAnswer && (lost !== undefined || isObject(usage))) {
       const measured = measuredOf(model, usage, Buffer.byteLength(body))
       yield* admission.settle({ ...measured, success: false, error_type: "upstream_error" })
@@ -226,8 +226,8 @@ const refusalOf = ({ body, headers }: Wire.Whole, status: keyof typeof errorType
   })
 
 /**
- * The charge. A token is at least a byte, so the request's bytes bound its input tokens; so does the reservation. A figure
- * beyond that is charged at the bound. Without a figure a token is four bytes. Both are marked estimated. Output tokens cost nothing.
+ * The charge. Input tokens are bounded by the request's bytes, since a token is at least a byte, and by the reservation. A larger figure is
+ * charged at the bound. Without a figure, four bytes count as a token. Both are marked estimated. Output tokens cost nothing.
  */
 const measuredOf = (model: DecisionModel, usage: unknown, bytes: number): Measured => {
   const { input_tokens, output_tokens } = isObject(usage) ? usage : {}

@@ -22,7 +22,7 @@ import type { DecisionRefused } from "./Problems.ts"
 
 const bodyBytesMax = 1024 * 1024
 
-/** Handlers by the names of their routes; keys and usage records carry the name. Without a model they refuse before they read a body. */
+/** Handlers by route name. Idempotency keys and usage records carry that name. Without a model they refuse before reading a body. */
 const routes = Effect.gen(function* () {
   const decisions = yield* Decisions
   const idempotency = yield* Idempotency
@@ -65,16 +65,16 @@ const bytesOf = (inbound: Inbound) =>
     ({ field, rule }) => new DecisionBodyUnreadable({ field, rule })
   )
 
-/** A JSON object; the service says what is wrong with its members. */
+/** A JSON object. The service validates its members. */
 const read = (bytes: Buffer): Either.Either<DecisionRequest, InvalidRequest | DecisionBodyUnreadable> => {
   const parsed = parse(bytes)
   if (Either.isLeft(parsed)) return parsed.left === notJson ? unreadable : Either.left(parsed.left)
   return isObject(parsed.right) ? Either.right(parsed.right as DecisionRequest) : unreadable
 }
 
-const unreadable = Either.left(new DecisionBodyUnreadable({ field: "", rule: "a JSON document, which is an object" }))
+const unreadable = Either.left(new DecisionBodyUnreadable({ field: "", rule: "a JSON object" }))
 
-/** The model's own body with its own status, its figures replaced by those that are charged. */
+/** The model's own status and body, with the charged figures in place of the model's. */
 const replyOf = ({ id, model, provider, receipt, upstream, usage }: Decision): Reply => ({
   status: upstream.status,
   headers: {

@@ -14,10 +14,10 @@ export class DecisionBodyTooLarge extends Problem<DecisionBodyTooLarge>()("Decis
   error: "The decision request body is too large"
 }) {}
 
-/** The upstream's name in the configuration. For programs; clients do not see it. */
+/** The upstream's name in the configuration. For programs; not shown to clients. */
 const upstream = { upstream: Schema.optional(Schema.String) } as const
 
-/** The model answered with any other status. The text names it: `The decision model upstream failed with status 500`. */
+/** The model answered with any other status. The text names the status: `The decision model upstream failed with status 500`. */
 export class DecisionUpstreamFailed extends Problem<DecisionUpstreamFailed>()("DecisionUpstreamFailed", {
   status: 502,
   error: "The decision model upstream failed with status N",
@@ -48,12 +48,12 @@ export class DecisionsUnavailable extends Problem<DecisionsUnavailable>()("Decis
 export class DecisionRefused extends Schema.TaggedError<DecisionRefused>("tollgate/DecisionRefused")(
   "DecisionRefused",
   {
-    /** The request is not valid, there were too many, or the model is overloaded. */
+    /** The request is invalid, there were too many requests, or the model is overloaded. */
     error_type: Schema.Literal("upstream_rejected", "upstream_rate_limited", "upstream_overloaded"),
-    /** The model's status, which goes with the error type. */
+    /** The model's status, which corresponds to the error type. */
     status: Schema.Literal(422, 429, 529),
     content_type: Schema.String,
-    /** The model's `Retry-After`, if it sent one: seconds, or a date. */
+    /** The model's `Retry-After`, if present: seconds or a date. */
     retry_after: Schema.optional(Schema.String),
     /** The model's body. For a 422 it names the invalid field. */
     body: Schema.Uint8ArrayFromSelf

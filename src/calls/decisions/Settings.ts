@@ -11,7 +11,7 @@ const DecisionEntry = Schema.Struct({
   path: Schema.optionalWith(NonEmpty, { default: () => "/v1/systemone" }),
   /** The upstream's name of the model. */
   model: NonEmpty,
-  /** The names by which callers may request it; a request without a model takes the first. */
+  /** The names that callers may request. A request without a model takes the first. */
   spellings: Schema.optionalWith(Schema.NonEmptyArray(NonEmpty), {
     default: () => ["jev-1.13", "jev-1.13.0", "jev-latest"] as const
   }),
@@ -23,12 +23,12 @@ const DecisionEntry = Schema.Struct({
 /** The decision model of the deployment. */
 export const DecisionModel = readAs(DecisionEntry, ({ price, ...model }) => ({
   ...model,
-  /** USD an input token. Output tokens cost nothing. */
+  /** USD per input token. Output tokens are free. */
   input_price: price.input_usd_per_million
 }))
 export interface DecisionModel extends Schema.Schema.Type<typeof DecisionModel> {}
 
-/** The model that answers decisions; `undefined` where the deployment has none. */
+/** The deployment's decision model; `undefined` if it has none. */
 export class ConfiguredDecisionModel extends Context.Tag("tollgate/decisions/ConfiguredDecisionModel")<
   ConfiguredDecisionModel,
   DecisionModel | undefined

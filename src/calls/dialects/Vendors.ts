@@ -1,9 +1,9 @@
-/** The protocols that no client speaks, as the engine asks upstreams in them. The model stands in the path, and whether it streams. */
+/** Upstream protocols that no client speaks. The path names the model and says whether to stream. */
 import { eventsOf } from "../../upstream/wire/EventFrames.ts"
 import { serverSentEvents } from "../prompts/Protocol.ts"
 import type { Spoken } from "../prompts/Protocol.ts"
 
-/** Gemini. The address goes up to the version, or to the publisher of a project: `https://generativelanguage.googleapis.com/v1beta`. */
+/** Gemini. The upstream's address ends with the version, or with a project's publisher: `https://generativelanguage.googleapis.com/v1beta`. */
 export const google: Spoken = {
   name: "google",
   pathFor: (model, streams) =>
@@ -13,7 +13,7 @@ export const google: Spoken = {
   long: { names: new Set(["candidates"]), depth: 1 }
 }
 
-/** Bedrock's Converse. The address is that of the runtime in a region: `https://bedrock-runtime.us-east-1.amazonaws.com`. */
+/** Bedrock's Converse. The upstream's address is a region's runtime: `https://bedrock-runtime.us-east-1.amazonaws.com`. */
 export const bedrock: Spoken = {
   name: "bedrock",
   pathFor: (model, streams) => `/model/${encodeURIComponent(model)}/${streams ? "converse-stream" : "converse"}`,

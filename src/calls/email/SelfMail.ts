@@ -1,10 +1,9 @@
 /**
- * Mail to oneself: an account writes to its own verified address. The letter is offered to the mail server at once, so that one that is
- * refused for good costs nothing. One that could not leave yet stays in the outbox, and is charged as accepted.
+ * Mail to oneself: an account writes to its own verified address.
  *
  * Where the specification is silent:
- * - Mail to oneself is offered to the mail server within the call, for up to ten seconds: a refusal for good is a failed call. One that is
- *   not reached, or says not now, finds the letter in the outbox, charged as accepted.
+ * - Mail to oneself is offered to the mail server within the call, for up to ten seconds. A permanent refusal fails the call, which then costs
+ *   nothing. If the server cannot be reached or defers the letter, the letter stays in the outbox and is charged as accepted.
  */
 import { Context, Effect, Fiber, Layer } from "effect"
 import { Gate } from "../../books/gate/Gate.ts"
@@ -23,7 +22,7 @@ import type { TooManyLetters } from "../../people/mail/Problems.ts"
 import { LetterPrice } from "../../people/mail/Settings.ts"
 import { measuredOf } from "../metered/Measured.ts"
 
-/** A letter that the mail server has taken, or that waits in the outbox. */
+/** A letter that the mail server accepted or that waits in the outbox. */
 export interface SentLetter {
   /** The Message-ID, without brackets. */
   readonly message_id: string
@@ -33,7 +32,7 @@ export interface SentLetter {
 }
 
 export interface SelfMailContract {
-  /** Sends the letter to the caller's verified address. `beside` stands or falls with the admission. */
+  /** Sends the letter to the caller's verified address. `beside` is committed together with the admission. */
   readonly send: (request: {
     readonly caller: Caller
     readonly letter: SelfLetter
@@ -63,7 +62,7 @@ const make = Effect.gen(function* () {
     admission: Admission
   ) {
     const key = `self/${admission.call}`
-    // If the caller leaves, the letter may still be sent: the call waits at most ten seconds for its outcome.
+    // If the caller leaves, the letter may still be sent. The call waits at most ten seconds for its outcome.
     const sending = yield* Effect.forkDaemon(outbox.post(server, { key, to, subject, text: body }))
     if ((yield* Fiber.join(sending)) === "failed") return yield* new LetterRefused()
     return yield* admission.answer(measured, (receipt): SentLetter => ({

@@ -17,11 +17,11 @@ export const EmbeddingModelList = Schema.Struct({
       owned_by: Schema.String,
       name: Schema.String,
       description: Schema.String,
-      /** Of one input, in tokens. */
+      /** The limit of one input, in tokens. */
       context_length: Schema.Int,
-      /** How many numbers an embedding has, where that is known. */
+      /** The length of an embedding, if known. */
       dimensions: Schema.optional(Schema.Int),
-      /** USD a token as a decimal text. */
+      /** USD per token as a decimal string. */
       pricing: Schema.Struct({ prompt: Schema.String })
     })
   )

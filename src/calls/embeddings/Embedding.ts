@@ -1,13 +1,12 @@
 /**
- * A request for embeddings: what may be asked, and how many tokens it can cost.
+ * A request for embeddings: its validation and the most tokens that it can cost.
  *
  * Where the specification is silent:
- * - A token is a byte at least, so the bytes of a text bound its tokens; a list of tokens has as many as it has. Each input may count
- *   `max_added_tokens` more, and no input counts more than `max_input_tokens`. That is set aside. An upstream's figure is believed up to
- *   `max_input_tokens` for each input, since upstreams add what is theirs.
- * - Fields that would make a vendor bill otherwise (`calls/prompts/Extras`) are refused; every other field passes unchanged.
- * - Embedding models are not listed by `GET /v1/models`, from which clients choose models to chat with, but by
- *   `GET /v1/embeddings/models`.
+ * - A token is at least a byte, so a text's bytes bound its tokens. A list of tokens counts its length. Each input may count
+ *   `max_added_tokens` more, and no input counts more than `max_input_tokens`. The sum is reserved. Upstreams may add tokens, so their figure is
+ *   accepted up to `max_input_tokens` for each input.
+ * - Fields that change the vendor's bill (`calls/prompts/Extras`) are refused. Every other field passes unchanged.
+ * - `GET /v1/embeddings/models` lists embedding models, and `GET /v1/models` does not, because clients choose chat models from it.
  */
 import { Either, Schema } from "effect"
 import { billed, lookalike } from "../prompts/Extras.ts"
@@ -20,16 +19,16 @@ import type { EmbeddingModel } from "./Settings.ts"
 /** The documented shape. */
 export const EmbeddingRequest = Schema.Struct({
   model: Schema.String,
-  /** A text, texts, the tokens of a text, or those of texts. */
+  /** One text, several texts, the tokens of one text, or the tokens of several. */
   input: Schema.Union(
     Schema.String,
     Schema.Array(Schema.String),
     Schema.Array(Schema.Int),
     Schema.Array(Schema.Array(Schema.Int))
   ),
-  /** `float` unless it is said; `base64`: the numbers as 32-bit floats, little-endian. */
+  /** `float` by default. `base64`: the numbers as 32-bit floats, little-endian. */
   encoding_format: Schema.optional(Schema.NullOr(Schema.Literal("float", "base64"))),
-  /** Fewer numbers than the model's own, where it gives fewer. */
+  /** A smaller length than the model's own, if the model can shorten. */
   dimensions: Schema.optional(Schema.NullOr(Schema.Int)),
   user: Schema.optional(Schema.NullOr(Schema.String))
 }).annotations({ identifier: "EmbeddingRequest" })
@@ -50,24 +49,24 @@ export const EmbeddingAnswer = Schema.Struct({
   usage: Schema.Struct({ prompt_tokens: Schema.Int, total_tokens: Schema.Int })
 }).annotations({ identifier: "EmbeddingAnswer" })
 
-/** A request that is valid, with its model. */
+/** A valid request with its model. */
 export interface Asked {
   readonly model: EmbeddingModel
   readonly request: EmbeddingRequest
-  /** How many embeddings are due. */
+  /** The number of embeddings to return. */
   readonly inputs: number
-  /** How many tokens are set aside for them. */
+  /** The tokens to reserve. */
   readonly most: number
-  /** The most tokens that the model reads of them. */
+  /** The most tokens that the model can read for the request. */
   readonly context: number
-  /** How many tokens they have if they were not counted. */
+  /** The tokens to charge if the upstream does not report them. */
   readonly estimate: number
 }
 
 type Refused = Either.Either<never, InvalidRequest>
 const refused = (field: string, rule: string): Refused => Either.left(InvalidRequest.of(field, rule))
 
-/** The request with what it can cost, or the rule that it breaks. */
+/** The request with its bounds, or the rule that it breaks. */
 export const askedOf = (
   models: ReadonlyArray<EmbeddingModel>,
   request: unknown
@@ -109,7 +108,7 @@ const dimensionsRule = ({ dimensions, shortens }: EmbeddingModel, asked: unknown
     : `a whole number from 1${dimensions === undefined ? " on" : ` to ${dimensions}`}`
 }
 
-/** A field that makes a vendor bill otherwise than by tokens of the input, or that a vendor may take for another. */
+/** The refusal of a field that changes the vendor's bill, or that a vendor may mistake for such a field. */
 export const billedOtherwise = (request: Readonly<Record<string, unknown>>): InvalidRequest | undefined => {
   for (const field in request) {
     const rule = billed.get(field)
@@ -161,14 +160,14 @@ const isTokens = (value: unknown): boolean =>
 
 // ---- the answer -----------------------------------------------------------------------------------------------------------------
 
-/** The length of an embedding of unknown length: that of large models. */
+/** The length to assume if it is unknown: that of large models. */
 const dimensionsUsual = 4_096
-/** A number as JSON with all its digits, and as base64; what stands about an embedding. */
+/** Bytes of a number as JSON with all digits, of a number as base64, and of the JSON around an embedding. */
 const numberBytes = 24
 const encodedBytes = 6
 const frameBytes = 100
 
-/** How many bytes the answer may be expected to have. */
+/** The expected size of the answer in bytes. */
 export const answerBytesOf = ({ inputs, model, request }: Asked): number => {
   const numbers = request.dimensions ?? model.dimensions ?? dimensionsUsual
   return inputs * (numbers * (request.encoding_format === "base64" ? encodedBytes : numberBytes) + frameBytes)
@@ -189,10 +188,7 @@ const hasEmbedding = (one: unknown): boolean =>
 export const tokensReported = ({ usage }: Readonly<Record<string, unknown>>): unknown =>
   isObject(usage) ? (usage.prompt_tokens ?? usage.total_tokens) : undefined
 
-/**
- * The answer as base64, of an upstream that knows only numbers: clients that ask for base64 by themselves take nothing else. `undefined`
- * where it is as it was asked for.
- */
+/** The answer in base64 if it was requested and the upstream sent numbers; otherwise `undefined`. Clients that request base64 accept nothing else. */
 export const encoded = (
   { request }: Asked,
   body: Readonly<Record<string, unknown>>
@@ -204,7 +200,7 @@ export const encoded = (
   return { ...body, data: data.map((one) => ({ ...one, embedding: base64Of(one.embedding) })) }
 }
 
-/** An embedding as it was asked for. */
+/** An embedding in the requested encoding. */
 export const filled = ({ request }: Asked, embedding: unknown): unknown =>
   request.encoding_format === "base64" ? base64Of(embedding) : embedding
 

@@ -1,4 +1,4 @@
-/** Embeddings over OpenAI's route, from the first upstream of a model that answers, at the model's price of an input token. */
+/** Embeddings over OpenAI's route, from the first upstream of a model that answers, charged per input token. */
 import { Context, Effect, Layer } from "effect"
 import type { Measured } from "../../books/gate/Gate.ts"
 import type { Nano } from "../../kernel/Money.ts"
@@ -12,18 +12,18 @@ import type { EmbeddingModel } from "./Settings.ts"
 import { singles } from "./Single.ts"
 import type { SingleAnswer, SingleCall, SingleProblem } from "./Single.ts"
 
-/** Inputs that are to be embedded. */
+/** A request to embed inputs. */
 export interface EmbeddingCall extends SingleCall<EmbeddingRequest> {}
 
-/** `{ data: [{ index, embedding }], model, usage }`: the upstream's bytes, unless it sent numbers where the caller asked for base64. */
+/** `{ data: [{ index, embedding }], model, usage }`: the upstream's bytes, unless the caller asked for base64 and the upstream sent numbers. */
 export interface Embedded extends SingleAnswer {}
 
 export type EmbeddingProblem = SingleProblem
 
 export interface EmbeddingsContract {
-  /** A request that is not valid is an `InvalidRequest`, one for a model that there is not an `UnknownModel`. */
+  /** An invalid request fails with `InvalidRequest`, a request for an unknown model with `UnknownModel`. */
   readonly embed: (call: EmbeddingCall) => Effect.Effect<Embedded, EmbeddingProblem>
-  /** No call costs less; 0 where a model is free. */
+  /** The price of the cheapest possible call; 0 if a model is free. */
   readonly least: Nano
 }
 

@@ -1,4 +1,4 @@
-/** The shared part of the routes of embeddings and reranking: JSON to a request, the answer as bytes, once for a key. */
+/** The shared part of the routes of embeddings and reranking. */
 import { Effect, Either } from "effect"
 import type { Shape } from "../../http/contract/Annotations.ts"
 import type { Inbound } from "../../http/transport/Inbound.ts"
@@ -11,12 +11,11 @@ import { meteredRoutes } from "../metered/Routes.ts"
 import { chargeHeader } from "../metered/ReceiptHeaders.ts"
 import type { SingleAnswer, SingleCall, SingleProblem } from "./Single.ts"
 
-/** The longest request body. */
 const bodyBytesMax = 8 * 1024 * 1024
 
 /**
- * The name of a route, which keeps its keys apart from those of other routes. No call costs less than `least`; the request is validated by
- * `answer`.
+ * A route with this name, which separates its idempotency keys from those of other routes. `least` is its cheapest possible call. `answer`
+ * validates.
  */
 export const single = Effect.fnUntraced(function* (
   name: string,

@@ -1,4 +1,4 @@
-/** The routes of embeddings: JSON to a request, the upstream's answer unchanged. And the models. */
+/** The routes of embeddings. The upstream's answer passes unchanged. */
 import { Effect } from "effect"
 import { contract } from "../../http/contract/Contract.ts"
 import { callable } from "../../http/lanes/Caller.ts"

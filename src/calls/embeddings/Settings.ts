@@ -3,14 +3,14 @@ import { Context, Layer, Schema } from "effect"
 import { UsdPer } from "../../kernel/Price.ts"
 import { Count, distinct, NonEmpty, readAs } from "../../kernel/Setting.ts"
 
-/** Tried in their order. The upstream has the route `/embeddings` of OpenAI below its address. */
+/** Tried in this order. Each upstream serves OpenAI's route `/embeddings` below its address. */
 export const Routes = Schema.NonEmptyArray(Schema.Struct({ upstream: NonEmpty, model: Schema.optional(NonEmpty) }))
 
-/** The routes of a model; an upstream that calls it otherwise says so. */
+/** The routes of a model. An upstream may have its own name for it. */
 export const routesOf = (id: string, upstreams: typeof Routes.Type) =>
   upstreams.map(({ model = id, upstream }) => ({ upstream, model }))
 
-/** The configuration of a model that does not answer chat, beside its price. */
+/** The configuration of a model that does not answer chat, apart from its price. */
 export const modelFields = {
   id: NonEmpty,
   name: Schema.optional(NonEmpty),
@@ -30,16 +30,16 @@ export const EmbeddingModel = readAs(
     input_tokens_max: Schema.propertySignature(Count).pipe(Schema.fromKey("max_input_tokens")),
     /** The most inputs of one request. */
     inputs_max: Schema.optionalWith(Count, { default: () => 2_048 }).pipe(Schema.fromKey("max_inputs")),
-    /** How many numbers an embedding has. */
+    /** The length of an embedding. */
     dimensions: Schema.optional(Count),
-    /** Whether a request may ask for fewer. */
+    /** Whether a request may ask for a smaller length. */
     shortens: Schema.optionalWith(Schema.Boolean, { default: () => false }),
     price: Schema.Struct({ input_usd_per_million: UsdPer(1_000_000) })
   }),
   ({ name, price, upstreams, ...model }) => ({
     ...model,
     name: name ?? model.id,
-    /** USD an input token. */
+    /** USD per input token. */
     price: price.input_usd_per_million,
     routes: routesOf(model.id, upstreams)
   })
@@ -51,7 +51,6 @@ export class EmbeddingModels extends Context.Tag("tollgate/embeddings/EmbeddingM
   ReadonlyArray<EmbeddingModel>
 >() {
   static readonly layer = (models: ReadonlyArray<EmbeddingModel>) => Layer.succeed(EmbeddingModels, models)
-  /** No embeddings. */
   static readonly layerNone = Layer.succeed(EmbeddingModels, [])
 }
 

@@ -1,7 +1,4 @@
-/**
- * One request to a model that answers whole, from the first of its upstreams that does, metered by what it reports: what embeddings and
- * reranking share.
- */
+/** One request to a model with one whole answer, from the first upstream that succeeds. Shared by embeddings and reranking. */
 import { Effect, Either } from "effect"
 import { written } from "../prompts/Outgoing.ts"
 import { Gate } from "../../books/gate/Gate.ts"
@@ -25,16 +22,16 @@ import { speakerLookup } from "../../upstream/models/Upstreams.ts"
 export interface SingleCall<Request> {
   readonly caller: Caller
   readonly request: Request
-  /** The request's JSON, where the caller has it: what is long in it is then copied from it, and not written again. */
+  /** The request's JSON, if the caller has it. Its long member is then copied instead of serialized again. */
   readonly json?: Buffer | undefined
-  /** Statements that stand or fall with the admission of the call. */
+  /** Statements committed together with the call's admission. */
   readonly beside?: Claim["beside"]
   /**
-   * Where it has no room for what the answer can be expected to have, no upstream is asked, and the call fails as `Busy`. An answer that
-   * turns out to be longer, and finds no room, is charged, and the call fails alike.
+   * Without room for the expected answer, no upstream is asked and the call fails with `Busy`. An answer that turns out longer and finds no room
+   * is charged, and the call also fails with `Busy`.
    */
   readonly room?: Room | undefined
-  /** Names the call in the log. */
+  /** For the log. */
   readonly request_id?: string | undefined
 }
 
@@ -43,51 +40,51 @@ type Json = Readonly<Record<string, unknown>>
 export interface SingleAnswer {
   /** The upstream's answer. */
   readonly answer: Json
-  /** The same as bytes: the upstream's own, unless the answer was completed. */
+  /** The answer as bytes: the upstream's own, unless the answer was completed. */
   readonly bytes: Buffer
   readonly receipt: Receipt
 }
 
 export type SingleProblem = InvalidRequest | Busy | GateRefusal | UpstreamProblem
 
-/** A model, and the names that its upstreams have for it, in the order in which they are tried. */
+/** A model with its upstreams' names for it, in the order of attempts. */
 interface Routed {
   readonly id: string
   readonly routes: ReadonlyArray<{ readonly upstream: string; readonly model: string }>
 }
 
-/** A request that is valid, with its model. */
+/** A valid request with its model. */
 interface Valid<Model> {
   readonly model: Model
   readonly request: Json
 }
 
-/** A kind of such requests. */
+/** One kind of such requests. */
 export interface Kind<Model extends Routed, Asked extends Valid<Model>> {
-  /** The route's name in usage records, and below an upstream's address. */
+  /** The route's name in usage records and below an upstream's address. */
   readonly protocol: Extract<ProtocolName, "embeddings" | "rerank">
-  /** The noun for one of its models in an error. */
+  /** The noun for one of its models in an error message. */
   readonly noun: string
   readonly models: ReadonlyArray<Model>
-  /** The member of a request that may be long. */
+  /** The member of a request that can be long. */
   readonly long: string
-  /** The request with what it can cost, or the rule that it breaks. */
+  /** The request with its bounds, or the rule that it breaks. */
   readonly askedOf: (request: unknown) => Either.Either<Asked, InvalidRequest>
   readonly pricesOf: (model: Model) => ReadonlyArray<PriceLine>
   /** The model's cheapest possible call. */
   readonly leastOf: (model: Model) => Nano
   readonly mostOf: (asked: Asked) => Nano
-  /** How many bytes its answer may be expected to have. */
+  /** The expected size of the answer in bytes. */
   readonly answerBytesOf: (asked: Asked) => number
-  /** The list of an answer, and the member of its items that may be long. */
+  /** The list in an answer, and the member of its items that can be long. */
   readonly items: { readonly list: string; readonly long: string }
-  /** A long member as the client is to have it. */
+  /** A long member in the form that the client requested. */
   readonly filled: (asked: Asked, value: unknown) => unknown
   /** The fault of an answer, for the log. Here and below, a long answer is represented by its outline. */
   readonly faultIn: (asked: Asked) => (answer: Json) => string | undefined
   /** The answer with the requested parts that the upstream left out; `undefined` if nothing is missing. */
   readonly completed: (asked: Asked, answer: Json) => Json | undefined
-  /** Whether an answer says how much it used. */
+  /** Whether an answer reports its usage. */
   readonly reports: (answer: Json) => boolean
   readonly measuredOf: (asked: Asked, provider: string, answer: Json) => Measured
 }
@@ -156,7 +153,7 @@ export const singles = Effect.fnUntraced(function* <Model extends Routed, Asked 
   return { call, least: costs.reduce((least, cost) => (cost < least ? cost : least), costs[0] ?? 0n) }
 })
 
-/** Settles an answer and makes its bytes: completed if the caller asked for more, or in another form, than the upstream sent. */
+/** Settles an answer and returns its bytes. Adds what the caller requested and the upstream did not send. */
 const delivered = Effect.fnUntraced(function* <Model extends Routed, Asked extends Valid<Model>>(
   kind: Kind<Model, Asked>,
   asked: Asked,
@@ -185,10 +182,10 @@ const delivered = Effect.fnUntraced(function* <Model extends Routed, Asked exten
   }))
 })
 
-/** Bytes parsed before other work gets a turn. */
+/** Bytes to parse before yielding to other work. */
 const pieceOfAnswer = 256 * 1024
 
-/** An answer whose outline is `outline`, with all its long members. */
+/** The whole answer: its outline with all long members filled in. */
 const filledIn = Effect.fnUntraced(function* <Asked extends Valid<unknown>>(
   { filled, items }: Pick<Kind<never, never>, "items"> & { readonly filled: (asked: Asked, value: unknown) => unknown },
   asked: Asked,
@@ -212,14 +209,14 @@ const filledIn = Effect.fnUntraced(function* <Asked extends Valid<unknown>>(
       yield* turn
       since = 0
     }
-    // Include the quotes or brackets around it.
+    // Include the surrounding quotes or brackets.
     const read: unknown = JSON.parse(bytes.toString("utf8", place.from - 1, place.to + 1))
     list.push({ ...item, [items.long]: filled(asked, read) })
   }
   return { ...outline, [items.list]: list } as Json
 })
 
-/** A long answer. It is parsed on first access. */
+/** A long answer, parsed on first access. */
 class LongAnswer implements SingleAnswer {
   readonly bytes: Buffer
   readonly receipt: Receipt

@@ -1,4 +1,4 @@
-/** The thread of long answers: it parses one at a time, and translates or counts it. */
+/** The worker thread for long answers. It parses one at a time, and translates or counts it. */
 import { Either } from "effect"
 import { parentPort } from "node:worker_threads"
 import { messages } from "../dialects/messages/Protocol.ts"
@@ -23,7 +23,7 @@ export type Task =
     }
 
 export interface Done {
-  /** The fault of the answer; the other members are then empty. */
+  /** The fault of the answer. With a fault, the other members are empty. */
   readonly fault: string | undefined
   /** The answer in the client's protocol; empty if it was only counted. */
   readonly bytes: Uint8Array

@@ -1,8 +1,8 @@
-/** Where the code of the thread of long answers is: a file beside the bundle. (The single executable has another way.) */
+/** The location of the code for the thread of long answers: a file next to the bundle. The single executable has its own. */
 import { Worker } from "node:worker_threads"
 import type { WorkerOptions } from "node:worker_threads"
 
-// Node 20 runs no TypeScript on a thread, so from the source too the built one is taken.
+// Node 20 cannot run TypeScript on a thread, so the built file is used from source too.
 const module = import.meta.url.endsWith(".ts") ? "../../../dist/AnswerThread.js" : "./AnswerThread.js"
 
 export const startAnswers = (options: WorkerOptions): Worker => new Worker(new URL(module, import.meta.url), options)

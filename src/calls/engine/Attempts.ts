@@ -1,13 +1,13 @@
 /**
- * All attempts of one call: the upstreams of its model, repeated after a pause if none of them served it, and then the model's fallbacks.
+ * All attempts of one call: the upstreams of its model, repeated after a pause if none served the call, then the model's fallbacks.
  *
  * Where the specification is silent:
- * - A round asks each upstream once. The next round (`retries`) asks those again that certainly did no work: they had no connection, or they
- *   answered 429, 503 or 529. It begins after a pause of 250 ms, which doubles each time up to 8 s, or after the shortest `Retry-After`. It
- *   does not begin later than `retry_seconds` after the call.
- * - A fallback (`fallbacks`) is asked after the last round, if all upstreams failed and the call has cost nothing. It is passed over if the
- *   caller may not call it, if it cannot carry the request, or if the call could cost more there than was reserved. A request that an
- *   upstream refused as wrong has no fallback. A fallback has its own routing, and no rounds and fallbacks of its own.
+ * - A round asks each upstream once. The next round (`retries`) repeats only those that certainly did no work: they could not be connected, or
+ *   answered 429, 503 or 529. It begins after a pause of 250 ms, which doubles each time up to 8 s, or after the shortest `Retry-After`. No round
+ *   begins later than `retry_seconds` after the call.
+ * - A fallback (`fallbacks`) is asked after the last round, if all upstreams failed and the call has cost nothing. A fallback is skipped if the
+ *   caller may not call it, if it cannot carry the request, or if its cost could exceed the reservation. A request that an upstream rejected as
+ *   invalid gets no fallback. A fallback uses its own routing, but not its own rounds and fallbacks.
  */
 import { Clock, Duration, Effect } from "effect"
 import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
@@ -27,7 +27,7 @@ export interface Plan<Way> extends Choice<Way> {
   readonly model: Model
   /** The most tokens of each answer. */
   readonly limit: number
-  /** For a fallback: what its usage record names. */
+  /** For a fallback: the model and price of its usage record. */
   readonly served: { readonly model: string; readonly price: string } | undefined
 }
 
@@ -36,7 +36,7 @@ export interface Attempts<Way, A> {
   /** `isLast`: no other attempt can follow. */
   readonly ask: (plan: Plan<Way>, way: Way, isLast: boolean) => Effect.Effect<A, AttemptProblem | Spent>
   readonly retries: Retries | undefined
-  /** Ids of models. */
+  /** Model ids. */
   readonly fallbacks: ReadonlyArray<string>
   /** The plan of a fallback; `undefined` if it cannot take over the call. */
   readonly planOf: (fallback: string) => Effect.Effect<Plan<Way> | undefined, BooksUnavailable>
@@ -58,12 +58,12 @@ export const run = <Way extends Routed, A>(attempts: Attempts<Way, A>): Effect.E
     )
   })
 
-/** The attempts that were made. */
+/** The attempts so far. */
 class Trail<Way extends Routed> {
   readonly attempts: Array<DecisionAttempt> = []
-  /** The ways of the last round that may be tried again, with the seconds that they asked for. */
+  /** The ways of the last round that may be retried, with the seconds that each asked for. */
   readonly unserved = new Map<Way, number>()
-  /** The call is settled: nothing may be asked any more. */
+  /** The call is settled. No further attempt is allowed. */
   isCharged = false
 
   add({ model }: Plan<Way>, { upstream }: Way, outcome: AttemptOutcome): void {
@@ -112,7 +112,7 @@ const round = <Way extends Routed, A>(
     { goesOn, failed: (way, problem) => trail.failed(plan, way, problem) }
   )
 
-/** Whether another attempt may be made after all ways of a plan. */
+/** Whether another attempt may follow after all ways of a plan. */
 const mayGoOn = (trail: Trail<never>, { _tag }: AttemptProblem): boolean =>
   !trail.isCharged && (_tag === "UpstreamFailed" || _tag === "UpstreamBusy")
 

@@ -1,8 +1,8 @@
 /**
- * The order of a model's upstreams for one request. A model has a chooser if it has a rule for routing, or an upstream that cools down.
+ * The order of a model's upstreams for one request. A model has a chooser if it has a routing rule, or an upstream with a cooldown.
  *
  * Where the specification is silent:
- * - A request that may name things kept by its vendor goes to the upstreams in the configured order, because the first one keeps them.
+ * - A request that may refer to objects kept by its vendor uses the configured order, because the first upstream keeps them.
  */
 import type { Clock } from "effect"
 import { createHash, randomInt } from "node:crypto"
@@ -27,7 +27,7 @@ export interface Choice<Way> {
   /** First to last. */
   readonly ways: ReadonlyArray<Way>
   readonly reason: Reason
-  /** To be called when an upstream has begun to answer. */
+  /** Must be called when an upstream has begun to answer. */
   readonly answered?: ((upstream: string) => void) | undefined
 }
 
@@ -92,12 +92,12 @@ const costOf = ({ cost }: ModelRoute, model: Model, prompt: ValidPrompt): bigint
   ])
 }
 
-/** Chances have 47 bits: `randomInt` takes a range of up to 2^48. */
+/** Chances have 47 bits: `randomInt` accepts ranges up to 2^48. */
 const range = 2 ** 47
 
 const chance = (): number => (randomInt(range) + 1) / range
 
-/** The same chance each time, on every node. */
+/** A chance derived from both names, equal on every node. */
 const chanceIn = (conversation: string, upstream: string): number => {
   const drawn = createHash("sha256").update(`${conversation}\n${upstream}`).digest()
   return (Math.floor(drawn.readUIntBE(0, 6) / 2) + 1) / range

@@ -1,9 +1,9 @@
 /**
- * The conversation of a request, so that its calls can go to the upstream whose prompt cache has its beginning.
+ * The conversation of a request. Its calls can go to the upstream whose prompt cache has its beginning.
  *
  * Where the specification is silent:
- * - A conversation is named by `prompt_cache_key`. Without it, its beginning names it: the system's words, and the messages up to the first
- *   one of the user. Of a long text the first 1,000 characters count. Conversations of two accounts are never the same.
+ * - `prompt_cache_key` names a conversation. Without it, its beginning does: the system prompt and the messages up to the first user message. Of
+ *   a long text, the first 1,000 characters count. Conversations of two accounts are never the same.
  */
 import { createHash } from "node:crypto"
 import type { Caller } from "../../kernel/Caller.ts"
@@ -25,7 +25,7 @@ const beginningOf = ({ input, instructions, messages, prompt, system }: ValidPro
     typeof part === "string" ? part.slice(0, textMax) : Array.isArray(part) ? part.slice(0, partsMax) : part
   )
 
-/** The messages up to the first one of the user. A text is a message of the user. */
+/** The messages up to the first user message. A plain text is a user message. */
 const firstOf = (messages: unknown): unknown => {
   if (!Array.isArray(messages)) return messages
   const first = messages.findIndex((message: { readonly role?: unknown } | null) => message?.role === "user")

@@ -1,24 +1,24 @@
 /**
  * Answers of models: a relay over upstreams of several protocols, admitted and charged by the gate. Chat, text completions, messages and
- * responses use it, each with its protocol.
+ * responses use it, each with its own protocol.
  *
  * A request passes unchanged to an upstream that speaks the client's protocol. For any other upstream, the request and the answer are
- * translated. Each attempt decides this for itself, so a call may fail over from one protocol to another. A request with thoughts that another
- * vendor signed is always translated.
+ * translated. Each attempt decides this separately, so a call may fail over from one protocol to another. A request with thoughts signed by
+ * another vendor is always translated.
  *
  * Where the specification is silent:
  * - The next upstream is tried after every failure except a refusal of the request itself, unless the client has left.
- * - A client that leaves before its stream has begun leaves an upstream that has the whole prompt. That is waited for within its own time
- *   limit, like an answer that does not stream. The ten seconds of a stream begin with the head of its answer at the earliest. What came by
- *   then is charged: the prompt, if nothing else.
- * - An answer of 200 must be an answer: choices, or an event stream. Otherwise the next upstream is tried. But a whole answer that reports its
- *   usage costs that usage even if the client cannot get it (it is too long, has no choices, is no JSON, or cannot be translated), and no
- *   other upstream is asked. The words of a failing upstream are passed on without addresses and keys.
- * - A whole answer where a stream was asked for is handed on as a stream, and costs what the whole answer costs.
- * - A stream that ends without having finished costs what came of it, and its client gets an error event. A stream that breaks costs the usage
- *   that it reported (`calls/prompts/EventRelay` tells the two apart). If the client has nothing of such a stream and it costs nothing, the
- *   next upstream is tried: until the first event comes, the client is not answered.
- * - A client that leaves a stream pays for the reported tokens of the answer or for the tokens counted so far, whichever are more.
+ * - If a client leaves before its stream begins, the service waits for the upstream within the upstream's own time limit, as for an answer that does
+ *   not stream, because the upstream already has the whole prompt. The ten seconds of a stream begin no earlier than the head of its answer. The
+ *   output by then is charged: at least the prompt.
+ * - An answer with status 200 must contain choices or be an event stream. Otherwise the next upstream is tried. But a whole answer that reports
+ *   its usage costs that usage even if the client cannot get it (it is too long, has no choices, is not JSON, or cannot be translated). No other
+ *   upstream is asked then. A failing upstream's message is passed on without addresses and keys.
+ * - A whole answer to a request for a stream is passed on as a stream, and costs the same as a whole answer.
+ * - A stream that ends unfinished costs the output so far, and its client gets an error event. A stream that breaks costs the usage that it
+ *   reported. (`calls/prompts/EventRelay` distinguishes the two.) If the client has received nothing and the stream costs nothing, the next
+ *   upstream is tried. The client is not answered before the first event arrives.
+ * - A client that leaves a stream pays for the reported tokens of the answer or the tokens counted so far, whichever is more.
  * - An upstream that does not speak the client's protocol is asked in the first of its protocols that can be translated. An upstream that
  *   cannot carry a request is skipped. If none can carry it, the request is refused with the reason of the first.
  */
@@ -99,15 +99,15 @@ import { bedrock, google } from "../dialects/Vendors.ts"
 export interface Call<Prompt> {
   readonly caller: Caller
   readonly prompt: Prompt
-  /** The prompt's JSON, if the caller has it. Then it is not written again to bound the prompt's tokens and to pass the prompt on. */
+  /** The prompt's JSON, if the caller has it. This saves serializing the prompt again for its bound and for the upstream. */
   readonly json?: Buffer | undefined
   /** Headers of the client's protocol, for upstreams that speak it. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** Statements in the transaction of the call's admission. */
   readonly beside?: Claim["beside"]
-  /** Where it has no room, the call fails as `Busy`: before an upstream is asked, or charged, for an answer that is too long for it. */
+  /** Without room, the call fails with `Busy`: before an upstream is asked, or, for an answer that is too long, after it is charged. */
   readonly room?: Room | undefined
-  /** Names the call in the log. */
+  /** For the log. */
   readonly request_id?: string | undefined
 }
 
@@ -115,40 +115,40 @@ export interface Call<Prompt> {
 export interface Completed<A> {
   /** The upstream's answer, unchanged unless it was translated. */
   readonly completion: A
-  /** The same as bytes. */
+  /** The answer as bytes. */
   readonly bytes: Buffer
   readonly receipt: Receipt
   /** The fallback that answered; absent if the requested model did. */
   readonly fallback_model?: string | undefined
 }
 
-/** An answer that is still coming. */
+/** A streamed answer. */
 export interface Streamed<A> {
-  /** The id of the usage record that is written when it ends. */
+  /** The id of the usage record, which is written when the stream ends. */
   readonly usage_id: string
   /**
-   * Server-sent events. The last event, `data: [DONE]`, waits until the charge is in the books. If that takes too long, the stream is cut off
-   * with an error. A stream that breaks, or ends without having finished, has an event `{ "error": … }` before the last one. The stream must be
-   * read to its end or destroyed. If it is destroyed, the upstream is read on for up to ten seconds, and the tokens that came are charged.
+   * Server-sent events. The last event, `data: [DONE]`, waits until the charge is committed. If that takes too long, the stream is cut off with
+   * an error. A stream that breaks or ends unfinished has an event `{ "error": … }` before the last one. The stream must be read to its end or
+   * destroyed. After a destroy, the upstream is read on for up to ten seconds, and the tokens received are charged.
    */
   readonly bytes: Readable
-  /** The same as parsed chunks. Only one of the two can be read. */
+  /** The same as parsed chunks. Read either `events` or `bytes`. */
   readonly events: Stream.Stream<A, UpstreamFailed>
-  /** Waits for the end of the call, also if the stream breaks. */
+  /** Waits for the end of the call, even if the stream breaks. */
   readonly receipt: Effect.Effect<Receipt, BooksUnavailable>
-  /** The fallback that answers; absent if the requested model does. */
+  /** The fallback that answers; absent if the requested model answers. */
   readonly fallback_model?: string | undefined
 }
 
 export type ChatProblem = InvalidRequest | Busy | GateRefusal | UpstreamProblem
 
 /**
- * The caller picks the form of the answer; `stream` of the prompt is ignored. An invalid prompt fails with `InvalidRequest`, and an unknown
- * model with `UnknownChatModel`.
+ * The method picks the form of the answer; the prompt's `stream` is ignored. An invalid prompt fails with `InvalidRequest`, an unknown model with
+ * `UnknownChatModel`.
  *
- * An interrupted caller has left: no further upstream is asked. The current upstream is read on, a stream that has begun for up to ten seconds
- * and any other answer to its end, and the answer is charged. If no answer comes, the call is a `client_disconnected` that costs nothing. The interrupting
- * fiber waits for that; `Effect.disconnect` spares it the wait.
+ * An interrupted caller has left, and no further upstream is asked. The current upstream is read on: a stream that has begun for up to ten
+ * seconds, any other answer to its end. The answer is charged. If no answer comes, the call is recorded as `client_disconnected` and costs
+ * nothing. The interrupting fiber waits for this; `Effect.disconnect` avoids the wait.
  */
 export interface EngineContract {
   readonly complete: <Prompt, A>(protocol: Protocol) => (call: Call<Prompt>) => Effect.Effect<Completed<A>, ChatProblem>
@@ -159,58 +159,58 @@ export interface EngineContract {
   ) => (call: Call<Prompt>) => Effect.Effect<Streamed<A>, ChatProblem>
   /** How clients reach a model. An unknown model has no protocols. */
   readonly reach: (model: string) => Reach
-  /** The models with an upstream that keeps responses. The ids in their answers are written (`Kept`). */
+  /** The models with an upstream that keeps responses. The ids in their answers are stored (`Kept`). */
   readonly keeps_responses: ReadonlySet<string>
-  /** The least cost of a call: 0 if a model is free. */
+  /** The price of the cheapest possible call; 0 if a model is free. */
   readonly least: Nano
 }
 
 /** The client protocols of a model. */
 export interface Reach {
   readonly protocols: ReadonlyArray<ClientProtocol>
-  /** Those that the first upstream speaks: requests pass to it unchanged. */
+  /** The protocols that the first upstream speaks. Their requests pass to it unchanged. */
   readonly native_protocols: ReadonlyArray<ClientProtocol>
 }
 
 export type EventsOf<A> = (bytes: Readable) => Stream.Stream<A, UpstreamFailed>
 
-/** The longest whole answer. */
+/** The most bytes of a whole answer. */
 const answerBytesMax = 64 * 1024 * 1024
-/** The longest refusal of an upstream. */
+/** The most bytes of an upstream's refusal. */
 const refusalBytesMax = 1024 * 1024
 
 export class Engine extends Context.Tag("tollgate/chat/Engine")<Engine, EngineContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Engine, make))
 }
 
-/** The form of an answer: whole, or a stream. */
+/** The form of an answer: whole or streamed. */
 interface Form<A> {
   readonly streams: boolean
   readonly ask: (attempt: Attempt) => Effect.Effect<Metered<A>, UpstreamProblem | BooksUnavailable | Busy | Spent>
 }
 
-/** A route of a model, in the protocol of a client. */
+/** A model's route for one client protocol. */
 interface Way {
   readonly route: ModelRoute
   readonly upstream: Upstream
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  /** The protocol in which the upstream is asked. */
+  /** The protocol of the upstream request. */
   readonly speaks: Spoken
   /** The translation; `undefined` if the request passes unchanged. */
   readonly pair: Pair | undefined
 }
 
-/** The protocols in which upstreams are asked. */
+/** All protocols for upstreams. */
 const protocols: { readonly [Name in ProtocolName]?: Spoken } = { chat, text, messages, responses, google, bedrock }
 
-/** The protocols that clients speak. */
+/** The client protocols. */
 const clients: ReadonlyArray<Protocol> = [chat, text, messages, responses]
 
 /** The upstream protocols that the engine speaks. */
 const needed = protocolNames.filter((name) => protocols[name] !== undefined)
 
-/** The way over a route for clients of a protocol; `undefined` if there is no translation to a protocol of its upstream. */
+/** The way over a route for clients of a protocol; `undefined` if no protocol of the upstream can be translated. */
 const wayOf = (protocol: Protocol, route: ModelRoute, upstream: Upstream, streams: boolean): Way | undefined => {
   const own = upstream.speaks.includes(protocol.name)
   const name = own ? protocol.name : upstream.speaks.find((one) => pairOf(protocol.name, one) !== undefined)
@@ -226,10 +226,10 @@ const wayOf = (protocol: Protocol, route: ModelRoute, upstream: Upstream, stream
   }
 }
 
-/** Whether the vendor is told which parts the client wants to have cached. */
+/** Whether the vendor learns which parts the client wants cached. */
 const marksCaches = ({ pair, route }: Way): boolean => pair === undefined || pair.vendor.marksCaches(route.model)
 
-/** The same way for a request that must be translated. */
+/** The same way, with a translation that is required by the request. */
 const translated = ({ name }: Protocol, way: Way): Way =>
   way.pair === undefined ? { ...way, pair: pairOf(name, name) } : way
 
@@ -284,7 +284,7 @@ const make = Effect.gen(function* () {
 
   const complete = <Prompt, A>(protocol: Protocol) =>
     metered<Prompt, Completed<A>>(setup, protocol, whole as Form<Completed<unknown>> as Form<Completed<A>>)
-  /** A caller that is interrupted before it has the stream leaves the stream. */
+  /** If the caller is interrupted before it has the stream, the stream is destroyed. */
   const stream = <Prompt, A>(protocol: Protocol, eventsOf: EventsOf<A>) => {
     const call = metered<Prompt, Streamed<A>>(setup, protocol, streaming(eventsOf))
     return (asked: Call<Prompt>) => closeIfUnclaimed(call(asked), ({ bytes }) => bytes)
@@ -316,14 +316,14 @@ interface Setup {
   /** The offer of each model without extras. */
   readonly plain: Offers
   readonly factors: PriceFactors["Type"]
-  /** The same at each factor, by its text. */
+  /** The same at each price factor, by the factor's text. */
   readonly factored: ReadonlyMap<string, Offers>
-  /** By model; most have none. */
+  /** By model id; most models have none. */
   readonly choosers: ReadonlyMap<string, Chooser>
   readonly observe: RoutingObserver["Type"]
 }
 
-/** By model. */
+/** By model id. */
 type Offers = ReadonlyMap<string, Offer>
 
 const offer = (versions: PriceVersions["Type"], model: Model): Effect.Effect<Offer, BooksUnavailable> =>
@@ -338,7 +338,7 @@ const offers = (
     (all) => new Map(all)
   )
 
-/** The offer of a model at a tenant's factor, for a request with extras or without. */
+/** The offer of a model at a tenant's price factor, with the request's extras. */
 const offerAt = (
   { factored, plain, versions }: Setup,
   found: Model,
@@ -350,7 +350,7 @@ const offerAt = (
   return offer(versions, factor === undefined ? model : withFactor(model, factor))
 }
 
-/** The ways to each model for clients of this protocol, in the order of the attempts. */
+/** The ways to each model for clients of this protocol, in the order of attempts. */
 const waysFor = (
   { catalogue, upstreamOf }: Setup,
   protocol: Protocol,
@@ -363,13 +363,13 @@ const waysFor = (
     })
   )
 
-/** The ways of a request to a model, and the extras that it asks for. */
+/** The ways of a request to a model, and the extras that it requests. */
 interface Reachable {
   readonly ways: ReadonlyArray<Way>
   readonly extras: ReadonlyArray<Extra>
 }
 
-/** The ways of a request to a model, from the first that can carry it; or why the model cannot serve it. */
+/** The ways of a request to a model, beginning with the first that can carry it, or the reason why the model cannot serve it. */
 const reachable = (
   protocol: Protocol,
   usual: ReadonlyArray<Way>,
@@ -393,7 +393,7 @@ const metered = <Prompt, A>(setup: Setup, protocol: Protocol, form: Form<A>) => 
   const { catalogue, factors, gate } = setup
   const waysOf = waysFor(setup, protocol, form.streams)
   return Effect.fnUntraced(function* (call: Call<Prompt>) {
-    // A right `Either` is not yielded: that would cost a step of the fiber.
+    // Do not yield a right `Either`: that would cost a step of the fiber.
     const read = protocol.read(call.prompt, call.json)
     if (Either.isLeft(read)) return yield* read.left
     const prompt = read.right
@@ -470,7 +470,7 @@ const none: ReadonlyArray<never> = []
 
 const inOrder = (ways: ReadonlyArray<Way>): Choice<Way> => ({ ways, reason: ways.length === 1 ? "only" : "order" })
 
-/** Notes the failure of a call with one attempt. */
+/** Records the failure of a call with one attempt. */
 const failedAlone = <A>(
   { call: { request_id }, setup: { clock, observe } }: Relayed<A>,
   { id }: Model,
@@ -489,11 +489,11 @@ const failedAlone = <A>(
 const keepsAt = <A>({ protocol, setup }: Relayed<A>, { id }: Model): boolean =>
   protocol.handedOutIn !== undefined && setup.keeps_responses.has(id)
 
-/** Whether the request may name things that the model's vendor keeps. */
+/** Whether the request may refer to objects kept by the model's vendor. */
 const mayBeKept = <A>(relayed: Relayed<A>, model: Model): boolean =>
   relayed.prompt.names_kept !== undefined || keepsAt(relayed, model)
 
-/** The plan of a fallback within the credit that the call has reserved. */
+/** The plan of a fallback, within the credit that the call has reserved. */
 const planOf = Effect.fnUntraced(function* <A>(relayed: Relayed<A>, id: string) {
   const { admission, call, form, prompt, protocol, setup, waysOf } = relayed
   const found = findModel(setup.catalogue, id)
@@ -547,7 +547,7 @@ const attempt = <A>(
   })
 }
 
-/** Tells how clients reach a model. */
+/** Returns the client protocols of a model. */
 const reachIn = (setup: Setup): EngineContract["reach"] => {
   const reached = clients.map((protocol) => ({ name: protocol.name, waysOf: waysFor(setup, protocol, false) }))
   return (model) => {
@@ -574,7 +574,7 @@ const bodyFor = (
   return refused === undefined ? Either.right(bodyFor(prompt, way, streams, limit)) : Either.left(refused)
 }
 
-/** Why this upstream cannot carry the request. The limit of the answer is not known yet; most requests have no hindrance. */
+/** The reason why this upstream cannot carry the request, if any. The answer's limit is not known yet. */
 const hindrance = (
   { refusal }: Protocol,
   way: Way,
@@ -589,7 +589,7 @@ const hindrance = (
   return Either.isLeft(body) ? body.left : undefined
 }
 
-/** The ways to try, from the first that can carry the request. If there is none, the reason. */
+/** The ways to try, beginning with the first that can carry the request. If none can, the reason. */
 const carrying = (
   protocol: Protocol,
   ways: ReadonlyArray<Way>,
@@ -609,10 +609,10 @@ const carrying = (
 const unreachable = ({ endpoint }: Protocol, model: string): InvalidRequest =>
   InvalidRequest.of(
     "model",
-    `${JSON.stringify(model.slice(0, 100))} is not served by ${endpoint}: its upstreams do not speak that`
+    `${JSON.stringify(model.slice(0, 100))} is not served by ${endpoint}: its upstreams do not speak that protocol`
   )
 
-/** A call on its way to one upstream. */
+/** One attempt of a call at one upstream. */
 interface Attempt {
   /** The client's protocol. */
   readonly protocol: Protocol
@@ -623,14 +623,14 @@ interface Attempt {
   readonly request: Wire.WireRequest
   readonly admission: Admission
   readonly model: Model
-  /** Of a fallback. */
+  /** For a fallback. */
   readonly served: Plan<Way>["served"]
   readonly prompt: ValidPrompt
   /** The most tokens that the request to the upstream can cause. */
   readonly most: Most
-  /** Whether no other upstream is left. */
+  /** Whether no further attempt can follow. */
   readonly is_last: boolean
-  /** The statements beside the settlement of an answer with these ids; `undefined` if the model keeps nothing. */
+  /** The statements to commit together with the settlement of an answer with these ids; `undefined` if the model keeps nothing. */
   readonly handedOut: ((ids: ReadonlyArray<string>) => ReadonlyArray<Statement>) | undefined
   readonly room: Room | undefined
   readonly request_id: string | undefined
@@ -660,7 +660,7 @@ const complete: Form<Completed<unknown>>["ask"] = Effect.fnUntraced(function* (a
   )
 })
 
-/** Completes a call with a long answer. It is read by its outline, or on a thread of its own where the outline does not say enough. */
+/** Completes a call with a long answer. It is read by its outline, or on a thread if the outline is not enough. */
 const completeLong = Effect.fnUntraced(function* (attempt: Attempt, answer: Wire.Whole, outline: JsonOutline) {
   const { admission, room } = attempt
   const { body, lost } = answer
@@ -691,17 +691,17 @@ const completeLong = Effect.fnUntraced(function* (attempt: Attempt, answer: Wire
   )
 })
 
-/** Names the fallback on an answer that is one's. */
+/** Adds the fallback's name to its answer. */
 const byFallback = <A extends object>({ served }: Attempt, answer: A): A =>
   served === undefined ? answer : Object.assign(answer, { fallback_model: served.model })
 
-/** Ends a call with an answer that is too long to be kept. */
+/** Ends a call whose answer is too long to keep. */
 const tooLongOf = (attempt: Attempt, answer: Wire.Whole, outline: JsonOutline) =>
   unusable(attempt, reportsIn(answer), tooLong, LongAnswers.countedIn(outline))
 
 type Body = Readonly<Record<string, unknown>>
 
-/** The longest whole answer that is handed on as a stream: it is parsed on the main thread. */
+/** The most bytes of a whole answer that is passed on as a stream. It is parsed on the main thread. */
 const unstreamedBytesMax = 4 * 1024 * 1024
 
 /** A whole answer for the client, and its charge. */
@@ -713,7 +713,7 @@ interface WholeAnswer {
   readonly ended: Measured
 }
 
-/** Reads a whole answer of status 200; the left side ends the call otherwise. `reason` describes an answer that is no JSON object. */
+/** Reads a whole answer of status 200. The left side ends the call. `reason` describes an answer that is not a JSON object. */
 const wholeOf = (
   attempt: Attempt,
   answer: Wire.Whole,
@@ -739,8 +739,8 @@ const wholeOf = (
 }
 
 /**
- * Ends a call whose whole answer the client cannot get. It costs the usage that the answer reports. Without a usage, an answer that is too
- * long costs what was counted of it; any other answer is a failure, and the next upstream may be asked.
+ * Ends a call whose whole answer the client cannot get. It costs the reported usage. Without reported usage, an answer that is too long costs
+ * the counted tokens. Any other answer is a failure, and the next upstream may be asked.
  */
 const unusable = (
   attempt: Attempt,
@@ -766,7 +766,7 @@ const settledWith = (
 ): Effect.Effect<Receipt, BooksUnavailable> =>
   handedOut === undefined
     ? admission.settle(ended)
-    : // None of its statements demands a row.
+    : // Its statements do not require a row, so they cannot conflict.
       Effect.catchTag(admission.settleBeside(ended, handedOut(ids)), "Conflict", Effect.die)
 
 /** An answer in the client's own protocol, or its fault. */
@@ -781,7 +781,7 @@ const readAsItIs = (protocol: Protocol, answer: Body): Either.Either<Translated.
     : Either.left(fault)
 }
 
-/** The id and the model of a translated answer: the id of its call, and the client's name of the model. */
+/** The id and model for a translated answer: the call's id, and the client's name of the model. */
 const answerOptions = ({ admission, prompt }: Attempt): Effect.Effect<StreamOptions> =>
   Effect.map(Clock.currentTimeMillis, (now) => ({
     id: admission.call,
@@ -791,7 +791,7 @@ const answerOptions = ({ admission, prompt }: Attempt): Effect.Effect<StreamOpti
     include_usage: prompt.show_usage
   }))
 
-/** An answer that comes whole. */
+/** The form of a whole answer. */
 const whole: Form<Completed<unknown>> = { streams: false, ask: complete }
 
 const open = Effect.fnUntraced(function* <A>(eventsOf: EventsOf<A>, attempt: Attempt) {
@@ -814,7 +814,7 @@ const open = Effect.fnUntraced(function* <A>(eventsOf: EventsOf<A>, attempt: Att
       : Translated.readerOf(pair, protocol.broken, yield* answerOptions(attempt))
   const relay = EventRelay.make(speaks.stream.eventsOf(answer), reader)
   if (!attempt.is_last && !(yield* hasBegun(attempt, relay)))
-    return yield* failed(upstream.name, "its stream broke before anything of an answer came", request_id)
+    return yield* failed(upstream.name, "its stream broke before any part of an answer arrived", request_id)
   const arriving = new Arriving(usageOf(admission.call), relay.body, eventsOf)
   return yield* admission.goOn<Streamed<A>>(
     byFallback(attempt, arriving),
@@ -822,7 +822,7 @@ const open = Effect.fnUntraced(function* <A>(eventsOf: EventsOf<A>, attempt: Att
   )
 })
 
-/** Hands on a whole answer as a stream, once its charge is in the books. */
+/** Passes on a whole answer as a stream, after its charge is committed. */
 const unstreamed = Effect.fnUntraced(function* <A>(
   eventsOf: EventsOf<A>,
   attempt: Attempt,
@@ -851,9 +851,9 @@ const unstreamed = Effect.fnUntraced(function* <A>(
   })
 })
 
-/** Whether the stream has bytes for the client, or a charge. Otherwise the next upstream may be asked. */
+/** Whether the stream has bytes for the client, or a charge. If not, the next upstream may be asked. */
 const hasBegun = (attempt: Attempt, relay: EventRelay.Relay): Effect.Effect<boolean> =>
-  // A client that has left interrupts the wait, which ends the stream.
+  // If the client has left, the wait is interrupted and the stream ends.
   Effect.flatMap(Effect.exit(relay.begun), (begun) =>
     Exit.isSuccess(begun) && begun.value
       ? Effect.succeed(true)
@@ -863,7 +863,7 @@ const hasBegun = (attempt: Attempt, relay: EventRelay.Relay): Effect.Effect<bool
         )
   )
 
-/** Charges a stream that has ended, and then gives the client the end. */
+/** Charges a stream that has ended, then sends the client its end. */
 const settleStream = (
   attempt: Attempt,
   relay: EventRelay.Relay,
@@ -890,7 +890,7 @@ const settleStream = (
   return isBeyond === undefined ? settled : Effect.zipRight(beyond(attempt, report.usage, isBeyond), settled)
 }
 
-/** An answer that comes as events. */
+/** The form of a streamed answer. */
 const streaming = <A>(eventsOf: EventsOf<A>): Form<Streamed<A>> => ({
   streams: true,
   ask: (attempt) => open(eventsOf, attempt)
@@ -898,9 +898,7 @@ const streaming = <A>(eventsOf: EventsOf<A>): Form<Streamed<A>> => ({
 
 const noWaiters: ReadonlyArray<never> = []
 
-/**
- * Parses its events, and waits for its receipt, only on demand. (A `Deferred` for each stream costs more than the fiber that settles it.)
- */
+/** Parses its events and waits for its receipt only on demand. (A `Deferred` per stream would cost more than the fiber that settles it.) */
 class Arriving<A> implements Streamed<A> {
   readonly fallback_model?: string
   readonly usage_id: string
@@ -936,9 +934,9 @@ class Arriving<A> implements Streamed<A> {
   }
 }
 
-// ---- what is charged ------------------------------------------------------------------------------------------------------
+// ---- charges --------------------------------------------------------------------------------------------------------------
 
-/** The measure of a call with these tokens. It is not spread, because every call makes one. */
+/** The measure of a call with these tokens. Runs for every call, so it avoids spreads. */
 const measured = (
   { model, served, upstream }: Attempt,
   tokens: Tokens,
@@ -956,14 +954,14 @@ const measured = (
   token_details: tokens.token_details
 })
 
-/** The counted tokens of a call, with those of its answer. A prompt that lies elsewhere cannot be counted: its bound counts. */
+/** The counted tokens of a call. A prompt stored elsewhere cannot be counted, so its bound is used. */
 const countedOf = ({ model, most, prompt }: Attempt, completion_tokens: number): Figures => ({
   prompt_tokens: prompt.attached_elsewhere ? most.prompt_tokens : promptTokensEstimate(model, prompt),
   completion_tokens
 })
 
 const measuredOf = (how: StreamEnd, { tokens_counted, usage }: EventRelay.Report, attempt: Attempt): Measured => {
-  // A broken stream costs the usage that the upstream reported before it broke. So does a stream that ended before its answer began.
+  // A broken stream costs the usage that the upstream had reported. So does a stream that ended before its answer began.
   if (how === "broken" || (how === "unfinished" && tokens_counted === 0)) {
     const reported = tokensOf(usage, nothing, attempt.most)
     return reported.prompt_tokens + reported.completion_tokens === 0
@@ -977,7 +975,7 @@ const measuredOf = (how: StreamEnd, { tokens_counted, usage }: EventRelay.Report
 
 const errorTypes = { complete: null, left: "client_disconnected", unfinished: "upstream_error" } as const
 
-/** The usage of a stream that has not finished. A report about the answer's first part is dropped if more has come since: that is counted. */
+/** The usage of an unfinished stream. A report is dropped if more tokens have arrived since; the counted tokens are used then. */
 const withoutEarly = (usage: Usage, tokens_counted: number): Usage =>
   usage.completion_tokens !== undefined && usage.completion_tokens < tokens_counted
     ? { ...usage, completion_tokens: undefined }
@@ -992,11 +990,11 @@ const beyondWords = {
   },
   hour: {
     message: "an upstream reports a cache of an hour that the request did not ask for",
-    hint: "it is charged as one of five minutes: if the vendor bills the hour, find out who asks it for that"
+    hint: "it is charged as a five-minute cache: if the vendor bills the hour, find out what requests it"
   }
 } as const
 
-/** Tells the operator that an upstream did more than the request asked for, or reports so. */
+/** Warns the operator that an upstream did, or reports, more than the request asked for. */
 const beyond = (
   { model, most, request_id, upstream }: Attempt,
   usage: Usage,

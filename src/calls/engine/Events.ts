@@ -4,7 +4,7 @@ import type { Readable } from "node:stream"
 import { parse } from "../../upstream/wire/Failures.ts"
 import { UpstreamFailed } from "../../upstream/wire/Problems.ts"
 
-/** Tokens as the upstream reports them; what is charged is in the receipt and the usage record. */
+/** Tokens as the upstream reports them. The receipt and the usage record have the charge. */
 export interface ReportedUsage {
   readonly prompt_tokens?: number
   readonly completion_tokens?: number
@@ -37,12 +37,12 @@ export interface Said {
 
 /** A chat completion. */
 export interface ChatCompletion extends Answer<Choice & { readonly message?: Said }> {}
-/** A piece of a chat completion. */
+/** A chunk of a streamed chat completion. */
 export interface ChatChunk extends Answer<Choice & { readonly delta?: Said }> {}
-/** A text completion, or a piece of one. */
+/** A text completion, or a chunk of one. */
 export interface TextCompletion extends Answer<Choice & { readonly text?: string }> {}
 
-/** The data of server-sent events. */
+/** The data of each server-sent event. */
 const dataIn = (bytes: Readable): Stream.Stream<string, UpstreamFailed> =>
   Stream.fromAsyncIterable(bytes as AsyncIterable<Buffer>, () => new UpstreamFailed()).pipe(
     Stream.decodeText(),
@@ -55,13 +55,13 @@ const dataIn = (bytes: Readable): Stream.Stream<string, UpstreamFailed> =>
     Stream.filter((data): data is string => data !== undefined && data !== "")
   )
 
-/** The chunks of a stream of server-sent events, up to its last one, `[DONE]`. It fails if the stream breaks. */
+/** The chunks of a stream of server-sent events, up to its last event `[DONE]`. Fails if the stream breaks. */
 export const eventsOf = (bytes: Readable): Stream.Stream<Record<string, unknown>, UpstreamFailed> =>
   dataIn(bytes).pipe(
     Stream.takeWhile((data) => data.trim() !== "[DONE]"),
     Stream.mapEffect((data) => {
       const chunk = parse(data)
-      // The relay ends a broken stream with an event of this kind.
+      // The relay ends a broken stream with an event without choices.
       return chunk === undefined || !Array.isArray(chunk.choices) ? new UpstreamFailed() : Effect.succeed(chunk)
     })
   )
@@ -72,7 +72,7 @@ export interface TypedEvent {
   readonly [field: string]: unknown
 }
 
-/** The events of such a stream. It fails if the stream breaks, or with its event `error`. */
+/** The events of such a stream. Fails if the stream breaks or has an event `error`. */
 export const typedEventsOf = (bytes: Readable): Stream.Stream<TypedEvent, UpstreamFailed> =>
   dataIn(bytes).pipe(
     Stream.mapEffect((data) => {

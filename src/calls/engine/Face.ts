@@ -1,4 +1,4 @@
-/** The routes of the engine: a JSON prompt in, the upstream's answer or events out, once for an idempotency key. */
+/** The engine's routes: from a JSON prompt to the upstream's answer or events, once per idempotency key. */
 import { Effect, Either } from "effect"
 import type { Shape } from "../../http/contract/Annotations.ts"
 import { shortMax } from "../../http/transport/Bytes.ts"
@@ -14,7 +14,7 @@ import { meteredRoutes } from "../metered/Routes.ts"
 import { headersOf, usageHeader } from "../metered/ReceiptHeaders.ts"
 import type { Call, ChatProblem, Completed, Streamed } from "./Engine.ts"
 
-/** The longest request body: pictures travel in it. */
+/** The longest request body. It may contain images. */
 export const requestBytesMax = 32 * 1024 * 1024
 
 /** A service's methods for one route. They validate the prompt themselves. */
@@ -26,7 +26,7 @@ export interface Methods<E extends ProblemInstance<string>> {
 export interface Protocolled {
   /** The shape of the route's refusals. */
   readonly shape: Shape
-  /** The call's members that the protocol takes from headers. */
+  /** Members of the call that the protocol reads from headers. */
   readonly ofHeaders?: (inbound: Inbound) => object
 }
 
@@ -40,7 +40,7 @@ export const routes = Effect.fnUntraced(function* (least: Nano) {
   ) => meteredRoute({ name, body_bytes_max: requestBytesMax, answer: serve(methods, ofHeaders), shape })
 })
 
-/** The body of a request, and what it says. */
+/** The body of a request as bytes and parsed. */
 export const bodyOf = Effect.fnUntraced(function* (inbound: Inbound) {
   const json = yield* inbound.read(requestBytesMax)
   const parsed = yield* parseInPieces(json)
@@ -85,5 +85,5 @@ const streamReply = ({ bytes, fallback_model, usage_id }: Streamed<unknown>): Re
   body: bytes
 })
 
-/** Names the model that answered in place of the requested one. A header is ASCII, and an id of the configuration may be any text. */
+/** Names the model that answered in place of the requested one. The id may be any text, and a header must be ASCII. */
 const fallbackHeader = (model: string) => ({ "x-fallback-model": encodeURI(model) })

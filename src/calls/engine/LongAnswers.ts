@@ -1,7 +1,7 @@
 /**
- * Whole answers that are too long to be parsed on the main thread. An answer that passes unchanged is judged by its outline. An answer that
- * is translated, or reports no usage, is parsed on a thread of its own, one at a time. The thread ends after ten idle seconds, which frees
- * its memory.
+ * Whole answers that are too long to parse on the main thread. An answer that passes unchanged is checked by its outline. An answer that is
+ * translated, or reports no usage, is parsed on a separate thread, one at a time. After ten idle seconds the thread ends, which frees its
+ * memory.
  */
 import { Effect, Either } from "effect"
 import type { Worker } from "node:worker_threads"
@@ -24,7 +24,7 @@ export interface LongAnswer {
   readonly body: Buffer | undefined
   readonly outline: JsonOutline
   readonly options: () => Effect.Effect<AnswerOptions>
-  /** The caller records the ids that the answer hands out. */
+  /** Whether the caller records the ids that the answer hands out. */
   readonly needsIds: boolean
 }
 
@@ -33,11 +33,11 @@ export interface ReadLong {
   readonly bytes: Buffer | undefined
   readonly usage: Usage
   readonly tokens_counted: number
-  /** The ids that the answer hands out, where they are needed. */
+  /** The ids that the answer hands out, if needed. */
   readonly ids: ReadonlyArray<string>
 }
 
-/** Tokens that the long members of an answer hold, counted by their bytes. */
+/** The tokens of an answer's long members, counted by their bytes. */
 export const countedIn = ({ emptied }: JsonOutline): number =>
   tokensOfString(emptied.reduce((sum, { from, to }) => sum + to - from, 0))
 
@@ -78,11 +78,11 @@ export const read = Effect.fnUntraced(function* ({ body, needsIds, options, outl
   }
   const counted = yield* onThread({ how: "count", client: protocol.name, body: Uint8Array.from(body) })
   if (counted?.fault !== undefined) return Either.left(counted.fault)
-  // If the thread died, only the answer's own id is known.
+  // If the thread died, only the answer's id is known.
   return right(body, usage, counted?.tokens_counted, counted?.ids ?? protocol.handedOutIn?.(answer))
 })
 
-/** A long answer. It is parsed on first access. */
+/** A long answer, parsed on first access. */
 export class LongCompletion implements Completed<unknown> {
   readonly bytes: Buffer
   readonly receipt: Receipt
@@ -104,9 +104,9 @@ interface Job {
   readonly done: (done: Done | undefined) => void
 }
 
-/** Megabytes that one answer may take while it is parsed; the thread ends with one that takes more. */
+/** Megabytes for parsing one answer. The thread dies with an answer that needs more. */
 const heapMax = 512
-/** Milliseconds without work after which the thread ends. */
+/** Idle milliseconds before the thread ends. */
 const idleMax = 10_000
 
 const jobs: Array<Job> = []
@@ -114,7 +114,7 @@ let current: Job | undefined
 let worker: Worker | undefined
 let idle: NodeJS.Timeout | undefined
 
-/** `undefined` if the thread died with the task. Transfers the body to the thread. */
+/** Transfers the body to the thread. `undefined` if the thread died on the task. */
 const onThread = (task: Task): Effect.Effect<Done | undefined> =>
   Effect.async((resume) => {
     jobs.push({ task, done: (done) => resume(Effect.succeed(done)) })

@@ -25,15 +25,15 @@ const UsdPerRequest = Schema.optionalWith(UsdPer(1), { default: () => 0n as Unit
 
 const UsdPerMillion = Schema.optional(UsdPer(1_000_000))
 
-/** Prices of tokens that the upstream bills apart. Those without a price cost what they are a part of. */
+/** Prices of tokens that the upstream bills separately. Without a price, a part costs the same as the whole that it belongs to. */
 const details = {
-  /** Of the prompt: read from a cache of the upstream. */
+  /** Prompt tokens read from the upstream's cache. */
   cached_prompt_usd_per_million: UsdPerMillion,
-  /** Of that: audio. */
+  /** Audio among them. */
   cached_prompt_audio_usd_per_million: UsdPerMillion,
-  /** Of the prompt: written to such a cache. */
+  /** Prompt tokens written to the cache. */
   cache_write_usd_per_million: UsdPerMillion,
-  /** The same, for an hour. */
+  /** The same, cached for an hour. */
   cache_write_1h_usd_per_million: UsdPerMillion,
   prompt_audio_usd_per_million: UsdPerMillion,
   prompt_image_usd_per_million: UsdPerMillion,
@@ -46,10 +46,10 @@ const Details = Schema.Struct(details)
 const Price = Schema.Struct({
   prompt_usd_per_million: UsdPer(1_000_000),
   completion_usd_per_million: UsdPer(1_000_000),
-  /** For each call, beside its tokens. */
+  /** Per call, in addition to the tokens. */
   usd_per_request: UsdPerRequest,
   ...details,
-  /** Prices of all tokens of a call with a longer prompt; a missing price is the same as above. */
+  /** Prices of all tokens of a call with a longer prompt. A missing price stays the same. */
   long_context: Schema.optional(
     Schema.NonEmptyArray(
       Schema.Struct({
@@ -62,7 +62,7 @@ const Price = Schema.Struct({
       Schema.filter((tiers) =>
         tiers.every((tier, i) => i === 0 || tiers[i - 1]!.above_prompt_tokens < tier.above_prompt_tokens)
           ? undefined
-          : { path: [], message: "each above_prompt_tokens is more than the one before it" }
+          : { path: [], message: "each above_prompt_tokens must be greater than the previous one" }
       )
     )
   )
@@ -88,11 +88,11 @@ const ExtraEntry = Schema.Struct({
   field: Schema.Literal(...priceable).annotations({
     message: () => ({ message: `one of ${priceable.join(", ")}`, override: true })
   }),
-  /** The values, or types of tools, that are served; all where it names none. */
+  /** The values or types of tools that are served; all by default. */
   values: Schema.optionalWith(Schema.UndefinedOr(Schema.NonEmptyArray(NonEmpty)), { default: () => undefined }),
-  /** Multiplies what prompt and answer of such a call cost. */
+  /** Multiplies the price of the prompt and the answer. */
   price_factor: Schema.optionalWith(Factor, { default: () => 1_000_000n }),
-  /** Added to such a call. */
+  /** Added to the price of such a call. */
   request_price: UsdPerRequest.pipe(Schema.fromKey("usd_per_request"))
 })
 
@@ -115,36 +115,36 @@ const ModelFields = Schema.Struct({
   output_modalities: Modalities,
   context_length: Count,
   max_output_tokens: Count,
-  /** How many tokens are set aside for an image in a prompt. The vendor's own count is charged. */
+  /** Tokens reserved for an image in a prompt. The vendor's own count is charged. */
   max_attachment_tokens: Schema.optionalWith(Count, { default: () => 4_096 }),
-  /** How many are set aside for the upstream's template. The JSON about a prompt is longer than most templates. */
+  /** Tokens reserved for the upstream's template. The JSON around a prompt is longer than most templates. */
   max_added_tokens: Schema.optionalWith(Schema.NonNegativeInt, { default: () => 0 }),
-  /** How many are set aside for the upstream's own words about tools, where a request has tools. */
+  /** Tokens reserved for the upstream's own prompt about tools, if a request has tools. */
   max_tool_tokens: Schema.optionalWith(Schema.NonNegativeInt, { default: () => 1_700 }),
   /**
-   * The name under which the upstream takes the limit of an answer. Newer models of OpenAI know `max_completion_tokens` only; many
-   * others know `max_tokens` only, and do not say so: their answers have no limit then.
+   * The field in which the upstream expects the limit of an answer. Newer models of OpenAI accept only `max_completion_tokens`. Many others know
+   * only `max_tokens` and silently ignore the other, which leaves their answers without a limit.
    */
   limit_field: Schema.optionalWith(LimitField, { default: () => "max_completion_tokens" as const }),
   price: Price,
-  /** Multiplies every price of it: a markup or a discount. */
+  /** Multiplies all its prices: a markup or a discount. */
   price_factor: Schema.optional(PriceFactor),
-  /** Fields that make the upstream bill otherwise, and what a call with one costs; without an entry, it is refused. */
+  /** Fields that change the upstream's bill, and the price of a call with each. A field without an entry is refused. */
   extras: Schema.optionalWith(Schema.Array(ExtraEntry), { default: () => [] }),
   /**
-   * Whether requests may name files, stores of files, containers and spoken answers by the ids that the vendor gave them. The vendor keeps
-   * them by the upstream's key, so every caller may name every one that is kept by it.
+   * Whether requests may refer to files, file stores, containers and audio answers by the vendor's ids. The vendor keeps them under the
+   * upstream's key, so every caller can refer to all of them.
    */
   vendor_files: Schema.optionalWith(Schema.Boolean, { default: () => false }),
-  /** By which rule its upstreams are ordered for each call; in the order below, unless it says so. */
+  /** The rule that orders its upstreams for each call. By default, they are tried in the order below. */
   routing: Schema.optional(PolicyName),
-  /** The calls of a conversation go to the upstream that last answered it, whose prompt cache may have the beginning. */
+  /** Sends the calls of a conversation to the upstream that last answered it, because its prompt cache may have the beginning. */
   sticky: Schema.optional(Schema.Boolean),
-  /** How often a call that no upstream served is repeated, after a pause. */
+  /** How often a call that no upstream served is retried, after a pause. */
   retries: Schema.optional(Retries),
-  /** A repetition does not begin later than this after the call. */
+  /** No retry begins later than this after the call. */
   retry_ms: Schema.optionalWith(Seconds, { default: () => 30_000 }).pipe(Schema.fromKey("retry_seconds")),
-  /** Models that answer if all upstreams of this one fail, in this order. A call never costs more than it reserved for this one. */
+  /** Models that answer if all upstreams of this one fail, in this order. A call never costs more than it reserved. */
   fallbacks: Schema.optional(Schema.NonEmptyArray(NonEmpty)),
   upstreams: Schema.NonEmptyArray(
     Schema.Struct({
@@ -153,7 +153,7 @@ const ModelFields = Schema.Struct({
       limit_field: Schema.optional(LimitField),
       /** Its share of the calls, relative to the other weights. */
       weight: Schema.optional(Weight),
-      /** The vendor's price, for the operator's view of costs: no call is charged by it. */
+      /** The vendor's price, for routing by cost and the operator's view of costs. It does not affect charges. */
       cost: Schema.optional(
         Schema.Struct({
           prompt_usd_per_million: UsdPer(1_000_000),
@@ -165,7 +165,7 @@ const ModelFields = Schema.Struct({
   )
 })
 
-/** Routing needs what it compares. */
+/** Checks that each rule for routing has the values that it needs. */
 const ModelEntry = ModelFields.pipe(
   Schema.filter(({ routing, upstreams }) =>
     upstreams.flatMap(({ cost, weight }, i): ReadonlyArray<Schema.FilterIssue> => {
@@ -233,9 +233,9 @@ export const ModelSetting = readAs(ModelEntry, modelOf)
 
 export const fields = {
   models: Schema.optionalWith(distinct(ModelSetting, ["auto"]), { default: () => [] }),
-  /** The model behind `auto`. */
+  /** The model for `auto`. */
   auto: Schema.optional(NonEmpty),
-  /** The id of a model, by another name of it. */
+  /** Alternative names, each with the id of its model. */
   aliases: Schema.optional(Schema.Record({ key: NonEmpty, value: NonEmpty }))
 }
 

@@ -1,6 +1,6 @@
 /**
- * A call to an upstream that does not speak the client's protocol, or must not get a part of the request. `protocols/` translates the request,
- * the answer and its stream. The upstream's usage is read in its own protocol, so the charge is by its own count.
+ * A call to an upstream that does not speak the client's protocol, or must not receive a part of the request. `protocols/` translates the
+ * request, the answer and its stream. The upstream's usage is read in its own protocol and determines the charge.
  */
 import { Either } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
@@ -33,25 +33,25 @@ import { tokensOfString } from "../prompts/Tokens.ts"
 
 const byName: Partial<Record<ProtocolName, Translation>> = translations
 
-/** The translations of a client's protocol and of an upstream's. */
+/** The translations for the client's protocol and the upstream's. */
 export interface Pair {
   readonly client: Translation
   readonly vendor: Translation
 }
 
-/** `undefined` if one of the two has no translation, like text completions. */
+/** `undefined` if either protocol has no translation, for example text completions. */
 export const pairOf = (client: ProtocolName, vendor: ProtocolName): Pair | undefined => {
   const [one, other] = [byName[client], byName[vendor]]
   return one === undefined || other === undefined ? undefined : { client: one, vendor: other }
 }
 
-/** The protocols whose clients give signed thoughts back, and the names of those members. */
+/** The members that hold signed thoughts, for protocols whose clients send such thoughts back. */
 const thoughts: Partial<Record<ProtocolName, ReadonlyArray<Buffer>>> = {
   messages: [Buffer.from('"signature"'), Buffer.from('"redacted_thinking"')],
   responses: [Buffer.from('"encrypted_content"')]
 }
 
-/** Whether a request gives back a thought that the vendor of its protocol did not sign. That vendor would refuse it. */
+/** Whether a request contains a thought that the vendor of its protocol did not sign. That vendor would refuse it. */
 export const isForeign = (client: ProtocolName, { body, json }: ValidPrompt): boolean => {
   const names = thoughts[client]
   if (names === undefined) return false
@@ -61,7 +61,7 @@ export const isForeign = (client: ProtocolName, { body, json }: ValidPrompt): bo
 
 type Body = Either.Either<string, InvalidRequest>
 
-/** A prompt that is translated. It is read once for all upstreams. */
+/** A prompt in translation, read once for all upstreams. */
 interface Known {
   readonly conversation: Either.Either<Conversation, Uncarriable>
   /** The last body, and its route. */
@@ -114,7 +114,7 @@ export interface ReadAnswer {
   readonly shown: Record<string, unknown>
   /** The usage that the upstream reports. */
   readonly usage: Usage
-  /** Counts the tokens of the answer by its text. */
+  /** Estimates the tokens of the answer from its text. */
   readonly tokens_counted: () => number
 }
 
@@ -125,7 +125,7 @@ export const answerOf = (
   options: AnswerOptions
 ): Either.Either<ReadAnswer, string> =>
   Either.mapBoth(vendor.readAnswer(answer), {
-    onLeft: ({ message }) => `its answer is none: ${withoutSecrets(message.slice(0, 2_000))}`,
+    onLeft: ({ message }) => `its answer is invalid: ${withoutSecrets(message.slice(0, 2_000))}`,
     onRight: (answer) => ({
       shown: client.writeAnswer(answer, options),
       usage: answer.usage ?? noUsage,
@@ -133,7 +133,7 @@ export const answerOf = (
     })
   })
 
-/** The stream of the client that has a whole answer of the upstream. `undefined` if it cannot be translated. */
+/** The client's stream for a whole answer of the upstream; `undefined` if it cannot be translated. */
 export const eventsOf = (pair: Pair | undefined, answer: unknown, options: StreamOptions): string | undefined => {
   const read = pair?.vendor.readAnswer(answer)
   if (pair === undefined || read === undefined || Either.isLeft(read)) return undefined
@@ -143,7 +143,7 @@ export const eventsOf = (pair: Pair | undefined, answer: unknown, options: Strea
     .join("")
 }
 
-/** The usage that a whole answer of the upstream reports, even if it is no answer. */
+/** The usage that a JSON object from the upstream reports, even if it is not a valid answer. */
 export const usageIn = ({ vendor }: Pair, { usage, usageMetadata }: Readonly<Record<string, unknown>>): Usage =>
   vendor.usageOf(usage ?? usageMetadata) ?? noUsage
 
@@ -152,14 +152,14 @@ const tokensOfText = (text: string): number => tokensOfString(Buffer.byteLength(
 const tokensOfPart = (part: AnswerPart): number =>
   part.type === "tool_call" ? tokensOfText(part.name) + tokensOfText(part.arguments) : tokensOfText(part.text)
 
-/** Reads the upstream's stream and writes the client's. A broken stream of the client ends with `broken`. */
+/** Reads the upstream's stream and writes the client's. `broken` ends the client's stream if it breaks. */
 export const readerOf = ({ client, vendor }: Pair, broken: Protocol["broken"], options: StreamOptions): Reader =>
   new TranslatingReader(vendor, client.writer(options), broken)
 
 /** The longest event that is translated. */
 const translatedEventMax = 4 * 1024 * 1024
 
-/** The names of generated strings in the streams of upstreams that do not have the usual ones. */
+/** The names of generated strings, for upstreams whose streams do not use the usual names. */
 const generatedBy: Partial<Record<ProtocolName, Generated>> = {
   messages: generatedInMessages,
   responses: generatedInResponses
@@ -172,14 +172,14 @@ class TranslatingReader implements Reader {
   private readonly to: StreamWriter
   private readonly broken: Protocol["broken"]
   private failed = false
-  /** A piece of the answer could not be translated: the client gets no more of it. The stream is read on for its usage. */
+  /** Whether a piece of the answer could not be translated. The client gets no further piece. The stream is read on for its usage. */
   private lost = false
   private ended = false
   private usage: Usage = noUsage
   private tokens = 0
-  /** The end of the client's answer, which waits for the books. */
+  /** The end of the client's answer, which waits for the commit of the charge. */
   private end = ""
-  /** The text before that end, written when the upstream's bytes have ended. */
+  /** The text before `end`, written when the upstream's bytes end. */
   private closing = ""
   private latest = ""
 
@@ -201,7 +201,7 @@ class TranslatingReader implements Reader {
     stream.abort()
   }
 
-  /** An event that is too long to be kept is not translated; its gist is read. */
+  /** An event that is too long is not translated. Its gist is read in `skipped`. */
   readonly skip: Reader["skip"] = () => {}
 
   readonly skipped: Reader["skipped"] = ({ text, tokens }, stream) => {
@@ -223,7 +223,7 @@ class TranslatingReader implements Reader {
   readonly last: Reader["last"] = (how) =>
     how === "complete" && !this.lost ? this.closing + this.end : this.broken(this.latest)
 
-  /** Reads line by line. A split by regular expressions took a tenth of the time of a translation. */
+  /** Reads line by line, because a split by regular expression took a tenth of the time of a translation. */
   private translated(events: string): string {
     let text = ""
     let name: string | undefined
@@ -262,7 +262,7 @@ class TranslatingReader implements Reader {
         this.tokens += tokensOfText(delta.name)
         return
       case "start":
-        // A count of the answer's tokens from before the answer is not used.
+        // Ignore a count of the answer's tokens from before the answer.
         if (delta.usage !== undefined) this.usage = { ...delta.usage, completion_tokens: undefined }
         return
       case "usage":

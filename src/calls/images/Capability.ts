@@ -12,7 +12,7 @@ export const capability = {
   tool
 }
 
-/** Usage records name the vendor's endpoint. */
+/** The models in usage records are the vendor's endpoints. */
 const endpointsOf = ({
   edits,
   endpoint,

@@ -1,13 +1,13 @@
 /**
- * The answer that holds its images as base64. It is written as their bytes come, in the room of the answer: at no time are the images
- * there beside it, and no image holds up the thread that serves.
+ * The answer with its images as base64. It is written while their bytes arrive, within the room of the answer. The images are never held
+ * separately, and no image blocks the serving thread.
  */
 import { Effect } from "effect"
 import type { Room } from "../../kernel/Room.ts"
 import type { FileDownload } from "../../upstream/wire/Download.ts"
 import { Unreachable } from "../../upstream/wire/Wire.ts"
 
-/** How many images are fetched at once. */
+/** The number of parallel fetches. */
 const fetchesAtOnce = 4
 
 const begin = (created: number) => `{"created":${created},"data":[`
@@ -15,10 +15,10 @@ const before = '{"b64_json":"'
 const after = '"}'
 const end = "]}"
 
-/** The base64 of so many bytes. */
+/** The length of the base64 of this many bytes. */
 const encodedLength = (bytes: number): number => Math.ceil(bytes / 3) * 4
 
-/** The answer with the images that `open` opens; none of them has more than `limit` bytes. `undefined` if there is no room for it. */
+/** The answer with the images that `open` returns, each of at most `limit` bytes. `undefined` without room for it. */
 export const encoded = Effect.fnUntraced(function* <E>(
   created: number,
   urls: ReadonlyArray<string>,
@@ -51,7 +51,7 @@ export const encoded = Effect.fnUntraced(function* <E>(
   return yield* Effect.ensuring(answer, close)
 })
 
-/** Whether there is room for so many bytes, now or soon. */
+/** Waits for room. `false` if it does not become free soon. */
 const claimed = (room: Room, bytes: number): Effect.Effect<boolean> =>
   Effect.async((resume) => {
     const stop = room.claim(bytes, (granted) => resume(Effect.succeed(granted)))
@@ -59,7 +59,7 @@ const claimed = (room: Room, bytes: number): Effect.Effect<boolean> =>
     return Effect.sync(() => stop?.())
   })
 
-/** Writes the images into `to`, one after the other, and returns the part that was written. */
+/** Writes the images into `to`, one after another, and returns the written part. */
 const writeAll = async (images: ReadonlyArray<FileDownload>, begin: string, to: Buffer): Promise<Buffer> => {
   let at = to.write(begin, "latin1")
   for (const [i, { body }] of images.entries()) {

@@ -39,7 +39,7 @@ import type { ImageProvider } from "./Settings.ts"
 import { Images } from "./Images.ts"
 import type { ImageJob, ImagesContract } from "./Images.ts"
 
-/** The longest body: a source image may be in it. */
+/** The longest body. It may contain a source image. */
 const bodyBytesMax = 32 * 1024 * 1024
 
 const decode = longJson(ImageRequest)
@@ -62,7 +62,7 @@ const replyOf = (job: ImageJob): Reply.Reply =>
 const creationBytesMax = 1024 * 1024
 /** The longest form of an edit. */
 const formBytesMax = 20 * 1024 * 1024
-/** How much the images may have together that are fetched to be put into an answer. */
+/** The most bytes of all images together that an answer may contain. */
 const imagesBytesMax = 64 * 1024 * 1024
 
 const decodeCreation = json(OpenAiImageRequest)
@@ -75,7 +75,7 @@ const readEdit = (inbound: Inbound) =>
     Effect.flatMap((bytes) => editOf(inbound.header("content-type") ?? "", bytes))
   )
 
-/** An edit with the hash of what it asks for. (Clients put another boundary into the form each time.) */
+/** An edit with the hash of its content. (Clients change the form's boundary with each retry.) */
 interface Edit {
   readonly creation: Creation
   readonly fingerprint: () => string
@@ -105,7 +105,7 @@ const editOf = Effect.fnUntraced(function* (type: string, bytes: Buffer): Effect
   return { creation, fingerprint: () => fingerprintOf(fields, files) }
 })
 
-/** The job in OpenAI's words, or the problem that it came to. */
+/** The job's answer in OpenAI's form, or its problem. */
 const openAiReplyOf = Effect.fnUntraced(function* (
   images: Pick<ImagesContract, "download">,
   job: ImageJob,
@@ -128,7 +128,7 @@ const openAiReplyOf = Effect.fnUntraced(function* (
   return Reply.json(200, { created, data } satisfies OpenAiImages, headers)
 })
 
-/** The answer with the images in it. */
+/** The answer with the images as base64. */
 const fetched = (
   { download }: Pick<ImagesContract, "download">,
   { images = [], provider, request_id }: ImageJob,
@@ -150,7 +150,7 @@ const fetched = (
   )
 }
 
-/** Room for an answer. Without any, no provider is asked for images that the answer would hold. */
+/** Reserves room for an answer. Without room, no provider is asked for images that the answer must contain. */
 const withRoom = <A, E>(
   inbound: Inbound,
   { response_format }: Pick<Creation, "response_format">,
@@ -160,7 +160,7 @@ const withRoom = <A, E>(
     response_format === "b64_json" && !room.reserve(usualAnswer) ? new Busy({ retry_after: busyFor }) : use(room)
   )
 
-/** The price of an edited image, for each provider and size. */
+/** The prices of an edited image, for each provider and size. */
 const costsOf = (providers: ReadonlyArray<ImageProvider>): ReadonlyArray<Nano> =>
   providers.flatMap((provider) =>
     sizesOf(provider).map((size) => charge([{ units: 1, price: priceOf(provider, size, true).price }]))
@@ -178,7 +178,7 @@ const generation = Effect.gen(function* () {
         Effect.flatMap(read(inbound), (request) => images.generate({ caller, request, beside })),
         replyOf
       ),
-    // Its first answer was not kept; its job is the same.
+    // The first answer was not stored, but the job is the same.
     resume: (caller, inbound, call) =>
       Effect.map(
         Effect.flatMap(read(inbound), (request) => images.ofCall({ caller, request, call })),
@@ -187,7 +187,7 @@ const generation = Effect.gen(function* () {
   })
 })
 
-/** The answer for a call whose answer was not kept: its job is the same. */
+/** The answer for a retry of a call whose answer was not stored. The job is the same. */
 const made = (images: ImagesContract, caller: Caller, inbound: Inbound, call: string, creation: Creation) =>
   withRoom(inbound, creation, (room) =>
     Effect.flatMap(images.ofCall({ caller, call }), (job) =>
@@ -195,7 +195,7 @@ const made = (images: ImagesContract, caller: Caller, inbound: Inbound, call: st
     )
   )
 
-/** OpenAI's route that makes images from a text. */
+/** OpenAI's route for images from text. */
 const creations = Effect.gen(function* () {
   const images = yield* Images
   const meteredRoute = yield* meteredRoutes()
@@ -216,7 +216,7 @@ const creations = Effect.gen(function* () {
   })
 })
 
-/** OpenAI's route that edits images. The form is read before the idempotency key is looked up: its boundary changes with each retry. */
+/** OpenAI's route for image edits. The form is read before the idempotency key is looked up, because its boundary changes with each retry. */
 const edits = Effect.gen(function* () {
   const images = yield* Images
   const idempotency = yield* Idempotency

@@ -1,4 +1,4 @@
-/** Image generation by the direct route: what may be asked, what comes back, and what an image of a size costs. */
+/** Image generation by the direct route: request and answer. */
 import { Schema } from "effect"
 import { imageSizes, isImage } from "../media/Model.ts"
 
@@ -22,7 +22,7 @@ export const ImageRequest = Schema.Struct({
     }),
     { default: () => "square_hd" as const, nullable: true }
   ),
-  /** For image-to-image: an address, or the image as a data URI. */
+  /** For image-to-image: an address or a data URI. */
   source_url: Schema.optionalWith(
     Schema.String.pipe(
       Schema.filter(isImage, { message: () => "an http(s) address or a base64 data URI of an image" })
@@ -34,7 +34,7 @@ export const ImageRequest = Schema.Struct({
     Schema.JsonNumber.pipe(Schema.between(0, 1, { message: () => "a number from 0.0 to 1.0" })),
     { nullable: true }
   ),
-  /** Waits for the images; if they take long, a request_id to poll with is answered all the same. */
+  /** Waits for the images. If they take too long, the answer has a request_id for polling. */
   sync_mode: Schema.optionalWith(Schema.Boolean, { default: () => true, nullable: true }),
   provider: Schema.optionalWith(Schema.String, { nullable: true }),
   seed: Schema.optionalWith(wholeNumber, { nullable: true }),
@@ -45,10 +45,10 @@ export interface ImageRequest extends Schema.Schema.Type<typeof ImageRequest> {}
 
 export const ImageStatusQuery = Schema.Struct({
   request_id: Schema.NonEmptyString.annotations({
-    description: "The id that the request was answered with",
+    description: "The id in the answer to the request",
     message: () => ({ message: "required: the id of an image request", override: true })
   }),
-  provider: Schema.optional(Schema.String.annotations({ description: "Not needed: the id says who makes it" }))
+  provider: Schema.optional(Schema.String.annotations({ description: "Not needed: the id determines the provider" }))
 })
 
 export const ImageAnswer = Schema.Struct({

@@ -1,9 +1,9 @@
 /**
- * Images by the direct route: jobs of the same kind as `calls/media/Media` makes, waited for unless the caller would rather poll.
+ * Images by the direct route. They are jobs as in `calls/media/Media`, but the request waits for them unless the caller prefers to poll.
  *
  * Where the specification is silent:
- * - An image request waits up to 30 seconds and then answers `PROCESSING` with its id. One with OpenAI's fields, whose clients know no
- *   polling, waits up to five minutes.
+ * - An image request waits up to 30 seconds and then answers `PROCESSING` with its id. A request with OpenAI's fields waits up to five minutes,
+ *   because OpenAI's clients do not poll.
  */
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import type { Claim } from "../../books/gate/Gate.ts"
@@ -28,67 +28,67 @@ import { ImageProviders } from "./Settings.ts"
 import type { ImageProvider } from "./Settings.ts"
 import { ImageNotFound } from "./Problems.ts"
 
-/** How an image request stands: what HTTP answers, and what it costs. */
+/** The state of an image request: the HTTP answer and the cost. */
 export interface ImageJob extends ImageAnswer {
   readonly provider: string
-  /** The reservation while it is `PROCESSING`. */
+  /** The amount reserved while the job is `PROCESSING`. */
   readonly quote: Nano
-  /** `undefined` while it is `PROCESSING`. */
+  /** `undefined` while the job is `PROCESSING`. */
   readonly charge: JobCharge | undefined
-  /** Why it is `FAILED`: `media_rejected` where the vendor found fault with the request. */
+  /** The reason for `FAILED`; `media_rejected` if the vendor found the request invalid. */
   readonly error_type: FailureType | null
 }
 
 export interface ImagesContract {
   /**
-   * Reserves the price and has the images made. With `sync_mode` it waits for them, `ImagePatience` at most, and then answers with the
-   * job's current state. `beside` stands or falls with the reservation.
+   * Reserves the price and submits the job. With `sync_mode` it waits for the images, `ImagePatience` at most, then returns the job's current
+   * state. `beside` is committed together with the reservation.
    */
   readonly generate: (call: {
     readonly caller: Caller
     readonly request: ImageRequest
     readonly beside?: Claim["beside"]
   }) => Effect.Effect<ImageJob, InvalidRequest | UpstreamProblem | GateRefusal>
-  /** The same with OpenAI's fields: it waits for the images, `CreationPatience` at most, and then answers with the job's current state. */
+  /** The same with OpenAI's fields. Waits for the images, `CreationPatience` at most, then returns the job's current state. */
   readonly create: (call: {
     readonly caller: Caller
     readonly creation: Creation
-    /** The route's name in usage records: `images/generations` unless it is said. */
+    /** The route's name in usage records, `images/generations` by default. */
     readonly endpoint?: string | undefined
     readonly beside?: Claim["beside"]
   }) => Effect.Effect<ImageJob, InvalidRequest | UpstreamProblem | GateRefusal>
-  /** How it stands, after a poll of the vendor. */
+  /** The current state, after a poll of the vendor. */
   readonly status: (call: {
     readonly caller: Caller
     readonly request_id: string
   }) => Effect.Effect<ImageJob, ImageNotFound>
-  /** An image that a provider made, as its bytes come from the address that the provider gave: the provider's own, or a public one. */
+  /** Streams a generated image from the address that the provider gave: the provider's own or a public one. */
   readonly download: (image: {
     readonly provider: string
     readonly url: string
     /** In bytes. */
     readonly limit: number
   }) => Effect.Effect<Download.FileDownload, Unreachable>
-  /** The metered call made for this request, waited for like a new one; `undefined` if the request made none. */
+  /** The job of this metered call, waited for like a new one; `undefined` if the call made none. */
   readonly ofCall: (call: {
     readonly caller: Caller
-    /** Without a request it was a creation. */
+    /** Absent for a creation. */
     readonly request?: Pick<ImageRequest, "sync_mode"> | undefined
     readonly call: string
   }) => Effect.Effect<ImageJob | undefined>
 }
 
-/** How long `generate` waits for images. */
+/** The time that `generate` waits for images. */
 export class ImagePatience extends Context.Reference<ImagePatience>()("tollgate/images/ImagePatience", {
   defaultValue: (): Duration.Duration => Duration.seconds(30)
 }) {}
 
-/** How long `create` waits for images. */
+/** The time that `create` waits for images. */
 export class CreationPatience extends Context.Reference<CreationPatience>()("tollgate/images/CreationPatience", {
   defaultValue: (): Duration.Duration => Duration.minutes(5)
 }) {}
 
-/** Between two polls of a job that is waited for. */
+/** The pause between two polls of a job. */
 const pause = Duration.millis(250)
 
 export class Images extends Context.Tag("tollgate/images/Images")<Images, ImagesContract>() {
@@ -106,9 +106,9 @@ interface Parts {
   readonly providers: ReadonlyArray<ImageProvider>
   /** The hosts of the providers' upstreams, by the provider's id. */
   readonly hosts: ReadonlyMap<string, string>
-  /** How long `generate` waits, in milliseconds. */
+  /** In milliseconds. */
   readonly patience: number
-  /** How long `create` waits, in milliseconds. */
+  /** In milliseconds. */
   readonly creationPatience: number
 }
 
@@ -183,7 +183,7 @@ const submitted = (
   })
 }
 
-/** The job, after waiting at most this many milliseconds for its images. */
+/** The job after waiting at most `patience` milliseconds for its images. */
 const answered = (parts: Parts, caller: Caller, patience: number | undefined, job: Job): Effect.Effect<ImageJob> =>
   Effect.map(
     patience === undefined
@@ -192,7 +192,7 @@ const answered = (parts: Parts, caller: Caller, patience: number | undefined, jo
     imageJobOf
   )
 
-/** The job at its end, or after `until`. */
+/** The job at its end, or its state at `until`. */
 const waited = (parts: Parts, caller: Caller, job: Job, until: number): Effect.Effect<Job> =>
   Effect.gen(function* () {
     if (job.charge !== undefined || (yield* Clock.currentTimeMillis) > until) return job
@@ -221,7 +221,7 @@ const download =
   ({ limit, provider, url }) =>
     Download.open(url, hosts.get(provider) ?? "", limit)
 
-/** The provider's model for the request, which it must be able to make. */
+/** The provider's model for the request, if the provider can serve it. */
 const endpointOf = (
   { endpoint, image_to_image_endpoint, images_max }: ImageProvider,
   { num_images, source_url }: ImageRequest
@@ -233,7 +233,7 @@ const endpointOf = (
     : Effect.succeed(image_to_image_endpoint)
 }
 
-/** The request as the vendor takes it. */
+/** The request in the vendor's form. */
 const inputOf = ({ source_url, strength, ...request }: ImageRequest) => ({
   prompt: request.prompt,
   num_images: request.num_images,

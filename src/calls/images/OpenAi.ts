@@ -1,12 +1,13 @@
 /**
- * Images with OpenAI's fields: what may be asked, what of it a provider makes, and what is answered.
+ * Images with OpenAI's fields: the request, its translation for a provider, and the answer.
  *
  * Where the specification is silent:
- * - A field that would change the images, and that the provider does not know, is refused by its name. `user` changes nothing and is
- *   not passed on. `quality` may be `auto` or `standard`, the default of OpenAI's models.
- * - `model` is the id of a provider, one of its aliases, or its endpoint; without one it is the first provider.
- * - `size` in pixels is the named size that has as many, or one of the provider's own (`usd_per_image_by_pixels`). `auto` is `square_hd`.
- * - `response_format` is `url` unless it is said: the vendor's own address, which lives as long as the vendor says.
+ * - A field that could change the images and is unknown to the provider is refused by name. `user` has no effect and is not passed on. `quality`
+ *   may be `auto` or `standard`, the default of OpenAI's models.
+ * - `model` is the id of a provider, one of its aliases, or its endpoint. Without it, the first provider is used.
+ * - `size` in pixels selects the named size with these pixels, or one of the provider's own sizes (`usd_per_image_by_pixels`). `auto` is
+ *   `square_hd`.
+ * - `response_format` is `url` by default: the vendor's own address, which expires when the vendor decides.
  */
 import { Either, Schema } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
@@ -17,9 +18,9 @@ import { priceOf } from "./Prices.ts"
 import type { ImagePrice } from "./Prices.ts"
 import type { ImageProvider } from "./Settings.ts"
 
-// ---- what may be asked ----------------------------------------------------------------------------------------------------------
+// ---- the request ----------------------------------------------------------------------------------------------------------------
 
-/** A field that is accepted only with values that change nothing. */
+/** A field that is accepted only with values that have no effect. */
 const only = <const V extends string | number | boolean>(rule: string, ...values: ReadonlyArray<V>) =>
   Schema.Literal(...values).annotations({ message: () => ({ message: rule, override: true }) })
 
@@ -30,13 +31,13 @@ const countRule = { message: () => ({ message: "a whole number from 1 on", overr
 const quality = only("auto or standard: its providers have one quality", "auto", "standard")
 const background = only("auto: the provider chooses it", "auto")
 const moderation = only("auto: the provider has its own", "auto")
-const input_fidelity = only("low: the provider knows no other", "low")
+const input_fidelity = only("low: the provider supports no other", "low")
 const ResponseFormat = only("one of url, b64_json", "url", "b64_json")
 const whole = "false: images come whole"
 const uncompressed = "100: images are not compressed further"
 const noParts = "0: images come whole"
 
-/** A field that is not known could change the images, and is refused. */
+/** Refuses unknown fields, because they could change the images. */
 const strictly = { parseOptions: { onExcessProperty: "error" } } as const
 
 const nullable = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { nullable: true })
@@ -60,7 +61,7 @@ export const OpenAiImageRequest = Schema.Struct({
   user: nullable(Schema.String)
 }).annotations({ identifier: "OpenAiImageRequest", ...strictly })
 
-/** The fields of the form of an edit, beside its files. */
+/** The form fields of an edit, apart from its files. */
 export const OpenAiEditFields = Schema.Struct({
   prompt: Prompt,
   model: Schema.optional(Schema.String),
@@ -77,7 +78,7 @@ export const OpenAiEditFields = Schema.Struct({
   user: Schema.optional(Schema.String)
 }).annotations(strictly)
 
-/** Either kind of request; an edit has its images as data URIs. */
+/** Either kind of request. An edit has its images as data URIs. */
 export interface Creation extends Pick<
   typeof OpenAiEditFields.Type,
   "prompt" | "model" | "n" | "size" | "response_format" | "output_format"
@@ -86,9 +87,9 @@ export interface Creation extends Pick<
   readonly mask?: string | undefined
 }
 
-// ---- what a provider makes of it -----------------------------------------------------------------------------------------------
+// ---- the request for a provider ------------------------------------------------------------------------------------------------
 
-/** The provider that a model names, the first without one. */
+/** The provider that `model` names. Without `model`, the first. */
 export const providerFor = (
   providers: ReadonlyArray<ImageProvider>,
   model: string | undefined
@@ -113,7 +114,7 @@ export interface Made extends ImagePrice {
   readonly units: number
 }
 
-/** The request to a provider; refused if the provider cannot serve it. */
+/** The request for a provider, or a refusal if the provider cannot serve it. */
 export const madeOf = (provider: ImageProvider, creation: Creation): Either.Either<Made, InvalidRequest> => {
   const { images_max, output_formats } = provider
   const { images, mask, n = 1, output_format, prompt, size = "auto" } = creation
@@ -156,13 +157,13 @@ const edited = (
 ): Either.Either<Asked, InvalidRequest> => {
   const how = edits ?? (endpoint === undefined ? undefined : { endpoint, images_max: 1, mask: false })
   if (how === undefined) return refused("image", "this provider makes no images from images")
-  if (images.length > how.images_max) return refused("image", `up to ${how.images_max}, as this provider takes`)
-  if (mask !== undefined && !how.mask) return refused("mask", "left out: this provider takes none")
+  if (images.length > how.images_max) return refused("image", `up to ${how.images_max} for this provider`)
+  if (mask !== undefined && !how.mask) return refused("mask", "left out: this provider accepts no mask")
   const source = how.images_max === 1 ? { image_url: images[0] } : { image_urls: images }
   return Either.right({ endpoint: how.endpoint, input: { ...source, ...(mask !== undefined && { mask_url: mask }) } })
 }
 
-/** The named sizes, by their pixels. */
+/** The named sizes by pixels. */
 const named: Readonly<Record<string, ImageSize>> = {
   "1024x1024": "square_hd",
   "512x512": "square",
@@ -176,7 +177,7 @@ const sizesTaken = ({ price_by_pixels }: ImageProvider): ReadonlyArray<string> =
   ...new Set(["auto", ...Object.keys(named), ...Object.keys(price_by_pixels)])
 ]
 
-/** A size as the vendor knows it; `undefined` where the provider does not make it. */
+/** A size in the vendor's form; `undefined` if the provider does not support it. */
 const sizeOf = ({ price_by_pixels }: ImageProvider, size: string) => {
   if (Object.hasOwn(price_by_pixels, size)) {
     const [width, height] = size.split("x").map(Number)
@@ -186,7 +187,7 @@ const sizeOf = ({ price_by_pixels }: ImageProvider, size: string) => {
   return Object.hasOwn(named, size) ? named[size] : undefined
 }
 
-// ---- what is answered ------------------------------------------------------------------------------------------------------------
+// ---- the answer ------------------------------------------------------------------------------------------------------------------
 
 export const OpenAiImages = Schema.Struct({
   /** Seconds since 1970. */
@@ -200,7 +201,7 @@ export const OpenAiImages = Schema.Struct({
 }).annotations({ identifier: "OpenAiImages" })
 export interface OpenAiImages extends Schema.Schema.Type<typeof OpenAiImages> {}
 
-/** The media type of an image by its first bytes; `undefined` of anything but PNG, JPEG and WebP. */
+/** The media type of an image by its first bytes; `undefined` unless it is PNG, JPEG or WebP. */
 export const imageTypeOf = (bytes: Buffer): string | undefined => {
   if (bytes.subarray(0, 8).equals(Buffer.from("\x89PNG\r\n\x1a\n", "latin1"))) return "image/png"
   if (bytes.subarray(0, 3).equals(Buffer.from([0xff, 0xd8, 0xff]))) return "image/jpeg"

@@ -1,11 +1,11 @@
-/** The prices of a provider's images: by size, and for images that are made from images. */
+/** The prices of a provider's images: by size, with separate prices for edits. */
 import { Schema } from "effect"
 import * as Price from "../../kernel/Price.ts"
 import type { UnitPrice } from "../../kernel/Price.ts"
 import { imageSizes } from "../media/Model.ts"
 import type { ImageProvider } from "./Settings.ts"
 
-/** A price, and what the line of a charge calls a unit of it. */
+/** A price, and the name of its unit in a charge. */
 export interface ImagePrice {
   readonly price: UnitPrice
   readonly unit: "image" | "edited image"
@@ -16,7 +16,7 @@ type PricesOfSizes = Readonly<Record<string, UnitPrice | undefined>>
 const priceIn = (prices: PricesOfSizes, size: string): UnitPrice | undefined =>
   Object.hasOwn(prices, size) ? prices[size] : undefined
 
-/** The price of an image of a size, which is named or in pixels. An edit without a price of its own costs what any image costs. */
+/** The price of an image. The size is a name or in pixels. Without its own price, an edit costs the same as any image. */
 export const priceOf = (provider: ImageProvider, size: string, edited: boolean): ImagePrice => {
   const { edit_price, edit_price_by_pixels, edit_price_by_size, price, price_by_pixels, price_by_size } = provider
   const own = edited
@@ -27,13 +27,13 @@ export const priceOf = (provider: ImageProvider, size: string, edited: boolean):
     : { price: own, unit: "edited image" }
 }
 
-/** The sizes that a provider makes: the named ones, and its own in pixels. */
+/** A provider's sizes: the named ones, and its own in pixels. */
 export const sizesOf = ({ price_by_pixels }: ImageProvider): ReadonlyArray<string> => [
   ...imageSizes,
   ...Object.keys(price_by_pixels)
 ]
 
-/** Whether a provider makes images from images. */
+/** Whether a provider can edit images. */
 export const isEditor = ({ edits, image_to_image_endpoint }: ImageProvider): boolean =>
   edits !== undefined || image_to_image_endpoint !== undefined
 
@@ -44,12 +44,12 @@ export const ImageProviderList = Schema.Struct({
       id: Schema.String,
       name: Schema.String,
       description: Schema.String,
-      /** The price of an image of each size. */
+      /** The price of an image for each size. */
       prices: Schema.Array(
         Schema.Struct({
           size: Schema.String,
           usd_per_image: Schema.Number,
-          /** For an image that is made from images, where the provider makes such. */
+          /** For an image made from images, if the provider supports that. */
           usd_per_edited_image: Schema.optionalWith(Schema.Number, { exact: true })
         })
       )

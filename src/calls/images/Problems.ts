@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { Problem } from "../../kernel/Problem.ts"
 
-/** Unknown, or another account's. A client over HTTP knows the id by its own request: the body does not repeat it. */
+/** Unknown, or another account's. Over HTTP, the client already knows the id, so the body does not repeat it. */
 export class ImageNotFound extends Problem<ImageNotFound>()("ImageNotFound", {
   status: 404,
   error: "no such image request",
@@ -11,23 +11,23 @@ export class ImageNotFound extends Problem<ImageNotFound>()("ImageNotFound", {
   details: {}
 }) {}
 
-/** OpenAI's clients try a 5xx again by themselves unless they are told not to, which here would make the images once more. */
+/** OpenAI's clients retry a 5xx by default. Here a retry would generate the images again. */
 const once = { "x-should-retry": "false" } as const
 const request_id = { request_id: Schema.String } as const
 
-/** The images take longer than `CreationPatience`. They are made and charged all the same. */
+/** The images take longer than `CreationPatience`. They are still generated and charged. */
 export class ImagesPending extends Problem<ImagesPending>()("ImagesPending", {
   status: 504,
-  error: "the images are still being made; GET /v1/images/status?request_id=… has them once they are there",
+  error: "the images are still being made; GET /v1/images/status?request_id=… returns them when they are ready",
   code: "images_pending",
   fields: request_id,
   headers: () => once
 }) {}
 
-/** The images were made and charged, and the vendor's address did not give them. */
+/** The images were generated and charged, but could not be fetched from the vendor's address. */
 export class ImagesNotFetched extends Problem<ImagesNotFetched>()("ImagesNotFetched", {
   status: 502,
-  error: "the images were made, but could not be fetched; GET /v1/images/status?request_id=… has their addresses",
+  error: "the images were made, but could not be fetched; GET /v1/images/status?request_id=… returns their addresses",
   code: "images_not_fetched",
   fields: request_id,
   headers: () => once

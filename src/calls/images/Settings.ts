@@ -1,4 +1,4 @@
-/** The providers of images of the configuration file: `tools.images`. */
+/** The image providers of the configuration file: `tools.images`. */
 import { Context, Layer, Schema } from "effect"
 import { UsdPer } from "../../kernel/Price.ts"
 import type { UnitPrice } from "../../kernel/Price.ts"
@@ -21,55 +21,54 @@ const pricesBySize = Schema.optionalWith(
 )
 const pricesByPixels = Schema.optionalWith(Schema.Record({ key: Pixels, value: UsdPer(1) }), { default: () => ({}) })
 
-/** A provider with a generation queue in the manner of fal. */
+/** A provider with a generation queue like fal's. */
 export const ImageProvider = readAs(
   Schema.Struct({
     ...providerFields,
-    /** Where its models are below the upstream's address: from a text, and from an image. */
+    /** Paths of its models below the upstream's address: from text, and from an image. */
     endpoint: NonEmpty,
     image_to_image_endpoint: Schema.optional(NonEmpty),
-    /** USD an image, unless its size has a price of its own. */
+    /** USD per image, unless its size has its own price. */
     price: Schema.propertySignature(UsdPer(1)).pipe(Schema.fromKey("usd_per_image")),
     /** The most images of one request. */
     images_max: Schema.optionalWith(Count, { default: () => 10 }),
     price_by_size: pricesBySize.pipe(Schema.fromKey("usd_per_image_by_size")),
-    /** Sizes in pixels that it makes beside the named ones, each with its price: `{ "1536x1024": "0.06" }`. */
+    /** Sizes in pixels beyond the named ones, each with its price: `{ "1536x1024": "0.06" }`. */
     price_by_pixels: pricesByPixels.pipe(Schema.fromKey("usd_per_image_by_pixels")),
     /**
-     * USD an image that is made from images: an edit, or one with a source. The price of its size goes before. Without either it costs
-     * what any image of its size costs.
+     * USD per image made from images: an edit, or a request with a source. A price for its size takes precedence. Without either, it costs the
+     * same as any image of its size.
      */
     edit_price: Schema.optionalWith(Schema.UndefinedOr(UsdPer(1)), { default: () => undefined }).pipe(
       Schema.fromKey("usd_per_edited_image")
     ),
     edit_price_by_size: pricesBySize.pipe(Schema.fromKey("usd_per_edited_image_by_size")),
     edit_price_by_pixels: pricesByPixels.pipe(Schema.fromKey("usd_per_edited_image_by_pixels")),
-    /** The forms that a caller may choose between; without any the vendor chooses. */
+    /** The formats that a caller may choose. Without any, the vendor chooses. */
     output_formats: Schema.optionalWith(Schema.Array(OutputFormat), { default: () => [] }),
-    /** How it edits images; without it, by `image_to_image_endpoint`, one image and no mask. */
+    /** The model for edits. Without it, edits use `image_to_image_endpoint` with one image and no mask. */
     edits: Schema.optional(
       Schema.Struct({
         endpoint: NonEmpty,
-        /** More than one are sent as `image_urls`, one as `image_url`. */
+        /** Several images are sent as `image_urls`, a single one as `image_url`. */
         images_max: Schema.optionalWith(Count, { default: () => 1 }),
-        /** Whether it takes a mask, as `mask_url`. */
+        /** Whether it accepts a mask, as `mask_url`. */
         mask: Schema.optionalWith(Schema.Boolean, { default: () => false })
       })
     ),
-    /** Other names of the model on OpenAI's path, beside its id. */
+    /** Other names of the model on OpenAI's path. */
     aliases: Schema.optionalWith(Schema.Array(NonEmpty), { default: () => [] })
   }),
   named
 )
 export interface ImageProvider extends Schema.Schema.Type<typeof ImageProvider> {}
 
-/** The first is asked unless a caller picks another. */
+/** The first is used unless a caller picks another. */
 export class ImageProviders extends Context.Tag("tollgate/images/ImageProviders")<
   ImageProviders,
   ReadonlyArray<ImageProvider>
 >() {
   static readonly layer = (providers: ReadonlyArray<ImageProvider>) => Layer.succeed(ImageProviders, providers)
-  /** No images. */
   static readonly layerNone = Layer.succeed(ImageProviders, [])
 }
 

@@ -1,4 +1,4 @@
-/** Answers of the media routes, made from a model and a job. */
+/** Answers of the media routes. */
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
 import { Usd } from "../../kernel/Money.ts"
@@ -18,7 +18,7 @@ export const MediaModelEntry = Schema.Struct({
   default: Schema.Boolean
 }).annotations({ identifier: "MediaModelEntry" })
 
-/** A model as the list shows it, at the price of its defaults. */
+/** A model's row in the list, at the price of its defaults. */
 export const entryOf = (model: MediaModel): typeof MediaModelEntry.Type => {
   const price =
     model.type === "image"
@@ -43,7 +43,7 @@ export const MediaSubmitted = Schema.Struct({
   provider: Schema.String,
   status: JobStatus,
   queue_position: Schema.Int,
-  /** The quote; it does not change. */
+  /** The quote, which does not change. */
   cost_usd: Usd,
   units: Schema.Number,
   unit: Schema.String
@@ -62,7 +62,7 @@ export const submittedOf = (job: Job): MediaSubmitted => ({
 })
 
 const failure = {
-  /** Of a generation that failed. */
+  /** For a failed generation. */
   error: Schema.optionalWith(Schema.String, { exact: true }),
   error_type: Schema.optionalWith(FailureType, { exact: true })
 } as const
@@ -77,9 +77,9 @@ export const MediaStatus = Schema.Struct({
   model: Schema.String,
   status: JobStatus,
   metrics: Schema.Struct({ inference_time: Schema.Number }),
-  /** The charge is final. */
+  /** Whether the charge is final. */
   settled: Schema.Boolean,
-  /** The quote until it is settled, then the charge. */
+  /** The quote, or the charge once it is settled. */
   cost_usd: Usd,
   units: Schema.Number,
   unit: Schema.String,
@@ -91,7 +91,7 @@ export const statusOf = (job: Job): MediaStatus => ({
   request_id: job.request_id,
   model: job.model,
   status: job.status,
-  // A number at all times: vendors report it at the end, if ever.
+  // Always a number: vendors report the time at the end, if ever.
   metrics: { inference_time: job.inference_time ?? 0 },
   settled: job.charge !== undefined,
   cost_usd: job.charge === undefined ? job.quote : job.charge.charged,
@@ -100,7 +100,7 @@ export const statusOf = (job: Job): MediaStatus => ({
   ...failureOf(job)
 })
 
-/** A job in a list, in the state of the last poll. What it made is in its result. */
+/** A job in a list, in the state of its last poll. Its result has the output. */
 export const MediaJobEntry = Schema.Struct({
   ...MediaStatus.fields,
   type: Schema.Literal("video", "image"),

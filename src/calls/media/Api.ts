@@ -75,7 +75,7 @@ export class MediaApi extends HttpApiGroup.make("media")
           ...byId.fields,
           index: Schema.optionalWith(
             Schema.NumberFromString.pipe(Schema.int(), Schema.between(0, 1000)).annotations({
-              description: "Index of the picture, from 0"
+              description: "Index of the image, from 0"
             }),
             { default: () => 0 }
           )
@@ -104,7 +104,7 @@ export class MediaApi extends HttpApiGroup.make("media")
   )
   .middleware(KeyOrToken) {}
 
-/** Needs no credential. */
+/** Requires no credential. */
 export class MediaModelsApi extends HttpApiGroup.make("mediaModels").add(
   HttpApiEndpoint.get("list", "/v1/tools/media/models")
     .addSuccess(Schema.Struct({ models: Schema.Array(MediaModelEntry) }))

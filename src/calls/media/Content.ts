@@ -1,6 +1,6 @@
 /**
- * The files of a job, served by the service itself: the console's page loads nothing from elsewhere, so it cannot ask a vendor. Only
- * pictures, films and sounds are shown as what they are; everything else is a file to be saved.
+ * The files of a job, served by the service itself, because the console's page cannot load from other origins. Only images, videos and audio
+ * are displayed. Any other file is downloaded.
  */
 import { Effect } from "effect"
 import type { Readable } from "node:stream"
@@ -10,22 +10,21 @@ import { endings } from "./FileTypes.ts"
 import { MediaRateLimited, MediaUnavailable } from "./Problems.ts"
 
 export interface MediaContent {
-  /** One that a browser shows without running anything of it, or `application/octet-stream`. */
+  /** A type that browsers display without running any code, or `application/octet-stream`. */
   readonly content_type: string
   readonly length: number | undefined
-  /** The name of a file. */
   readonly file_name: string
-  /** Ends with an error where the vendor broke off. To destroy it is to leave. */
+  /** Ends with an error if the vendor breaks off. Destroying it aborts the download. */
   readonly body: Readable
 }
 
 /** The longest file, in bytes. */
 const bytesMax = 1024 * 1024 * 1024
-/** How many files come at once: of an account, and of all. */
+/** Limits of concurrent downloads: per account and in total. */
 const ownMax = 4
 const allMax = 64
 
-/** The addresses in an output: of its film, its sound, or its pictures in their order. */
+/** The addresses in an output: of its video, its audio, or its images in order. */
 export const addressesOf = (output: Readonly<Record<string, unknown>>): ReadonlyArray<string> => {
   const { audio, images, video } = output
   const files = [video, audio, ...(Array.isArray(images) ? images : [])] as ReadonlyArray<{ url?: unknown } | undefined>
@@ -36,7 +35,7 @@ export const make = () => {
   const running = new Map<AccountId, number>()
   let all = 0
 
-  /** Counts a file of an account until its bytes have ended. */
+  /** Counts a file against its account until its bytes have ended. */
   const counted = <A extends { readonly body: Readable }, E>(account: AccountId, file: Effect.Effect<A, E>) =>
     Effect.suspend((): Effect.Effect<A, E | MediaRateLimited> => {
       const own = running.get(account) ?? 0
@@ -55,7 +54,7 @@ export const make = () => {
       )
     })
 
-  /** The file at an address that the vendor gave. `host`: where that vendor is asked. `name`: what it is called, without its ending. */
+  /** The file at a vendor's address. `host`: the host of the vendor's upstream. `name`: the file name without its extension. */
   const open = (account: AccountId, url: string, host: string, name: string) =>
     counted(account, Download.open(url, host, bytesMax)).pipe(
       Effect.map(({ body, content_type, length }): MediaContent => {
@@ -69,7 +68,7 @@ export const make = () => {
       }),
       Effect.catchTag("Unreachable", ({ reason }) =>
         Effect.zipRight(
-          Effect.annotateLogs(Effect.logWarning("what a job has made could not be fetched"), { job: name, reason }),
+          Effect.annotateLogs(Effect.logWarning("the output of a job could not be fetched"), { job: name, reason }),
           new MediaUnavailable()
         )
       )

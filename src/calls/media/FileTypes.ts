@@ -1,6 +1,4 @@
-/** The types of files that are shown as what they are. Any other is `application/octet-stream`. */
-
-/** The formats that are displayed, and their file name extensions. */
+/** The displayed file types and their extensions. Any other file is served as `application/octet-stream`. */
 export const endings: Readonly<Record<string, string>> = {
   "image/png": "png",
   "image/jpeg": "jpg",

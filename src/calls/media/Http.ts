@@ -16,11 +16,11 @@ import { Media } from "./Media.ts"
 import { requestOf } from "./Model.ts"
 import { MediaModels } from "./Settings.ts"
 
-/** A start image may be in the body. */
+/** The longest body. It may contain a start image. */
 const bodyBytesMax = 1024 * 1024
 
 const encodeSubmitted = Schema.encodeSync(MediaSubmitted)
-/** A file made by a third party: it is displayed as its type or saved, and nothing in it runs. */
+/** A file made by a third party. It is displayed or downloaded, and no code in it runs. */
 const contentOf = ({ body, content_type, file_name, length }: MediaContent): Reply.Reply => ({
   status: 200,
   headers: {
@@ -61,7 +61,7 @@ export const MediaHttp = HttpApiBuilder.group(
                 Effect.flatMap(read(inbound), (job) => media.submit({ caller, job, beside })),
                 submitted
               ),
-            // Its first answer was not kept; the job is the same.
+            // The first answer was not stored, but the job is the same.
             resume: (caller, _, call) =>
               Effect.map(media.ofCall({ caller, call }), (job) => (job === undefined ? job : submitted(job)))
           })

@@ -1,4 +1,4 @@
-/** A generation job: what is ordered of a vendor, and how it stands. */
+/** A generation job: the order and its state. */
 import { Duration, Schema } from "effect"
 import type { Caller } from "../../kernel/Caller.ts"
 import type { Nano } from "../../kernel/Money.ts"
@@ -6,10 +6,10 @@ import { charge } from "../../kernel/Price.ts"
 import type { UnitPrice } from "../../kernel/Price.ts"
 import type { NotTaken } from "../../upstream/generation/GenerationQueue.ts"
 
-/** The route that took a job. Clients of the other one do not see it. */
+/** The route that accepted a job. Clients of the other route do not see it. */
 export type JobRoute = "media" | "images"
 
-/** The order of a job, with its price. */
+/** The order for a job, with its price. */
 export interface Order {
   readonly route: JobRoute
   /** The route's name in usage records. */
@@ -23,9 +23,9 @@ export interface Order {
   readonly input: Record<string, unknown>
   readonly units: number
   readonly unit: string
-  /** USD a unit. */
+  /** USD per unit. */
   readonly price: UnitPrice
-  /** The `error_type` of the usage record where the vendor does not take the job: the code that the route refuses with. */
+  /** The `error_type` of the usage record if the vendor does not accept the job. It equals the code of the route's refusal. */
   readonly error_types: Readonly<Record<NotTaken["_tag"], string>>
 }
 
@@ -35,13 +35,13 @@ export const quoteOf = ({ price, units }: Pick<Order, "price" | "units">): Nano 
 export type JobStatus = typeof JobStatus.Type
 export const JobStatus = Schema.Literal("IN_QUEUE", "IN_PROGRESS", "COMPLETED", "CANCELLED")
 
-/** Why a generation failed. */
+/** The reason why a generation failed. */
 export type FailureType = typeof FailureType.Type
 export const FailureType = Schema.Literal("media_rejected", "media_failed", "media_rate_limited", "media_unavailable")
 
 /** The final charge of a job: its quote, or nothing. */
 export interface JobCharge {
-  /** The usage record. */
+  /** The id of the usage record. */
   readonly usage_id: string
   readonly charged: Nano
 }
@@ -50,18 +50,18 @@ export interface Job {
   readonly request_id: string
   readonly model: string
   readonly provider: string
-  /** A job that failed is `COMPLETED`, with an `error`. */
+  /** A failed job is `COMPLETED` with an `error`. */
   readonly status: JobStatus
   readonly queue_position: number | null
   readonly units: number
   readonly unit: string
-  /** The reservation while it runs. It does not change. */
+  /** The amount reserved while the job runs. It does not change. */
   readonly quote: Nano
   /** `undefined` until the job has ended. */
   readonly charge: JobCharge | undefined
-  /** Seconds, as the vendor reports them. */
+  /** In seconds, as reported by the vendor. */
   readonly inference_time: number | null
-  /** The result: `null` until there is a valid one, and in a page. */
+  /** The result; `null` without a valid one, and in a page. */
   readonly output: Record<string, unknown> | null
   readonly type: Order["type"]
   /** Milliseconds since 1970. */
@@ -71,17 +71,17 @@ export interface Job {
 }
 
 /**
- * The caller that asks for jobs. An API key and an application's token reach those that they made themselves; a person's own sign-in
- * reaches all of theirs in its tenant.
+ * The caller that asks for jobs. An API key and an application's token can access only the jobs that they made. A person's own sign-in can
+ * access all of the person's jobs in the tenant.
  */
 export type JobCaller = Pick<Caller, "account_id" | "tenant_id" | "application_id" | "oauth_client">
 
-/** Names one job on a route that the caller reaches. */
+/** Identifies one job on a route for a caller. */
 export interface JobKey {
   readonly caller: JobCaller
   readonly route: JobRoute
   readonly request_id: string
 }
 
-/** How long a job may take before it counts as failed. */
+/** A job that takes longer than this has failed. */
 export const lifetime = Duration.hours(24)

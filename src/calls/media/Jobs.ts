@@ -1,13 +1,13 @@
 /**
- * Jobs of a generation vendor, from the quote to the charge. The quote is reserved while the job runs, by a call that outlives the process.
- * The job is settled once, in one transaction with its charge, by the first to see its end: a client that asks, or the service itself
- * (`layerJobs`), which polls every open job, also after a restart. Of two that see the end at once, on two nodes too, one settles it: the
- * job's row must not be settled (`Rows.end`), and the reservation must be there.
+ * Jobs of a generation vendor, from the quote to the charge. The quote is reserved while the job runs, by a call that outlives the process. The
+ * first poll that sees the job's end settles it, in one transaction with its charge: a client's poll or the service's own (`layerJobs`). The
+ * service polls every open job, also after a restart. If two polls see the end at once, even on two nodes, only one settles the job: the
+ * transaction requires an unsettled row (`Rows.end`) and an open reservation.
  *
  * Where the specification is silent:
- * - A generation job holds its quote by a reservation that belongs to no run of the process (`Gate.resume`). It is settled together with
- *   its row, by a poll for a client or a poll of the service itself. The latter come at growing intervals. What came without a valid result after five polls,
- *   or takes longer than a day, has failed. A job that was being submitted when the process stopped is ended without a charge.
+ * - A generation job holds its quote by a reservation that does not end with the process (`Gate.resume`). It is settled together with its row, by
+ *   a poll for a client or by the service's own poll. The service polls at growing intervals. A job without a valid result after five polls, or
+ *   that takes longer than a day, has failed. A job that was being submitted when the process stopped ends without a charge.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Cause, Clock, Context, Duration, Effect, Fiber, Layer, Option } from "effect"
@@ -32,53 +32,50 @@ import * as Rows from "./Rows.ts"
 import type { Row } from "./Rows.ts"
 
 export interface JobsContract {
-  /** Reserves the quote and hands the job to the vendor. `beside` stands or falls with the reservation. */
+  /** Reserves the quote and submits the job to the vendor. `beside` is committed together with the reservation. */
   readonly submit: (request: {
     readonly caller: Caller
     readonly order: Order
     readonly beside?: Claim["beside"]
   }) => Effect.Effect<Job, Vendor.NotTaken | GateRefusal>
-  /**
-   * The current state of the job, after a poll of the vendor unless polls were too frequent; `undefined` if the caller reaches no such job
-   * on this route.
-   */
+  /** The job's current state, after a poll of the vendor unless polls were too frequent; `undefined` if the caller cannot access such a job. */
   readonly poll: (job: JobKey) => Effect.Effect<Job | undefined>
-  /** The same for the job that this metered call made. */
+  /** The same for the job of this metered call. */
   readonly ofCall: (made: {
     readonly caller: JobCaller
     readonly route: JobRoute
     readonly call: string
   }) => Effect.Effect<Job | undefined>
-  /** A page of the caller's jobs in the state of their last polls, the newest first and without their outputs, and their number. */
+  /** A page of the caller's jobs in the state of their last polls, newest first and without outputs, and the total number. */
   readonly page: (
     caller: JobCaller,
     route: JobRoute,
     page: PageOf
   ) => Effect.Effect<{ readonly jobs: ReadonlyArray<Job>; readonly total: number }>
-  /** Asks the vendor to stop, best effort, and answers as `poll` does. */
+  /** Asks the vendor to stop, best effort, and returns the same as `poll`. */
   readonly cancel: (job: JobKey) => Effect.Effect<Job | undefined, BooksUnavailable>
   /** The vendor's id of the job. */
   readonly vendorId: (request_id: string) => Effect.Effect<string | undefined>
-  /** Makes the service's own polls that are due, and waits for them. */
+  /** Runs the service's own polls that are due, and waits for them. */
   readonly turn: Effect.Effect<void>
-  /** Polls open jobs, and ends what programs that have ended left between its reservation and the vendor. */
+  /** Polls open jobs, and ends jobs that a stopped process left between reservation and vendor. */
   readonly jobs: ReadonlyArray<Loop.Job>
 }
 
 const loopName = "media jobs"
-/** The most polls of the service itself that one vendor answers at once. */
+/** The most concurrent polls of one vendor by the service itself. */
 const pollsAtOnce = 8
 
 export class Jobs extends Context.Tag("tollgate/media/Jobs")<Jobs, JobsContract>() {
   static readonly layer = Layer.suspend(() => Layer.scoped(Jobs, make))
-  /** Without it a job is settled when a client asks, or when the host runs `turn`. */
+  /** Without this loop, a job is settled when a client polls or the host runs `turn`. */
   static readonly layerJobs = Loop.layer(Jobs, ({ jobs }) => jobs)
 }
 
 interface Parts extends Poll.Parts {
   readonly versions: PriceVersions["Type"]
   readonly waker: Loop.Waker
-  /** Limits the service's own polls, by the name of the upstream. */
+  /** Limits the service's own polls, by upstream name. */
   readonly permits: ReadonlyMap<string, Effect.Semaphore>
 }
 
@@ -97,7 +94,7 @@ const make = Effect.gen(function* () {
   }
   yield* watchAll(parts)
   yield* Effect.catchAllCause(reclaim(parts), (cause) =>
-    Effect.logError("the media jobs of runs that have ended could not be ended", cause)
+    Effect.logError("the abandoned media jobs of stopped processes could not be ended", cause)
   )
   return {
     submit: submit(parts),
@@ -112,7 +109,7 @@ const make = Effect.gen(function* () {
 })
 
 const loops = (parts: Parts): JobsContract["jobs"] => [
-  // Its polls are not waited for: a vendor that is silent must not hold up the jobs of others.
+  // Does not wait for the polls: a silent vendor must not delay the jobs of others.
   {
     name: loopName,
     turn: Effect.map(begin(parts), ({ pause }) => pause),
@@ -160,12 +157,12 @@ const submit = (parts: Parts): JobsContract["submit"] =>
 const handOver = (parts: Parts, upstream: Upstream, admission: Admission, id: string, order: Order, now: number) =>
   Vendor.submit(upstream, admission, order.endpoint, order.input).pipe(
     Effect.catchAllCause((cause) => {
-      // In one transaction: a call that is held and has no job would never end.
+      // In one transaction, because a held call without a job would never end.
       const end = admission.settleBeside(failure(errorTypeOf(order, cause)), [parts.rows.remove(id)])
       return Effect.zipRight(Effect.ignore(end), Effect.failCause(cause))
     }),
     Effect.flatMap((taken) => {
-      // From here on the vendor has it: it is polled even where the caller is told that the books are unavailable.
+      // The vendor now has the job. It is polled even if the caller gets "books unavailable".
       Poll.watchOf(parts, id, now)
       return admission.hold(undefined, [parts.rows.take(id, taken, now)])
     }),
@@ -205,7 +202,7 @@ const cancel = (parts: Parts): JobsContract["cancel"] =>
     if (admission !== undefined && upstream !== undefined) {
       const now = yield* Clock.currentTimeMillis
       const answer = yield* Poll.cancelAt(parts, upstream, row, admission, now)
-      // A request that did not reach the vendor is repeated at the service's next poll.
+      // If the request did not reach the vendor, the service's next poll repeats it.
       if (answer !== "completed" && row.cancel_requested === 0) {
         yield* Statements.write(writer, rows.requestCancel(request_id, now))
       }
@@ -223,7 +220,7 @@ const pollAgain = Effect.fnUntraced(function* (parts: Parts, id: string) {
   yield* permits.get(row.upstream)?.withPermits(1)(poll) ?? poll
 })
 
-/** Begins the polls that are due. The pause is until the next one; `undefined` where no job is open. */
+/** Starts the polls that are due. `pause` is the time until the next poll; `undefined` without an open job. */
 const begin = Effect.fnUntraced(function* (parts: Parts) {
   const { scope, watches } = parts
   const now = yield* Clock.currentTimeMillis
@@ -247,13 +244,13 @@ const begin = Effect.fnUntraced(function* (parts: Parts) {
   return { polls, pause: pause === Number.POSITIVE_INFINITY ? undefined : pause }
 })
 
-/** Watches the open jobs, those too that another node was asked for. */
+/** Watches all open jobs, including those submitted through other nodes. */
 const watchAll = Effect.fnUntraced(function* (parts: Parts) {
   const now = yield* Clock.currentTimeMillis
   for (const { id } of yield* parts.rows.running) Poll.watchOf(parts, id, now)
 })
 
-/** Forgets the jobs whose end another node has seen. None is open for longer than its lifetime. */
+/** Forgets jobs that another node has ended. No job stays open longer than its lifetime. */
 const forget = Effect.fnUntraced(function* ({ rows, watches }: Parts) {
   const now = yield* Clock.currentTimeMillis
   for (const [id, { since }] of watches) {
@@ -262,11 +259,11 @@ const forget = Effect.fnUntraced(function* ({ rows, watches }: Parts) {
   }
 })
 
-/** Ends what runs that have ended left between its reservation and the vendor. */
+/** Ends jobs that stopped processes left between reservation and vendor. */
 const reclaim = Effect.fnUntraced(function* (parts: Parts) {
   const { gate, rows } = parts
   const orphans = yield* Effect.filter(yield* rows.submitting, ({ call }) => gate.isOrphan(call))
-  // Whether the vendor has them is unknown. Their ids were not handed out, and no call is charged.
+  // The vendor may or may not have the job. Its id was not handed out, and nothing is charged.
   yield* Loop.each(
     loopName,
     orphans,
@@ -275,7 +272,7 @@ const reclaim = Effect.fnUntraced(function* (parts: Parts) {
       Effect.flatMap(gate.resume(row.call), (admission) =>
         admission === undefined
           ? Poll.poll(parts, row, "service")
-          : Poll.fail(parts, row, admission, "media_failed", "the service stopped while it was submitted")
+          : Poll.fail(parts, row, admission, "media_failed", "the service stopped while the job was being submitted")
       )
   )
 })

@@ -1,4 +1,4 @@
-/** Images and videos by quote: a job is submitted, its quote is reserved, and it is charged once, when there is a valid result. */
+/** Images and videos by quote. Submitting a job reserves its quote. The job is charged once, when a valid result exists. */
 import { Context, Effect, Layer } from "effect"
 import type { Claim } from "../../books/gate/Gate.ts"
 import type { GateRefusal } from "../../books/gate/Problems.ts"
@@ -35,34 +35,34 @@ export interface MediaQuote {
   readonly unit: "second" | "image"
 }
 
-/** A job of the caller, by the id that its submission was answered with. */
+/** A job of the caller, by the id in the answer to its submission. */
 export interface MediaJob {
   readonly caller: Caller
   readonly request_id: string
 }
 
 export interface MediaContract {
-  /** The price of the job; nothing is reserved and no vendor is asked. */
+  /** The price of the job. Nothing is reserved and no vendor is asked. */
   readonly quote: (job: MediaRequest) => Effect.Effect<MediaQuote, MediaRejected>
-  /** Reserves the quote and hands the job to the vendor. Nothing is charged yet. `beside` stands or falls with the reservation. */
+  /** Reserves the quote and submits the job to the vendor. Nothing is charged yet. `beside` is committed together with the reservation. */
   readonly submit: (request: {
     readonly caller: Caller
     readonly job: MediaRequest
     readonly beside?: Claim["beside"]
   }) => Effect.Effect<Job, MediaRejected | MediaRateLimited | MediaUnavailable | GateRefusal>
-  /** How the job stands, after a poll of the vendor. Its `charge` is there once it has ended. */
+  /** The job's current state, after a poll of the vendor. It has a `charge` once it has ended. */
   readonly status: (request: MediaJob) => Effect.Effect<Job, MediaNotFound>
-  /** The job once it is completed: with its `output`, or with the `error` that it ended with. */
+  /** The job once it is completed, with its `output` or its `error`. */
   readonly result: (request: MediaJob) => Effect.Effect<Job, MediaNotFound | MediaNotCompleted>
-  /** A file of the result, from the vendor, by its place among those that the job has made (from 0). Addresses of vendors are temporary. */
+  /** A file of the result, fetched from the vendor, by its index (from 0). Vendors' addresses are temporary. */
   readonly content: (
     request: MediaJob & { readonly index: number }
   ) => Effect.Effect<MediaContent, MediaNotFound | MediaNotCompleted | MediaRateLimited | MediaUnavailable>
-  /** Asks the vendor to stop, best effort: the quote stays reserved until the vendor says how the job ended. */
+  /** Asks the vendor to stop, best effort. The quote stays reserved until the vendor reports how the job ended. */
   readonly cancel: (request: MediaJob) => Effect.Effect<Job, MediaNotFound | MediaAlreadyCompleted | BooksUnavailable>
-  /** A page of the caller's jobs, the newest first, in the state of their last polls. */
+  /** A page of the caller's jobs, newest first, in the state of their last polls. */
   readonly list: (request: { readonly caller: Caller } & PageOf) => Effect.Effect<Paged<Job>>
-  /** The job that a metered call made; `undefined` where it made none. */
+  /** The job of a metered call; `undefined` if the call made none. */
   readonly ofCall: (request: { readonly caller: Caller; readonly call: string }) => Effect.Effect<Job | undefined>
 }
 

@@ -1,8 +1,8 @@
 /**
- * Media models, what may be asked of each, and the quote that follows: a pure decision, made before anything runs.
+ * Media models, their parameters, and the quote for a request: a pure decision, made before anything runs.
  *
  * Where the specification is silent:
- * - Parameters of media models that are not listed (`passes`) do not reach the vendor: they could change its price.
+ * - Media parameters that are not listed in `passes` do not reach the vendor, because they could change its price.
  */
 import { Either, Schema } from "effect"
 import type { UnitPrice } from "../../kernel/Price.ts"
@@ -13,44 +13,44 @@ interface ModelFacts {
   readonly id: string
   readonly display_name: string
   readonly pricing_note: string
-  /** The name of the upstream in the configuration, and where the model is on it. */
+  /** The name of the upstream in the configuration, and the model's path there. */
   readonly upstream: string
   readonly endpoint: string
-  /** The model's own parameters that pass unchanged. None of them may change what the vendor charges. */
+  /** The model's own parameters that pass unchanged. None may change the vendor's charge. */
   readonly passes: ReadonlyArray<string>
   readonly prompt_required: boolean
 }
 
 export interface Resolution {
   readonly tier: string
-  /** USD a second, without sound and with it. */
+  /** USD per second, without audio and with it. */
   readonly price: UnitPrice
   readonly price_with_audio: UnitPrice
 }
 
 export interface VideoModel extends ModelFacts {
   readonly type: "video"
-  /** The first is the default; a model without tiers has one without a name. */
+  /** The first is the default. A model without tiers has one with an empty name. */
   readonly resolutions: readonly [Resolution, ...ReadonlyArray<Resolution>]
-  /** Seconds: a range, a set, or nothing declared. */
+  /** In seconds: a range, a set, or undeclared. */
   readonly duration:
     | { readonly min: number; readonly max: number }
     | { readonly set: ReadonlyArray<number> }
     | undefined
   readonly default_duration: number
-  /** Whether it can make sound, and does unless told otherwise. */
+  /** Whether the model can generate audio, and whether it does by default. */
   readonly audio: "none" | "off" | "on"
-  /** Made from a first frame: `start_image_url` must be given, and elsewhere must not. */
+  /** Whether the model starts from a first frame. Then `start_image_url` is required; otherwise it must be absent. */
   readonly from_image: boolean
 }
 
 export interface ImageModel extends ModelFacts {
   readonly type: "image"
-  /** USD an image. */
+  /** USD per image. */
   readonly price: UnitPrice
   readonly images_max: number
   readonly sizes: ReadonlyArray<string>
-  /** Taken where a request names no model. */
+  /** Whether this model is used if a request names none. */
   readonly default: boolean
 }
 
@@ -58,10 +58,10 @@ export type MediaModel = VideoModel | ImageModel
 
 // ---- the request --------------------------------------------------------------------------------------------------------
 
-/** The documented parameters, all optional. Which of them a model takes, and which values, the model says. */
+/** The documented parameters, all optional. Each model defines the parameters and values that it accepts. */
 export const MediaRequest = Schema.Struct({
   model: Schema.optional(Schema.String),
-  /** Required by models that say so. */
+  /** Required by some models. */
   prompt: Schema.optional(Schema.String),
   duration: Schema.optional(Schema.Int),
   resolution: Schema.optional(Schema.String),
@@ -72,7 +72,7 @@ export const MediaRequest = Schema.Struct({
   image_size: Schema.optional(Schema.String),
   strength: Schema.optional(Schema.Number)
 }).annotations({ identifier: "MediaRequest" })
-/** A model's own parameters (`passes`) stand beside the documented ones. */
+/** A model's own parameters (`passes`) are additional members. */
 export interface MediaRequest extends Schema.Schema.Type<typeof MediaRequest> {
   readonly [parameter: string]: unknown
 }
@@ -89,7 +89,7 @@ export const imageSizes = [
 /** The longest video of a model that declares no duration, in seconds. */
 export const openDurationMax = 60
 
-/** A model's rule for a parameter, in words and as a test of its value. */
+/** A model's rule for a parameter: its text and its test. */
 interface Rule {
   readonly field: string
   readonly words: string
@@ -98,14 +98,14 @@ interface Rule {
 
 const rule = (field: string, words: string, allows: Rule["allows"]): Rule => ({ field, words, allows })
 
-/** The same for a parameter that may be left out. */
+/** The same for an optional parameter. */
 const optional = (field: string, words: string, allows: Rule["allows"]): Rule =>
   rule(field, words, (value) => isAbsent(value) || allows(value))
 
 const isAbsent = (value: unknown): value is undefined | null => value === undefined || value === null
 const isText = (value: unknown): value is string => typeof value === "string"
 
-/** In the order in which they are looked at: the first that is broken is told. */
+/** In the order of checking: the first broken rule is reported. */
 const rulesOf = (model: MediaModel): ReadonlyArray<Rule> => [
   optional("prompt", "a text", isText),
   ...(model.prompt_required
@@ -133,7 +133,7 @@ const videoRules = ({
       isAcceptable(duration, isAbsent(value) ? default_duration : value)
     ),
     optional("audio", "true or false", (value) => typeof value === "boolean"),
-    optional("audio", "this model makes no sound", (value) => value !== true || audio !== "none"),
+    optional("audio", "this model generates no audio", (value) => value !== true || audio !== "none"),
     from_image
       ? rule("start_image_url", "required, an http(s) address or a data URI of an image", isImage)
       : rule("start_image_url", "use an image-to-video model", isAbsent)
@@ -153,7 +153,7 @@ const durationRule = (declared: VideoModel["duration"]): string => {
     : `a whole number of seconds, ${declared.min} to ${declared.max}`
 }
 
-/** An address that the vendor can fetch, or the image itself. */
+/** An address that the vendor can fetch, or the image as a data URI. */
 export const isImage = (value: unknown): value is string =>
   isText(value) &&
   (/^data:image\/[a-z0-9.+-]+;base64,[A-Za-z0-9+/=]+$/i.test(value) ||
@@ -177,7 +177,7 @@ interface Accepted {
   readonly job: MediaRequest
 }
 
-/** The model that is asked, and what it is asked for, without what is left out. */
+/** The requested model and the request without its absent parameters. */
 const accept = (
   models: ReadonlyArray<MediaModel>,
   request: Readonly<Record<string, unknown>>
@@ -195,7 +195,7 @@ const accept = (
   return Either.right({ model, job })
 }
 
-/** The request that a JSON value is, if it is one that its model accepts. */
+/** Reads a request from a JSON value and checks it against its model. */
 export const requestOf = (
   models: ReadonlyArray<MediaModel>,
   value: unknown
@@ -210,11 +210,11 @@ export interface Quote {
   readonly input: Record<string, unknown>
   readonly units: number
   readonly unit: "second" | "image"
-  /** USD a unit. */
+  /** USD per unit. */
   readonly price: UnitPrice
 }
 
-/** The request to the vendor, and the number of units with their price; rejected if the model does not accept it. */
+/** The request to the vendor, the number of units and their price. Rejected if the model does not accept the request. */
 export const quoteOf = (
   models: ReadonlyArray<MediaModel>,
   request: MediaRequest

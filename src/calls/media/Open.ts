@@ -1,4 +1,4 @@
-/** Generation jobs that have not ended, for the operator: how many, and how old, by their state. */
+/** Open generation jobs for the operator: number and age by state. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

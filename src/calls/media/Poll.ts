@@ -1,10 +1,10 @@
 /**
- * One poll of a vendor: the state of a job there, and the end of a job in one transaction with its charge. Polls of one job never overlap,
- * and the number of polls that clients cause is limited (`Watch`).
+ * One poll of a vendor: it reads the job's state there, and ends the job in one transaction with its charge. Polls of one job never overlap.
+ * `Watch` limits the number of polls that clients cause.
  *
  * Where the specification is silent:
- * - Fewer images than were ordered cost their part of the quote. An output with an image that has no address is no result: it is fetched
- *   again, and costs nothing if it stays so.
+ * - Fewer images than ordered cost their part of the quote. An output with an image that has no address is not a result: it is fetched again,
+ *   and costs nothing if it stays invalid.
  */
 import { Clock, Deferred, Duration, Effect, FiberId } from "effect"
 import type { Context, Scope } from "effect"
@@ -27,7 +27,7 @@ export interface Parts {
   readonly writer: Context.Tag.Service<Writer>
   readonly gate: Context.Tag.Service<Gate>
   readonly upstreams: Context.Tag.Service<Upstreams>
-  /** Where polls run: a client that leaves does not end the poll that others wait for. */
+  /** The scope of polls. A client that leaves does not end a poll that others wait for. */
   readonly scope: Scope.Scope
   /** Cached facts of open jobs, by id. */
   readonly watches: Map<string, Watch<Row>>
@@ -39,10 +39,7 @@ export const watchOf = ({ watches }: Parts, id: string, now: number): Watch<Row>
   return watch
 }
 
-/**
- * The job after a poll of the vendor. Concurrent polls of one job share a single request. A client that polls too often is answered from
- * the cache.
- */
+/** The job after a poll of the vendor. Concurrent polls of one job share a single request. A client that polls too often gets the cached state. */
 export const poll = (parts: Parts, row: Row, by: "client" | "service"): Effect.Effect<Row> =>
   Effect.flatMap(Clock.currentTimeMillis, (now) => {
     if (row.settled === 1) return Effect.succeed(row)
@@ -72,7 +69,7 @@ const pollNow = Effect.fnUntraced(function* (
   const upstream = parts.upstreams.get(row.upstream)
   const now = yield* Clock.currentTimeMillis
   if (upstream === undefined) {
-    return yield* fail(parts, row, admission, "media_unavailable", "the configuration names its vendor no more")
+    return yield* fail(parts, row, admission, "media_unavailable", "the configuration no longer names its vendor")
   }
   if (now - row.created_at > Duration.toMillis(lifetime)) {
     yield* Effect.ignore(Vendor.cancel(upstream, admission, row.endpoint, row.vendor_id))
@@ -80,7 +77,7 @@ const pollNow = Effect.fnUntraced(function* (
   }
   if (by === "service" && row.cancel_requested === 1) yield* cancelAt(parts, upstream, row, admission, now)
   const standing = yield* Effect.option(Vendor.standing(upstream, admission, row.endpoint, row.vendor_id))
-  // It could not be asked just now: what was known stands.
+  // The vendor could not be asked just now, so the known state remains.
   if (standing._tag === "None") return row
   switch (standing.value.how) {
     case "queued":
@@ -90,7 +87,7 @@ const pollNow = Effect.fnUntraced(function* (
     case "cancelled":
       return yield* endCancelled(parts, row, admission)
     case "gone":
-      // After a cancel too: a job that runs on is charged, and a 404 may be a mistake of the moment.
+      // Also after a cancel: a job that continues is charged, and a 404 may be temporary.
       if (!watch.isOneMistakeTooMany()) return row
       return row.cancel_requested === 1
         ? yield* endCancelled(parts, row, admission)
@@ -102,7 +99,7 @@ const pollNow = Effect.fnUntraced(function* (
   }
 })
 
-/** Nothing is reserved for the job, or no vendor has it: it was settled a moment ago, or its submission broke off. */
+/** Nothing is reserved for the job, or no vendor has it: the job was just settled, or its submission was interrupted. */
 const endInterrupted = Effect.fnUntraced(function* (
   { rows, writer }: Parts,
   row: Row,
@@ -116,7 +113,7 @@ const endInterrupted = Effect.fnUntraced(function* (
   return (yield* rows.byId(row.id)) ?? current
 })
 
-/** The vendor says that it is done: the quote is charged if the result is there and is what was asked for. */
+/** The vendor reports completion. The quote is charged if a valid result can be fetched. */
 const complete = Effect.fnUntraced(function* (
   parts: Parts,
   upstream: Upstream,
@@ -150,7 +147,7 @@ export const fail = (parts: Parts, row: Row, admission: Admission, error_type: F
 const endCancelled = (parts: Parts, row: Row, admission: Admission) =>
   settle(parts, row, admission, failure("cancelled"), { status: "CANCELLED", cost: 0n })
 
-/** Charge and end in one transaction. If another writer was faster, its end is kept. */
+/** Charges and ends the job in one transaction. If another writer was faster, its end is kept. */
 const settle = Effect.fnUntraced(function* (
   { rows }: Parts,
   row: Row,
@@ -176,13 +173,13 @@ const progress = Effect.fnUntraced(function* (
   const updated = { ...row, status, queue_position }
   return yield* writer.submit({ postings: [], statements: [rows.progress(row.id, status, queue_position, now)] }).pipe(
     Effect.flatMap(() => Effect.map(rows.byId(row.id), (current) => current ?? updated)),
-    // It is so whether that can be written just now or not.
+    // The state holds even if it cannot be written just now.
     Effect.catchTag("BooksUnavailable", () => Effect.succeed(updated)),
     Effect.orDie
   )
 })
 
-/** Asks the vendor to stop until it has heard that, but not too often. `undefined`: it was not asked, or has not heard. */
+/** Asks the vendor to stop, not too often, until it has answered. `undefined`: it was not asked or has not answered. */
 export const cancelAt = (
   parts: Parts,
   upstream: Upstream,
@@ -200,8 +197,8 @@ export const cancelAt = (
 }
 
 /**
- * The charge for an output: the quote, or its part for the images that came if they are fewer than ordered. More than was ordered, such as a
- * longer video, costs nothing more.
+ * The charge for an output: the quote, or its part if fewer images than ordered arrived. More than ordered, such as a longer video, costs
+ * nothing extra.
  */
 const deliveredOf = (
   row: Row,
@@ -215,7 +212,7 @@ const deliveredOf = (
   return { cost, units: images.length }
 }
 
-/** How deep an output may be nested: much deeper it could be read, but not be written down again. */
+/** The maximum nesting of an output. Much deeper JSON can be parsed, but not serialized again. */
 const nestedMax = 1_000
 
 const isShallow = (value: unknown, most = nestedMax): boolean =>
@@ -223,7 +220,7 @@ const isShallow = (value: unknown, most = nestedMax): boolean =>
   value === null ||
   (most > 0 && Object.values(value).every((one) => isShallow(one, most - 1)))
 
-/** The output in the documented shape; `undefined` where what was to be made is not in it, or it is nested too deeply. */
+/** The output in the documented shape; `undefined` if the ordered file is missing or the output is nested too deeply. */
 export const outputOf = (type: Order["type"], output: Record<string, unknown>): Record<string, unknown> | undefined => {
   if (!isShallow(output)) return undefined
   if (type === "video") {

@@ -4,10 +4,10 @@ import { BrokenRule } from "../../kernel/InvalidRequest.ts"
 import { Problem } from "../../kernel/Problem.ts"
 import { JobStatus } from "./Job.ts"
 
-/** The job that was asked for. A client over HTTP knows it by its own request: the body does not repeat it. */
+/** The requested job. Over HTTP, the client already knows its id, so the body does not repeat it. */
 const which = { request_id: Schema.optional(Schema.String) } as const
 
-/** The job could not be priced or accepted; nothing is charged. `field` breaks `rule`. */
+/** The job could not be priced or accepted. Nothing is charged. `field` breaks `rule`. */
 export class MediaRejected extends Problem<MediaRejected>()("MediaRejected", {
   status: 400,
   error: "the media request was rejected",
@@ -32,7 +32,7 @@ export class MediaAlreadyCompleted extends Problem<MediaAlreadyCompleted>()("Med
   details: {}
 }) {}
 
-/** There is no result yet, or there will be none: `state` says how the job stands. */
+/** The job has no result yet, or will have none. `state` is the job's state. */
 export class MediaNotCompleted extends Problem<MediaNotCompleted>()("MediaNotCompleted", {
   status: 409,
   error: "the media request is not completed",
@@ -41,14 +41,14 @@ export class MediaNotCompleted extends Problem<MediaNotCompleted>()("MediaNotCom
   details: {}
 }) {}
 
-/** The vendor takes no job now. `retry_after` in seconds, where the vendor says so. */
+/** The vendor accepts no job now. `retry_after` in seconds, if the vendor sends it. */
 export class MediaRateLimited extends Problem<MediaRateLimited>()("MediaRateLimited", {
   status: 429,
   error: "the generation service is busy, retry shortly",
   code: "media_rate_limited"
 }) {}
 
-/** The vendor could not be reached, or failed. */
+/** The vendor could not be reached or failed. */
 export class MediaUnavailable extends Problem<MediaUnavailable>()("MediaUnavailable", {
   status: 503,
   error: "the generation service is temporarily unavailable, retry later",

@@ -1,4 +1,4 @@
-/** The models of the generic media route of the configuration file: `media`. */
+/** The models of the media route in the configuration file: `media`. */
 import { Context, Layer, Schema } from "effect"
 import * as Price from "../../kernel/Price.ts"
 import { UsdPer } from "../../kernel/Price.ts"
@@ -9,13 +9,13 @@ import type { ImageModel, MediaModel, Resolution, VideoModel } from "./Model.ts"
 const modelFields = {
   id: NonEmpty,
   display_name: Schema.optional(NonEmpty),
-  /** The name of the upstream in the configuration, and where the model is on it. */
+  /** The name of the upstream in the configuration, and the model's path there. */
   upstream: NonEmpty,
   endpoint: NonEmpty,
   pricing_note: Schema.optional(Schema.String),
-  /** The model's own parameters that pass unchanged; none may change the vendor's price. */
+  /** The model's own parameters that pass unchanged. None may change the vendor's price. */
   passes: Schema.optionalWith(Schema.Array(NonEmpty), { default: () => ["negative_prompt", "aspect_ratio"] }),
-  /** Whether a request without a prompt is refused here; else the vendor decides. */
+  /** Whether a request without a prompt is refused here. Otherwise the vendor decides. */
   prompt_required: Schema.optionalWith(Schema.Boolean, { default: () => false })
 } as const
 
@@ -34,7 +34,7 @@ const VideoEntry = Schema.Struct({
   ),
   /** For a model without tiers. */
   usd_per_second: Schema.optional(UsdPer(1)),
-  /** Seconds: a range, a set, or nothing, which allows up to 60. */
+  /** In seconds: a range, a set, or undeclared, which allows up to 60. */
   duration: Schema.optionalWith(
     Schema.UndefinedOr(
       Schema.Union(Schema.Struct({ min: Count, max: Count }), Schema.Struct({ set: Schema.NonEmptyArray(Count) }))
@@ -42,14 +42,14 @@ const VideoEntry = Schema.Struct({
     { default: () => undefined }
   ),
   default_duration: Schema.optionalWith(Count, { default: () => 5 }),
-  /** Whether it can make sound, and does unless told otherwise. */
+  /** Whether the model can generate audio, and whether it does by default. */
   audio: Schema.optionalWith(Schema.Literal("none", "off", "on"), { default: () => "none" as const }),
-  /** Made from a first frame. */
+  /** Whether the model starts from a first frame. */
   from_image: Schema.optionalWith(Schema.Boolean, { default: () => false })
 }).pipe(
   Schema.filter((entry) =>
     (entry.resolutions === undefined) === (entry.usd_per_second === undefined)
-      ? { path: ["usd_per_second"], message: "either this, or resolutions with a price each" }
+      ? { path: ["usd_per_second"], message: "either this, or resolutions with their prices" }
       : undefined
   )
 )
@@ -57,12 +57,12 @@ const VideoEntry = Schema.Struct({
 const ImageEntry = Schema.Struct({
   ...modelFields,
   type: Schema.Literal("image"),
-  /** USD an image. */
+  /** USD per image. */
   price: Schema.propertySignature(UsdPer(1)).pipe(Schema.fromKey("usd_per_image")),
   images_max: Schema.optionalWith(Count, { default: () => 4 }),
   /** The allowed values of `image_size`. */
   sizes: Schema.optionalWith(Schema.NonEmptyArray(NonEmpty), { default: () => imageSizes }),
-  /** Taken where a request names no model. */
+  /** Whether this model is used if a request names none. */
   default: Schema.optionalWith(Schema.Boolean, { default: () => false })
 })
 
@@ -96,14 +96,13 @@ const videoModelOf = ({ usd_per_second, ...entry }: typeof VideoEntry.Type): Vid
   }
 }
 
-/** A model as the configuration file writes it. */
+/** A model in the form of the configuration file. */
 export const MediaModelSetting: Schema.Schema<MediaModel, typeof VideoEntry.Encoded | typeof ImageEntry.Encoded> =
   Schema.Union(readAs(VideoEntry, videoModelOf), readAs(ImageEntry, imageModelOf))
 
 /** The models that can be quoted and submitted. */
 export class MediaModels extends Context.Tag("tollgate/media/MediaModels")<MediaModels, ReadonlyArray<MediaModel>>() {
   static readonly layer = (models: ReadonlyArray<MediaModel>) => Layer.succeed(MediaModels, models)
-  /** No media models. */
   static readonly layerNone = Layer.succeed(MediaModels, [])
 }
 

@@ -1,16 +1,13 @@
 /**
- * Cached facts of an open job between two polls of its vendor, and how often the vendor is polled.
+ * Cached facts of an open job between two polls of its vendor, and the pace of polling.
  *
  * Where the specification is silent:
- * - However often clients ask, a vendor is asked about one job six times at once and then once a second; polls of one job never overlap.
- *   More frequent requests are answered from the cache. A cancel that the vendor did not hear is sent again by the service.
+ * - However often clients ask, a vendor is asked about one job at most six times at once, then once a second. Polls of one job never overlap.
+ *   More frequent requests are answered from the cache. The service repeats a cancel that did not reach the vendor.
  */
 import type { Deferred } from "effect"
 
-/**
- * How often a vendor is asked about one job, however often its clients ask: so many times at once, then once in each interval. More
- * frequent requests are answered from the cache.
- */
+/** Limits requests to a vendor about one job: `atOnce` requests in a burst, then one per interval. */
 export class Pace {
   private left: number
   private at: number
@@ -21,7 +18,7 @@ export class Pace {
     this.at = now
   }
 
-  /** Whether the vendor may be asked now, which then counts as asked. */
+  /** Whether the vendor may be asked now. A permitted request is counted. */
   take(now: number): boolean {
     const gained = Math.floor(Math.max(0, now - this.at) / interval)
     if (gained > 0) {
@@ -38,21 +35,21 @@ const interval = 1_000
 const pollsAtOnce = 6
 const cancelsAtOnce = 2
 
-/** Before the n-th poll of the service itself, in milliseconds; the last repeats. Clients who wait poll more often themselves. */
+/** Milliseconds before each poll of the service itself; the last repeats. Waiting clients poll more often. */
 const pauses = [2_500, 5_000, 5_000, 10_000, 20_000, 30_000]
 
-/** How often an unreadable result, or a job that the vendor does not know, is believed to be a mistake of the moment. */
+/** How many unreadable results or unknown-job answers are treated as temporary. */
 const mistakesMax = 5
 
 export class Watch<Row> {
-  /** When the service polls by itself, and how often it has. */
+  /** The time of the service's next own poll, and the number of its polls so far. */
   private due: number
   private polls = 0
   private busy = false
   private mistakes = 0
-  /** The vendor's answer to a cancel, once there is one. Forgotten with the process: to ask it once more does no harm. */
+  /** The vendor's answer to a cancel, if any. It is lost with the process; a repeated cancel is harmless. */
   cancelled: "asked" | "completed" | undefined
-  /** A poll that is under way. Requests that come meanwhile are answered with its result. */
+  /** The poll in progress. Concurrent requests get its result. */
   polling: Deferred.Deferred<Row> | undefined
   readonly pollPace: Pace
   readonly cancelPace: Pace
@@ -65,14 +62,14 @@ export class Watch<Row> {
     this.cancelPace = new Pace(cancelsAtOnce, now)
   }
 
-  /** How long until the service polls by itself. */
+  /** Milliseconds until the service's next own poll. */
   wait(now: number): number {
     return Math.max(0, this.due - now)
   }
 
   /**
-   * The service is to poll now: the next time is set before anything can go wrong with this poll. Answers `false` while its last poll
-   * is not over.
+   * Begins a poll of the service. Schedules the next one first, so that a failing poll does not stop the schedule. `false` if the last has not
+   * ended.
    */
   begin(now: number): boolean {
     this.polls += 1
@@ -82,12 +79,12 @@ export class Watch<Row> {
     return free
   }
 
-  /** The service's poll is over. */
+  /** Ends the service's poll. */
   end(): void {
     this.busy = false
   }
 
-  /** Counts a mistake of the moment, and says whether it was one too many. */
+  /** Counts a failure that may be temporary. Returns whether there were too many. */
   isOneMistakeTooMany(): boolean {
     this.mistakes += 1
     return this.mistakes >= mistakesMax

@@ -59,7 +59,7 @@ export class MessagesApi extends HttpApiGroup.make("messages")
       .annotate(Example, { body: question })
       .annotate(
         OpenApi.Summary,
-        "How many tokens a prompt has; free, counted by the model's vendor where that can, else estimated by its bytes"
+        "Count the tokens of a prompt; free, by the model's vendor if possible, otherwise estimated from its bytes"
       )
   )
   .addError(InvalidRequest)

@@ -2,9 +2,9 @@
 import type { Block } from "../dialects/messages/Prompt.ts"
 import type { TypedEvent } from "../engine/Events.ts"
 
-/** Tokens as the upstream reports them; what is charged is in the receipt and the usage record. */
+/** Tokens as the upstream reports them. The receipt and the usage record have the charge. */
 export interface MessageUsage {
-  /** Without those that came from a cache, or went into it. */
+  /** Without tokens read from a cache or written to one. */
   readonly input_tokens?: number
   readonly output_tokens?: number
   readonly cache_creation_input_tokens?: number | null
@@ -12,7 +12,7 @@ export interface MessageUsage {
   readonly [field: string]: unknown
 }
 
-/** A message. (Not one that is mailed.) */
+/** An answer of a model. (Not a mail message.) */
 export interface ModelMessage {
   readonly id?: string
   readonly type: "message"
@@ -25,8 +25,8 @@ export interface ModelMessage {
   readonly [field: string]: unknown
 }
 
-/** `message_start`, `content_block_delta` and so on, by their `type`. */
+/** `message_start`, `content_block_delta` and so on, distinguished by `type`. */
 export type MessageEvent = TypedEvent
 
-/** The events of a stream up to its last one, `message_stop`. It fails if the stream breaks. */
+/** The events of a stream up to the last one, `message_stop`. Fails if the stream breaks. */
 export { typedEventsOf as eventsOf } from "../engine/Events.ts"

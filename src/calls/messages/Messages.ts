@@ -1,12 +1,12 @@
 /**
- * Messages, in Anthropic's protocol, and how many tokens a prompt has.
+ * Messages and token counts, in Anthropic's protocol.
  *
  * Where the specification is silent:
- * - Tokens are counted by the first upstream of the model that speaks messages, which vendors do for nothing: it is no metered call, and
- *   leaves no record. An API key's list of models holds all the same; a caller whose billing account may pay no call is refused (402), and
- *   so is an account that asks more than 300 times a minute (429). Where there is none, or it fails, the count is an estimate: four bytes a
- *   token, and `max_attachment_tokens` for each attachment.
- * - The preview features of `betas` reach an upstream that speaks messages; one with another price is refused unless the model's `extras`
+ * - Tokens are counted by the first upstream of the model that speaks messages. Vendors count for free, so this is not a metered call and leaves
+ *   no record. An API key's list of models still applies. A caller whose billing account cannot pay for calls is refused (402), and an account
+ *   that counts more than 300 times a minute too (429). If no upstream can count, or it fails, the count is an estimate: four bytes per token,
+ *   plus `max_attachment_tokens` for each attachment.
+ * - The preview features in `betas` reach an upstream that speaks messages. A feature with another price is refused unless the model's `extras`
  *   name it, under `anthropic-beta`.
  */
 import { Clock, Context, Effect, Either, Layer } from "effect"
@@ -35,20 +35,20 @@ import { readCount } from "../dialects/messages/Prompt.ts"
 import type { CountTokensPrompt, MessagesPrompt } from "../dialects/messages/Prompt.ts"
 import { messages } from "../dialects/messages/Protocol.ts"
 
-/** Headers for a vendor of messages, beside the body. */
+/** Headers for a vendor of messages. */
 export interface Preview {
-  /** Preview features that are asked for. */
+  /** The requested preview features. */
   readonly betas?: ReadonlyArray<string> | undefined
-  /** The version of the protocol; `2023-06-01` unless it says more. */
+  /** The protocol version, `2023-06-01` by default. */
   readonly version?: string | undefined
 }
 
-/** One message that is asked for. */
+/** A request for one message. */
 export interface MessageCall extends Omit<Call<MessagesPrompt>, "headers">, Preview {}
 
-/** A prompt whose tokens are counted. */
+/** A request to count a prompt's tokens. */
 export interface CountTokensCall extends Preview {
-  /** Whose account must be one that may pay, and whose list of models holds, if they have one. Without a caller it is the host's own question. */
+  /** The caller's account must be able to pay, and its list of models must allow the model. Without a caller, it is the host's own request. */
   readonly caller?: Caller | undefined
   readonly prompt: CountTokensPrompt
   readonly json?: Buffer | undefined
@@ -57,23 +57,23 @@ export interface CountTokensCall extends Preview {
 
 export interface Counted {
   readonly input_tokens: number
-  /** Whether no vendor counted. */
+  /** Whether the count is an estimate, because no vendor counted. */
   readonly estimated: boolean
 }
 
-/** Each method picks its answer's form by itself, refuses and is interrupted as `EngineContract` says. */
+/** Each method sets the form of its answer. `EngineContract` describes refusals and interruption. */
 export interface MessagesContract {
   readonly create: (call: MessageCall) => Effect.Effect<Completed<ModelMessage>, ChatProblem>
-  /** Answers once an upstream has begun to. */
+  /** Returns once an upstream has begun to answer. */
   readonly stream: (call: MessageCall) => Effect.Effect<Streamed<MessageEvent>, ChatProblem>
-  /** Costs nothing. Fails with what the vendor finds wrong with the prompt. */
+  /** Costs nothing. Fails with the vendor's reason if the vendor rejects the prompt. */
   readonly countTokens: (
     call: CountTokensCall
   ) => Effect.Effect<
     Counted,
     InvalidRequest | ModelNotAllowed | InsufficientCredits | CountedTooOften | UpstreamRejected
   >
-  /** No call of `create` and `stream` costs less: 0 where a model is free. */
+  /** The price of the cheapest possible call of `create` and `stream`; 0 if a model is free. */
   readonly least: Nano
 }
 
@@ -81,7 +81,7 @@ export class Messages extends Context.Tag("tollgate/messages/Messages")<Messages
   static readonly layer = Layer.suspend(() => Layer.effect(Messages, make).pipe(Layer.provide(Engine.layer)))
 }
 
-/** How often an account may have tokens counted by a vendor in a minute. */
+/** How often an account may count tokens in a minute. */
 const countsAMinute = 300
 
 const make = Effect.gen(function* () {
@@ -93,7 +93,7 @@ const make = Effect.gen(function* () {
   const create = engine.complete<MessagesPrompt, ModelMessage>(messages)
   const stream = engine.stream<MessagesPrompt, MessageEvent>(messages, eventsOf)
 
-  /** `undefined` where no upstream counts. */
+  /** The vendor's count; `undefined` if no upstream counts. */
   const countedFor = Effect.fnUntraced(function* (model: Model, prompt: ValidPrompt, call: CountTokensCall) {
     const route = model.routes.find(({ upstream }) => upstreams.get(upstream)!.speaks.includes("messages"))
     if (route === undefined) return undefined

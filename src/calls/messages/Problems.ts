@@ -1,8 +1,8 @@
-/** Refusals of counting tokens, beside those of the gate and the vendor. */
+/** Refusals of token counts, in addition to those of the gate and the vendor. */
 import { Problem } from "../../kernel/Problem.ts"
 
 export class CountedTooOften extends Problem<CountedTooOften>()("CountedTooOften", {
   status: 429,
-  error: "too many counts of tokens in a minute, try again shortly",
+  error: "too many token counts in a minute, try again shortly",
   code: "rate_limited"
 }) {}

@@ -1,4 +1,4 @@
-/** A refusal in the shape that clients of messages parse: their own kinds of errors, with our code and details beside. */
+/** A refusal in the form that clients of messages parse: the protocol's error types, with our code and details added. */
 import type { Shape } from "../../http/contract/Annotations.ts"
 
 /** The protocol's name for a refusal with this status. */

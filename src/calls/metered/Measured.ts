@@ -1,8 +1,8 @@
-/** The measure of a complete answer that is priced by the unit. */
+/** The measure of a complete answer. */
 import type { Measured } from "../../books/gate/Gate.ts"
 import type { Nano } from "../../kernel/Money.ts"
 
-/** A complete answer. Its tokens are 0 and its units are counted by the service, unless `rest` has other figures. */
+/** A complete answer. Without `rest`, its tokens are 0 and its units were counted by the service. */
 export const measuredOf = (
   cost: Nano,
   units: number,

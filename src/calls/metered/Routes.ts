@@ -1,4 +1,4 @@
-/** Metered routes: each answers once for an idempotency key, and refuses a long body before reading it if the caller cannot pay. */
+/** Metered routes. Each answers once per idempotency key, and refuses a long body before reading it if the caller cannot pay. */
 import { Effect } from "effect"
 import { Gate } from "../../books/gate/Gate.ts"
 import type { Shape } from "../../http/contract/Annotations.ts"
@@ -17,13 +17,13 @@ export interface MeteredRoute<E extends ProblemInstance<string>> {
   /** The longest request body. */
   readonly body_bytes_max: number
   readonly answer: (caller: Caller, inbound: Inbound, beside: Beside | undefined) => Effect.Effect<Reply, E>
-  /** Answers a retry of a call whose answer was not stored, from what the call made. */
+  /** Answers a retry whose first answer was not stored, from the result of the first call. */
   readonly resume?: (caller: Caller, inbound: Inbound, call: string) => Effect.Effect<Reply | undefined, E>
   /** The shape of the route's refusals. */
   readonly shape?: Shape | undefined
 }
 
-/** Makes the routes of a service. `costs` has the cheapest call of each model; without it, every body is read. */
+/** Makes the routes of a service. `costs` are the prices of the cheapest calls of its models. Without them, every body is read. */
 export const meteredRoutes = Effect.fnUntraced(function* (costs: ReadonlyArray<Nano> = []) {
   const idempotency = yield* Idempotency
   const ifAffordable = affordable(yield* Gate, idempotency, costs)

@@ -1,24 +1,24 @@
 /**
- * The attachments of a prompt, and how far their bytes bound their tokens. It is the same in all protocols of clients.
+ * The attachments of a prompt, and the bound of their tokens. The rules are the same in all client protocols.
  *
  * Where the specification is silent:
- * - A text has at most a token for each of its bytes. So has audio in MP3, and in WAV with plain samples. Any other file counts the whole
- *   context: a PDF holds a hundred pages in a few kilobytes, and FLAC an hour of silence.
- * - The bytes of a file say what it is, since a vendor may go by them and not by the name that the client gives it.
+ * - A text has at most one token per byte. So does MP3 audio, and WAV audio with plain samples. Any other file counts the whole context: a PDF
+ *   can hold a hundred pages in a few kilobytes, and FLAC an hour of silence.
+ * - A file's type is determined from its bytes, because a vendor may ignore the type that the client declares.
  */
 import { isUtf8 } from "node:buffer"
 import { bytesASecond, bytesASecondOf, isMp3, tagBytesOf } from "../../kernel/AudioForm.ts"
 
 import { inAnyCase } from "./Extras.ts"
 
-/** The attachments, in the order in which they are found. */
+/** The attachments of one prompt. */
 export interface Attached {
   count: number
-  /** Of the images among them. */
+  /** The bytes of the images among them. */
   bytes: number
-  /** The field that names by its id what the vendor keeps. */
+  /** The field that refers by id to an object kept by the vendor. */
   by_id: string | undefined
-  /** Something may be as long as the model can read: its bytes say nothing of its tokens. */
+  /** Whether an attachment may fill the whole context, because its bytes do not bound its tokens. */
   elsewhere: boolean
 }
 
@@ -26,7 +26,7 @@ export const nothingAttached = (): Attached => ({ count: 0, bytes: 0, by_id: und
 
 const fileIds: ReadonlySet<string> = new Set(["file_id", "file_ids"])
 
-/** Notes whether a part names a file by its id, in itself or in the object that it holds. Some upstreams read names in any case. */
+/** Notes whether a part refers to a file by id, directly or in a nested object. Some upstreams ignore the case of names. */
 export const noteFiles = (attached: Attached, part: object): void => {
   const names = Object.entries(part).some(
     ([name, value]) =>
@@ -40,19 +40,19 @@ export const noteFiles = (attached: Attached, part: object): void => {
 
 const head = 100
 
-/** Some vendors read a document where an image is expected. */
+/** Some vendors accept a document in place of an image. */
 const isImage = (media_type: string): boolean => /^image\//i.test(media_type)
 
-/** A film has no bytes of its own for most of its pictures. */
+/** Most pictures of a film take no bytes of their own. */
 const isFilm = (media_type: string): boolean => /^video\//i.test(media_type)
 
-/** The media type of a data address; `undefined` for any other text. */
+/** The media type of a data URI; `undefined` for any other text. */
 const mediaTypeOf = (text: string): string | undefined => /^\s*data:([^;,]*)/i.exec(text.slice(0, head))?.[1]?.trim()
 
-/** Some vendors take an address where the bytes of a file are expected. */
+/** Some vendors accept an address in place of a file's bytes. */
 const isAddress = (text: string): boolean => /^\s*[a-z][a-z\d+.-]*:/i.test(text.slice(0, head))
 
-/** An image at an address, which may hold its data: it has no more tokens than the model's configuration says. */
+/** An image by address or data URI. It counts at most the tokens that the model's configuration says. */
 export const addImage = (attached: Attached, url: unknown): void => {
   attached.count++
   if (typeof url !== "string") attached.elsewhere = true
@@ -70,7 +70,7 @@ const countImage = (attached: Attached, media_type: string | undefined, data: st
   else if (isFilm(media_type) || !isBounded(data)) attached.elsewhere = true
 }
 
-/** Audio or a file, as base64 or in a data address. */
+/** Audio or a file, as base64 or a data URI. */
 export const addData = (attached: Attached, data: unknown, media_type?: unknown): void => {
   attached.count++
   if (typeof data !== "string") attached.elsewhere = true
@@ -81,10 +81,10 @@ export const addData = (attached: Attached, data: unknown, media_type?: unknown)
   }
 }
 
-/** How much of a file says what it is. */
+/** The number of bytes that determine a file's type. */
 const sniffed = 1_024
 
-/** Whether the bytes of a file bound its tokens. */
+/** Whether a file's bytes bound its tokens. */
 const isBounded = (data: string): boolean => {
   const from = mediaTypeOf(data) === undefined ? 0 : data.indexOf(",") + 1
   const head = decoded(data, from, 0, sniffed)
@@ -96,12 +96,12 @@ const isBounded = (data: string): boolean => {
   return isText(head.subarray(0, -4)) && isText(Buffer.from(data.slice(from), "base64"))
 }
 
-/** Bytes of base64 that begins at `from`, as many as asked for or a few less or more. */
+/** Approximately `length` bytes at `at`, decoded from the base64 that begins at `from`. */
 const decoded = (data: string, from: number, at: number, length: number): Buffer => {
   const skipped = at % 3
   const start = from + ((at - skipped) / 3) * 4
   return Buffer.from(data.slice(start, start + Math.ceil((length + skipped) / 3) * 4), "base64").subarray(skipped)
 }
 
-/** A text has no NUL. A PDF may be written without one, but it says its name. */
+/** Whether the bytes are text. Text has no NUL. A PDF may have none either, but contains its signature. */
 const isText = (bytes: Buffer): boolean => isUtf8(bytes) && !bytes.includes(0) && !bytes.includes("%PDF-")

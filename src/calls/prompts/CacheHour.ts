@@ -1,13 +1,13 @@
 /**
- * Requests to keep something in a vendor's cache for an hour (`"cache_control": { "ttl": "1h" }`): vendors bill such a write apart.
+ * Requests to cache something at the vendor for an hour (`"cache_control": { "ttl": "1h" }`). Vendors bill such writes separately.
  *
  * Where the specification is silent:
- * - Where writes to a cache have a price but those for an hour have none, a request that asks for an hour is refused by the field's name:
- *   no price is guessed. The client can ask for five minutes instead, or the operator can set `cache_write_1h_usd_per_million`; `tollgate
- *   models` lists the models that lack it. Five minutes are not sent in place of the hour: a client that comes back later would pay for a
- *   second write that it wanted to save. An upstream whose protocol has no such marks is asked all the same. (Claude Code asks for five
- *   minutes, unless `ENABLE_PROMPT_CACHING_1H` or a setting of its own says otherwise.)
- * - Where no write has a price, those for an hour cost what any token of the prompt costs.
+ * - If cache writes have a price but one-hour writes have none, a request for an hour is refused by the field's name. No price is guessed. The
+ *   client can request five minutes instead, or the operator can set `cache_write_1h_usd_per_million`. `tollgate models` lists the models without
+ *   that price. The service does not replace an hour by five minutes, because a client that returns later would pay for a second write. An
+ *   upstream whose protocol has no cache marks is still asked. (Claude Code requests five minutes, unless `ENABLE_PROMPT_CACHING_1H` or one of
+ *   its settings says otherwise.)
+ * - If no write has a price, one-hour writes cost the same as any prompt token.
  */
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { inAnyCase } from "./Extras.ts"
@@ -17,7 +17,7 @@ import type { ValidPrompt } from "./Prompt.ts"
 
 const mentions = new WeakMap<ValidPrompt, boolean>()
 
-/** Whether the text of a request can ask for an hour: it contains `"1h"`, or a text with an escaped letter. */
+/** Whether the text of a request can ask for an hour: it contains `"1h"` or an escaped letter. */
 const mentionsAnHour = (prompt: ValidPrompt): boolean => {
   let mentioned = mentions.get(prompt)
   if (mentioned === undefined) {
@@ -28,7 +28,7 @@ const mentionsAnHour = (prompt: ValidPrompt): boolean => {
   return mentioned
 }
 
-/** Whether what the vendor writes to its cache may be there for an hour. Where that costs what any token does, it is not looked for. */
+/** Whether the vendor may cache something for an hour. The request is searched only if that has its own price. */
 export const mayBeAnHour = (model: Model, prompt: ValidPrompt): boolean => {
   switch (hourPriceOf(model)) {
     case "own":
@@ -43,22 +43,22 @@ export const mayBeAnHour = (model: Model, prompt: ValidPrompt): boolean => {
 const rule =
   'this model has no price for a cache of an hour: ask for five minutes ("5m"), or let the operator set cache_write_1h_usd_per_million'
 
-/** Why a request cannot be charged that asks for an hour; `undefined` where it can be, or does not ask. */
+/** The reason for refusing a request for an hour without a price; `undefined` if it has a price or does not ask for an hour. */
 export const unpricedHour = (model: Model, prompt: ValidPrompt): InvalidRequest | undefined => {
   if (hourPriceOf(model) !== "unknown" || !mentionsAnHour(prompt)) return undefined
   const field = hourIn(prompt.body)
   return field === undefined ? undefined : InvalidRequest.of(field, rule)
 }
 
-/** Arguments and descriptions of tools, and the schema of an answer: a `cache_control` in there is not one. */
+/** Whether a value is the client's own data: arguments, descriptions or schemas. A `cache_control` in it is not a cache mark. */
 const isClients = (name: string, value: unknown): boolean =>
   name === "input_schema" ||
   name === "parameters" ||
   name === "schema" ||
-  // The input of responses is a list; that of a tool's call is an object.
+  // In `responses`, the request's input is a list; a tool call's input is an object.
   (name === "input" && !Array.isArray(value))
 
-/** The key of a cache mark: `cache_control`, or another name for a value that says `ephemeral`, which gateways accept. */
+/** The field of a cache mark that asks for an hour. The mark is `cache_control`, or any value of type `ephemeral`, which gateways accept. */
 const hourOf = (name: string, value: unknown): string | undefined => {
   if (typeof value !== "object" || value === null) return undefined
   const fields = Object.entries(value).map(([field, one]) => [field, inAnyCase(field), one] as const)

@@ -1,12 +1,12 @@
 /**
- * Relays a stream of server-sent events from an upstream to a client. A `Reader` knows the protocol. Bytes pass through as they come; the
- * last event waits until the charge is in the books.
+ * Relays a stream of server-sent events from an upstream to a client. A `Reader` knows the protocol. Bytes pass through as they arrive. The last
+ * event waits until the charge is committed.
  *
  * Where the specification is silent:
- * - A stream that has finished is complete, even if the connection then breaks or its client has left.
- * - A stream that has not finished is broken if the upstream failed: the connection broke, or an event reports an error. If the upstream
- *   just ended it, or ran out of its time limit, the stream is unfinished: the client gets the same error event, and the call costs what
- *   came. So is a stream that fails after its client has held it up for ten seconds in all: reading slowly makes no answer free.
+ * - A finished stream is complete, even if the connection then breaks or the client has left.
+ * - An unfinished stream is broken if the upstream failed: the connection broke, or an event reports an error. If the upstream just ended it or
+ *   exceeded its time limit, the stream is unfinished: the client gets the same error event, and the call costs the output so far. A stream that
+ *   fails after its client has delayed it for ten seconds in total is also unfinished, so that slow reading does not make an answer free.
  */
 import type { Effect } from "effect"
 import type { Readable } from "node:stream"
@@ -25,69 +25,69 @@ export interface Report {
   readonly usage: Usage
   /** The tokens of the answer, counted from its pieces. */
   readonly tokens_counted: number
-  /** The vendor's ids of the kept answer and its parts, if the reader notes them. */
+  /** The vendor's ids of the kept answer and its parts, if the reader records them. */
   readonly handed_out?: ReadonlyArray<string> | undefined
 }
 
 export interface Relay {
   /** The client's side. */
   readonly body: Readable
-  /** Waits for the first bytes for the client: `false` if the stream ends without any. */
+  /** Waits for the first bytes for the client. `false` if the stream ends without any. */
   readonly begun: Effect.Effect<boolean>
-  /** Waits for the end of the stream, also after its client has left. */
+  /** Waits for the end of the stream, even after its client has left. */
   readonly ended: Effect.Effect<StreamEnd>
   readonly report: () => Report
-  /** Gives the client the end, once the charge is in the books. */
+  /** Sends the client the end, after the charge is committed. */
   readonly finish: (how: StreamEnd) => void
-  /** Cuts the client off without an end, because the books could not be written in time. */
+  /** Disconnects the client without an end, because the charge could not be committed in time. */
   readonly cut: () => void
 }
 
-/** A reader passes events to this stream. */
+/** The part of a stream that a reader uses. */
 export type Onward = Pick<ByteStream, "pass" | "end" | "abort">
 
-/** Looks at the events of one stream, in the protocol of its upstream. */
+/** Reads the events of one stream, in the protocol of its upstream. */
 export interface Reader {
-  /** Looks at whole events, and passes the client's version on in one piece. An event that reports an error ends the stream. */
+  /** Reads whole events, and passes on the client's version in one piece. An event that reports an error ends the stream. */
   readonly take: (events: Buffer, stream: Onward) => void
   /** Passes on a chunk of an event that is too long to buffer. */
   readonly skip: (bytes: Buffer, stream: Onward) => void
-  /** That event has ended. Passes its blank line on, or keeps it for the end. Returns `false` if the event reports an error. */
+  /** Called at the end of such an event. Passes on its blank line, or keeps it for the end. `false` if the event reports an error. */
   readonly skipped: (event: Skipped, stream: Onward) => boolean
-  /** The names of the strings that count as generated in such an event. */
+  /** The names of generated strings in such an event. */
   readonly generated: Generated
-  /** The longest event that is kept. The bytes of a longer one pass as they come, and its gist is read. */
+  /** The longest event to buffer. The bytes of a longer one pass as they arrive, and its gist is read. */
   readonly event_bytes_max: number
-  /** Whether this is a whole event without its blank line. */
+  /** Whether the text is a whole event without its blank line. */
   readonly isWhole: (text: string) => boolean
-  /** Whether the upstream has said that it has finished. No events are read after this. */
+  /** Whether the upstream has finished its answer. No events are read after this. */
   readonly isFinished: () => boolean
   readonly report: () => Report
-  /** The last bytes for the client, once the charge is in the books. */
+  /** The last bytes for the client, sent after the charge is committed. */
   readonly last: (how: StreamEnd) => string | Buffer
 }
 
-/** An event that was too long to be kept. */
+/** An event that was too long to buffer. */
 export interface Skipped {
-  /** The event with the gist of its JSON in place of its JSON. */
+  /** The event with the gist of its JSON. */
   readonly text: string
   /** The number of tokens generated in it. */
   readonly tokens: number
-  /** The blank line that ends it. It has not been passed on. */
+  /** The blank line at its end, which has not been passed on. */
   readonly blank: Buffer
 }
 
-/** The longest event that is kept where events pass unchanged: nothing longer is parsed on the thread that serves. */
+/** The longest event to buffer if events pass unchanged. Nothing longer is parsed on the serving thread. */
 export const passedEventMax = 1024 * 1024
 
 export const blankLine = "\n\n"
 const blankLineCrLf = "\r\n\r\n"
-/** The most bytes of a blank line that may lie before a cut. */
+/** The most bytes of a blank line that can precede a chunk boundary. */
 const seam = blankLineCrLf.length - 1
 
 const empty = Buffer.alloc(0)
 
-/** How a stream ended that had not finished when no more bytes came. */
+/** The end of an unfinished stream, by the reason why its bytes stopped. */
 const unfinished: Readonly<Record<Stop, StreamEnd>> = {
   ended: "unfinished",
   short: "unfinished",
@@ -96,7 +96,7 @@ const unfinished: Readonly<Record<Stop, StreamEnd>> = {
 }
 
 export const make = (upstream: Source, reader: Reader): Relay => {
-  /** An event whose end has not come. */
+  /** The beginning of an event whose end has not arrived. */
   const rest = new Rest()
   let long: LongEvent | undefined
   const tap: Tap = {
@@ -121,13 +121,13 @@ export const make = (upstream: Source, reader: Reader): Relay => {
     },
     end: (stream, stop) => {
       if (long?.isWhole === true && long.ends(Buffer.from(blankLine), stream)) long = undefined
-      // The last event may lack its blank line. An event that was cut is not passed on.
+      // The last event may lack its blank line. A truncated event is not passed on.
       const last = rest.taken()
       if (last.length > 0 && reader.isWhole(last.toString("latin1"))) {
         reader.take(Buffer.concat([last, Buffer.from(blankLine)]), stream)
       }
       if (!reader.isFinished()) return unfinished[stop]
-      // The client has a part of the long event, so its answer is not whole.
+      // The client has only a part of the long event, so its answer is incomplete.
       return long === undefined ? "complete" : "unfinished"
     }
   }
@@ -143,17 +143,17 @@ export const make = (upstream: Source, reader: Reader): Relay => {
     },
     finish: (how) => {
       const last = reader.last(how)
-      // The client may have half of a long event. It ends before the error event.
+      // The client may have a part of a long event. End it before the error event.
       stream.finish(long === undefined ? last : blankLine + last.toString("latin1"))
     },
-    cut: () => stream.cut("the end of the call is not in the books yet")
+    cut: () => stream.cut("the charge is not committed yet")
   }
 }
 
-/** The beginning of an event, in the pieces in which it came. They are searched and copied once, however many they are. */
+/** The beginning of an event, in pieces. Each piece is searched and copied only once. */
 class Rest {
   private pieces: Array<Buffer> = []
-  /** Its last bytes, which may begin a blank line. */
+  /** Its last bytes, which may be part of a blank line. */
   private tail: Buffer = empty
   length = 0
 
@@ -171,7 +171,7 @@ class Rest {
     return across === 0 ? 0 : across - this.tail.length
   }
 
-  /** All of it, and these bytes after it. Nothing is left. */
+  /** Removes and returns all pieces, followed by `next`. */
   taken(next: Buffer = empty): Buffer {
     if (this.length === 0) return next
     const all = Buffer.concat([...this.pieces, next])
@@ -182,7 +182,7 @@ class Rest {
   }
 }
 
-/** The data of a long event must begin within this number of bytes. */
+/** The most bytes before the data of a long event. */
 const headMax = 1_024
 
 /** An event that is too long to buffer, while it arrives. */
@@ -199,17 +199,17 @@ class LongEvent {
     this.gist = new Gist(reader.generated)
   }
 
-  /** The number of its tokens that have come. */
+  /** The number of its tokens so far. */
   get tokens(): number {
     return Math.round(this.gist.generated / bytesAToken)
   }
 
-  /** Whether all its data has come. */
+  /** Whether all its data has arrived. */
   get isWhole(): boolean {
     return this.gist.isWhole
   }
 
-  /** Passes the event's bytes on and returns the bytes after it, `undefined` if the event continues or reports a failure. */
+  /** Passes on the event's bytes. Returns the bytes after it; `undefined` if the event continues or reports a failure. */
   take(chunk: Buffer, stream: Onward): Buffer | undefined {
     const before = this.held.length
     const bytes = before === 0 ? chunk : Buffer.concat([this.held, chunk])
@@ -225,7 +225,7 @@ class LongEvent {
     return this.ends(bytes.subarray(at, at + length), stream) ? bytes.subarray(at + length) : undefined
   }
 
-  /** Whether the stream continues after the event. */
+  /** Ends the event. Returns whether the stream continues. */
   ends(blank: Buffer, stream: Onward): boolean {
     const text = `${this.head ?? ""}data: ${JSON.stringify(this.gist.object)}${blankLine}`
     const skipped = { text, tokens: this.tokens, blank: Buffer.concat([this.held, blank]) }
@@ -262,23 +262,23 @@ const lineEndsFrom = (bytes: Buffer): number => {
   return from
 }
 
-/** How a reader looks at events. */
+/** A reader's functions for events. */
 export interface Looking {
   /**
-   * Counts the events from `at` on that pass unchanged, and returns where they end. It returns `at` if the next event must be looked at.
-   * Events end with `blank`.
+   * Counts the plain events from `at` on and returns their end. Returns `at` if the next event must be inspected. Events end with `blank`.
    */
   readonly pass: (text: string, at: number, blank: string) => number
-  /** Looks at one event and returns the client's version of it, as `eachEvent` says. */
+  /** Inspects one event and returns the client's version of it, as described at `eachEvent`. */
   readonly look: (event: string) => string | undefined
-  /** The client's version of events that pass. Without it they pass unchanged. */
+  /** The client's version of plain events. Without it they pass unchanged. */
   readonly shown?: ((run: string) => string) | undefined
 }
 
 /**
  * Passes events on in one piece, each in the version that `look` returns: the event itself, another text, or an empty text. `undefined` means
- * that the event reports an error: it ends the stream, and neither the event nor anything after it reaches the client, since it may name
- * addresses and keys. `text` has the events as Latin-1, a character for each byte: a search in a string costs a fraction of one in a buffer.
+ * that the event reports an error. Then the stream ends, and neither the event nor anything after it reaches the client, since it may contain
+ * addresses and keys. `text` has the events as Latin-1, one character per byte, because searching a string is much faster than searching a
+ * buffer.
  */
 export const eachEvent = (events: Buffer, text: string, { look, pass, shown }: Looking, stream: Onward): void => {
   const blank = blankIn(text)
@@ -312,7 +312,7 @@ export const eachEvent = (events: Buffer, text: string, { look, pass, shown }: L
     at = next
   }
   if (from === 0) stream.pass(events)
-  // Only the last events changed, and nothing is left of them.
+  // Only the last events changed, and all of them were removed.
   else if (from === text.length && output.length === untouched) stream.pass(events.subarray(0, untouched))
   else stream.pass(Buffer.from(output + text.slice(from), "latin1"))
 }
@@ -326,17 +326,17 @@ export const endOfEvent = (text: string, at: number, blank: string): number => {
   return found === -1 ? text.length : found + blank.length
 }
 
-/** Events in a row that hold only pieces of an answer. */
+/** Consecutive events that contain only pieces of an answer. */
 export interface Run {
-  /** Where the run ends: at the first event that must be looked into, or with the text. */
+  /** The end of the run: the first event that must be inspected, or the end of the text. */
   readonly end: number
   /** The number of tokens in their pieces. */
   readonly tokens: number
 }
 
 /**
- * The run that begins at `from`. `marks` matches pieces (with its first group; their string begins behind the match), and the words that make
- * it necessary to look into an event.
+ * The run that begins at `from`. The first group of `marks` matches a piece, whose string begins after the match. Any other match means that the
+ * event must be inspected.
  */
 export const runOf = (marks: RegExp, text: string, from: number, blank: string): Run => {
   let tokens = 0
@@ -370,7 +370,7 @@ const endOfEvents = (bytes: Buffer): number => {
   return Math.max(lf === -1 ? 0 : lf + 2, crlf === -1 ? 0 : crlf + 4)
 }
 
-/** The JSON of an event, which may have several lines. A split by a regular expression took most of the time of `parse`. */
+/** The JSON of an event, which may span several lines. A split by regular expression took most of the time of `parse`. */
 export const dataOf = (event: string): string => {
   let data: string | undefined
   for (let from = 0; from < event.length;) {
@@ -388,14 +388,14 @@ export const dataOf = (event: string): string => {
 
 const beyondAscii = /[\u0080-\u00ff]/
 
-/** The object in an event. `event` has its bytes as Latin-1, a character for each. */
+/** The object in an event. `event` has its bytes as Latin-1, one character per byte. */
 export const parse = (event: string): Record<string, unknown> | undefined => {
   const data = dataOf(event)
   const value = parsedOfVendor(beyondAscii.test(data) ? Buffer.from(data, "latin1").toString("utf8") : data)
   return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined
 }
 
-/** The end of a JSON string, or -1 if it does not end in its line. */
+/** The end of a JSON string, or -1 if it does not end on its line. */
 export const endOfString = (text: string, from: number): number => {
   for (let at = from; at < text.length; at++) {
     const character = text.charCodeAt(at)

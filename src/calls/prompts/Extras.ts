@@ -1,37 +1,37 @@
 /**
- * Fields of a request that make a vendor bill otherwise than the model's price says. Each is refused unless the model's configuration names
- * it, with a price; every field that does not stand here passes.
+ * Fields of a request that change the vendor's bill beyond the model's price. Each is refused unless the model's configuration names it with a
+ * price. All other fields pass.
  *
  * Where the specification is silent:
- * - `calls/prompts/Extras` has the fields that change what a vendor bills, each with the reason. A model's `extras` name those that it
- *   serves: a factor on its token prices, an amount for each call, or both, in bound and charge alike. `service_tier` passes as `auto` and
- *   `default`, which clients send; `store`, `metadata` and every unknown field pass unchanged.
- * - A field that differs from one that is read, or changes a bill, by capitals alone is refused: an upstream that is written in Go takes
- *   `Model` for `model`, and the last of both, so it could be asked for another model than the one that is charged.
+ * - `calls/prompts/Extras` has the fields that change a vendor's bill, each with the reason. A model's `extras` name the fields that it serves,
+ *   with a factor on its token prices, an amount per call, or both. They apply to the bound and the charge. `service_tier` passes as `auto` and
+ *   `default`, which clients send. `store`, `metadata` and every unknown field pass unchanged.
+ * - A field that differs only in case from a field that is read or billed is refused. An upstream written in Go reads `Model` as `model` and
+ *   takes the last of both, so it could serve another model than the one charged.
  */
 import { Either } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import type { UnitPrice } from "../../kernel/Price.ts"
 import type { DetailPrices, Model } from "./Model.ts"
 
-/** A field that a model serves, and what a call with it costs. */
+/** A field that a model serves, and the price of a call with it. */
 export interface Extra {
   readonly field: string
-  /** The values, or kinds of tools, that are served; all where it names none. */
+  /** The served values or tool types; all if `undefined`. */
   readonly values: ReadonlyArray<string> | undefined
-  /** In millionths: what prompt and answer cost is multiplied by it. */
+  /** In millionths. Multiplies the price of prompt and answer. */
   readonly price_factor: bigint
-  /** Added for each call. */
+  /** Added to each call. */
   readonly request_price: UnitPrice
 }
 
-/** What a value requests beyond a plain request; nothing if it changes no bill. */
+/** What a value requests beyond a plain request; empty if it does not change the bill. */
 export type AsksFor = (value: unknown) => ReadonlyArray<string>
 
 const nothing: ReadonlyArray<string> = []
 const text = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value))
 
-/** Anything but null, `false` and an empty list. */
+/** Any value except null, `false` and an empty list. */
 export const anything: AsksFor = (value) =>
   value === null || value === false || (Array.isArray(value) && value.length === 0) ? nothing : [text(value)]
 
@@ -40,14 +40,14 @@ export const otherThan =
   (value) =>
     value === null || plain.includes(value as string) ? nothing : [text(value)]
 
-/** Its type, in any case; none is `undefined`. */
+/** The types of a tool, whatever the field's case; `[undefined]` if it has none. */
 const typesOf = (tool: unknown): ReadonlyArray<unknown> => {
   if (typeof tool !== "object" || tool === null) return [tool]
   const types = Object.entries(tool).flatMap(([name, value]) => (inAnyCase(name) === "type" ? [value] : []))
   return types.length === 0 ? [undefined] : types
 }
 
-/** Tools of other types than these, which the client runs. */
+/** Tools of types that the client does not run. */
 export const toolsOtherThan =
   (isClients: (type: unknown) => boolean): AsksFor =>
   (tools) =>
@@ -65,21 +65,21 @@ export const vendorTools = "the vendor runs tools of its own, and bills them bes
 export interface Rule {
   readonly asksFor: AsksFor
   readonly why: string
-  /** No price can be put on it. */
+  /** Whether it can never have a price. */
   readonly never?: true
 }
 
-/** The fields of a protocol that make a vendor bill otherwise. */
+/** The fields of a protocol that change the vendor's bill. */
 export type Billed = ReadonlyMap<string, Rule>
 
-/** Names of limits that the protocol does not know: a client that sends one relies on a limit that would not be kept. */
+/** Limit fields that the protocol does not know. They are refused, because the client would rely on a limit without effect. */
 export const otherLimits = (own: string, others: ReadonlyArray<string>): ReadonlyArray<[string, Rule]> =>
   [...others, "max_new_tokens", "max_tokens_to_sample", "num_predict"].map((name) => [
     name,
     { asksFor: anything, why: `the limit of an answer is ${own}`, never: true }
   ])
 
-/** Those of chat and text completions, and why each of them costs otherwise. */
+/** The fields of chat and text completions, each with the reason. */
 export const billed: Billed = new Map<string, Rule>([
   ["models", { asksFor: anything, why: otherModels }],
   ["fallbacks", { asksFor: anything, why: otherModels }],
@@ -99,17 +99,17 @@ export const billed: Billed = new Map<string, Rule>([
   ["search_parameters", { asksFor: anything, why: searches }],
   ["enable_search", { asksFor: anything, why: searches }],
   ["modalities", { asksFor: modalities, why: "an answer that is not text has another price" }],
-  // xAI: the vendor makes an answer all the same.
+  // xAI: the vendor still generates an answer.
   ["deferred", { asksFor: anything, why: "an answer that is fetched later cannot be charged", never: true }],
   ["prediction", { asksFor: anything, why: "predicted tokens are billed beyond the limit of the answer" }],
   ...otherLimits("max_tokens or max_completion_tokens", ["max_output_tokens"])
 ])
 
-/** The fields of these that a configuration may name. */
+/** The fields that a configuration may price. */
 export const priceableOf = (billed: Billed): ReadonlyArray<string> =>
   [...billed].flatMap(([field, { never }]) => (never ? [] : [field]))
 
-/** The extras of the request, or the reason for refusing it. Most ask for nothing. Headers are fields as those of the body. */
+/** The extras of the request (usually none), or the reason for refusing it. Headers are treated like body fields. */
 export const extrasOf = (
   model: Model,
   billed: Billed,
@@ -121,7 +121,7 @@ export const extrasOf = (
   return problem === undefined ? Either.right(asked.length === 0 ? none : asked) : Either.left(problem)
 }
 
-/** Fields that bound, charge or answer a request, beside those that change a bill. */
+/** Other fields that affect the bound, the charge or the answer. */
 const read: ReadonlySet<string> = new Set(
   (
     "model messages prompt input system instructions stream stream_options max_tokens max_completion_tokens max_output_tokens n best_of " +
@@ -129,13 +129,13 @@ const read: ReadonlySet<string> = new Set(
   ).split(" ")
 )
 
-/** Letters that have a smaller one in ASCII are among these. */
+/** Matches every character that can have an ASCII letter as its lower case. */
 const capital = /[A-Z\u0080-\uffff]/
 
-/** A name in lower case, for readers that ignore capitals. */
+/** A name in lower case, for upstreams that ignore case. */
 export const inAnyCase = (name: string): string => (capital.test(name) ? name.toUpperCase().toLowerCase() : name)
 
-/** Why a field is refused that only looks like one of those. */
+/** The refusal of a field that differs only in case from a read or billed field. */
 export const lookalike = (billed: Billed, field: string): InvalidRequest | undefined => {
   const name = inAnyCase(field)
   return name !== field && (read.has(name) || billed.has(name))
@@ -174,7 +174,7 @@ const refused = (field: string, { never, why }: Rule): InvalidRequest => {
 
 const million = 1_000_000n
 
-/** The model at the prices of a call that asks for these. */
+/** The model at the prices of a call with these extras. */
 export const withExtras = (model: Model, extras: ReadonlyArray<Extra>): Model => extras.reduce(withExtra, model)
 
 const withExtra = (model: Model, { price_factor, request_price }: Extra): Model => {

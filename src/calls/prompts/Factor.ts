@@ -1,10 +1,10 @@
-/** A model at a factor of its prices. */
+/** A model at a price factor. */
 import { isOne, times } from "../../books/prices/PriceFactors.ts"
 import type { PriceFactor } from "../../books/prices/PriceFactors.ts"
 import type { UnitPrice } from "../../kernel/Price.ts"
 import type { DetailPrices, Model } from "./Model.ts"
 
-/** The model with every price multiplied, its extras' too. */
+/** The model with all prices multiplied, including those of its extras. */
 export const withFactor = (model: Model, factor: PriceFactor): Model => {
   if (isOne(factor)) return model
   const at = (price: UnitPrice): UnitPrice => times(price, factor)

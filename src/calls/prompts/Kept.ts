@@ -1,9 +1,9 @@
 /**
- * Ids of what a vendor keeps for callers (`keeps_responses`): each belongs to the tenant and account that it was handed out to. An id is
- * written in the transaction that settles its answer, so before the answer ends; a request that names an id that is not there is refused.
+ * Ids of objects that a vendor keeps for callers (`keeps_responses`). Each belongs to the tenant and account that received it. An id is written
+ * in the transaction that settles its answer, so before the answer ends. A request that names an unknown id is refused.
  *
  * Where the specification is silent:
- * - An account may go on in a tenant from the 10,000 ids that it was handed out last, each for 30 days. An id that comes again is as new.
+ * - In each tenant, an account may refer to the last 10,000 ids that it received, each for 30 days. An id that is received again counts as new.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Duration, Effect, Schema } from "effect"
@@ -13,13 +13,13 @@ import { Problem } from "../../kernel/Problem.ts"
 import { statement } from "../../books/ledger/rules/Transaction.ts"
 import type { Statement } from "../../books/ledger/rules/Transaction.ts"
 
-/** An id in a request, and the field that it stands in. */
+/** An id in a request, and its field. */
 export interface Named {
   readonly id: string
   readonly field: string
 }
 
-/** The id is another's, has ended, or never was. */
+/** The id belongs to another account, has expired, or never existed. */
 export class NotHandedOut extends Problem<NotHandedOut>()("NotHandedOut", {
   status: 404,
   error: "there is no such response, conversation or item",
@@ -29,14 +29,14 @@ export class NotHandedOut extends Problem<NotHandedOut>()("NotHandedOut", {
 
 const lifetime = Duration.toMillis(Duration.days(30))
 const idsMax = 10_000
-/** The most ids that are kept of one answer. */
+/** The most ids to store from one answer. */
 const ofAnswerMax = 1_000
-/** How many old ones are forgotten with each answer. */
+/** The number of expired ids to delete with each answer. */
 const forgottenAtOnce = 100
-/** How many are looked up in one statement. */
+/** The number of ids in one query. */
 const lookedUpAtOnce = 500
 
-/** Vendors give ids any length. */
+/** Hashed, because vendors' ids have any length. */
 const hashOf = (id: string): string => createHash("sha256").update(id).digest("base64url")
 
 export type Kept = ReturnType<typeof make>
@@ -44,7 +44,7 @@ export type Kept = ReturnType<typeof make>
 export const make = (sql: SqlClient) => {
   const ofOwner = ({ account_id, tenant_id }: Actor) => sql`tenant_id = ${tenant_id} AND account_id = ${account_id}`
 
-  /** The first of these ids that the owner did not receive. */
+  /** The first of these ids that the owner has not received. */
   const unknownAmong = (owner: Actor, named: ReadonlyArray<Named>, now: number): Effect.Effect<Named | undefined> =>
     Effect.gen(function* () {
       for (let at = 0; at < named.length; at += lookedUpAtOnce) {
@@ -61,7 +61,7 @@ export const make = (sql: SqlClient) => {
       return undefined
     }).pipe(Effect.orDie)
 
-  /** For the transaction that settles the answer with these ids. */
+  /** The statements for the transaction that settles the answer with these ids. */
   const handedOut = (owner: Actor, ids: ReadonlyArray<string>, now: number): ReadonlyArray<Statement> => {
     const { account_id, tenant_id } = owner
     const hashes = [...new Set(ids)].slice(0, ofAnswerMax).map(hashOf)

@@ -1,10 +1,10 @@
 /**
- * A model that the deployment serves, at which price and from where.
+ * A model that the deployment serves, with its prices and upstreams.
  *
  * Where the specification is silent:
- * - The limit of an answer goes upstream under one name, `limit_field` of the model or of one of its upstreams. It is
- *   `max_completion_tokens` unless the configuration says otherwise: OpenAI refuses the older name for its newer models. An upstream that
- *   ignores the name that it is sent is charged up to the limit, and the log says so.
+ * - The limit of an answer is sent upstream in one field, `limit_field` of the model or of one of its upstreams. The default is
+ *   `max_completion_tokens`, because OpenAI refuses the older field for its newer models. If an upstream ignores the field, the charge is still
+ *   bounded by the limit, and the log says so.
  */
 import { Context } from "effect"
 import type { UnitPrice } from "../../kernel/Price.ts"
@@ -14,7 +14,7 @@ import type { PriceLine, Quantity } from "../../books/prices/Lines.ts"
 import type { Routing } from "../../upstream/routing/Order.ts"
 import type { Extra } from "./Extras.ts"
 
-/** The name under which an upstream takes the limit of an answer; `none`: it takes no limit. */
+/** The field in which an upstream expects the limit of an answer; `none`: it accepts no limit. */
 export type LimitField = "max_completion_tokens" | "max_tokens" | "none"
 
 export interface ModelRoute {
@@ -23,30 +23,30 @@ export interface ModelRoute {
   /** The upstream's name of the model. */
   readonly model: string
   readonly limit_field: LimitField
-  /** The vendor's price, for the operator's view of costs and routing by cost: no call is charged by it. */
+  /** The vendor's price, for routing by cost and the operator's view of costs. It does not affect charges. */
   readonly cost?: VendorCost | undefined
-  /** Its share of the calls where they are routed by weights; 1 unless it says so. */
+  /** Its share of the calls if they are routed by weights; 1 by default. */
   readonly weight?: number | undefined
 }
 
-/** How often a call that no upstream served is repeated. */
+/** How often a call that no upstream served is retried. */
 export interface Retries {
   readonly max: number
-  /** A repetition does not begin later than this after the call. */
+  /** No retry begins later than this after the call. */
   readonly within_ms: number
 }
 
-/** Tokens read from a cache or billed apart otherwise count like any other token. */
+/** Tokens that are cached or billed separately count like any other token. */
 export interface VendorCost {
   readonly prompt_price: UnitPrice
   readonly completion_price: UnitPrice
-  /** For each call, beside its tokens. */
+  /** Per call, in addition to the tokens. */
   readonly request_price: UnitPrice
 }
 
 export type DetailPrices = { readonly [Name in TokenDetail]?: UnitPrice }
 
-/** Prices of all tokens of a call with a longer prompt than this; a missing price does not change. */
+/** Prices of all tokens of a call with a prompt longer than this. A missing price stays the same. */
 export interface LongContext {
   readonly above_prompt_tokens: number
   readonly prompt_price?: UnitPrice | undefined
@@ -59,35 +59,35 @@ export interface Model {
   readonly name: string
   readonly description: string
   readonly owned_by: string
-  /** Seconds since 1970; when the service started, if the configuration does not say it. */
+  /** Seconds since 1970; by default, the service's start. */
   readonly created: number | undefined
   readonly input_modalities: ReadonlyArray<string>
   readonly output_modalities: ReadonlyArray<string>
-  /** Tokens that prompt and answer may have together. */
+  /** The most tokens of prompt and answer together. */
   readonly context_length: number
-  /** The longest answer it gives, in tokens. */
+  /** The most tokens of an answer. */
   readonly output_tokens_max: number
-  /** The most tokens that an image in a prompt counts. */
+  /** The most tokens of an image in a prompt. */
   readonly attachment_tokens_max: number
-  /** How many tokens the upstream adds to any prompt at the most: its template. */
+  /** The most tokens that the upstream's template adds to a prompt. */
   readonly added_tokens_max: number
-  /** How many tokens the upstream adds to a prompt with tools at the most: its own words about tools. */
+  /** The most tokens that the upstream adds to a prompt with tools. */
   readonly tool_tokens_max: number
   readonly prompt_price: UnitPrice
   readonly completion_price: UnitPrice
-  /** For each call, beside its tokens. */
+  /** Per call, in addition to the tokens. */
   readonly request_price: UnitPrice
-  /** Prices of tokens of these kinds; tokens of another kind cost what the kind that contains them costs. */
+  /** Prices of tokens of these kinds. A kind without a price costs the same as the kind that contains it. */
   readonly detail_prices?: DetailPrices | undefined
   /** Other prices for longer prompts. */
   readonly long_context?: ReadonlyArray<LongContext> | undefined
-  /** The factors that its prices were multiplied by. */
+  /** The factors applied to its prices. */
   readonly factors?: ReadonlyArray<string> | undefined
-  /** Extras that it serves at prices of their own. */
+  /** Extras that it serves at their own prices. */
   readonly extras: ReadonlyArray<Extra>
-  /** Whether requests may name files, containers and spoken answers by the ids that the vendor gave them; their owner is not checked. */
+  /** Whether requests may refer to files, containers and audio answers by the vendor's ids. Their owner is not checked. */
   readonly vendor_files?: boolean | undefined
-  /** Tried in this order, or as `routing` says, until one begins to answer. */
+  /** Tried in this order, or as `routing` defines, until one begins to answer. */
   readonly routes: ReadonlyArray<ModelRoute>
   readonly routing?: Routing | undefined
   readonly retries?: Retries | undefined
@@ -97,7 +97,7 @@ export interface Model {
 
 const known = new WeakMap<Model, ReadonlyArray<PriceLine>>()
 
-/** The model's price as lines, the same each time. */
+/** The model's price as lines, cached. */
 export const linesOf = (model: Model): ReadonlyArray<PriceLine> => {
   let lines = known.get(model)
   if (lines === undefined) known.set(model, (lines = makeLines(model)))
@@ -147,8 +147,8 @@ const ofAttachments: ReadonlySet<Quantity> = new Set([
 const ofCompletion: ReadonlySet<Quantity> = new Set(["completion_tokens", ...completionDetails])
 
 /**
- * The price of writing to a cache for an hour: a price of its own; the price of any prompt token, if no write has a price; or `unknown`, if
- * writes have a price (for all prompts or for longer ones) and those for an hour have none.
+ * The price of one-hour cache writes. `own`: they have their own price. `prompt`: no write has a price, so they cost the same as any prompt token.
+ * `unknown`: other writes have a price (for all prompts or for longer ones), but one-hour writes have none.
  */
 export type HourPrice = "own" | "prompt" | "unknown"
 
@@ -166,7 +166,7 @@ const findHourPrice = (lines: ReadonlyArray<PriceLine>): HourPrice => {
   return lines.some(({ quantity }) => quantity === "cache_write_1h_tokens") ? "own" : "prompt"
 }
 
-/** The lines of writes to a cache beside which there is none for an hour. */
+/** The lines of cache writes that lack a line for an hour at the same prompt length. */
 export const withoutHour = (lines: ReadonlyArray<PriceLine>): ReadonlyArray<PriceLine> => {
   const hours = lines.filter(({ quantity }) => quantity === "cache_write_1h_tokens")
   return lines.filter(
@@ -182,7 +182,7 @@ export interface Kinds {
   readonly hour: boolean
 }
 
-/** The dearest lines that can count for a prompt of up to so many tokens. */
+/** The most expensive lines that can apply to a prompt of up to this many tokens. */
 export const dearestOf = (model: Model, prompt_tokens: number, { attachments, hour }: Kinds): Dearest => {
   if (model.detail_prices === undefined && model.long_context === undefined)
     return { prompt: model.prompt_price, completion: model.completion_price }
@@ -196,20 +196,20 @@ export const dearestOf = (model: Model, prompt_tokens: number, { attachments, ho
   return { prompt, completion }
 }
 
-/** The least that a token of an answer costs. */
+/** The lowest price of an answer token. */
 export const leastOf = (model: Model): UnitPrice =>
   linesOf(model)
     .filter(({ quantity }) => ofCompletion.has(quantity))
     .reduce((least, { price }) => (price < least ? price : least), model.completion_price)
 
-/** Whether every upstream of the model keeps to a limit of the answer. */
+/** Whether every upstream of the model accepts a limit of the answer. */
 export const takesLimit = ({ routes }: Model): boolean => routes.every(({ limit_field }) => limit_field !== "none")
 
 export interface Catalogue {
   readonly models: ReadonlyArray<Model>
-  /** The model that stands behind `auto`, if the deployment has one. */
+  /** The model for `auto`, if the deployment has one. */
   readonly auto: string | undefined
-  /** Other names of models: the id of each, by its alias. */
+  /** The model's id for each alias. */
   readonly aliases?: ReadonlyMap<string, string> | undefined
 }
 

@@ -1,6 +1,6 @@
 /**
- * The body of a request as an upstream gets it. What may be long in it, the messages or the text, is copied from the JSON that came:
- * to write it anew took a third of the CPU time of a call of 200 kB, of one of 8 kB a thirtieth.
+ * The body of a request to an upstream. Its long member, the messages or the text, is copied from the received JSON. Serializing it again took a
+ * third of the CPU time of a 200 kB call, and a thirtieth of an 8 kB call.
  */
 import { isUtf8 } from "node:buffer"
 import { memberOf, membersIn } from "../../kernel/JsonText.ts"
@@ -9,7 +9,7 @@ import type { ValidPrompt } from "./Prompt.ts"
 
 export type EndpointName = "chat/completions" | "completions"
 
-/** An object as an upstream gets it. What may be `long` in it is copied from the JSON that it came as, where there is that. */
+/** The JSON of an object for an upstream. Its `long` member is copied from the original JSON, if available. */
 export const written = (sent: Record<string, unknown>, long: string, json: Buffer | undefined): string | Buffer => {
   const copied = json === undefined || json.length < copiedLeast ? undefined : writtenOnce(json, long, sent[long])
   if (copied === undefined) return JSON.stringify(sent)
@@ -18,10 +18,10 @@ export const written = (sent: Record<string, unknown>, long: string, json: Buffe
   return Buffer.concat([Buffer.from(`${others.slice(0, -1)},"${long}":`), copied, closing])
 }
 
-/** Shorter JSON is written anew, which takes no longer. */
+/** Shorter JSON is serialized again, which takes no longer. */
 const copiedLeast = 2_048
 
-/** With the upstream's own name of the model, and one limit of the answer, or none where it takes none. */
+/** The body with the upstream's name of the model, and one limit of the answer if the upstream accepts one. */
 export const outgoing = (
   endpoint: EndpointName,
   streams: boolean,
@@ -50,11 +50,11 @@ const bodyFor = (
     max_tokens: undefined,
     max_completion_tokens: undefined
   }
-  // Text completions know no other name.
+  // Text completions support no other name.
   if (limit !== undefined) sent[endpoint === "completions" ? "max_tokens" : limit_field] = limit
   if (streams) {
     sent.stream = true
-    // Always asked for: the charge is by it. The client sees it only if it asked too.
+    // Always requested, because the charge is based on it. The client sees the usage only if it asked for it.
     sent.stream_options = { ...(body.stream_options as object | null | undefined), include_usage: true }
   } else if (body.stream === true) {
     sent.stream = undefined
@@ -64,8 +64,8 @@ const bodyFor = (
 }
 
 /**
- * The bytes of a member, if an upstream can read in them only what was validated and priced: `undefined` if they are not UTF-8, or if a
- * name occurs twice in an object, since some readers take the first and some the last.
+ * The bytes of a member, if every upstream reads the same from them that was validated and priced. `undefined` if they are not UTF-8, or if a
+ * name occurs twice in an object: some readers take the first and some the last.
  */
 const writtenOnce = (json: Buffer, name: string, value: unknown): Buffer | undefined => {
   const written = memberOf(json, name)

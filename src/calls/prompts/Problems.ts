@@ -1,4 +1,4 @@
-/** Refusals of requests for a model, beside those of the gate and the upstream. */
+/** Refusals of requests for a model, in addition to those of the gate and the upstream. */
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { Problem } from "../../kernel/Problem.ts"
 
@@ -8,9 +8,9 @@ export class ModelNotFound extends Problem<ModelNotFound>()("ModelNotFound", {
   code: "model_not_found"
 }) {}
 
-/** A call names a model that the deployment does not serve. An `InvalidRequest` of the field `model`. */
+/** The call names a model that the deployment does not serve. An `InvalidRequest` for the field `model`. */
 export class UnknownChatModel extends InvalidRequest {
-  /** As the call names it. */
+  /** The name in the call. */
   readonly model: string
 
   // @effect-diagnostics-next-line overriddenSchemaConstructor:off -- it is made from a name, and decoded as the InvalidRequest that it is

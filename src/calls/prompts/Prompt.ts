@@ -1,15 +1,15 @@
 /**
- * A request for a chat or text completion, and the most that it can cost. It is validated where the specification sets limits, and
- * otherwise passed on unchanged.
+ * A request for a chat or text completion, and its highest possible cost. It is validated where the specification sets limits, and otherwise
+ * passed on unchanged.
  *
  * Where the specification is silent:
- * - The bound of a prompt is the sum of its bytes (a token is at least one byte), `max_added_tokens`, and `max_tool_tokens` if it has tools,
- *   but at most the model's context. An image counts `max_attachment_tokens` instead of its bytes; `Attachments` says which files count
- *   their bytes too. A film, most other files, and anything attached by id or address except an image count the whole context.
- * - The bound is an upper estimate. If a vendor counts more tokens in a prompt, it is believed up to the context.
+ * - The bound of a prompt is the sum of its bytes (a token is at least one byte), `max_added_tokens`, and `max_tool_tokens` if it has tools, but
+ *   at most the model's context. An image counts `max_attachment_tokens` instead of its bytes. `Attachments` defines which files count their
+ *   bytes too. A film, most other files, and any attachment by id or address except an image count the whole context.
+ * - The bound is an upper estimate. A vendor's larger count of the prompt is accepted up to the context.
  * - A limit for the answer above `max_output_tokens` is lowered to it, for the bound and for the upstream.
- * - Each token of the bound is priced by the most expensive line that can apply to the request: the line for cache writes, the line for
- *   long prompts if the bound is that long, the lines for audio or images if something is attached.
+ * - Each token of the bound is priced by the most expensive line that can apply to the request: the line for cache writes, the line for long
+ *   prompts if the bound is that long, the lines for audio or images if something is attached.
  */
 import { Either, Schema } from "effect"
 import type { ParseResult } from "effect"
@@ -36,7 +36,7 @@ const common = {
   max_tokens: optional(whole(1, 1_000_000_000)),
   /** The newer name of `max_tokens`. */
   max_completion_tokens: optional(whole(1, 1_000_000_000)),
-  /** Answers that are generated for each that is given. */
+  /** The number of answers to generate, from which the vendor returns the best. */
   best_of: optional(whole(1, 128)),
   n: optional(whole(1, 128)),
   seed: optional(Schema.Int),
@@ -48,7 +48,7 @@ const common = {
   user: optional(Schema.String)
 } as const
 
-/** The content of the parts is between client and upstream. Only an assistant may have said nothing: it called tools instead. */
+/** Parts are not validated here. Only an assistant's content may be null: the assistant called tools instead. */
 const isContent = (role: string, content: unknown): boolean =>
   typeof content === "string" || Array.isArray(content) || (role === "assistant" && (content ?? null) === null)
 
@@ -63,7 +63,7 @@ const Message = Schema.Struct({ role: Schema.String, content: Schema.optional(Sc
   )
 )
 
-/** Whether these are messages as `Message` says. */
+/** Checks the same as the schema `Message`, for each message. */
 const areMessages = (messages: unknown): boolean =>
   Array.isArray(messages) &&
   messages.length > 0 &&
@@ -96,7 +96,7 @@ export const ChatRequest = Schema.extend(
 ).annotations({ identifier: "ChatRequest" })
 export type ChatRequest = typeof ChatRequest.Type
 
-/** A request for a chat completion; fields that are not named here reach the model unchanged. */
+/** A request for a chat completion. Fields not named here reach the model unchanged. */
 export interface ChatPrompt extends Omit<ChatRequest, "messages"> {
   readonly messages: ReadonlyArray<ChatMessage>
   readonly [field: string]: unknown
@@ -104,7 +104,7 @@ export interface ChatPrompt extends Omit<ChatRequest, "messages"> {
 
 export interface ChatMessage {
   readonly role: string
-  /** A text or a list of parts; an assistant that called tools may have none. */
+  /** A text or a list of parts. It may be absent if an assistant called tools. */
   readonly content?: unknown
   readonly [field: string]: unknown
 }
@@ -133,31 +133,31 @@ export const CompletionRequest = Schema.extend(
 ).annotations({ identifier: "CompletionRequest" })
 export type CompletionRequest = typeof CompletionRequest.Type
 
-/** A request for a text completion; fields that are not named here reach the model unchanged. */
+/** A request for a text completion. Fields not named here reach the model unchanged. */
 export interface TextPrompt extends CompletionRequest {
   readonly [field: string]: unknown
 }
 
-/** The parts of a request that its cost depends on. */
+/** The properties of a request that determine its cost. */
 export interface Size {
-  /** The bytes of the request, without those of its images. */
+  /** The bytes of the request, without its images. */
   readonly bytes: number
-  /** Images and other parts whose bytes say nothing of their tokens. */
+  /** The number of images and other parts whose bytes do not bound their tokens. */
   readonly attachments: number
-  /** Something is attached by its name or address: it may be as long as the model can read. */
+  /** Whether something is attached by id or address. It may fill the model's context. */
   readonly attached_elsewhere: boolean
-  /** The client offers tools. The vendor may add its own words about them. */
+  /** Whether the client offers tools. The vendor may add its own prompt about them. */
   readonly with_tools: boolean
-  /** The field that names by its id what the vendor keeps: a file, a container, a spoken answer. */
+  /** The field that refers by id to a file, container or audio answer kept by the vendor. */
   readonly names_kept: string | undefined
   readonly prompts: number
-  /** How many answers are generated. */
+  /** The number of answers to generate. */
   readonly answers: number
   /** The client's limit for each answer, `undefined` if it sets none. */
   readonly answer_tokens_max: number | undefined
 }
 
-/** A validated prompt: what the gate and the relay need of it, and the body to pass on. */
+/** A validated prompt: the input of the gate and the relay, and the body to pass on. */
 export interface ValidPrompt extends Size {
   readonly model: string
   /** Whether the client wants the usage chunk at the end of its stream. */
@@ -172,7 +172,7 @@ const completionFits = fits(completion)
 const decodeChat = Schema.decodeUnknownEither(ChatRequest)
 const decodeCompletion = Schema.decodeUnknownEither(CompletionRequest)
 
-/** The limit of each answer: where a client sends both names, the smaller. */
+/** The limit of each answer. If a client sends both names, the smaller. */
 const limitOf = ({
   max_completion_tokens,
   max_tokens
@@ -186,7 +186,7 @@ const answersOf = ({ best_of, n }: Pick<ChatRequest, "n" | "best_of">): number =
 /** Reads a prompt from a client, an embedding program or a JSON body, and validates it. */
 export type Read = (prompt: unknown, json?: Buffer) => Either.Either<ValidPrompt, InvalidRequest>
 
-/** `json` is the prompt's JSON where it came as such: its length bounds the prompt's tokens. */
+/** `json` is the prompt's original JSON, if any. Its length bounds the prompt's tokens. */
 export const readChat: Read = (prompt, json) =>
   read<ChatRequest>(prompt, json, chatFits, decodeChat, (request, length) => {
     const attached = attachmentsOf(request.messages)
@@ -202,13 +202,13 @@ export const readChat: Read = (prompt, json) =>
     }
   })
 
-/** Whether a list has anything in it. */
+/** Whether the value is a non-empty list. */
 export const isAny = (list: unknown): boolean => Array.isArray(list) && list.length > 0
 
 /** The limit of a text completion whose client sets none. */
 const completionTokens = 16
 
-/** The same of a text completion. */
+/** The same for a text completion. */
 export const readCompletion: Read = (prompt, json) =>
   read<CompletionRequest>(prompt, json, completionFits, decodeCompletion, (request, length) => {
     const { prompt } = request
@@ -225,7 +225,7 @@ export const readCompletion: Read = (prompt, json) =>
     }
   })
 
-/** The fields are checked by hand, and decoded only to describe a fault. `sizeOf` says what the cost depends on. */
+/** Checks the fields with hand-written checks, and decodes only to describe a fault. `sizeOf` returns what determines the cost. */
 export const read = <A extends Pick<ChatRequest, "model" | "stream_options">>(
   body: unknown,
   json: Buffer | undefined,
@@ -236,7 +236,7 @@ export const read = <A extends Pick<ChatRequest, "model" | "stream_options">>(
   const request = fits(body) ? Either.right(body as A) : Either.mapLeft(decode(body), InvalidRequest.ofDecoding)
   return Either.map(request, (request) => {
     const size = sizeOf(request, json?.length ?? Buffer.byteLength(JSON.stringify(body)))
-    // Written out rather than spread, being made for every call.
+    // Runs for every call, so it avoids a spread.
     return {
       model: request.model,
       show_usage: request.stream_options?.include_usage === true,
@@ -254,12 +254,12 @@ export const read = <A extends Pick<ChatRequest, "model" | "stream_options">>(
   })
 }
 
-/** Parts that are text, so that their bytes bound their tokens. */
+/** Text parts. Their bytes bound their tokens. */
 const textual: ReadonlySet<unknown> = new Set(["text", "input_text", "output_text", "refusal", "thinking", "reasoning"])
 
 const isImage = (type: unknown): boolean => type === "image_url" || type === "image" || type === "input_image"
 
-/** The vendor keeps files, containers and spoken answers of all callers under one key, so their owner is unknown here. */
+/** Refuses a reference to a kept object. The vendor keeps all callers' objects under one key, so their owner is unknown. */
 export const keptById = (field: string) =>
   InvalidRequest.of(field, "this model takes nothing that its vendor keeps by its id: send it in the request")
 
@@ -268,7 +268,7 @@ const attachmentsOf = (messages: ChatRequest["messages"]): Attached => {
   const attached = nothingAttached()
   for (const message of messages) {
     const { audio, content } = message as { readonly audio?: unknown; readonly content?: unknown }
-    // An earlier spoken answer, by its id.
+    // An earlier audio answer, by id.
     if (typeof audio === "object" && audio !== null) {
       attached.by_id ??= "audio"
       addData(attached, undefined)
@@ -285,9 +285,9 @@ const attachmentsOf = (messages: ChatRequest["messages"]): Attached => {
   return attached
 }
 
-/** The fewest tokens of an answer for which a call without a limit of its own is worth admitting. */
+/** The shortest answer, in tokens, for which a call without a limit is admitted. */
 export const answerTokensLeast = 16
-/** A payer who affords an answer of so many goes before one who affords only the fewest. */
+/** A payer that can afford an answer of this length takes precedence over one that can afford only the shortest. */
 export const answerTokensEnough = 1_024
 
 export interface Bound {
@@ -296,10 +296,10 @@ export interface Bound {
   readonly most: Nano
 }
 
-/** The most tokens that an upstream takes: it refuses a prompt that is longer than the model's context. */
+/** The most prompt tokens that an upstream accepts. It refuses a prompt longer than the model's context. */
 const contextOf = (model: Model, prompt: ValidPrompt): number => model.context_length * prompt.prompts
 
-/** How many tokens are set aside for the prompt. */
+/** The prompt tokens to reserve. */
 const promptTokensMax = (model: Model, prompt: ValidPrompt): number => {
   const context = contextOf(model, prompt)
   if (prompt.attached_elsewhere) return context
@@ -309,7 +309,7 @@ const promptTokensMax = (model: Model, prompt: ValidPrompt): number => {
   return Math.min(sent + added, context)
 }
 
-/** The limit of each answer: the client's, and never more than the model's own. `undefined` where the client sets none. */
+/** The client's limit of each answer, lowered to the model's own; `undefined` if the client sets none. */
 export const answerTokensAsked = (model: Model, { answer_tokens_max }: ValidPrompt): number | undefined =>
   answer_tokens_max === undefined ? undefined : Math.min(answer_tokens_max, model.output_tokens_max)
 
@@ -334,7 +334,7 @@ const chargeOf = (model: Model, prompt: ValidPrompt, answer: number): Nano => {
   ])
 }
 
-/** The most that the call can cost. Without a limit on the answer the model's own applies, or what the balance affords of it. */
+/** The bounds of the call. Without a limit on the answer, they range up to the model's own, as far as the balance allows. */
 export const boundOf = (model: Model, prompt: ValidPrompt): Bound => {
   const whole = takesLimit(model) ? answerTokensAsked(model, prompt) : model.output_tokens_max
   if (whole !== undefined) {
@@ -345,22 +345,22 @@ export const boundOf = (model: Model, prompt: ValidPrompt): Bound => {
   return { least: upTo(answerTokensLeast), enough: upTo(answerTokensEnough), most: upTo(Number.POSITIVE_INFINITY) }
 }
 
-/** How long each answer may become within what was set aside: the limit that is sent to the upstream. */
+/** The limit of each answer within the reservation. It is sent to the upstream. */
 export const answerTokensWithin = (model: Model, prompt: ValidPrompt, reserved: Nano): number => {
   const asked = answerTokensAsked(model, prompt)
   if (asked !== undefined) return asked
   const left = reserved - chargeOf(model, prompt, 0)
   const tokens = affordable(left > 0n ? left : 0n, dearestFor(model, prompt).completion) / prompt.answers
-  // The reservation affords the fewest tokens, though a rounded charge may look like one token less.
+  // The reservation covers the shortest answer, even if rounding suggests one token less.
   const fewest = Math.min(answerTokensLeast, model.output_tokens_max)
   return Math.max(fewest, Math.floor(Math.min(tokens, model.output_tokens_max)))
 }
 
-/** The same for another model than the reservation was made for; `undefined` if the call could cost more than that there. */
+/** The same for another model than the reserved one; `undefined` if even the shortest answer could cost more there. */
 export const answerTokensAffordable = (model: Model, prompt: ValidPrompt, reserved: Nano): number | undefined =>
   boundOf(model, prompt).least > reserved ? undefined : answerTokensWithin(model, prompt, reserved)
 
-/** The most tokens that the request is expected to cause, and that a vendor is believed, with answers of at most so many tokens each. */
+/** The most tokens that the request can cause and a vendor may report, with answers of at most `answer` tokens each. */
 export const mostOf = (model: Model, prompt: ValidPrompt, answer: number): Most => ({
   prompt_tokens: promptTokensMax(model, prompt),
   context_tokens: contextOf(model, prompt),
@@ -368,6 +368,6 @@ export const mostOf = (model: Model, prompt: ValidPrompt, answer: number): Most 
   kinds: kindsOf(model, prompt)
 })
 
-/** How long the prompt is, as far as its bytes tell. */
+/** The prompt's tokens, estimated from its bytes. */
 export const promptTokensEstimate = (model: Model, prompt: ValidPrompt): number =>
   Math.ceil(prompt.bytes / bytesAToken) + prompt.attachments * model.attachment_tokens_max

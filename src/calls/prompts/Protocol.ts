@@ -1,4 +1,4 @@
-/** The engine's view of protocols: upstreams speak a `Spoken`, and clients speak a `Protocol` too. */
+/** The engine's view of protocols: upstreams speak a `Spoken`; clients speak a `Protocol`. */
 import type { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import type { LongMembers } from "../../kernel/JsonOutline.ts"
 import type { Usage } from "../../protocols/conversation/Usage.ts"
@@ -12,7 +12,7 @@ import type { Read, ValidPrompt } from "./Prompt.ts"
 
 type Json = Readonly<Record<string, unknown>>
 
-/** An upstream that is asked in a client's own protocol. */
+/** An upstream that speaks the client's protocol. */
 export interface Passage {
   readonly route: ModelRoute
   readonly upstream: Upstream
@@ -23,10 +23,10 @@ export interface Spoken {
   readonly name: ProtocolName
   /** The path of a model below the upstream's base address. */
   readonly pathFor: (model: string, streams: boolean) => string
-  /** Headers beside those of the upstream. */
+  /** Headers in addition to the upstream's own. */
   readonly headers: Readonly<Record<string, string>>
   readonly stream: StreamForm
-  /** The members of a whole answer that may be long. Beside them it says what it used. */
+  /** The members of a whole answer that can be long. The others report its usage. */
   readonly long: LongMembers
 }
 
@@ -56,7 +56,7 @@ export interface Protocol extends Spoken {
   // ---- the request to an upstream ----
   /** The reason why this upstream cannot be asked, though it speaks the protocol. */
   readonly refusal?: (prompt: ValidPrompt, passage: Passage) => InvalidRequest | undefined
-  /** The body of a request that is not translated, with the limit of the answer; without a limit if the upstream takes none. */
+  /** The body of an untranslated request. `limit` is absent if the upstream accepts none. */
   readonly bodyFor: (
     prompt: ValidPrompt,
     passage: Passage,
@@ -69,14 +69,14 @@ export interface Protocol extends Spoken {
   readonly faultIn: (answer: Json) => string | undefined
   /** The usage that a whole answer reports. */
   readonly usageIn: (answer: Json) => Usage
-  /** Counts the tokens of a whole answer by its text. */
+  /** Estimates the tokens of a whole answer from its text. */
   readonly countIn: (answer: Json) => number
   /** The ids under which a vendor keeps a whole answer and its parts, if it keeps any. */
   readonly handedOutIn?: (answer: Json) => ReadonlyArray<string>
-  /** The events of a stream with this whole answer. Without it the answer is translated to a stream, which would lose a part of it. */
+  /** A whole answer as a stream. Without this, the answer is translated into a stream, which would lose a part of it. */
   readonly asEvents?: (answer: Json, show_usage: boolean) => string
-  /** The end of a broken stream, behind these events. */
+  /** The end of a broken stream, after these events. */
   readonly broken: (events: string) => string
-  /** Makes a reader of the events of a stream. `notes`: it notes the ids that are handed out. */
+  /** Makes a reader of a stream's events. `notes`: whether it records the ids that are handed out. */
   readonly reader: (prompt: Pick<ValidPrompt, "show_usage">, notes: boolean) => Reader
 }

@@ -1,17 +1,17 @@
 /**
- * The tokens that a call used: the upstream's figures, as far as the request can have caused them; else a count of what came.
+ * The tokens that a call used: the upstream's figures, as far as the request can have caused them, otherwise a count of the output.
  *
  * Where the specification is silent:
- * - A figure of an upstream is believed up to what the request can cause. A prompt may have the whole context of the model, since vendors
- *   add templates, words about tools, images and pages in their own count. An answer may have the limit that was sent, times the number of
- *   answers. A figure beyond counts as that.
- * - A figure that is missing, or no count, is replaced by a count of what came: four bytes a token of the prompt,
- *   `max_attachment_tokens` for each attachment, and of an answer a token for each short piece of text, reasoning, refusal, tool call or
- *   transcript. Both replacements are marked `estimated`. An explicit zero is believed.
- * - Tokens of a kind that is billed apart (`kernel/TokenDetails`) are believed up to what is left of their total by those before them, in
- *   the order of that list: audio that came from a cache counts as that alone. More of one kind than the total has, or audio
- *   and images in answer to a prompt without attachments, mark the record `estimated`. So does what is cached for an hour though the
- *   request did not ask for that: it counts as cached for minutes, and the log says so.
+ * - An upstream's figure is accepted up to what the request can cause. A prompt may fill the whole context of the model, since vendors add
+ *   templates, tool prompts, images and pages in their own count. An answer may have the limit that was sent, times the number of answers. A
+ *   larger figure counts as that maximum.
+ * - A figure that is missing or not a count is replaced by an estimate: for the prompt, four bytes per token and `max_attachment_tokens` for each
+ *   attachment; for the answer, one token for each short piece of text, reasoning, refusal, tool call or transcript. Both are marked
+ *   `estimated`. An explicit zero is accepted.
+ * - Tokens of a separately billed kind (`kernel/TokenDetails`) are accepted up to the part of their total that earlier kinds in that list have
+ *   left: audio read from a cache counts only as that. The record is marked `estimated` if one kind exceeds the total, or if audio and images
+ *   are reported for a prompt without attachments. It is also marked for one-hour caching that the request did not ask for: those tokens count
+ *   as cached for minutes, and the log says so.
  */
 import type { Nano } from "../../kernel/Money.ts"
 import { completionDetails, promptDetails } from "../../kernel/TokenDetails.ts"
@@ -22,15 +22,15 @@ import type { Usage } from "../../protocols/conversation/Usage.ts"
 import { linesOf } from "./Model.ts"
 import type { Kinds, Model } from "./Model.ts"
 
-/** Tokens of a prompt, and of all answers to it. */
+/** Tokens of a prompt and of all its answers. */
 export interface Figures {
   readonly prompt_tokens: number
   readonly completion_tokens: number
 }
 
-/** The most tokens of a request. `prompt_tokens` is the bound of the prompt: an estimate from above, which is set aside. */
+/** The most tokens of a request. `prompt_tokens` is the bound of the prompt, an upper estimate, which is reserved. */
 export interface Most extends Figures {
-  /** How many tokens of the prompt a vendor is believed to have counted. */
+  /** The most prompt tokens that a vendor's count may have. */
   readonly context_tokens: number
   /** The kinds of prompt tokens. */
   readonly kinds: Kinds
@@ -38,13 +38,13 @@ export interface Most extends Figures {
 
 export interface Tokens extends Figures {
   readonly usage_source: UsageSource
-  /** Those of them that are billed apart; `undefined` where there are none. */
+  /** The separately billed tokens among them; `undefined` if none. */
   readonly token_details: TokenDetails | undefined
 }
 
 /**
- * The tokens to charge. Each total is believed up to `most`, an explicit zero included, and a total beyond it counts as `most`. What was
- * not reported is `counted`.
+ * The tokens to charge. Each reported total is accepted up to `most`, an explicit zero included. A larger total counts as `most`. A missing total is
+ * `counted`.
  */
 export const tokensOf = (reported: Usage, counted: () => Figures, most: Most): Tokens => {
   const { completion_tokens: completion, prompt_tokens: prompt } = reported
@@ -59,7 +59,7 @@ export const tokensOf = (reported: Usage, counted: () => Figures, most: Most): T
   const details = new Details(reported)
   details.believe(promptDetails, prompt_tokens, most.kinds)
   details.believe(completionDetails, completion_tokens, any)
-  // Written out rather than spread, being made for every call.
+  // Runs for every call, so it avoids a spread.
   return {
     prompt_tokens,
     completion_tokens,
@@ -74,13 +74,13 @@ const ofAttachments: ReadonlySet<TokenDetail> = new Set([
   "prompt_audio_tokens",
   "prompt_image_tokens"
 ])
-/** Vendors count audio that came from a cache among these too. */
+/** Vendors include audio read from a cache in these counts. */
 const withCachedAudio: ReadonlySet<TokenDetail> = new Set(["cached_tokens", "prompt_audio_tokens"])
 
-/** Reported tokens of the kinds that are billed apart, as far as they can be believed. */
+/** The reported tokens of separately billed kinds, as far as they are plausible. */
 class Details {
   found: { [Name in TokenDetail]?: number } | undefined
-  /** Whether something was reported that cannot be. */
+  /** Whether something implausible was reported. */
   beyond = false
   private readonly reported: Usage
 
@@ -94,7 +94,7 @@ class Details {
     return others === undefined ? tokens : Math.max(0, tokens - others)
   }
 
-  /** `kinds`: what tokens of this total can be. */
+  /** Accepts tokens of these kinds within `total`. `kinds`: the kinds that are possible. */
   believe(names: ReadonlyArray<TokenDetail>, total: number, { attachments, hour }: Kinds): void {
     let left = total
     for (const name of names) {
@@ -113,7 +113,7 @@ class Details {
   }
 }
 
-/** Reported figures that the request cannot have caused: a total, or a cache of an hour that it did not ask for. */
+/** The implausible part of reported usage: a total, or one-hour caching that the request did not ask for. */
 export const beyondIn = (
   { cache_write_1h_tokens, completion_tokens, prompt_tokens }: Usage,
   most: Most
@@ -122,27 +122,21 @@ export const beyondIn = (
   return !most.kinds.hour && (cache_write_1h_tokens ?? 0) > 0 ? "hour" : undefined
 }
 
-/** Without a count: four bytes a token, the usual measure of English text. */
+/** Bytes per token for estimates, usual for English text. */
 export const bytesAToken = 4
 
-/** A piece of text up to this long is one token, the way upstreams send them; a longer one has a token for each four bytes. */
+/** A piece of text up to this length is one token, as upstreams send them. A longer piece has one token per four bytes. */
 const pieceBytesMax = 12
 
-/** The tokens of a generated string of so many bytes. */
+/** The tokens of a generated string with this many bytes. */
 export const tokensOfString = (bytes: number): number =>
   bytes === 0 ? 0 : bytes <= pieceBytesMax ? 1 : Math.round(bytes / bytesAToken)
 
-/**
- * The strings of an answer that were generated: text, refusals, what was thought, what tools are called with, what is spoken. Words
- * inside a string are not taken for names: their quotes are escaped.
- */
+/** Matches the generated strings of an answer: text, refusals, thoughts, tool arguments and transcripts. Quotes inside strings are escaped. */
 const generated =
   /"(content|text|refusal|arguments|input|name|transcript|reasoning|reasoning_content|thinking)"\s*:\s*"/g
 
-/**
- * Where the string ends that begins at `from`: at its closing quote, or with the text. It is looked for by hand, since an expression
- * that repeats a choice for each byte runs out of stack where an answer is megabytes long.
- */
+/** The end of the string that begins at `from`, or of the text. A regular expression would run out of stack in an answer of megabytes. */
 const endOfString = (json: string, from: number): number => {
   for (let quote = json.indexOf('"', from); quote !== -1; quote = json.indexOf('"', quote + 1)) {
     let escapes = 0
@@ -153,8 +147,8 @@ const endOfString = (json: string, from: number): number => {
 }
 
 /**
- * Tokens in an answer, or in an event of one, by its JSON as Latin-1, a character for each byte. It is a rough count, and made for
- * every event, whether or not it will be needed: what is asked of it is to miss nothing, and to cost little.
+ * Counts the tokens in an answer or event by its JSON as Latin-1, one character per byte. The count is rough. It runs for every event, so it must
+ * be cheap and miss nothing.
  */
 export const tokensIn = (json: string): number => {
   let tokens = 0
@@ -178,14 +172,14 @@ export const tokensIn = (json: string): number => {
         thinking += count
         break
       case "text":
-        // Beside such details the same thoughts stand under another name too.
+        // With such details, the same thoughts also occur under another name.
         if (!json.includes('"reasoning_details"')) tokens += count
         break
       default:
         tokens += count
     }
   }
-  // Some upstreams say what they think under several of these names at once.
+  // Some upstreams repeat their thoughts under several of these names.
   return tokens + Math.max(reasoning, reasoning_content, thinking)
 }
 

@@ -1,4 +1,4 @@
-/** Documents ordered by a query, and the models that do so. */
+/** Documents ordered by a query, and the models for that. */
 import { MeteredRefusal } from "../metered/Problems.ts"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
@@ -16,7 +16,7 @@ export const RerankModelList = Schema.Struct({
       owned_by: Schema.String,
       name: Schema.String,
       description: Schema.String,
-      /** USD a token and a search as decimal texts. */
+      /** USD per token and per search, as decimal strings. */
       pricing: Schema.Struct({ prompt: Schema.String, search: Schema.String })
     })
   )

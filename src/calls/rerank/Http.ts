@@ -1,4 +1,4 @@
-/** The routes of reranking: JSON to a request, the upstream's answer unchanged. And the models. */
+/** The routes of reranking. The upstream's answer passes unchanged. */
 import { Effect } from "effect"
 import { contract } from "../../http/contract/Contract.ts"
 import { single } from "../embeddings/Face.ts"

@@ -1,14 +1,14 @@
 /**
- * Documents that are to be ordered by a query: what may be asked, and what it can cost.
+ * A request to order documents by a query: its validation and its bound.
  *
  * Where the specification is silent:
  * - The shape is that of Cohere and Jina. Documents are texts, or objects with a `text`.
- * - A token is a byte at least. The bytes of the query, once for each document, and of the documents bound the tokens; the searches are
- *   bounded by as many documents as the bytes of each can count. That is set aside.
- * - An upstream's searches are believed up to that bound. Its tokens are believed up to `max_input_tokens` for each document, since
- *   upstreams add what is theirs, and for a longer document up to its own bound, since upstreams may read it in pieces. Tokens stand in
+ * - The tokens are bounded by the bytes of the documents, plus the bytes of the query once per document, since a token is at least a byte. The
+ *   searches are bounded by the number of documents, where a long document counts as several by its bytes. Both bounds are reserved.
+ * - An upstream's searches are accepted up to the reserved bound. Its tokens are accepted up to `max_input_tokens` for each document, since
+ *   upstreams may add tokens, and for a longer document up to its own bound, since upstreams may read it in pieces. Tokens are in
  *   `usage.prompt_tokens`, `usage.total_tokens` or `meta.billed_units.input_tokens`, searches in `meta.billed_units.search_units`.
- * - `return_documents` is served where an upstream does not know it, too.
+ * - `return_documents` also works with upstreams that do not support it.
  */
 import { Either, Schema } from "effect"
 import { billedOtherwise } from "../embeddings/Embedding.ts"
@@ -25,7 +25,7 @@ export const RerankRequest = Schema.Struct({
   model: Schema.String,
   query: Schema.String,
   documents: Schema.Array(Document),
-  /** How many of the best are answered; all of them unless it is said. */
+  /** The number of best documents to return; all by default. */
   top_n: Schema.optional(Schema.NullOr(Schema.Int)),
   return_documents: Schema.optional(Schema.NullOr(Schema.Boolean))
 }).annotations({ identifier: "RerankRequest" })
@@ -37,7 +37,7 @@ export const RerankAnswer = Schema.Struct({
   /** The best first. */
   results: Schema.Array(
     Schema.Struct({
-      /** The document's place in the request. */
+      /** The document's index in the request. */
       index: Schema.Int,
       relevance_score: Schema.Number,
       document: Schema.optional(Schema.Struct({ text: Schema.String }))
@@ -45,26 +45,26 @@ export const RerankAnswer = Schema.Struct({
   )
 }).annotations({ identifier: "RerankAnswer" })
 
-/** The cost of the request: the bound, and the estimate without a count. */
+/** Quantities of a request, for the bound and the estimate. */
 export interface Amounts {
   readonly tokens: number
   readonly searches: number
 }
 
-/** A request that is valid, with its model. */
+/** A valid request with its model. */
 export interface Asked {
   readonly model: RerankModel
   readonly request: RerankRequest
-  /** The reservation. */
+  /** The amounts to reserve. */
   readonly most: Amounts
-  /** The most tokens that the model can have read. */
+  /** The most tokens that the model can read for the request. */
   readonly context: number
   readonly estimate: Amounts
 }
 
 const refused = (field: string, rule: string) => Either.left(InvalidRequest.of(field, rule))
 
-/** The request with what it can cost, or the rule that it breaks. */
+/** The request with its bounds, or the rule that it breaks. */
 export const askedOf = (models: ReadonlyArray<RerankModel>, request: unknown): Either.Either<Asked, InvalidRequest> => {
   if (!isObject(request)) return refused("", "a JSON object")
   const { documents, model: name, query, return_documents = null, top_n = null } = request
@@ -100,7 +100,7 @@ export const askedOf = (models: ReadonlyArray<RerankModel>, request: unknown): E
   })
 }
 
-/** Of an object a vendor may read more than its text. */
+/** An object counts whole, since a vendor may read more than its text. */
 const bytesOf = (document: unknown): number =>
   Buffer.byteLength(typeof document === "string" ? document : JSON.stringify(document))
 
@@ -126,17 +126,17 @@ const amountsOf = (
   return { tokens, searches: Math.ceil(counted / documents_per_search) }
 }
 
-/** The members of an answer for each document. */
+/** Bytes of an answer per document. */
 const resultBytes = 100
 
-/** How many bytes the answer may be expected to have; documents that it holds are no longer than those that were sent. */
+/** The expected size of the answer in bytes. Returned documents are no longer than those sent. */
 export const answerBytesOf = ({ request: { documents, return_documents, top_n } }: Asked): number => {
   const results = Math.min(top_n ?? documents.length, documents.length)
   const held = return_documents === true ? documents.reduce((sum, one) => sum + bytesOf(one), 0) : 0
   return results * resultBytes + held
 }
 
-/** The fault of an answer, for the log; `undefined` if it orders documents of the request. */
+/** The fault of an answer, for the log; `undefined` if it orders the request's documents. */
 export const faultIn =
   ({ request }: Asked) =>
   ({ results }: Readonly<Record<string, unknown>>): string | undefined => {
@@ -145,7 +145,7 @@ export const faultIn =
       typeof one.relevance_score === "number" &&
       Number.isInteger(one.index) &&
       request.documents[one.index as number] !== undefined
-    // One that is named often would be given back as often, with its text.
+    // A repeated document would be returned repeatedly with its text.
     const isOrder = (all: ReadonlyArray<{ readonly index: number }>) =>
       new Set(all.map(({ index }) => index)).size === all.length
     return Array.isArray(results) && results.every(isResult) && isOrder(results)
@@ -164,7 +164,7 @@ export const reported = ({
   return { tokens: prompt_tokens ?? total_tokens ?? input_tokens, searches: search_units }
 }
 
-/** The answer with the documents that were asked for, of an upstream that left them out; `undefined` where it is as it was asked for. */
+/** The answer with requested documents that the upstream omitted; `undefined` if nothing is missing. */
 export const withDocuments = (
   { request }: Asked,
   body: Readonly<Record<string, unknown>>

@@ -1,4 +1,4 @@
-/** Documents ordered by a query, by the first upstream of a model that answers, at the model's price of a search, of a token, or of both. */
+/** Documents ordered by a query, from the first upstream of a model that answers, charged per search, per token, or both. */
 import { Context, Effect, Layer } from "effect"
 import { singles } from "../embeddings/Single.ts"
 import type { SingleAnswer, SingleCall, SingleProblem } from "../embeddings/Single.ts"
@@ -13,18 +13,18 @@ import type { Amounts, Asked, RerankRequest } from "./Ranking.ts"
 import { RerankModels } from "./Settings.ts"
 import type { RerankModel } from "./Settings.ts"
 
-/** Documents that are to be ordered. */
+/** A request to order documents. */
 export interface RerankCall extends SingleCall<RerankRequest> {}
 
-/** `{ results: [{ index, relevance_score }] }`: the upstream's bytes, unless it left out documents that the caller asked for. */
+/** `{ results: [{ index, relevance_score }] }`: the upstream's bytes, unless it omitted requested documents. */
 export interface Reranked extends SingleAnswer {}
 
 export type RerankProblem = SingleProblem
 
 export interface RerankContract {
-  /** A request that is not valid is an `InvalidRequest`, one for a model that there is not an `UnknownModel`. */
+  /** An invalid request fails with `InvalidRequest`, a request for an unknown model with `UnknownModel`. */
   readonly rerank: (call: RerankCall) => Effect.Effect<Reranked, RerankProblem>
-  /** No call costs less; 0 where a model is free. */
+  /** The price of the cheapest possible call; 0 if a model is free. */
   readonly least: Nano
 }
 
@@ -67,7 +67,7 @@ const priceLines = ({ search_price, token_price }: RerankModel): ReadonlyArray<P
     : [{ quantity: "units", unit: "search", price: search_price } as const])
 ]
 
-/** A missing figure without a price does not make the usage an estimate. */
+/** A missing figure makes the usage an estimate only if it has a price. */
 const usedBy = (
   { context, estimate, model, most }: Asked,
   provider: string,

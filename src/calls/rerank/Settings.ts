@@ -1,4 +1,4 @@
-/** The models that order documents by a query, of the configuration file: `rerank`. */
+/** The reranking models of the configuration file: `rerank`. */
 import { Context, Layer, Schema } from "effect"
 import { modelFields, routesOf } from "../embeddings/Settings.ts"
 import { UsdPer } from "../../kernel/Price.ts"
@@ -19,19 +19,19 @@ const Price = Schema.Struct({
 export const RerankModel = readAs(
   Schema.Struct({
     ...modelFields,
-    /** How many tokens the model reads of a query with a document. */
+    /** The most tokens that the model reads of a query with one document. */
     input_tokens_max: Schema.optionalWith(Count, { default: () => 4_096 }).pipe(Schema.fromKey("max_input_tokens")),
     /** The most documents of one request. */
     documents_max: Schema.optionalWith(Count, { default: () => 1_000 }).pipe(Schema.fromKey("max_documents")),
     documents_per_search: Schema.optionalWith(Count, { default: () => 100 }),
-    /** A document that has more tokens than this, with the query, counts as several. */
+    /** A document counts as several if it has more tokens than this, together with the query. */
     tokens_per_document: Schema.optionalWith(Count, { default: () => 500 }),
     price: Price
   }),
   ({ name, price, upstreams, ...model }) => ({
     ...model,
     name: name ?? model.id,
-    /** USD a search, and an input token; 0 where it is not priced by them. */
+    /** USD per search and per input token; 0 without a price. */
     search_price: price.usd_per_search ?? (0n as UnitPrice),
     token_price: price.input_usd_per_million ?? (0n as UnitPrice),
     routes: routesOf(model.id, upstreams)
@@ -44,7 +44,6 @@ export class RerankModels extends Context.Tag("tollgate/rerank/RerankModels")<
   ReadonlyArray<RerankModel>
 >() {
   static readonly layer = (models: ReadonlyArray<RerankModel>) => Layer.succeed(RerankModels, models)
-  /** No reranking. */
   static readonly layerNone = Layer.succeed(RerankModels, [])
 }
 

@@ -2,7 +2,7 @@
 import type { Item } from "../dialects/responses/Prompt.ts"
 import type { TypedEvent } from "../engine/Events.ts"
 
-/** Tokens as the upstream reports them; what is charged is in the receipt and the usage record. */
+/** Tokens as the upstream reports them. The receipt and the usage record have the charge. */
 export interface ResponseUsage {
   readonly input_tokens?: number
   readonly output_tokens?: number
@@ -10,7 +10,7 @@ export interface ResponseUsage {
   readonly [field: string]: unknown
 }
 
-/** A response. (Not the platform's, which is HTTP's.) */
+/** A response of a model. (Not an HTTP response.) */
 export interface ModelResponse {
   readonly id?: string
   readonly object?: "response"
@@ -21,8 +21,8 @@ export interface ModelResponse {
   readonly [field: string]: unknown
 }
 
-/** `response.created`, `response.output_text.delta` and so on, by their `type`. */
+/** `response.created`, `response.output_text.delta` and so on, distinguished by `type`. */
 export type ResponseEvent = TypedEvent
 
-/** The events of a stream up to its last one, `response.completed` or `response.incomplete`. It fails if the stream breaks. */
+/** The events of a stream up to the last one, `response.completed` or `response.incomplete`. Fails if the stream breaks. */
 export { typedEventsOf as eventsOf } from "../engine/Events.ts"

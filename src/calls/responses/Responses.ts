@@ -2,11 +2,11 @@
  * Responses, in OpenAI's newer protocol.
  *
  * Where the specification is silent:
- * - `store` goes upstream as `false` unless the upstream keeps responses for its callers (`keeps_responses`): then it goes as the client
- *   says, and where that says nothing, the vendor's own default holds (OpenAI keeps). `previous_response_id`, `conversation` and items by
- *   reference are refused where nothing is kept. An id belongs to the tenant and
- *   account that it was handed out to (`calls/prompts/Kept`): any other request that names it is 404, and does not reach the vendor.
- * - `background` is refused: an answer that is fetched later cannot be charged.
+ * - `store` is sent upstream as `false` unless the upstream keeps responses for its callers (`keeps_responses`). Then the client's value is sent;
+ *   without one, the vendor's default applies (OpenAI keeps responses). `previous_response_id`, `conversation` and items by reference are refused
+ *   if the upstream keeps nothing. An id belongs to the tenant and account that received it (`calls/prompts/Kept`). Any other request that
+ *   names it gets 404 and does not reach the vendor.
+ * - `background` is refused, because an answer that is fetched later cannot be charged.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -21,15 +21,15 @@ import { namedIn } from "../dialects/responses/Named.ts"
 import type { ResponsesPrompt } from "../dialects/responses/Prompt.ts"
 import { responses } from "../dialects/responses/Protocol.ts"
 
-/** One response that is asked for. */
+/** A request for one response. */
 export interface ResponseCall extends Call<ResponsesPrompt> {}
 
-/** Each method picks its answer's form by itself, refuses and is interrupted as `EngineContract` says. */
+/** Each method sets the form of its answer. `EngineContract` describes refusals and interruption. */
 export interface ResponsesContract {
   readonly create: (call: ResponseCall) => Effect.Effect<Completed<ModelResponse>, ChatProblem | Kept.NotHandedOut>
-  /** Answers once an upstream has begun to. */
+  /** Returns once an upstream has begun to answer. */
   readonly stream: (call: ResponseCall) => Effect.Effect<Streamed<ResponseEvent>, ChatProblem | Kept.NotHandedOut>
-  /** No call costs less: 0 where a model is free. */
+  /** The price of the cheapest possible call; 0 if a model is free. */
   readonly least: Nano
 }
 
@@ -42,7 +42,7 @@ const make = Effect.gen(function* () {
   const catalogue = yield* Models
   const kept = Kept.make(yield* SqlClient)
 
-  /** Refuses a request that names what the caller was not handed out. The prompt is not validated yet. */
+  /** Refuses a request with an id that the caller has not received. The prompt is not validated yet. */
   const checked = Effect.fnUntraced(function* ({ caller, prompt }: ResponseCall) {
     const unknown = yield* kept.unknownAmong(caller, namedIn(prompt), yield* Clock.currentTimeMillis)
     if (unknown !== undefined) return yield* new Kept.NotHandedOut({ field: unknown.field })
@@ -53,7 +53,7 @@ const make = Effect.gen(function* () {
   }
   const created = complete<ResponsesPrompt, ModelResponse>(responses)
   const streamed = stream<ResponsesPrompt, ResponseEvent>(responses, eventsOf)
-  /** Of a model that keeps nothing, a call goes on at once. */
+  /** If the model keeps nothing, the call continues without a check. */
   const within =
     <A, E>(ask: (call: ResponseCall) => Effect.Effect<A, E>) =>
     (call: ResponseCall): Effect.Effect<A, E | Kept.NotHandedOut> =>

@@ -1,4 +1,4 @@
-/** Web search, and who can be asked. */
+/** Web search and its providers. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Example, Metered } from "../../http/contract/Documented.ts"
 import { GateRefusal } from "../../books/gate/Problems.ts"
@@ -21,7 +21,7 @@ const search = <const Name extends string>(name: Name, path: `/${string}`) =>
     .annotate(NoHead, true)
     .annotate(Example, { query: { query: "why is the sky blue", max_results: 5 } })
     .annotate(Metered, { charge_known: true, says_record: true })
-    .annotate(OpenApi.Summary, "Search the web, at the provider's price of a query")
+    .annotate(OpenApi.Summary, "Search the web, at the provider's price per query")
 
 export class SearchApi extends HttpApiGroup.make("search")
   .add(search("search", "/v1/search").annotate(Fast, true))
@@ -29,11 +29,11 @@ export class SearchApi extends HttpApiGroup.make("search")
   .add(
     HttpApiEndpoint.get("providers", "/v1/search/providers")
       .addSuccess(ProviderNames)
-      .annotate(OpenApi.Summary, "Who can be searched with: names")
+      .annotate(OpenApi.Summary, "Search providers, by name")
   )
   .add(
     HttpApiEndpoint.get("toolProviders", "/v1/tools/search/providers")
       .addSuccess(ProviderList)
-      .annotate(OpenApi.Summary, "Who can be searched with, described")
+      .annotate(OpenApi.Summary, "Search providers, with descriptions")
   )
   .middleware(KeyOrToken) {}

@@ -1,4 +1,4 @@
-/** The search routes: a query string to a query, results to JSON. */
+/** The search routes. */
 import { Effect } from "effect"
 import { contract } from "../../http/contract/Contract.ts"
 import { query } from "../../http/transport/Body.ts"

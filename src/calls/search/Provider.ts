@@ -1,15 +1,15 @@
-/** The search vendors that are supported, and what a query costs at a provider. */
+/** The supported search vendors, and the price of a query at a provider. */
 import type { UnitPrice } from "../../kernel/Price.ts"
 import { brave } from "../../upstream/search/Brave.ts"
 import type { SearchVendor } from "../../upstream/search/SearchVendor.ts"
 import { tavily } from "../../upstream/search/Tavily.ts"
 import type { SearchProvider } from "./Settings.ts"
 
-/** The vendors by their names in the configuration. */
+/** The vendors by their configuration names. */
 export const searchVendors = { tavily, brave } as const satisfies Record<string, SearchVendor>
 export type SearchVendorName = keyof typeof searchVendors
 
-/** The prices of a vendor's depths, by how often it counts a query of each. */
+/** The prices of a vendor's depths. The vendor may count one query as several. */
 export const pricesByDepth = (vendor: SearchVendorName, price: UnitPrice): Readonly<Record<string, UnitPrice>> =>
   Object.fromEntries(
     Object.entries(searchVendors[vendor].queries_by_depth).map(([depth, queries]) => [
@@ -22,8 +22,8 @@ export const pricesByDepth = (vendor: SearchVendorName, price: UnitPrice): Reado
 export const defaultDepth = "basic"
 
 /**
- * The price of a query. Where depths have prices, a depth without one is charged as the dearest: the provider may accept it, and what it
- * then bills is not known here.
+ * The price of a query. If depths have prices, a depth without one is charged like the most expensive, because the provider may accept it and
+ * its bill is unknown.
  */
 export const priceOf = ({ price, price_by_depth }: SearchProvider, depth: string): UnitPrice => {
   if (Object.hasOwn(price_by_depth, depth)) return price_by_depth[depth]!

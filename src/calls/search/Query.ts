@@ -4,7 +4,7 @@ import { ParseResult, Schema } from "effect"
 export const resultsMax = 100
 
 const Count = Schema.transformOrFail(
-  Schema.String.annotations({ description: `How many results at most, up to ${resultsMax}; 10 unless said otherwise` }),
+  Schema.String.annotations({ description: `The maximum number of results, up to ${resultsMax}; 10 by default` }),
   Schema.Int,
   {
     strict: true,
@@ -18,7 +18,7 @@ const Count = Schema.transformOrFail(
 
 const Flag = Schema.transformOrFail(
   Schema.String.annotations({
-    description: "`true`, or `false`, the default: whether results hold the whole text of their pages"
+    description: "Whether results contain the whole text of their pages: `true`, or `false` (the default)"
   }),
   Schema.Boolean,
   {
@@ -34,7 +34,9 @@ const Flag = Schema.transformOrFail(
 )
 
 const Domains = Schema.transformOrFail(
-  Schema.String.annotations({ description: "Up to 50 domains with commas between them: only results from these" }),
+  Schema.String.annotations({
+    description: "Up to 50 domains, separated by commas, to which the results are restricted"
+  }),
   Schema.Array(Schema.String),
   {
     strict: true,
@@ -52,19 +54,17 @@ const Domains = Schema.transformOrFail(
 )
 
 export const SearchQuery = Schema.Struct({
-  query: Schema.String.annotations({ description: "What is searched for, up to 2,000 characters" }).pipe(
+  query: Schema.String.annotations({ description: "The search terms, up to 2,000 characters" }).pipe(
     Schema.filter((query) => query.trim() !== "" && query.length <= 2_000, {
       message: () => "a text of 1 to 2000 characters"
     })
   ),
   max_results: Schema.optionalWith(Count, { default: () => 10 }),
-  provider: Schema.optional(
-    Schema.String.annotations({ description: "Who is asked, a name of the providers; the first unless said otherwise" })
-  ),
+  provider: Schema.optional(Schema.String.annotations({ description: "The name of a provider; the first by default" })),
   include_raw: Schema.optionalWith(Flag, { default: () => false }),
   search_depth: Schema.optional(
     Schema.String.annotations({
-      description: "`basic`, `advanced` or another that the provider knows: it is passed on as it is"
+      description: "`basic`, `advanced` or another depth of the provider, passed on unchanged"
     })
   ),
   domains: Schema.optionalWith(Domains, { default: () => [] })

@@ -1,9 +1,9 @@
 /**
- * Web searches, each at the price of a query.
+ * Web searches, charged per query.
  *
  * Where the specification is silent:
- * - A search depth that has no price of its own is charged as the provider's dearest. Tavily counts an `advanced` query as two, unless
- *   the configuration prices its depths.
+ * - A search depth without its own price is charged like the provider's most expensive depth. Unless the configuration prices its depths, Tavily
+ *   counts an `advanced` query as two.
  */
 import { Context, Effect, Layer, Redacted } from "effect"
 import { Gate } from "../../books/gate/Gate.ts"
@@ -29,13 +29,13 @@ import type { SearchQuery } from "./Query.ts"
 import { SearchProviders } from "./Settings.ts"
 import type { SearchProvider } from "./Settings.ts"
 
-/** One search that is asked for. */
+/** A request for one search. */
 export interface SearchCall {
   readonly caller: Caller
   readonly query: SearchQuery
-  /** Where it has no room, the call fails as `Busy`: before a provider is asked, or charged, for an answer that is too long for it. */
+  /** Without room, the call fails with `Busy`: before a provider is asked, or, for an answer that is too long, after it is charged. */
   readonly room?: Room | undefined
-  /** Names the call in the log. */
+  /** For the log. */
   readonly request_id?: string | undefined
 }
 
@@ -55,9 +55,9 @@ export interface SearchContract {
   readonly search: (call: SearchCall) => Effect.Effect<SearchResults, SearchProblem>
 }
 
-/** The longest answer that is parsed. */
+/** The most bytes of an answer. */
 const answerBytesMax = 8 * 1024 * 1024
-/** The members of an answer that may be long. */
+/** The members of an answer that can be long. */
 const long = { names: new Set(["results"]), depth: 1 }
 
 export class Search extends Context.Tag("tollgate/search/Search")<Search, SearchContract>() {
@@ -119,7 +119,7 @@ const make = Effect.gen(function* () {
     }
     const json = readJson(answer.body)
     const results = json === undefined ? undefined : vendor.results(json.value)
-    if (results === undefined) return yield* failed(upstream.name, "its answer holds no results", request_id)
+    if (results === undefined) return yield* failed(upstream.name, "its answer has no results", request_id)
     return yield* admission.answer(measured, (receipt): SearchResults => ({
       query: query.query,
       results: results.slice(0, query.max_results),

@@ -1,4 +1,4 @@
-/** The providers of web search of the configuration file: `tools.search`. */
+/** The search providers of the configuration file: `tools.search`. */
 import { Context, Layer, Schema } from "effect"
 import { UsdPer } from "../../kernel/Price.ts"
 import { distinct, NonEmpty, readAs } from "../../kernel/Setting.ts"
@@ -9,11 +9,11 @@ import type { SearchVendorName } from "./Provider.ts"
 export const SearchProvider = readAs(
   Schema.Struct({
     ...providerFields,
-    /** Whose wire format it speaks. */
+    /** The vendor whose wire format it speaks. */
     vendor: Schema.Literal(...(Object.keys(searchVendors) as ReadonlyArray<SearchVendorName>)),
-    /** USD a query, unless its depth has a price of its own. */
+    /** USD per query, unless its depth has its own price. */
     price: Schema.propertySignature(UsdPer(1)).pipe(Schema.fromKey("usd_per_query")),
-    /** Unless it is given, by how often the vendor counts a query (Tavily an `advanced` one twice). */
+    /** By default, the vendor's count per query is applied (Tavily counts an `advanced` query as two). */
     price_by_depth: Schema.optional(Schema.Record({ key: NonEmpty, value: UsdPer(1) })).pipe(
       Schema.fromKey("usd_per_query_by_depth")
     )
@@ -25,13 +25,12 @@ export const SearchProvider = readAs(
 )
 export interface SearchProvider extends Schema.Schema.Type<typeof SearchProvider> {}
 
-/** The first is asked unless a caller picks another. */
+/** The first is used unless a caller picks another. */
 export class SearchProviders extends Context.Tag("tollgate/search/SearchProviders")<
   SearchProviders,
   ReadonlyArray<SearchProvider>
 >() {
   static readonly layer = (providers: ReadonlyArray<SearchProvider>) => Layer.succeed(SearchProviders, providers)
-  /** No search. */
   static readonly layerNone = Layer.succeed(SearchProviders, [])
 }
 

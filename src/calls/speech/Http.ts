@@ -1,4 +1,4 @@
-/** The speech routes: JSON to a request, audio as it comes. */
+/** The speech routes. The audio is streamed. */
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect, Either } from "effect"
 import { contract } from "../../http/contract/Contract.ts"
@@ -31,7 +31,7 @@ export const SpeechHttp = HttpApiBuilder.group(
     const meteredRoute = yield* meteredRoutes()
     const providers = yield* SpeechProviders
 
-    /** A route: the name that keeps its keys apart, how its body is read, its name in usage records, and its refusals. */
+    /** A route: its name (which scopes its idempotency keys), its body reader, its name in usage records, and the shape of its refusals. */
     const speak = (
       route: string,
       read: (bytes: Buffer) => Either.Either<SpeechRequest, InvalidRequest>,
@@ -45,7 +45,7 @@ export const SpeechHttp = HttpApiBuilder.group(
       return meteredRoute({ name: route, body_bytes_max: bodyBytesMax, answer: call, shape })
     }
 
-    /** OpenAI's clients name a model and no provider. */
+    /** OpenAI's clients send a model, but no provider. */
     const openAi = (bytes: Buffer) =>
       Either.flatMap(readOpenAi(bytes), (request) =>
         Either.map(withModel(providers, request.model), ({ id }): SpeechRequest => ({ ...request, provider: id }))

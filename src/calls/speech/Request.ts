@@ -1,4 +1,4 @@
-/** Text to be spoken: what may be asked, and in which formats it comes. */
+/** Requests for speech, and the audio formats. */
 import { Schema } from "effect"
 
 /** The content type of each format. */
@@ -28,7 +28,7 @@ export const voices = [
 ] as const
 
 const oneOf = <const T extends string>(values: ReadonlyArray<T>) =>
-  // Overriding, since otherwise the formatter speaks of the first value alone.
+  // Overridden, because the formatter would mention only the first value.
   Schema.Literal(...values).annotations({
     message: () => ({ message: `one of ${values.join(", ")}`, override: true })
   })
@@ -41,7 +41,7 @@ const manner = {
   speed: Schema.optional(
     Schema.JsonNumber.pipe(Schema.between(0.25, 4, { message: () => "a number from 0.25 to 4.0" }))
   ),
-  /** How it is to be said, where the model can be told. Only the input is charged, so that this is no longer than that may be. */
+  /** Instructions for the voice, for models that accept them. They are not charged, so they are limited like the input. */
   instructions: Schema.optional(
     Schema.String.pipe(
       Schema.filter((text) => charactersOf(text) <= inputMax, {
@@ -58,7 +58,7 @@ const Input = Schema.String.pipe(
   })
 )
 
-// Empty would mean the provider's first model, which only the route below `/v1/tools` has as its default.
+// An empty id would select the provider's first model, which is the default only below `/v1/tools`.
 const ModelId = Schema.NonEmptyString.annotations({
   message: () => ({ message: "required: a model's id", override: true })
 })
@@ -70,7 +70,7 @@ export const SpeechRequest = Schema.Struct({
   ...rest
 }).annotations({ identifier: "SpeechRequest" })
 
-/** The same below `/v1/tools`, where only the text must be given. */
+/** The same below `/v1/tools`, where only the text is required. */
 export const ToolSpeechRequest = Schema.Struct({
   input: Input,
   model: Schema.optional(Schema.String),
@@ -80,22 +80,22 @@ export const ToolSpeechRequest = Schema.Struct({
 
 const voiceNameMax = 100
 
-/** The same on OpenAI's path, with OpenAI's fields. A field that is not known could change the audio, and is refused. */
+/** The same on OpenAI's path, with OpenAI's fields. An unknown field is refused, because it could change the audio. */
 export const OpenAiSpeechRequest = Schema.Struct({
   input: Input,
   model: ModelId,
-  /** Each provider has voices of its own, and refuses the others itself. */
+  /** Each provider has its own voices and refuses others itself. */
   voice: Schema.String.pipe(Schema.filter((name) => name !== "" && name.length <= voiceNameMax)).annotations({
     message: () => ({ message: `required: the name of a voice, up to ${voiceNameMax} characters`, override: true })
   }),
   ...manner,
-  /** `sse`: as events that hold pieces of audio, of models that make such. */
+  /** `sse`: events with pieces of audio, for models that support them. */
   stream_format: Schema.optionalWith(oneOf(["audio", "sse"]), { default: () => "audio" as const })
 }).annotations({ identifier: "OpenAiSpeechRequest", parseOptions: { onExcessProperty: "error" } })
 
-/** A text that is to be spoken, as any route reads it. Without a model it is the provider's first, without a provider the first. */
+/** A speech request of any route. Without a model, the provider's first is used; without a provider, the first. */
 export interface SpeechRequest extends Omit<Schema.Schema.Type<typeof ToolSpeechRequest>, "voice"> {
   readonly voice: string
-  /** Bytes of audio, which is the default, or events that hold them. */
+  /** Bytes of audio (the default), or events that contain them. */
   readonly stream_format?: "audio" | "sse" | undefined
 }

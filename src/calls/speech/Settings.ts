@@ -1,4 +1,4 @@
-/** The providers of speech of the configuration file: `tools.speech`. */
+/** The speech providers of the configuration file: `tools.speech`. */
 import { Context, Layer, Schema } from "effect"
 import { UsdPer } from "../../kernel/Price.ts"
 import { distinct, readAs } from "../../kernel/Setting.ts"
@@ -7,9 +7,9 @@ import { modelFields, named, providerFields } from "../../upstream/models/Provid
 export const SpeechModel = readAs(
   Schema.Struct({
     ...modelFields,
-    /** Whether it makes its audio as events, too (`stream_format: "sse"`). */
+    /** Whether it can also stream audio as events (`stream_format: "sse"`). */
     events: Schema.optionalWith(Schema.Boolean, { default: () => false }),
-    /** USD a character. */
+    /** USD per character. */
     price: Schema.propertySignature(UsdPer(1_000_000)).pipe(Schema.fromKey("usd_per_million_characters"))
   }),
   ({ events, id, model, price }) => ({ id, upstream_model: model ?? id, events, price })
@@ -23,13 +23,12 @@ export const SpeechProvider = readAs(
 )
 export interface SpeechProvider extends Schema.Schema.Type<typeof SpeechProvider> {}
 
-/** The first is asked unless a caller picks another. */
+/** The first is used unless a caller picks another. */
 export class SpeechProviders extends Context.Tag("tollgate/speech/SpeechProviders")<
   SpeechProviders,
   ReadonlyArray<SpeechProvider>
 >() {
   static readonly layer = (providers: ReadonlyArray<SpeechProvider>) => Layer.succeed(SpeechProviders, providers)
-  /** No speech. */
   static readonly layerNone = Layer.succeed(SpeechProviders, [])
 }
 

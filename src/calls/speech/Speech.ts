@@ -1,4 +1,4 @@
-/** Text to speech over the OpenAI audio route: the audio passes through as it comes, at the model's price of a character. */
+/** Text to speech over OpenAI's audio route. The audio passes through as it arrives, and is charged per character. */
 import { Context, Deferred, Effect, Exit, Layer } from "effect"
 import type { Readable } from "node:stream"
 import { failure, Gate } from "../../books/gate/Gate.ts"
@@ -27,26 +27,26 @@ import type { SpeechModel, SpeechProvider } from "./Settings.ts"
 import { charactersOf, formats } from "./Request.ts"
 import type { SpeechRequest } from "./Request.ts"
 
-/** One text that is to be spoken. */
+/** A request to speak one text. */
 export interface SpeechCall {
   readonly caller: Caller
   readonly request: SpeechRequest
-  /** The route's name in usage records: `speech` unless it is said. */
+  /** The route's name in usage records, `speech` by default. */
   readonly endpoint?: string | undefined
-  /** Statements that stand or fall with the admission of the call. */
+  /** Statements committed together with the call's admission. */
   readonly beside?: Claim["beside"]
 }
 
 export interface SpeechAudio {
   /**
-   * The audio as it comes, or the events that hold it. Its end waits until the charge is in the books; it is destroyed with an error where the upstream breaks off.
-   * It must be read to its end or destroyed: until then the call is open.
+   * The audio as it arrives, or the events that contain it. Its end waits until the charge is committed. It is destroyed with an error if the
+   * upstream breaks off. It must be read to its end or destroyed; until then the call stays open.
    */
   readonly audio: Readable
   readonly content_type: string
-  /** The charge: the whole price once audio has begun to arrive, nothing if the upstream breaks off before. */
+  /** The whole price once audio has begun to arrive; nothing if the upstream breaks off before. */
   readonly cost: Nano
-  /** Of the record that the call leaves when the audio has ended. */
+  /** The id of the usage record, which is written when the audio ends. */
   readonly usage_id: string
   /** Waits for the end of the audio. */
   readonly receipt: Effect.Effect<Receipt, BooksUnavailable>
@@ -55,7 +55,7 @@ export interface SpeechAudio {
 export type SpeechProblem = InvalidRequest | UnknownProvider | UnknownModel | GateRefusal | UpstreamProblem
 
 export interface SpeechContract {
-  /** Answers once the first bytes of audio have come. */
+  /** Returns once the first bytes of audio have arrived. */
   readonly speak: (call: SpeechCall) => Effect.Effect<SpeechAudio, SpeechProblem>
 }
 
@@ -114,7 +114,7 @@ const speak = (parts: Parts): SpeechContract["speak"] =>
     )
   })
 
-/** The audio of the upstream once its first bytes have come. */
+/** The upstream's audio, once its first bytes have arrived. */
 const ask = Effect.fnUntraced(function* (
   { upstreamOf }: Parts,
   admission: Admission,
@@ -135,12 +135,12 @@ const ask = Effect.fnUntraced(function* (
     return yield* failed(upstream.name, `its answer is ${type}, not ${events ? "events" : "audio"}`)
   }
   const passage = Passage.make(answer, admission.to_its_end)
-  // Once an answer has begun, the only way to say that it is empty is to cut it off.
+  // Check this before the client's answer begins. After that, an empty answer could only be cut off.
   if (!(yield* passage.begun)) return yield* failed(upstream.name, "its answer is empty")
   return yield* passing(admission, order, passage)
 })
 
-/** The audio on its way to the client, and the settlement at its end. */
+/** Passes the audio to the client, and settles the call at its end. */
 const passing = Effect.fnUntraced(function* (admission: Admission, order: Order, passage: Passage.Passage) {
   const receipt = yield* Deferred.make<Receipt, BooksUnavailable>()
   const settled = Effect.flatMap(passage.ended, (ending) =>
@@ -164,7 +164,7 @@ const passing = Effect.fnUntraced(function* (admission: Admission, order: Order,
 
 const isSse = ({ request }: Order): boolean => request.stream_format === "sse"
 
-/** The request as the upstream takes it. */
+/** The request in the upstream's form. */
 const bodyOf = (order: Order): string => {
   const { input, instructions, response_format, speed, stream_format, voice } = order.request
   return JSON.stringify({
@@ -179,11 +179,11 @@ const bodyOf = (order: Order): string => {
 }
 
 const eventStream = /^text\/event-stream\b/i
-const noEvents = InvalidRequest.of("stream_format", "audio: this model makes no events")
+const noEvents = InvalidRequest.of("stream_format", "audio: this model does not stream events")
 
 /**
- * Audio that the upstream broke off costs nothing. The rest of any other audio was made all the same. `left`: the service stopped before it
- * came. `unfinished`: the client took so little of it that the upstream gave up.
+ * Audio that the upstream broke off costs nothing. Any other audio costs the whole price, because the upstream generated the rest too. `left`: the
+ * service stopped before the rest arrived. `unfinished`: the client read so slowly that the upstream gave up.
  */
 const settlementOf = (how: StreamEnd, { characters, cost, provider }: Order): Measured =>
   how === "broken"

@@ -20,7 +20,7 @@ const form = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
   HttpApiSchema.Multipart(Schema.Struct({ file: Multipart.SingleFileSchema, ...fields }))
 const Form = form(TranscriptionFields.fields)
 
-/** Of which answer it is, the `response_format` says. */
+/** The `response_format` determines which of the two answers is sent. */
 const OpenAiAnswer = Schema.Struct({ text: Schema.String }).annotations({ identifier: "OpenAiTranscription" })
 const PlainText = HttpApiSchema.Text({ contentType: "text/plain" })
 
@@ -53,7 +53,7 @@ export class TranscriptionApi extends HttpApiGroup.make("transcription")
       .addSuccess(Envelope(TranscriptionAnswer))
       .annotate(ReadsOwnBody, true)
       .annotate(Metered, { charge_known: true, says_record: true })
-      .annotate(OpenApi.Summary, "Speech to text, its answer in an envelope")
+      .annotate(OpenApi.Summary, "Speech to text, with the answer in an envelope")
   )
   .add(
     openAi("createTranscription", "/v1/audio/transcriptions", OpenAiTranscriptionFields.fields).annotate(

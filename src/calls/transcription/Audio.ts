@@ -1,17 +1,16 @@
-/** The audio of a call, and the form that is sent to an upstream. The form is made while it is read. */
+/** The audio of a call, and the form for an upstream, which is generated while it is read. */
 import { createReadStream } from "node:fs"
 import { Readable } from "node:stream"
 import { tagBytesOf } from "../../kernel/AudioForm.ts"
 import { framesOf } from "./Frames.ts"
 
 /**
- * An audio file: its bytes, a file on the disk, or a stream that is read once. A file or a stream must be exactly `length` bytes long. A
- * stream cannot be counted before it is sent, so it reserves at least the `max_seconds` of its model.
+ * An audio file: its bytes, a file on disk, or a stream, which is read once. A file or stream must be exactly `length` bytes long. A stream
+ * cannot be counted before it is sent, so it reserves at least the `max_seconds` of its model.
  */
 export type Audio = {
-  /** Many providers tell the format by its ending: `a.wav`. */
+  /** Many providers detect the format from its extension: `a.wav`. */
   readonly name: string
-  /** Its media type. */
   readonly content_type: string
 } & (
   | { readonly bytes: Uint8Array }
@@ -21,10 +20,10 @@ export type Audio = {
 
 export const lengthInBytes = (audio: Audio): number => ("bytes" in audio ? audio.bytes.length : audio.length)
 
-/** How many tags may come before the audio. One is usual. */
+/** The most tags before the audio. One is usual. */
 const tagsMax = 4
 
-/** The seconds of audio by its own frames; infinity if they cannot be counted. */
+/** The duration by the audio's own frames, in seconds; infinity if they cannot be counted. */
 export const secondsIn = async (audio: Audio): Promise<number> => {
   let start = 0
   for (let tags = 0; tags <= tagsMax; tags++) {
@@ -52,12 +51,12 @@ const chunksOf = (audio: Audio, start: number): Iterable<Buffer> | AsyncIterable
   return start < byteLength ? [Buffer.from(buffer, byteOffset + start, byteLength - start)] : []
 }
 
-/** Destroys a stream that was not read to its end. */
+/** Destroys a stream that may not have been read to its end. */
 export const release = (audio: Audio): void => {
   if ("stream" in audio) audio.stream.destroy()
 }
 
-/** The form: the fields, then the file. A field with several values is sent once for each. */
+/** The form: the fields, then the file. A field with several values is repeated. */
 export const formOf = (
   audio: Audio,
   fields: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>,

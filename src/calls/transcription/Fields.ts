@@ -1,4 +1,4 @@
-/** The fields of a transcription's form beside its file, on each route, and what is answered. */
+/** The form fields of each transcription route, apart from the file, and the answer. */
 import { Schema } from "effect"
 
 const text = Schema.optional(Schema.String)
@@ -8,7 +8,6 @@ const oneOf = <const T extends string>(...values: ReadonlyArray<T>) =>
     message: () => ({ message: `one of ${values.join(", ")}`, override: true })
   })
 
-/** The forms that a transcript has. */
 export type TranscriptFormat = typeof TranscriptFormat.Type
 const TranscriptFormat = oneOf("json", "text", "verbose_json", "srt", "vtt")
 
@@ -28,7 +27,7 @@ const Language = Schema.optional(
   Schema.String.pipe(Schema.pattern(/^[a-z]{2}$/, { message: () => "an ISO-639-1 code, like en" }))
 )
 
-/** The fields beside the file. */
+/** The fields apart from the file. */
 export const TranscriptionFields = Schema.Struct({ model: text, ...shared, language: Language, provider: text })
 export interface TranscriptionFields extends Schema.Schema.Type<typeof TranscriptionFields> {}
 
@@ -39,7 +38,7 @@ const ModelId = Schema.NonEmptyString.annotations({
 const Granularity = oneOf("word", "segment")
 const Granularities = Schema.optional(Schema.Union(Granularity, Schema.Array(Granularity)))
 
-/** A field that is not known could change the transcript, and is refused. */
+/** Refuses unknown fields, because they could change the transcript. */
 const strictly = { parseOptions: { onExcessProperty: "error" } } as const
 
 /** The same on OpenAI's path, with OpenAI's fields. */
@@ -49,21 +48,21 @@ export const OpenAiTranscriptionFields = Schema.Struct({
   language: Language,
   stream: Schema.optional(oneOf("true", "false")),
   timestamp_granularities: Granularities,
-  /** Clients write a list with brackets behind its name. */
+  /** Clients write the name of a list with brackets. */
   "timestamp_granularities[]": Granularities
 }).annotations(strictly)
 
-/** Of a translation to English. */
+/** For a translation to English. */
 export const OpenAiTranslationFields = Schema.Struct({ model: ModelId, ...shared }).annotations(strictly)
 
-/** Both, as parsed. */
+/** The decoded fields of either form. */
 export interface OpenAiFields extends Schema.Schema.Type<typeof OpenAiTranscriptionFields> {}
 
 const answer = {
   text: Schema.String,
   status: Schema.Literal("completed", "failed"),
   provider: Schema.String,
-  /** Seconds, where they are known. */
+  /** In seconds, if known. */
   duration: Schema.optional(Schema.Number),
   error: Schema.optional(Schema.String)
 } as const

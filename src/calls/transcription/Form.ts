@@ -1,6 +1,6 @@
 /**
- * Reads a multipart form as it comes, and writes its audio to the disk as fast as the disk takes it. The parser is called directly:
- * the platform's own way to it fails at a file name that is not Latin-1.
+ * Reads a multipart form as it arrives, and writes its audio to disk with backpressure. The parser is called directly, because the platform's
+ * wrapper fails at a file name that is not Latin-1.
  */
 import { Effect } from "effect"
 import * as Multipasta from "multipasta"
@@ -17,7 +17,7 @@ import { AudioTooLarge } from "./Problems.ts"
 export interface Form {
   /** The first file of the field `file`. */
   readonly audio: FormFile | undefined
-  /** The text of each other field; a list where it is there twice, `null` where it is a file. */
+  /** The text of each other field; a list if it is repeated, `null` if it is a file. */
   readonly texts: Readonly<Record<string, unknown>>
 }
 
@@ -27,10 +27,9 @@ export interface FormFile {
   readonly bytes: number
 }
 
-/** Why a form could not be read. */
 export type FormProblem = Exclude<BodyProblem, PayloadTooLarge> | AudioTooLarge
 
-/** Reads the form of this content type, and writes its audio to `path`. */
+/** Reads a form of this content type, and writes its audio to `path`. */
 export const formFrom = (source: Readable, type: string, path: string): Effect.Effect<Form, FormProblem> =>
   Effect.async((resume) => {
     const reading = new Reading(source, type, path, resume)
@@ -40,7 +39,7 @@ export const formFrom = (source: Readable, type: string, path: string): Effect.E
 
 type Outcome = Effect.Effect<Form, FormProblem>
 
-/** A form that is being read. It ends once: with its last boundary, with its body or connection before that, or as too large. */
+/** A form in reading. It ends once: at its last boundary, when its body or connection ends earlier, or when it is too large. */
 class Reading {
   private over = false
   private audio: { readonly name: string; readonly content_type: string; bytes: number } | undefined
@@ -69,7 +68,7 @@ class Reading {
   begin(): void {
     const { source } = this
     if (source.destroyed) this.failed(source.errored)
-    // It is over already where the parser refuses the boundary.
+    // The parser may already have refused the boundary.
     if (this.over) return
     source.on("data", this.data).once("end", this.ended).once("close", this.cutShort).once("error", this.failed)
   }
@@ -88,7 +87,7 @@ class Reading {
     this.disk.end(() => this.resume(outcome))
   }
 
-  /** The rest of the client's bytes is thrown away, so that the client gets to read the answer. */
+  /** Discards the rest of the client's bytes, so that the client reads the answer. */
   private detach(): void {
     const { source } = this
     source.off("data", this.data).off("end", this.ended).off("close", this.cutShort).off("error", this.failed)
@@ -125,7 +124,7 @@ class Reading {
 
   // ---- the parts ------------------------------------------------------------------------------------------------------------------
 
-  /** The parser throws at an encoded file name that is not valid. */
+  /** The parser throws on an invalid encoded file name. */
   private parse(step: () => void): void {
     try {
       step()
@@ -142,7 +141,7 @@ class Reading {
 
   private readonly file = (info: Multipasta.PartInfo): ((chunk: Uint8Array | null) => void) => {
     const { filename, name } = dispositionOf(info)
-    // A form whose file was not chosen.
+    // The form was sent without choosing a file.
     if (filename === "") return ignore
     if (name !== "file") this.texts[name] = null
     if (name !== "file" || this.audio !== undefined) return ignore

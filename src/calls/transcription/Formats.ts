@@ -1,16 +1,16 @@
-/** The forms in which a transcript is answered on OpenAI's path. Subtitles are written from the provider's timed segments. */
+/** The formats of a transcript on OpenAI's path. Subtitles are written from the provider's timed segments. */
 import { isObject } from "../../upstream/wire/Failures.ts"
 import type { TranscriptFormat } from "./Fields.ts"
 import type { Transcript } from "./Transcription.ts"
 
-/** A piece of the text, with its times in seconds. */
+/** A segment of the text, with its times in seconds. */
 interface Segment {
   readonly start: number
   readonly end: number
   readonly text: string
 }
 
-/** The segments of a verbose answer; `undefined` where it has none, or one without text or times. */
+/** The segments of a verbose answer; `undefined` without segments, or if one lacks its text or times. */
 export const segmentsIn = ({ segments }: Readonly<Record<string, unknown>>): ReadonlyArray<Segment> | undefined =>
   Array.isArray(segments) && segments.every(isSegment) ? segments : undefined
 
@@ -19,7 +19,7 @@ const isSegment = (value: unknown): value is Segment =>
 
 const isTime = (value: unknown): boolean => typeof value === "number" && value >= 0 && Number.isFinite(value)
 
-/** A transcript as it goes out. */
+/** A transcript in its final format. */
 export interface Formatted {
   readonly content_type: string
   readonly body: string | Buffer
@@ -38,7 +38,7 @@ export const formatted = (transcript: Transcript, format: TranscriptFormat): For
     case "vtt":
       return { content_type: plain, body: vtt(segmentsIn(upstream.body) ?? []) }
     default:
-      // A provider's answer in the requested form passes unchanged.
+      // A provider's answer in the requested format passes unchanged.
       return {
         content_type: json,
         body: upstream.format === format ? upstream.bytes : JSON.stringify(short(transcript))
@@ -51,7 +51,7 @@ const short = ({ duration, text }: Transcript) => ({
   ...(duration !== undefined && { usage: { type: "duration", seconds: Math.ceil(duration) } })
 })
 
-/** The same as server-sent events. Its text comes in one piece: it is known when the charge is. */
+/** The same as server-sent events. The text is sent in one piece, because it is known only together with the charge. */
 export const events = (transcript: Transcript): Formatted => {
   const { text, usage } = { usage: transcript.upstream.body.usage, ...short(transcript) }
   const lines = [

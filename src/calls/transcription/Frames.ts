@@ -1,7 +1,7 @@
 /**
- * How long audio lasts by its own frames. Only formats whose frames cannot hide audio from the count are counted: MP3, WAV and AMR
- * (`Packed`), FLAC, and Opus and Vorbis in Ogg. Silence takes almost no bytes in the last three, and a header can lie, so each frame is read
- * as a decoder reads it.
+ * The duration of audio, counted by its own frames. Only formats whose frames cannot hide audio from the count are supported: MP3, WAV and AMR
+ * (`Packed`), FLAC, and Opus and Vorbis in Ogg. In the last three, silence takes almost no bytes and a header can lie, so each frame is read like
+ * in a decoder.
  */
 import { isMp3, isWave } from "../../kernel/AudioForm.ts"
 import { Amr, amrNarrow, amrWide, Mp3, Wave } from "./Packed.ts"
@@ -10,7 +10,7 @@ import { Amr, amrNarrow, amrWide, Mp3, Wave } from "./Packed.ts"
 export interface Frames {
   /** The next bytes of the file. */
   readonly take: (bytes: Buffer) => void
-  /** How many seconds have come at most; infinity if unknown. */
+  /** The maximum number of seconds so far; infinity if unknown. */
   readonly seconds: () => number
 }
 
@@ -40,7 +40,7 @@ const crcs = Uint8Array.from({ length: 256 }, (_, byte) => {
 })
 
 const flac = (head: Buffer): Frames => {
-  // A first block of another kind could hold any rate where this reads it.
+  // If the first block has another type, the rate cannot be read here.
   if (head.length < 26 || (head[4]! & 0x7f) !== 0) return endless
   const rate = (head[18]! << 12) | (head[19]! << 4) | (head[20]! >> 4)
   if (rate === 0) return endless
@@ -82,7 +82,7 @@ const secondsAt = (bytes: Buffer, at: number, usual: number): number => {
       : rate === 12
         ? bytes[rateAt]! * 1_000
         : bytes.readUInt16BE(rateAt) * (rate === 13 ? 1 : 10)
-  // A decoder may go by either rate.
+  // Decoders differ in which rate they use.
   return samplesOf(size, bytes, sizeAt) / (own === 0 ? usual : Math.min(own, usual))
 }
 
@@ -103,23 +103,23 @@ const numberBytes = (first: number): number => {
 // ---- Ogg ------------------------------------------------------------------------------------------------------------------------
 
 const pageHead = 27
-/** A file with more streams is not counted: each takes memory, and a page needs only 27 bytes to begin one. */
+/** A file with more streams is not counted. Each stream takes memory, and a page of 27 bytes can begin one. */
 const streamsMax = 100
 /** The flag of a page that begins a stream. */
 const beginning = 0x02
-/** The bytes of a packet that are read. Vorbis says its rate and its longest block in them. */
+/** The bytes of a packet to read. They contain the rate and the longest block of Vorbis. */
 const packetHead = 30
 
 /** One of the streams of a file. */
 interface Stream {
   codec: "opus" | "vorbis" | undefined
-  /** Samples a second. */
+  /** Samples per second. */
   rate: number
-  /** Samples of a packet of Vorbis. */
+  /** Samples per packet of Vorbis. */
   block: number
   packets: number
   seconds: number
-  /** The beginning of the packet that is being read. */
+  /** The beginning of the current packet. */
   packet: Buffer
   first: number | undefined
   last: number
@@ -127,7 +127,7 @@ interface Stream {
 
 class Ogg implements Frames {
   private readonly streams = new Map<number, Stream>()
-  /** The seconds of streams that have ended: a later stream may have the same number, and another codec. */
+  /** The seconds of ended streams. A later stream may reuse the number with another codec. */
   private ended = 0
   private rest: Buffer = Buffer.alloc(0)
   private lost = false
@@ -143,12 +143,12 @@ class Ogg implements Frames {
   }
 
   readonly seconds: Frames["seconds"] = () => {
-    // Some decoders play a page that breaks off.
+    // Some decoders play a truncated page.
     if (this.lost || this.rest.length > 0) return Number.POSITIVE_INFINITY
     return [...this.streams.values()].reduce((seconds, stream) => seconds + secondsOf(stream), this.ended)
   }
 
-  /** Reads a page, and returns its length; 0 if it is not whole yet. */
+  /** Reads a page and returns its length; 0 if it is incomplete. */
   private page(bytes: Buffer): number {
     if (bytes.toString("latin1", 0, 4) !== "OggS") {
       this.lost = true
@@ -196,7 +196,7 @@ class Ogg implements Frames {
     return stream
   }
 
-  /** A packet has ended. */
+  /** Ends a packet. */
   private packet(stream: Stream): void {
     const { packet } = stream
     stream.packet = Buffer.alloc(0)
@@ -217,7 +217,7 @@ class Ogg implements Frames {
   }
 }
 
-/** The packets decide, or the positions of the pages if they say more. */
+/** The sum of the packets, or the positions of the pages if they give more. */
 const secondsOf = ({ first = 0, last, rate, seconds }: Stream): number => Math.max(seconds, (last - first) / rate)
 
 const silkMillis = [10, 20, 40, 60]
@@ -225,7 +225,7 @@ const celtMillis = [2.5, 5, 10, 20]
 /** The longest packet. */
 const opusMost = 0.12
 
-/** The seconds of a packet of Opus, by its first two bytes. */
+/** The seconds of an Opus packet, from its first two bytes. */
 const opusSeconds = ([first, second]: Buffer): number => {
   if (first === undefined) return 0
   const [config, code] = [first >> 3, first & 3]

@@ -1,4 +1,4 @@
-/** The transcription routes: a form to a file on the disk, a transcript to JSON. */
+/** The transcription routes. The form's audio is written to disk. */
 import { HttpApiBuilder } from "@effect/platform"
 import type { FileSystem, Path } from "@effect/platform"
 import { Effect, Either } from "effect"
@@ -71,10 +71,7 @@ export const TranscriptionModelsHttp = HttpApiBuilder.group(
     )
 )
 
-/**
- * A route: the name that keeps its keys apart, the fields of its form, the caller, the form of its transcript, and the shape of its
- * refusals.
- */
+/** A route: its name (which scopes its idempotency keys), its form fields, the call, the reply, and the shape of its refusals. */
 const route = <Fields, I>(
   { disk, idempotency, ifAffordable, transcription }: Parts,
   name: string,
@@ -87,7 +84,7 @@ const route = <Fields, I>(
   const served = Effect.fnUntraced(function* (caller: Caller, inbound: Inbound) {
     const { bytes, content_type, fields, fingerprint, name: file, path } = yield* received(inbound)
     const call = yield* asked(fields)
-    // A request for something unknown is refused as such, whatever the key was used for.
+    // Refuse a request for an unknown model first, even if its key was used before.
     yield* transcription.quote(call, bytes)
     const audio = { name: file, content_type, path, length: bytes }
     return yield* idempotency.once(
@@ -136,7 +133,7 @@ const openAi = <I>(parts: Parts, name: string, schema: Schema.Schema<OpenAiField
     openAiRefusal
   )
 
-/** The call that a form's fields describe. */
+/** The call described by a form's fields. */
 type Asked = Omit<TranscriptionCall, "caller" | "audio" | "beside" | "room">
 
 const askedOf = ({ language, model, prompt, provider, temperature }: TranscriptionFields): Asked => ({

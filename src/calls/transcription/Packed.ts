@@ -1,4 +1,4 @@
-/** MP3, WAV and AMR: each byte of these files belongs to a frame or a sample, so reading their headers gives their length. */
+/** MP3, WAV and AMR. In these files each byte belongs to a frame or a sample, so their headers give their length. */
 import { isMp3 } from "../../kernel/AudioForm.ts"
 import type { Frames } from "./Frames.ts"
 
@@ -14,7 +14,7 @@ abstract class Walk implements Frames {
     this.skip = skip
   }
 
-  /** Reads the header that begins at `at`, and returns how many bytes to go forward; 0 if it needs more bytes. */
+  /** Reads the header at `at` and returns the number of bytes to advance; 0 if it needs more bytes. */
   protected abstract step(bytes: Buffer, at: number): number
 
   abstract seconds(): number
@@ -32,7 +32,7 @@ abstract class Walk implements Frames {
     this.rest = all.subarray(Math.min(at, all.length))
   }
 
-  /** The bytes after the last header that are not a whole header. */
+  /** The number of bytes after the last whole header. */
   protected left(): number {
     return this.rest.length
   }
@@ -43,13 +43,13 @@ abstract class Walk implements Frames {
 const kbits1 = [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320]
 const kbits2 = [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160]
 const mp3Rates = [44_100, 48_000, 32_000]
-/** A file of fewer frames can pass for another format: this is how many FFmpeg wants before it prefers MP3 to all others. */
+/** A file with fewer frames can pass for another format. FFmpeg requires this many before it prefers MP3. */
 const framesMin = 7
 const id3v1Bytes = 128
 
 /**
- * MP3 from its first byte to its last. Only zeros and an ID3v1 tag may follow the frames: any other bytes could hold audio of a denser
- * kind, such as frames in free format, which some decoders find and play.
+ * MP3 from its first byte to its last. Only zeros and an ID3v1 tag may follow the frames. Any other bytes could hold denser audio, such as frames
+ * in free format, which some decoders find and play.
  */
 export class Mp3 extends Walk {
   private frames = 0
@@ -100,13 +100,13 @@ const plainFormats: ReadonlySet<number> = new Set([1, 3, 6, 7])
 const sampleBits: ReadonlySet<number> = new Set([8, 16, 24, 32, 64])
 
 /**
- * WAV with plain samples. There must be one format chunk, before the samples: decoders differ in which of two they use. Decoders also
- * differ in whether a padding byte follows a chunk of odd length, so such a chunk must be the last.
+ * WAV with plain samples. It must have one format chunk, before the samples, because decoders differ in which of two they use. They also differ in
+ * whether a padding byte follows a chunk of odd length, so such a chunk must be the last.
  */
 export class Wave extends Walk {
   private rate = 0
   private odd = false
-  /** Where the samples begin. */
+  /** The position of the samples. */
   private start: number | undefined
   private at = riffHead
   private total = 0
@@ -132,7 +132,7 @@ export class Wave extends Walk {
       if (this.rate === 0 || this.start !== undefined) this.lost = true
       this.start = this.at + chunkHead
     }
-    // A writer that does not know the length yet leaves it at zero. The samples then last to the end.
+    // A writer may leave an unknown length at zero. The samples then extend to the end.
     const length = name === "data" && size === 0 ? Number.POSITIVE_INFINITY : size
     this.at += chunkHead + length
     return chunkHead + length
@@ -149,12 +149,12 @@ export class Wave extends Walk {
     const [block, bits] = [bytes.readUInt16LE(12), bytes.readUInt16LE(14)]
     const isPlain = plainFormats.has(format) && sampleBits.has(bits) && block === (channels * bits) / 8
     if (!isPlain) this.lost = true
-    // A decoder may go by either figure.
+    // Decoders differ in which figure they use.
     this.rate = Math.min(block * rate, bytes.readUInt32LE(8))
   }
 
   seconds(): number {
-    // Some decoders play what follows the samples, too.
+    // Some decoders also play the bytes after the samples.
     return this.lost || this.start === undefined ? Number.POSITIVE_INFINITY : (this.total - this.start) / this.rate
   }
 }

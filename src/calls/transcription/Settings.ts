@@ -1,4 +1,4 @@
-/** The providers of transcription of the configuration file: `tools.transcription`. */
+/** The transcription providers of the configuration file: `tools.transcription`. */
 import { Context, Layer, Schema } from "effect"
 import { UsdPer } from "../../kernel/Price.ts"
 import type { UnitPrice } from "../../kernel/Price.ts"
@@ -8,13 +8,13 @@ import { modelFields, named, providerFields } from "../../upstream/models/Provid
 export const TranscriptionModel = readAs(
   Schema.Struct({
     ...modelFields,
-    /** The response format that says how long the audio is: `verbose_json`, if the model has it. */
+    /** The response format to request: `verbose_json`, which reports the duration, if the model supports it. */
     wire_format: Schema.optionalWith(Schema.Literal("verbose_json", "json"), { default: () => "json" as const }),
     /** Whether it also translates speech to English, at the same price. */
     translates: Schema.optionalWith(Schema.Boolean, { default: () => false }),
     /**
-     * The seconds that are reserved at least for audio that the service cannot count, such as M4A and WebM. The provider's duration is
-     * believed up to the reservation, so this should be the longest audio that the provider takes. Two hours fit 25 MiB at 30 kbit/s.
+     * The minimum reservation for audio that the service cannot count, such as M4A and WebM. The provider's duration is accepted up to the
+     * reservation, so this should be the longest audio that the provider accepts. Two hours fit 25 MiB at 30 kbit/s.
      */
     max_seconds: Schema.optionalWith(Schema.Int.pipe(Schema.between(1, 1_000_000)), { default: () => 7_200 }),
     usd_per_minute: UsdPer(1)
@@ -25,7 +25,7 @@ export const TranscriptionModel = readAs(
     wire_format,
     translates,
     max_seconds,
-    /** USD a second; every second that has begun counts. */
+    /** USD per second. Each started second counts. */
     price: (usd_per_minute / 60n) as UnitPrice
   })
 )
@@ -38,14 +38,13 @@ export const TranscriptionProvider = readAs(
 )
 export interface TranscriptionProvider extends Schema.Schema.Type<typeof TranscriptionProvider> {}
 
-/** The first is asked unless a caller picks another. */
+/** The first is used unless a caller picks another. */
 export class TranscriptionProviders extends Context.Tag("tollgate/transcription/TranscriptionProviders")<
   TranscriptionProviders,
   ReadonlyArray<TranscriptionProvider>
 >() {
   static readonly layer = (providers: ReadonlyArray<TranscriptionProvider>) =>
     Layer.succeed(TranscriptionProviders, providers)
-  /** No transcription. */
   static readonly layerNone = Layer.succeed(TranscriptionProviders, [])
 }
 

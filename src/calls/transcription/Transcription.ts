@@ -1,9 +1,9 @@
 /**
- * Transcriptions over the OpenAI audio route, at the model's price of a second.
+ * Transcriptions over OpenAI's audio route, charged per second.
  *
  * Where the specification is silent:
- * - A transcription reserves a second for each 1,000 bytes. It reserves more if the audio lasts longer by its own frames, or if the audio
- *   cannot be counted (`Length`).
+ * - A transcription reserves a second for each 1,000 bytes. It reserves more if the audio is longer by its own frames, or if it cannot be
+ *   counted (`Length`).
  */
 import { Context, Effect, Either, Layer } from "effect"
 import { randomBytes } from "node:crypto"
@@ -38,13 +38,13 @@ import { AudioTooLarge } from "./Problems.ts"
 import { TranscriptionProviders } from "./Settings.ts"
 import type { TranscriptionModel, TranscriptionProvider } from "./Settings.ts"
 
-/** The provider and model that transcribe the audio. The default is the first provider, and its first model. */
+/** The provider and model for the audio. The default is the first provider and its first model. */
 export interface TranscriptionChoice {
   readonly provider?: string | undefined
   readonly model?: string | undefined
-  /** The default is `transcribe`. Models that translate take `translate`: they answer in English. */
+  /** `transcribe` by default. Models that translate also accept `translate`, and answer in English. */
   readonly task?: "transcribe" | "translate" | undefined
-  /** The detail beyond the text, for models that give it: the provider's `verbose` answer, or one with timed `segments`. */
+  /** The detail beyond the text, for models that support it: the provider's `verbose` answer, or one with timed `segments`. */
   readonly detail?: "verbose" | "segments" | undefined
 }
 
@@ -58,24 +58,24 @@ export interface TranscriptionCall extends TranscriptionChoice {
   readonly prompt?: string | undefined
   /** From 0 to 2. */
   readonly temperature?: number | undefined
-  /** A verbose answer has a time for each of these. */
+  /** The units with times in a verbose answer. */
   readonly granularities?: ReadonlyArray<"word" | "segment"> | undefined
-  /** The route's name in usage records. The default is `transcriptions`. */
+  /** The route's name in usage records, `transcriptions` by default. */
   readonly endpoint?: string | undefined
-  /** Statements that stand or fall with the admission of the call. */
+  /** Statements committed together with the call's admission. */
   readonly beside?: Claim["beside"]
-  /** Where it has no room, the call fails as `Busy`: before a provider is asked, or charged, for an answer that is too long for it. */
+  /** Without room, the call fails with `Busy`: before a provider is asked, or, for an answer that is too long, after it is charged. */
   readonly room?: Room | undefined
 }
 
 export interface Transcript {
   readonly text: string
-  /** Seconds, where the provider says how long the audio is. */
+  /** In seconds, if the provider reports it. */
   readonly duration?: number
   /** The id of the provider that answered. */
   readonly provider: string
   readonly receipt: Receipt
-  /** The provider's whole answer, in the form that the model is asked for. */
+  /** The provider's whole answer, in the requested wire format. */
   readonly upstream: ProviderAnswer
 }
 
@@ -86,10 +86,10 @@ export interface ProviderAnswer {
 }
 
 export interface TranscriptionQuote {
-  /** Their ids. */
+  /** The provider's and the model's id. */
   readonly provider: string
   readonly model: string
-  /** The reservation of such a call if its audio cannot be counted. Counted audio reserves its own length. */
+  /** The reservation for audio that cannot be counted. Counted audio reserves its own length. */
   readonly most: Nano
 }
 
@@ -104,20 +104,20 @@ export type TranscriptionProblem =
   | UpstreamProblem
 
 export interface TranscriptionContract {
-  /** The lowest cost of any call; 0 if one may be free. */
+  /** The price of the cheapest possible call; 0 if a model is free. */
   readonly least: Nano
-  /** The provider, model and highest cost for so many bytes of audio that cannot be counted. */
+  /** The provider, the model, and the highest cost of this many bytes of uncounted audio. */
   readonly quote: (
     choice: TranscriptionChoice,
     bytes: number
   ) => Effect.Effect<TranscriptionQuote, InvalidRequest | UnknownProvider | UnknownModel>
-  /** Sends the audio once. The unread part of a stream is thrown away. */
+  /** Sends the audio once. The unread rest of a stream is discarded. */
   readonly transcribe: (call: TranscriptionCall) => Effect.Effect<Transcript, TranscriptionProblem>
 }
 
-/** The longest answer that is parsed: verbose answers about 25 MiB of speech have 2 MiB. */
+/** The most bytes of an answer. A verbose answer for 25 MiB of speech has 2 MiB. */
 const answerBytesMax = 8 * 1024 * 1024
-/** The members of an answer that may be long. */
+/** The members of an answer that can be long. */
 const long = { names: new Set(["text", "segments", "words"]), depth: 1 }
 
 export class Transcription extends Context.Tag("tollgate/transcription/Transcription")<
@@ -234,7 +234,7 @@ const sent = (
   )
 }
 
-/** The transcript in the answer, once the call is settled by it. */
+/** Settles the call by the answer, and returns its transcript. */
 const settled = Effect.fnUntraced(function* (
   upstream: string,
   admission: Admission,
@@ -258,7 +258,7 @@ const settled = Effect.fnUntraced(function* (
   const fault =
     lost !== undefined ? tooLong : json === undefined ? "its answer is not a JSON object" : faultIn(json.value, detail)
   if (fault !== undefined) {
-    // A reported duration is charged. An answer that is too long is charged in any case.
+    // A reported duration is charged. An answer that is too long is always charged.
     if (lost !== undefined || (reported !== undefined && reported !== null))
       yield* admission.settle({ ...measured, success: false, error_type: "upstream_error" })
     return yield* failed(upstream, fault)
@@ -272,16 +272,16 @@ const settled = Effect.fnUntraced(function* (
   }))
 })
 
-/** The fault of an answer, in words for the log. */
+/** The fault of an answer, for the log. */
 const faultIn = (
   answer: Readonly<Record<string, unknown>>,
   detail: TranscriptionCall["detail"]
 ): string | undefined => {
-  if (typeof answer.text !== "string") return "its answer holds no text"
-  return detail === "segments" && segmentsIn(answer) === undefined ? "its answer holds no segments" : undefined
+  if (typeof answer.text !== "string") return "its answer has no text"
+  return detail === "segments" && segmentsIn(answer) === undefined ? "its answer has no segments" : undefined
 }
 
-/** The provider and the model of the call. They must offer the task and the detail that it asks for. */
+/** The provider and model of the call, if they offer the requested task and detail. */
 const chosen = (
   providers: ReadonlyArray<TranscriptionProvider>,
   choice: TranscriptionChoice
@@ -300,11 +300,11 @@ interface Chosen {
 }
 
 const noTranslation = Either.left(InvalidRequest.of("model", "this model does not translate"))
-const noTimes = Either.left(InvalidRequest.of("response_format", "json or text: this model gives no times"))
+const noTimes = Either.left(InvalidRequest.of("response_format", "json or text: this model returns no times"))
 
 const most = ({ most }: Extent, { price }: TranscriptionModel): Nano => charge([{ units: most, price }])
 
-/** The charge of audio that is not empty is a second at least. */
+/** The charge of non-empty audio is at least a second. */
 const leastOf = (providers: ReadonlyArray<TranscriptionProvider>): Nano =>
   providers
     .flatMap(({ models }) => models.map(({ price }) => charge([{ units: 1, price }])))

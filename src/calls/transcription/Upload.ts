@@ -21,10 +21,10 @@ export interface Upload<Fields> {
   readonly fingerprint: string
 }
 
-/** Room for the form around the file. */
+/** The most bytes of the form around the file. */
 const formBytesMax = 1024 * 1024
 
-/** Reads a form with these fields, and writes its file to the disk. The file is deleted with the scope. */
+/** Reads a form with these fields, and writes its file to disk. The file is deleted with the scope. */
 export const receive = <Fields, I>(
   schema: Schema.Schema<Fields, I>
 ): ((
@@ -36,7 +36,7 @@ export const receive = <Fields, I>(
     if (!isForm(type)) return yield* notForm
     const files = yield* FileSystem.FileSystem
     const folder = yield* Effect.orDie(files.makeTempDirectoryScoped())
-    // The client's name for the file is never a path here.
+    // The client's file name is never used as a path.
     const path = (yield* Path.Path).join(folder, "audio")
     const source = yield* inbound.stream(fileBytesMax + formBytesMax)
     const { audio, texts } = yield* formFrom(source, type, path)

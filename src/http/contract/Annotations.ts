@@ -1,43 +1,43 @@
-/** Annotations of an endpoint for how it is served. */
+/** Annotations that say how an endpoint is served. */
 import { Context } from "effect"
 import type { ProblemBody, ProblemInstance } from "../../kernel/Problem.ts"
 
-/** The handler reads the body itself, with a limit of its own. */
+/** The handler reads the body itself, within its own limit. */
 export class ReadsOwnBody extends Context.Reference<ReadsOwnBody>()("tollgate/http/ReadsOwnBody", {
   defaultValue: () => false
 }) {}
 
-/** Of a GET endpoint: each call costs, so HEAD, whose answer would be thrown away, is refused. */
+/** For a GET endpoint where each call costs. HEAD is refused, because its response would be discarded. */
 export class NoHead extends Context.Reference<NoHead>()("tollgate/http/NoHead", {
   defaultValue: () => false
 }) {}
 
 /**
- * Clients of the protocol first ask the path, by GET, to become a WebSocket. They are answered 426, which tells them at once to send the
- * request by POST; after a 405 they try again for seconds.
+ * Clients of the protocol first try to open a WebSocket with a GET of the path. The response is 426, after which they send the request by POST.
+ * After a 405 they would retry for seconds.
  */
 export class RefusesWebSocket extends Context.Reference<RefusesWebSocket>()("tollgate/http/RefusesWebSocket", {
   defaultValue: () => false
 }) {}
 
-/** The fast lane serves the endpoint too (`FastLane`). Its handler is a raw one, and nothing in its path varies. */
+/** The fast lane also serves the endpoint (`FastLane`). Its handler is raw, and its path has no parameters. */
 export class Fast extends Context.Reference<Fast>()("tollgate/http/Fast", {
   defaultValue: () => false
 }) {}
 
-/** How a refusal looks in the protocol of an endpoint: what that protocol's clients parse. */
+/** The format of refusals in an endpoint's protocol, as that protocol's clients parse it. */
 export interface Shape {
   /**
-   * The body; the status stays the problem's own. `request_id` is what `X-Request-Id` says. Message, code and details stand in an object
+   * Writes the body; the status stays the problem's own. `request_id` is the value of `X-Request-Id`. Message, code and details are in an object
    * `error`, where `problemBodyIn` finds them.
    */
   readonly write: (problem: ProblemInstance<string>, request_id: string) => unknown
-  /** Its name in the OpenAPI document, and its JSON schema. */
+  /** The name in the OpenAPI document, and the JSON schema. */
   readonly identifier: string
   readonly schema: Readonly<Record<string, unknown>>
 }
 
-/** The body of the problem that was written in a shape; `undefined` where the body is none of any shape. */
+/** The body of the problem written in a shape; `undefined` if the body has no such shape. */
 export const problemBodyIn = (body: unknown): ProblemBody | undefined => {
   const shaped = (body as { readonly error?: unknown } | null)?.error
   if (typeof shaped !== "object" || shaped === null) return undefined
@@ -50,18 +50,18 @@ export const problemBodyIn = (body: unknown): ProblemBody | undefined => {
   }
 }
 
-/** The shape of an endpoint's refusals, from any layer; `undefined`: `{ error, code?, details? }`. */
+/** The shape of an endpoint's refusals, from any layer. `undefined` means `{ error, code?, details? }`. */
 export class RefusalShape extends Context.Reference<RefusalShape>()("tollgate/http/RefusalShape", {
   defaultValue: (): Shape | undefined => undefined
 }) {}
 
-/** The longest body in bytes, where that is not `bodyBytesMax` or `openBodyBytesMax`. */
+/** The maximum body size in bytes, if it differs from `bodyBytesMax` and `openBodyBytesMax`. */
 export class BodyBytesMax extends Context.Reference<BodyBytesMax>()("tollgate/http/BodyBytesMax", {
   defaultValue: (): number | undefined => undefined
 }) {}
 
-/** The longest body of a route that asks for a credential and does not read its own. */
+/** The maximum body size of a route that requires a credential and does not read its own body. */
 export const bodyBytesMax = 1024 * 1024
 
-/** The same of a route that asks for none: anybody can send there. */
+/** The same for a route without a credential, where anyone can send a body. */
 export const openBodyBytesMax = 64 * 1024

@@ -1,16 +1,13 @@
 /**
- * Parts of an endpoint's OpenAPI entry beyond its schemas: an example that works when it is sent, the headers of a metered route, the
- * required scope. Endpoints are annotated in their contracts; `described` writes it down.
+ * Parts of an endpoint's OpenAPI entry beyond its schemas: a working example, the headers of a metered route, the required scope. Contracts
+ * annotate endpoints; `described` adds the annotations to the document.
  */
 import { HttpApi } from "@effect/platform"
 import { Context } from "effect"
 import { RefusalShape } from "./Annotations.ts"
 import type { Shape } from "./Annotations.ts"
 
-/**
- * A request that is answered with success. `{name}` in it stands for what only the caller has: a token, or an id that an earlier
- * answer gave.
- */
+/** A request that succeeds. `{name}` in it stands for a value that only the caller has: a token, or an id from an earlier response. */
 export class Example extends Context.Reference<Example>()("tollgate/http/Example", {
   defaultValue: (): ExampleOf => ({})
 }) {}
@@ -22,22 +19,22 @@ export interface ExampleOf {
 }
 
 /**
- * The route is metered. `charge_known`: the charge stands in a header of the answer, since it is known when that begins. `says_record`: so
- * does the id of the usage record, also where nothing streams.
+ * The route is metered. `charge_known`: the charge is in a response header, because it is known before the response begins. `says_record`: so is
+ * the id of the usage record, even for a response that does not stream.
  */
 export class Metered extends Context.Reference<Metered>()("tollgate/http/Metered", {
   defaultValue: (): { readonly charge_known: boolean; readonly says_record?: boolean } | undefined => undefined
 }) {}
 
-/** The answer is an event stream where the request asks for one (`stream: true`). */
+/** The response is an event stream if the request has `stream: true`. */
 export class Streams extends Context.Reference<Streams>()("tollgate/http/Streams", { defaultValue: () => false }) {}
 
-/** The content types that the answer may have, as the request asks, where they are several. */
+/** The possible content types of the response, if the request chooses among several. */
 export class Produces extends Context.Reference<Produces>()("tollgate/http/Produces", {
   defaultValue: (): ReadonlyArray<string> => []
 }) {}
 
-/** A browser is answered: with pages, refusals among them, and by being led on. */
+/** For browsers: responds with pages, including refusals, and with redirects. */
 export class Browsed extends Context.Reference<Browsed>()("tollgate/http/Browsed", { defaultValue: () => false }) {}
 
 const idempotencyKey = {
@@ -46,26 +43,26 @@ const idempotencyKey = {
   schema: { type: "string" as const, pattern: "^[A-Za-z0-9_-]{16,128}$" },
   required: false,
   description:
-    "Makes a retry safe: the same key with the same request is done once, and answered with its first answer. A key belongs to the " +
+    "Makes a retry safe: a repeated request with the same key does not run again and gets the first response. A key belongs to the " +
     "caller's account in the tenant."
 }
 
 const charge = {
   "X-Charge-Usd": {
-    description: "What the call was charged, in USD",
+    description: "The charge of the call, in USD",
     schema: { type: "string", example: "0.000042" }
   }
 }
 
-/** Where the call is explained. What a streamed answer was charged is there alone. */
+/** The usage record of the call. The charge of a streamed response is only there. */
 const usage = {
   "X-Usage-Id": {
-    description: "The id of the call's usage record; a stream leaves it when it has ended",
+    description: "The id of the call's usage record; a stream writes the record when it ends",
     schema: { type: "string" }
   }
 }
 
-/** Of routes whose answers come from models, which are those that can stream. */
+/** For routes that models answer. Those are the routes that can stream. */
 const fallback = {
   "X-Fallback-Model": {
     description: "The model that answered in place of the requested one, percent-encoded; absent otherwise",
@@ -111,7 +108,7 @@ export const described =
         produced(operation, Context.get(mergedAnnotations, Produces))
         if (Context.get(mergedAnnotations, Streams)) stream(operation)
         const key = operation.parameters.findIndex(({ name }) => name === "idempotency-key")
-        // A route that has it in its own schema cannot do without.
+        // A route with the header in its own schema requires it.
         if (key !== -1) operation.parameters[key] = { ...idempotencyKey, required: true }
         const metered = Context.get(mergedAnnotations, Metered)
         if (metered !== undefined) {
@@ -133,7 +130,7 @@ export const described =
     return open(written) as Record<string, unknown>
   }
 
-/** Without the word that there is nothing else in an object: what is not known is ignored, or passed on to the model. */
+/** Removes `additionalProperties: false`: unknown properties are ignored, or passed on to the model. */
 const open = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(open)
   if (typeof value !== "object" || value === null) return value
@@ -147,7 +144,7 @@ const open = (value: unknown): unknown => {
 const decodeError = "#/components/schemas/HttpApiDecodeError"
 const invalidRequest = { $ref: "#/components/schemas/InvalidRequest" }
 
-/** The platform's errors about invalid input are reworded as `InvalidRequest`, like every refusal. */
+/** The platform's errors about invalid input become `InvalidRequest`, like every refusal. */
 const refusals = ({ parameters, requestBody, responses }: Operation): void => {
   const body = responses["400"]?.content?.["application/json"]
   if (body === undefined) return
@@ -185,14 +182,14 @@ const produced = ({ responses }: Operation, types: ReadonlyArray<string>): void 
 const page = { "text/html": { schema: { type: "string" } } }
 
 const browsed = ({ responses }: Operation): void => {
-  responses["303"] = { description: "Leads the browser on", headers: { Location: { schema: { type: "string" } } } }
-  const { content, description = "A page that says what is wrong" } = responses["400"] ?? {}
-  // A parameter of the path that does not decode is refused in JSON.
+  responses["303"] = { description: "Redirects the browser", headers: { Location: { schema: { type: "string" } } } }
+  const { content, description = "A page that describes the problem" } = responses["400"] ?? {}
+  // A path parameter that cannot be decoded is refused in JSON.
   responses["400"] = { description, content: { ...content, ...page } }
-  responses["429"] ??= { description: "A page that says so", content: page }
+  responses["429"] ??= { description: "A page about the rate limit", content: page }
 }
 
-/** A text among the answers is the stream's. */
+/** A text among the responses is the stream. */
 const stream = ({ responses }: Operation): void => {
   const answer = responses["200"]!
   const whole = (answer.content?.["application/json"]?.schema.anyOf ?? []).filter(({ type }) => type !== "string")
@@ -215,7 +212,7 @@ const exemplify = (operation: Operation, { body, headers = {}, query = {} }: Exa
   }
 }
 
-/** Every refusal in the shape of the endpoint's protocol. */
+/** Gives every refusal the shape of the endpoint's protocol. */
 const reshape = ({ responses }: Operation, { identifier, schema }: Shape, schemas: Record<string, unknown>): void => {
   schemas[identifier] = schema
   for (const [status, response] of Object.entries(responses)) {
@@ -224,7 +221,7 @@ const reshape = ({ responses }: Operation, { identifier, schema }: Shape, schema
   }
 }
 
-/** The scopes that a token of an application must have, as OpenAPI lists them. */
+/** The scopes required in an application's token, as OpenAPI lists them. */
 const demand = (operation: Operation, scope: string): void => {
   operation.security = operation.security.map((requirement) =>
     Object.fromEntries(

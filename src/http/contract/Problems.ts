@@ -1,4 +1,4 @@
-/** The refusals that any route may answer, whatever its domain. Those of a domain stand in its own `Problems.ts`. */
+/** Refusals that any route may return. Those of a domain are in its own `Problems.ts`. */
 import { Schema } from "effect"
 import { Busy } from "../../kernel/Busy.ts"
 import { Problem } from "../../kernel/Problem.ts"
@@ -12,18 +12,18 @@ export class RouteNotFound extends Problem<RouteNotFound>()("RouteNotFound", {
 export class MethodNotAllowed extends Problem<MethodNotAllowed>()("MethodNotAllowed", {
   status: 405,
   error: "Method Not Allowed",
-  /** The methods that the path has, where it is a path. */
+  /** The methods of the path, if the path exists. */
   fields: { allow: Schema.optional(Schema.Array(Schema.String)) },
   details: {},
   headers: ({ allow }): Record<string, string> => (allow === undefined ? {} : { allow: allow.join(", ") })
 }) {}
 
-/** A request to become a WebSocket on a path that is served by plain requests. */
+/** A WebSocket handshake on a path that serves plain requests. */
 export class WebSocketNotServed extends Problem<WebSocketNotServed>()("WebSocketNotServed", {
   status: 426,
   error: "this path is not served by WebSocket: send a POST request",
   code: "upgrade_required",
-  // HTTP wants a 426 to name the protocol that is served, in both headers. Node reads nothing behind such a request, so the connection ends.
+  // HTTP requires a 426 to name the served protocol in both headers. Node reads nothing after such a request, so the connection ends.
   headers: () => ({ upgrade: "HTTP/1.1", connection: "upgrade, close" })
 }) {}
 
@@ -35,7 +35,7 @@ export class PayloadTooLarge extends Problem<PayloadTooLarge>()("PayloadTooLarge
 
 export class UnsupportedEncoding extends Problem<UnsupportedEncoding>()("UnsupportedEncoding", {
   status: 415,
-  error: "the request body's Content-Encoding is none of gzip, br and deflate",
+  error: "the request body's Content-Encoding must be gzip, br or deflate",
   code: "unsupported_encoding"
 }) {}
 
@@ -45,24 +45,24 @@ export class UnsupportedMediaType extends Problem<UnsupportedMediaType>()("Unsup
   code: "unsupported_media_type"
 }) {}
 
-/** Of a request that a cookie lets in. */
+/** For a request authenticated by a cookie. */
 export class CrossOrigin extends Problem<CrossOrigin>()("CrossOrigin", {
   status: 403,
-  error: "only the service's own page may ask this",
+  error: "only the service's own pages may send this request",
   code: "cross_origin"
 }) {}
 
-/** The connection is closed behind it. */
+/** The connection is closed after the response. */
 export class BodyTooSlow extends Problem<BodyTooSlow>()("BodyTooSlow", {
   status: 408,
-  error: "the request body comes too slowly",
+  error: "the request body arrives too slowly",
   code: "request_timeout"
 }) {}
 
-/** The request line and the headers. */
+/** The request line and the headers arrived too slowly. */
 export class HeadTooSlow extends Problem<HeadTooSlow>()("HeadTooSlow", {
   status: 408,
-  error: "the request comes too slowly",
+  error: "the request arrives too slowly",
   code: "request_timeout"
 }) {}
 
@@ -81,10 +81,10 @@ export class RateLimited extends Problem<RateLimited>()("RateLimited", {
   code: "rate_limited"
 }) {}
 
-/** For the metrics only. */
+/** Used only in metrics. */
 export class ClientDisconnected extends Problem<ClientDisconnected>()("ClientDisconnected", {
   status: 499,
-  error: "the client left before there was an answer",
+  error: "the client disconnected before the response",
   code: "client_disconnected"
 }) {}
 

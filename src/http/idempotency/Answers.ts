@@ -1,8 +1,8 @@
 /**
- * How an answer is captured for its Idempotency-Key, whole or as it streams, and how it is given again.
+ * Captures a response for its Idempotency-Key, whole or while it streams, and replays it.
  *
- * An answer from a kibibyte on is stored compressed, and its stored headers say so (`content-encoding: gzip`). A replay decompresses it, since
- * its client may take no compressed answer. Both happen on a thread of zlib's.
+ * A response of at least one kibibyte is stored compressed, and its stored headers say so (`content-encoding: gzip`). A replay decompresses it,
+ * because its client may not accept compression. Both run on a zlib thread.
  */
 import { Effect } from "effect"
 import { constants, gunzip, gzip } from "node:zlib"
@@ -12,26 +12,26 @@ import { ByteStream, ofReadable } from "../../upstream/wire/ByteStream.ts"
 import { IdempotencyAnswerLost } from "./Problems.ts"
 import type { PackedAnswer, Row, StoredAnswer } from "./Keys.ts"
 
-/** Answers longer than this are not stored. */
+/** Longer responses are not stored. */
 export const answerBytesMax = 8 * 1024 * 1024
 
-/** Shorter answers are stored uncompressed. */
+/** Shorter responses are stored uncompressed. */
 const compressedMin = 1024
 
-/** The answer to a key whose answer is not kept: it was too long, was cut off, was never stored, or was deleted. */
+/** The response for a key whose response was not kept: it was too long, was cut off, was never stored, or was deleted. */
 export const lost = (refusal: Refusal, usage_id?: string): StoredAnswer =>
   refusal(new IdempotencyAnswerLost({ usage_id }))
 
-/** How a problem is answered on the route of a key. */
+/** Converts a problem to the response of the key's route. */
 export type Refusal = (problem: ProblemInstance<string>) => StoredAnswer
 
-/** The answer as stored: compressed if that makes it shorter. */
+/** The response as stored: compressed if that makes it shorter. */
 export const packed = ({ body, headers, status }: StoredAnswer): Effect.Effect<PackedAnswer> => {
   const bytes = typeof body === "string" ? Buffer.from(body) : body
   const plain: PackedAnswer = { status, headers, body: bytes }
   if (bytes.length < compressedMin || encoding in headers) return Effect.succeed(plain)
   return Effect.async((resume) =>
-    // The default level takes twice as long and saves a twentieth more.
+    // The default level takes twice as long and saves only another twentieth.
     gzip(bytes, { level: constants.Z_BEST_SPEED }, (error, short) =>
       resume(
         Effect.succeed(
@@ -44,7 +44,7 @@ export const packed = ({ body, headers, status }: StoredAnswer): Effect.Effect<P
   )
 }
 
-/** The stored answer of this row. */
+/** Replays the stored response of this row. */
 export const replay = ({ body, headers }: Row, status: number): Effect.Effect<Reply.Reply> => {
   const { [encoding]: how, ...plain } = JSON.parse(headers ?? "{}") as Record<string, string>
   const bytes = Buffer.from(body ?? [])
@@ -64,8 +64,8 @@ export const replay = ({ body, headers }: Row, status: number): Effect.Effect<Re
 const encoding = "content-encoding"
 
 /**
- * Has the answer stored. A whole one is stored before it goes out. A stream is collected as it passes, and its end waits until it is
- * stored. One that breaks off, or whose client leaves, is not the answer. `run` runs an effect behind the answer.
+ * Stores the response. A whole response is stored before it is sent. A stream is collected while it passes, and its end waits until it is stored.
+ * A stream that breaks off, or whose client leaves, is not stored. `run` runs an effect in the background.
  */
 export const capture = (
   reply: Reply.Reply,

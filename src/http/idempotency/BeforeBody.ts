@@ -1,4 +1,4 @@
-/** A check of a metered request before its long body is read: can its sender pay anything at all? */
+/** Checks before reading the long body of a metered request whether the sender can pay anything. */
 import { Effect } from "effect"
 import type * as Gate from "../../books/gate/Gate.ts"
 import type { InsufficientCredits } from "../../books/gate/Problems.ts"
@@ -8,8 +8,8 @@ import type { Nano } from "../../kernel/Money.ts"
 import type * as Idempotency from "./Idempotency.ts"
 
 /**
- * Serves the call, unless its body is long and its sender has no credit. `costs` says for each model the least that a call costs: if one
- * may be free, no caller is refused. A retry with a known Idempotency-Key is answered from the stored answer, whatever credit is left.
+ * Serves the call, unless its body is long and its sender has no credit. `costs` has each model's minimum charge: if any model may be free, no
+ * caller is refused. A retry with a known Idempotency-Key gets the stored response, regardless of the remaining credit.
  */
 export const affordable = (
   gate: Pick<Gate.GateContract, "look">,

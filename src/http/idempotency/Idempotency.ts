@@ -1,28 +1,27 @@
 /**
- * Idempotency-Keys of metered routes: the same request with the same key is answered with the stored answer, and costs nothing. This is
- * the HTTP face's: it stores answers, and no service knows of it.
+ * Idempotency-Keys of metered routes: a repeated request with the same key gets the stored response and costs nothing. Only the HTTP layer knows
+ * about this.
  *
- * A key is taken before the call. It is tied to the call in the transaction that admits the call. It is released when the call reached
- * no provider: a retry after a refusal is a new try, a retry after a call is none, whether the call was charged or not.
+ * A key is taken before the call. It is tied to the call in the transaction that admits the call. It is released if the call reached no provider:
+ * a retry after a refusal is a new attempt, a retry after a call is not, whether or not the call was charged.
  *
- * A key without an answer is either in use by a request of this process, or abandoned: the process was killed, or the answer could not be
- * stored. An abandoned key that is tied to no call is as good as new. One that is tied to a call is answered by `resume` (from the job that
- * the call made), else with `idempotency_in_flight` while the call is open, and `idempotency_answer_lost` afterwards.
+ * A key without a response is either in use by a request of this process, or abandoned: the process was killed, or the response could not be
+ * stored. An abandoned key that is not tied to a call can be used like a new one. If it is tied to a call, `resume` responds (from the job that
+ * the call created), else `idempotency_in_flight` while the call is open, and `idempotency_answer_lost` afterwards.
  *
  * Where the specification is silent:
- * - A key belongs to a tenant, an account and a holder: the application of an API key, the OAuth client of a token, or the person's own
- *   sign-ins. One application can neither read an answer that was made for another nor block its keys. The holder stays the same when a token is
- *   refreshed or the person signs in again, so a retry then is still no second charge; a retry with the key of another application is
- *   another call. Keys of earlier versions have no holder: every credential of their account may use them until they are forgotten.
- * - Keys are remembered for seven days, and longer while their call is open. The answer is stored as it went out, a stream as its bytes. One
- *   longer than 8 MiB, or cut off, is not stored: the key then answers 409 `idempotency_answer_lost`, and the usage record, which
- *   `details.usage_id` names, says what was charged. A refusal before any provider was reached releases the key; a failure after it is
- *   replayed.
- * - An account keeps up to 10,000 answers of 32 MiB together, compressed (`idempotency` of the configuration). Beyond that its oldest answers are
- *   deleted. Their keys are remembered for as long as any: a replay is answered by the job that the call made, where it made one, else with
+ * - A key belongs to a tenant, an account and a holder: the application of an API key, the OAuth client of a token, or the person's own sign-ins.
+ *   An application can neither read another's response nor block its keys. The holder stays the same when a token is refreshed or the person signs
+ *   in again, so a retry after that does not charge twice; a retry with another application's key is a different call. Keys of earlier versions
+ *   have no holder: every credential of their account may use them until they are deleted.
+ * - Keys are kept for seven days, and longer while their call is open. The response is stored as it was sent, a stream as its bytes. A response
+ *   longer than 8 MiB, or cut off, is not stored: the key then gets 409 `idempotency_answer_lost`, and the usage record named in
+ *   `details.usage_id` shows the charge. A refusal before any provider was reached releases the key; a later failure is replayed.
+ * - An account keeps up to 10,000 responses of 32 MiB in total, compressed (`idempotency` in the configuration). Beyond that its oldest responses
+ *   are deleted. Their keys are kept as long as any other: a replay gets its response from the job that the call created, if there is one, else
  *   the same 409. No replay makes a second call.
- * - A key whose answer was not stored (the process was killed, the books could not be written) is answered by the job that its call made,
- *   where it made one; else 409 `idempotency_in_flight` while the call is open, and `idempotency_answer_lost` afterwards, also for an
+ * - A key whose response was not stored (the process was killed, the books could not be written) gets its response from the job that its call
+ *   created, if there is one; else 409 `idempotency_in_flight` while the call is open, and `idempotency_answer_lost` afterwards, also for an
  *   interrupted call at cost 0. No provider is asked a second time.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -55,14 +54,14 @@ import { IdempotencyInFlight, IdempotencyKeyInvalid, IdempotencyKeyReused } from
 
 export type IdempotencyProblem = IdempotencyKeyInvalid | IdempotencyKeyReused | IdempotencyInFlight | BooksUnavailable
 
-/** For the claim of the call: ties the key to it. */
+/** Statements for the call's claim, which tie the key to the call. */
 export type Beside = NonNullable<Claim["beside"]>
 
 export interface IdempotencyContract {
   /**
-   * Runs the call unless one was made with the request's key; without a key it just runs. The body, of up to `limit` bytes, is read ahead
-   * where there is a key: the same bytes on the same route are the same request. `resume` answers for a call that was made and whose
-   * answer was not stored, where it can. `shape` is that of the route's refusals, since those are stored too.
+   * Runs the call unless one was made with the request's key. Without a key, just runs it. With a key, the body of up to `limit` bytes is read
+   * first: the same bytes on the same route are the same request. `resume` can respond for a call that was made without a stored response. `shape`
+   * is the shape of the route's refusals, because those are stored too.
    */
   readonly onceOf: <E extends ProblemInstance<string>, R>(
     caller: Caller,
@@ -73,7 +72,7 @@ export interface IdempotencyContract {
     resume?: (inbound: Inbound, call: string) => Effect.Effect<Reply.Reply | undefined, E, R>,
     shape?: Shape
   ) => Effect.Effect<Reply.Reply, E | IdempotencyProblem | Effect.Effect.Error<ReturnType<Inbound["read"]>>, R>
-  /** The same for a body that is not held in memory: `fingerprint` says what the request is, and is asked for only where there is a key. */
+  /** The same for a body that is not held in memory. `fingerprint` identifies the request, and is called only if there is a key. */
   readonly once: <E extends ProblemInstance<string>, R>(
     caller: Caller,
     key: string | undefined,
@@ -82,13 +81,13 @@ export interface IdempotencyContract {
     resume?: (call: string) => Effect.Effect<Reply.Reply | undefined, E, R>,
     refusal?: Answers.Refusal
   ) => Effect.Effect<Reply.Reply, E | IdempotencyProblem, R>
-  /** Whether no request with this key was made; without a key none was. */
+  /** Whether no request with this key was made. True without a key. */
   readonly isNew: (caller: Caller, key: string | undefined) => Effect.Effect<boolean>
-  /** Forgets keys that are older than `lifetime` and whose calls have ended. `layerJobs` runs it. */
+  /** Deletes keys that are older than `lifetime` and whose calls have ended. `layerJobs` runs it. */
   readonly jobs: ReadonlyArray<Loop.Job>
 }
 
-/** How long a key is remembered, and longer while its call is open. */
+/** How long a key is kept. It is kept longer while its call is open. */
 export const lifetime = Duration.days(7)
 
 export const isKey = (key: string): boolean => /^[A-Za-z0-9_-]{16,128}$/.test(key)
@@ -113,11 +112,11 @@ interface Parts {
   readonly runs: Runs["Type"]
   readonly keys: Keys.Keys
   readonly kept: ReturnType<typeof StoredAnswers.make>
-  /** The keys that requests of this run use now. */
+  /** The keys in use by current requests of this run. */
   readonly inUse: Set<string>
 }
 
-/** By run: during a reload, two deployments of one run serve requests. */
+/** Stored by run, because during a reload two deployments of one run serve requests. */
 const inUseOf = new WeakMap<Runs["Type"], Set<string>>()
 
 const keysInUse = (runs: Runs["Type"]): Set<string> => {
@@ -151,10 +150,7 @@ const free = ({ inUse }: Parts, key: Key): Effect.Effect<void> =>
     inUse.delete(key.id)
   })
 
-/**
- * Stores the answer, and then frees the key. While the books cannot be written, this continues in the background and no request waits for
- * it.
- */
+/** Stores the response, then frees the key. While the books cannot be written, this continues in the background and no request waits for it. */
 const store = (parts: Parts, key: Key, answer: StoredAnswer): Effect.Effect<void> =>
   Effect.flatMap(Answers.packed(answer), (packed) => storePacked(parts, key, packed))
 
@@ -174,7 +170,7 @@ const storePacked = (parts: Parts, key: Key, answer: PackedAnswer): Effect.Effec
   })
 }
 
-/** For a key that another request of this process uses. */
+/** The response for a key that another request of this process uses. */
 const answerOfOther = Effect.fnUntraced(function* (key: Key, request_hash: string) {
   const row = yield* key.find
   if (row !== undefined && row.request_hash !== request_hash) return yield* new IdempotencyKeyReused()
@@ -182,7 +178,7 @@ const answerOfOther = Effect.fnUntraced(function* (key: Key, request_hash: strin
   return yield* Answers.replay(row, row.status)
 })
 
-/** Takes the key, or finds what was done with it: the answer to give, and whether it is to be stored. */
+/** Takes the key, or finds the result of its earlier use: the response, and whether it must be stored. */
 const decide = Effect.fnUntraced(function* <E extends ProblemInstance<string>, R>(
   { runs: { hasEnded, run }, sql }: Parts,
   key: Key,
@@ -196,7 +192,7 @@ const decide = Effect.fnUntraced(function* <E extends ProblemInstance<string>, R
   const row = yield* key.find
   if (row === undefined) return yield* inFlight
   const wasAnswered = row.answered_at !== null
-  // Another process uses it, unless that has ended and abandoned it.
+  // Another process uses the key, unless that process has ended and abandoned it.
   const elsewhere = !wasAnswered && row.run !== run && !((yield* hasEnded(row.run)) && (yield* key.takeOver(row.run)))
   const state = row.status !== null || row.call === null ? undefined : yield* Calls.stateOf(sql, row.call)
   if (!wasAnswered && !elsewhere && (state === undefined || Keys.reachedNoProvider(state))) {
@@ -212,7 +208,7 @@ const decide = Effect.fnUntraced(function* <E extends ProblemInstance<string>, R
   return { reply: Effect.succeed<Reply.Reply>(Answers.lost(refusal, usage_id)), toStore: false }
 })
 
-/** A request with a key, to its end. */
+/** Serves a request with a key to its end. */
 const serve = Effect.fnUntraced(function* <E extends ProblemInstance<string>, R>(
   parts: Parts,
   key: Key,
@@ -233,7 +229,7 @@ const serve = Effect.fnUntraced(function* <E extends ProblemInstance<string>, R>
   return yield* exit
 })
 
-/** A call that reached no provider releases its key, any other has its failure stored. */
+/** Releases the key of a call that reached no provider. Otherwise stores the failure. */
 const fail = Effect.fnUntraced(function* (
   parts: Parts,
   key: Key,
@@ -242,18 +238,18 @@ const fail = Effect.fnUntraced(function* (
 ) {
   const row = yield* key.find
   const state = row?.call == null ? undefined : yield* Calls.stateOf(parts.sql, row.call)
-  // A key that cannot be released now is abandoned: it is tied to no call, and can be used like a new one.
+  // A key that cannot be released now becomes abandoned. It is not tied to a call, so it can be used like a new one.
   if (state === undefined || Keys.reachedNoProvider(state) || isNotStarted(cause)) {
     return yield* Effect.zipRight(Effect.ignore(key.release), free(parts, key))
   }
-  // It was made, and is charged in the end: that the books were unavailable meanwhile is not its answer.
+  // The call was made and will be charged, so `BooksUnavailable` is not its final response.
   if (isUnavailable(cause)) return yield* free(parts, key)
   yield* store(parts, key, refusal(yield* problemOf(cause, true)))
 })
 
 /**
- * Answers like the request, but with `BooksUnavailable` once its settlement is late. The request continues all the same: its answer is
- * stored for the retry. A client that leaves interrupts it: what it still comes to is stored as well.
+ * Returns the request's response, but `BooksUnavailable` once its settlement is late. The request then continues, and its response is stored for
+ * the retry. A disconnecting client interrupts the request; its result is stored as well.
  */
 const withinPatience = <E, R>(
   { fibers }: Parts,
@@ -275,9 +271,9 @@ const withinPatience = <E, R>(
       Effect.onInterrupt(Effect.interruptible(Deferred.await(answer)), () => {
         left = true
         fiber.unsafeInterruptAsFork(FiberId.none)
-        // The end of the process waits for its outcome.
+        // A shutdown waits for the result.
         fibers.run(Effect.asVoid(Fiber.await(fiber)))
-        // Answered already, though the answer did not get as far as to its client.
+        // The response was ready, but did not reach the client.
         return Effect.ignore(
           Effect.whenEffect(
             Effect.map(Deferred.await(answer), (reply) => bodyOf(reply)?.destroy()),
@@ -333,7 +329,7 @@ const forget = Effect.fnUntraced(function* ({ keys }: Parts) {
   return (yield* keys.forget(before)) ? 0 : Duration.hours(1)
 })
 
-/** A refusal of a route with this shape, as stored. */
+/** A refusal in this route's shape, as stored. */
 export const refusalIn =
   (shape: Shape | undefined, request_id: string): Answers.Refusal =>
   (problem) => {
@@ -342,7 +338,7 @@ export const refusalIn =
   }
 const plainly = refusalIn(undefined, "")
 
-/** The body of an answer that streams. */
+/** The body of a streaming response. */
 const bodyOf = ({ body }: Reply.Reply): Readable | undefined =>
   typeof body === "string" || Buffer.isBuffer(body) ? undefined : body
 

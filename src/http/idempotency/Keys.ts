@@ -1,4 +1,4 @@
-/** The table of Idempotency-Keys: the owner of a key, its row, and every statement that changes it. */
+/** The table of Idempotency-Keys: a key's owner, its row, and every statement that changes it. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { Clock, Effect } from "effect"
@@ -15,18 +15,18 @@ import type { Writer } from "../../books/ledger/write/Writer.ts"
 export interface Row {
   readonly holder: string
   readonly request_hash: string
-  /** The run of the process that uses it. */
+  /** The run of the process that uses the key. */
   readonly run: string
-  /** The call that it was used for, once that was admitted. */
+  /** The call that the key was used for, once it was admitted. */
   readonly call: string | null
   readonly status: number | null
   readonly headers: string | null
   readonly body: Uint8Array | null
-  /** When its answer was stored. A row that has this and no status had an answer, which was deleted to make room (`StoredAnswers`). */
+  /** The time when the response was stored. A row with this value but no status had a response that was deleted to make room (`StoredAnswers`). */
   readonly answered_at: number | null
 }
 
-/** An answer to store. */
+/** A response to store. */
 export interface StoredAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -69,11 +69,11 @@ interface Owner {
   readonly caller: Caller
   readonly key: string
   readonly holder: string
-  /** The condition of its row. */
+  /** The condition that selects the row. */
   readonly mine: Fragment
 }
 
-/** The key of a request. */
+/** A request's key. */
 const keyOf = (parts: Parts, caller: Caller, key: string) => {
   const { account_id, tenant_id } = caller
   const holder = holderOf(caller)
@@ -82,14 +82,14 @@ const keyOf = (parts: Parts, caller: Caller, key: string) => {
   const owner: Owner = { caller, key, holder, mine }
   return {
     account_id,
-    /** The same for the same key. */
+    /** Equal for equal keys. */
     id: `${tenant_id} ${account_id} ${holder} ${key}`,
     ...takingOf(parts, owner),
     ...useOf(parts, owner)
   }
 }
 
-/** The finding and the taking of a key. */
+/** Finding and taking a key. */
 const takingOf = (parts: Parts, { caller: { account_id, tenant_id }, holder, key, mine }: Owner) => {
   const { run, sql } = parts
   return {
@@ -114,7 +114,7 @@ const takingOf = (parts: Parts, { caller: { account_id, tenant_id }, holder, key
           )
         )
       ),
-    /** Takes the abandoned key of this row, whose call reached no provider. */
+    /** Takes this row's abandoned key, whose call reached no provider. */
     takeAgain: (row: Row, request_hash: string) =>
       Effect.flatMap(Clock.currentTimeMillis, (now) =>
         foundRow(
@@ -140,13 +140,13 @@ const takingOf = (parts: Parts, { caller: { account_id, tenant_id }, holder, key
   }
 }
 
-/** The use of a key that is taken. */
+/** Using a taken key. */
 const useOf = (parts: Parts, { mine }: Owner) => {
   const { run, sql } = parts
   return {
     /**
-     * Ties the key to the call, in the transaction that admits the call. The call is refused if another process has taken the key over. That
-     * happens to a node that was frozen and presumed dead. The other process may have made the call.
+     * Ties the key to the call, in the transaction that admits the call. The call is refused if another process has taken over the key. That
+     * happens if this node was frozen and presumed dead. The other process may have made the call.
      */
     beside: (call: string): ReadonlyArray<Statement> => [
       statement(
@@ -167,7 +167,7 @@ const useOf = (parts: Parts, { mine }: Owner) => {
   }
 }
 
-/** Deletes keys that are older and whose call is not open. Returns whether there may be more. */
+/** Deletes older keys whose call is not open. Returns whether there may be more. */
 const forget = Effect.fnUntraced(function* (parts: Parts, before: number) {
   const { sql } = parts
   const oldest = sql.literal("ORDER BY created_at, tenant_id, account_id, key, holder")

@@ -4,7 +4,7 @@ import { Problem } from "../../kernel/Problem.ts"
 
 /** The rule for a key. */
 const rule = "16 to 128 characters of A-Z a-z 0-9 _ -"
-/** Says what is wrong with the header, as every 400 does. */
+/** Names the wrong header, as every 400 does. */
 const details = { field: "Idempotency-Key", rule } as const
 
 export class IdempotencyKeyRequired extends Problem<IdempotencyKeyRequired>()("IdempotencyKeyRequired", {
@@ -27,7 +27,7 @@ export class IdempotencyKeyReused extends Problem<IdempotencyKeyReused>()("Idemp
   code: "idempotency_key_reused"
 }) {}
 
-/** The first request with this key has no answer yet. */
+/** The first request with this key has no response yet. */
 export class IdempotencyInFlight extends Problem<IdempotencyInFlight>()("IdempotencyInFlight", {
   status: 409,
   error: "the first request with this Idempotency-Key is still in flight",
@@ -35,17 +35,17 @@ export class IdempotencyInFlight extends Problem<IdempotencyInFlight>()("Idempot
 }) {}
 
 /**
- * The call was made, and charged if it cost anything. Its answer was never stored, or was deleted to make room. `usage_id` names the usage
- * record of the call where it left one.
+ * The call was made, and charged if it cost anything. Its response was never stored, or was deleted to make room. `usage_id` names the call's
+ * usage record if there is one.
  */
 export class IdempotencyAnswerLost extends Problem<IdempotencyAnswerLost>()("IdempotencyAnswerLost", {
   status: 409,
-  error: "the call with this Idempotency-Key was made once, but its answer was not kept: see its usage record",
+  error: "the call with this Idempotency-Key was made once, but its response was not stored: see its usage record",
   code: "idempotency_answer_lost",
   fields: { usage_id: Schema.optional(Schema.String) }
 }) {}
 
-/** Every refusal of a metered route's key. */
+/** The refusals concerning a key on a metered route. */
 export const IdempotencyRefusal = Schema.Union(
   IdempotencyKeyInvalid,
   IdempotencyKeyReused,

@@ -1,4 +1,4 @@
-/** How much of the answers of Idempotency-Keys is kept, of the configuration file: `idempotency`. */
+/** The configured limits on stored responses: `idempotency`. */
 import { Layer, Schema } from "effect"
 import { StoredAnswersConfig, StoredAnswersSettings } from "./StoredAnswers.ts"
 

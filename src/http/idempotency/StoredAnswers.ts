@@ -1,9 +1,9 @@
 /**
- * Bounds how much of the disk the stored answers of one account take. Where an account has more answers or bytes than that, its oldest answers
- * are deleted until an eighth of the room is free. Their keys stay, so a replay is refused and makes no second call.
+ * Limits the disk space of an account's stored responses. Above the limit, the oldest responses are deleted until an eighth of the room is free.
+ * Their keys stay, so a replay is refused and makes no second call.
  *
- * A process counts the answers of an account in the database when it stores the first one, and adds up what it stores itself. It counts again
- * after ten minutes, since other nodes store answers of the same account.
+ * A process counts an account's responses in the database when it stores the first one, then adds those that it stores. It counts again after ten
+ * minutes, because other nodes store responses of the same account.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Schema } from "effect"
@@ -13,11 +13,11 @@ import type { Writer } from "../../books/ledger/write/Writer.ts"
 import { answerBytesMax } from "./Answers.ts"
 
 export const StoredAnswersSettings = Schema.Struct({
-  /** How many stored answers an account may have. */
+  /** The maximum number of stored responses per account. */
   answers_per_account: Schema.optionalWith(Schema.Int.pipe(Schema.greaterThanOrEqualTo(100)), {
     default: () => 10_000
   }),
-  /** Their maximum size as stored: compressed. The longest answer must fit several times. */
+  /** Their maximum total size as stored (compressed). The longest response must fit several times. */
   bytes_per_account: Schema.optionalWith(Schema.Int.pipe(Schema.greaterThanOrEqualTo(2 * answerBytesMax)), {
     default: () => 32 * 1024 * 1024
   })
@@ -37,13 +37,13 @@ interface Sum {
 }
 
 interface Counted extends Sum {
-  /** When the database was last asked. */
+  /** The time of the last count in the database. */
   readonly at: number
 }
 
 const countAgainAfter = Duration.toMillis("10 minutes")
 
-/** A process remembers the sums of this many accounts. */
+/** The maximum number of accounts whose sums a process caches. */
 const accountsMax = 10_000
 
 export const make = (sql: SqlClient, writer: Context.Tag.Service<Writer>, settings: StoredAnswersSettings) => {
@@ -59,7 +59,7 @@ export const make = (sql: SqlClient, writer: Context.Tag.Service<Writer>, settin
       ([sum]) => sum!
     )
 
-  /** Deletes the oldest answers of the account beyond seven eighths of its room. */
+  /** Deletes the account's oldest responses beyond seven eighths of its room. */
   const trim = (account: string) =>
     Statements.write(
       writer,
@@ -74,7 +74,7 @@ export const make = (sql: SqlClient, writer: Context.Tag.Service<Writer>, settin
     )
 
   return {
-    /** Takes in that an answer of the account was stored, and makes room where the account has too many. */
+    /** Counts a newly stored response of the account, and makes room if the account has too many. */
     stored: Effect.fnUntraced(function* (account: string, bytes: number) {
       const now = yield* Clock.currentTimeMillis
       const before = sums.get(account)

@@ -1,7 +1,6 @@
 /**
- * Middleware of all routes of the `HttpApi`: a request id and cross-origin headers on every response, preflight answers, bodies read up to
- * a limit, and every failure as `{ error, code? }`: an unknown path, a wrong method, an unreadable body, an invalid value, and internal
- * errors.
+ * Middleware of all routes of the `HttpApi`: a request id and cross-origin headers on every response, preflight responses, body limits, and every
+ * failure as `{ error, code? }`: an unknown path, a wrong method, an unreadable body, an invalid value, and internal errors.
  */
 import { HttpApi, HttpApiBuilder, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import type { HttpApp } from "@effect/platform"
@@ -48,9 +47,9 @@ interface Route {
   readonly method: string
   readonly path: string
   readonly pattern: RegExp
-  /** The longest body; `undefined`: the handler reads it. */
+  /** The maximum body size; `undefined` if the handler reads the body. */
   readonly body_bytes_max: number | undefined
-  /** Whether its bodies are counted by themselves. */
+  /** Whether its bodies count against the separate budget of open routes. */
   readonly open: boolean
   readonly noHead: boolean
   readonly refusesWebSocket: boolean
@@ -82,7 +81,7 @@ const routesOf = (api: HttpApi.HttpApi.AnyWithProps): ReadonlyArray<Route> =>
     }
   })
 
-/** A path as the router reads it: what stands before `?`, `;` or `#`, its escapes resolved, but for those of separators. */
+/** The path as the router reads it: the part before `?`, `;` or `#`, with escapes decoded except those of separators. */
 const pathOf = (url: string): string => {
   const path = url.split(/[?;#]/, 1)[0]!
   try {
@@ -144,7 +143,7 @@ const served = ({ bytes, limits, logRefused, observe, routes, tracing }: Facts, 
       }
     ).pipe(
       Effect.catchAllCause((cause) =>
-        // An unknown method of a path that there is; what the route itself lacks is its own affair.
+        // An unknown method of an existing path. If the route matched, the failure is its own.
         Effect.flatMap(
           problemOf(cause, Inbound.isGone(request), route === undefined ? methodsOf(samePath) : []),
           (problem) =>
@@ -166,8 +165,8 @@ const served = ({ bytes, limits, logRefused, observe, routes, tracing }: Facts, 
   })
 
 /**
- * The platform's server interrupts a request whose client leaves, but is not told of one that waits behind another answer of its connection:
- * its response has no socket yet.
+ * The platform's server interrupts a request whose client disconnects, but does not notice it for a pipelined request: its response has no socket
+ * yet.
  */
 const interruptedWhenGone = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<void> =>
   Effect.withFiberRuntime((fiber) => {
@@ -180,7 +179,7 @@ const methodsOf = (routes: ReadonlyArray<Route>): ReadonlyArray<string> => [
   ...new Set(routes.map(({ method }) => method))
 ]
 
-/** HTTP knows the handshake of a WebSocket by GET alone. */
+/** HTTP defines the WebSocket handshake only for GET. */
 const asksForWebSocket = ({ headers, method }: HttpServerRequest.HttpServerRequest): boolean =>
   method === "GET" && /(?:^|,)\s*websocket\s*(?:,|$)/i.test(headers["upgrade"] ?? "")
 
@@ -189,9 +188,9 @@ const preflighted = (request: HttpServerRequest.HttpServerRequest) =>
     HttpServerResponse.empty({ status: 204, headers: preflight(request.headers["access-control-request-headers"]) })
   )
 
-// ---- answers ------------------------------------------------------------------------------------------------------------------
+// ---- responses ----------------------------------------------------------------------------------------------------------------
 
-/** The answer with all digits of its numbers, a refusal's own reason phrase, and the headers that every response has. */
+/** Adds the exact digits of numbers, a refusal's reason phrase, and the headers of every response. */
 const whole = (
   response: HttpServerResponse.HttpServerResponse,
   request: HttpServerRequest.HttpServerRequest,
@@ -221,7 +220,7 @@ const withDigits = (response: HttpServerResponse.HttpServerResponse): HttpServer
     : HttpServerResponse.uint8Array(bytes, { status, headers, contentType: body.contentType })
 }
 
-/** Nothing is sent to a client that has left: the platform would wait for it to take the bytes. */
+/** Sends nothing to a client that has left: the platform would wait for it to take the bytes. */
 const forNobody = ({ body, status }: HttpServerResponse.HttpServerResponse): HttpServerResponse.HttpServerResponse => {
   if (body._tag === "Raw" && body.body instanceof Readable) body.body.destroy()
   return HttpServerResponse.empty({ status })
@@ -238,15 +237,15 @@ const answerable = (request: HttpServerRequest.HttpServerRequest, bytes: Budgets
 // ---- bodies -------------------------------------------------------------------------------------------------------------------
 
 /**
- * The request with a body that is read when it is asked for, once its sender is known, and that is refused in words when it is
- * too large or unreadable. (The platform cuts the connection of the one, and calls the other a defect.)
+ * The request with a lazily read body: it is read once its sender is known, and refused with a problem if it is too large or unreadable. (The
+ * platform would close the connection in the first case and report a defect in the second.)
  */
 const withBody = (
   request: HttpServerRequest.HttpServerRequest,
   route: Route | undefined,
   limits: RateLimitSettings
 ): Effect.Effect<HttpServerRequest.HttpServerRequest> => {
-  // A path that only the router finds a route for is held to the least.
+  // A path that only the router matches gets the lowest limit.
   const limit = route === undefined ? openBodyBytesMax : route.body_bytes_max
   if (limit === undefined || request.method === "GET" || request.method === "HEAD") return Effect.succeed(request)
   const read = Effect.orDie(

@@ -1,4 +1,4 @@
-/** The caller of the current request, as its credential says; provided by the middleware of `Security`. */
+/** The caller of the current request, from its credential. The middleware of `Security` provides it. */
 import { HttpServerRequest } from "@effect/platform"
 import { Context, Effect } from "effect"
 import { mayCall } from "../../kernel/Caller.ts"
@@ -6,21 +6,21 @@ import type { Caller } from "../../kernel/Caller.ts"
 
 export class CurrentCaller extends Context.Tag("tollgate/http/CurrentCaller")<CurrentCaller, Caller>() {}
 
-/** The callers of requests of the router's lane, for the log: by the source of the request. */
+/** The callers of requests in the router's lane, for the log, by request source. */
 const callers = new WeakMap<object, Caller>()
 
-/** The caller of a request, once its credential was accepted. */
+/** The caller of a request, once its credential is accepted. */
 export const callerOf = ({ source }: HttpServerRequest.HttpServerRequest): Caller | undefined =>
   callers.get(source as object)
 
-/** Remembers the caller of the current request for `callerOf`. */
+/** Stores the caller of the current request for `callerOf`. */
 export const remembered = <E, R>(caller: Effect.Effect<Caller, E, R>) =>
   Effect.zipWith(HttpServerRequest.HttpServerRequest, caller, ({ source }, caller) => {
     callers.set(source as object, caller)
     return caller
   })
 
-/** Of a list of models those that the caller may call. `modelOf` says what usage records call one. */
+/** Filters a list of models to those that the caller may call. `modelOf` returns a model's name in usage records. */
 export const callable = <Row extends { readonly id: string }>(
   rows: ReadonlyArray<Row>,
   modelOf = ({ id }: Row): string => id

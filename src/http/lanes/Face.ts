@@ -1,6 +1,6 @@
 /**
- * An `HttpApi` as one application that keeps to itself. The platform's builder puts the routes, the middleware and the router's
- * settings of every `HttpApi` in a program into the same three places; here they are made for this one alone.
+ * An isolated `HttpApi` application. The platform's builder collects the routes, the middleware and the router settings of all `HttpApi`s of a
+ * program in three shared places; here they are created for this one only.
  */
 import { Etag, HttpApiBuilder, HttpRouter } from "@effect/platform"
 import type { HttpApi, HttpApp, HttpServerRequest } from "@effect/platform"
@@ -15,12 +15,12 @@ import type { Authentication } from "./Authentication.ts"
 export interface FaceContract {
   /** Serves every request. */
   readonly app: HttpApp.Default
-  /** Serves the endpoints that are marked `Fast`, on servers that have a lane. */
+  /** Serves the endpoints marked `Fast`, on servers with a lane. */
   readonly lane: FastLane.Lane
 }
 
 export class Face extends Context.Tag("tollgate/http/Face")<Face, FaceContract>() {
-  /** From the contract with its handlers, its middleware and whatever else has routes. */
+  /** Built from the contract with its handlers, its middleware and any other routes. */
   static readonly layer = <E, R>(api: Layer.Layer<HttpApi.Api | Authentication, E, R>) =>
     Layer.fresh(
       Layer.scoped(Face, Effect.all({ app, lane: FastLane.make })).pipe(
@@ -35,7 +35,7 @@ const platform = Layer.mergeAll(NodeHttpPlatform.layer, Etag.layerWeak, NodeFile
 
 const app = Effect.gen(function* () {
   const app = yield* HttpRouter.withRouterConfig(HttpApiBuilder.httpApp, {
-    // Paths are exact, and an id that is too long cannot exist.
+    // Paths are exact. An overlong id still reaches its route, which does not find it.
     caseSensitive: true,
     ignoreDuplicateSlashes: false,
     maxParamLength: Number.POSITIVE_INFINITY

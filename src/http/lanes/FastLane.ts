@@ -1,7 +1,7 @@
 /**
- * The fast lane: endpoints that their contract marks `Fast` run straight from node's request to node's response, past the platform's
- * router, middleware and tracer. Method, path, credential and handler come from the contract. The router serves the same endpoints with the
- * same bytes on servers without the lane, and for paths that do not match exactly (a trailing slash, escapes).
+ * The fast lane: endpoints marked `Fast` in their contract run directly from node's request to node's response, past the platform's router,
+ * middleware and tracer. Method, path, credential and handler come from the contract. The router serves the same endpoints with the same bytes on
+ * servers without the lane, and for paths that do not match exactly (a trailing slash, escapes).
  */
 import { HttpApi, HttpServer } from "@effect/platform"
 import type { HttpApp, HttpMiddleware } from "@effect/platform"
@@ -36,15 +36,15 @@ import * as RequestId from "../transport/RequestId.ts"
 import { Authentication } from "./Authentication.ts"
 import type { Authenticate } from "./Authentication.ts"
 
-/** The handler of each endpoint of the lane, by method and path: `POST /v1/chat/completions`. */
+/** The handler of each endpoint in the lane, by method and path: `POST /v1/chat/completions`. */
 export type Lane = ReadonlyMap<string, RequestListener>
 
 // ---- from the contract --------------------------------------------------------------------------------------------------------
 
-/** How long a shutdown waits for calls whose client has left while their upstream is still read. */
+/** How long a shutdown waits for calls whose client has left while their upstream is still being read. */
 const drainLimit = Duration.seconds(15)
 
-/** The lane of an `HttpApi` whose handlers have been built. An endpoint that is marked `Fast` but cannot be in a lane is a defect. */
+/** The lane of an `HttpApi` with built handlers. An endpoint that is marked `Fast` but cannot be in a lane is a defect. */
 export const make: Effect.Effect<Lane, never, HttpApi.Api | Authentication | Scope.Scope> = Effect.gen(function* () {
   const { api } = yield* HttpApi.Api
   const handlers = yield* RawHandlers
@@ -105,7 +105,7 @@ const serve = (route: Route, request: IncomingMessage, response: ServerResponse)
   Inbound.afterShortBody(request, response, route.facts.bytes, call.id, call.begin)
 }
 
-/** A request on its way through the lane. A class is cheaper than closures, and there is one for every call. */
+/** A request in the lane. A class is cheaper than closures, and every call creates one. */
 class Call {
   readonly id = RequestId.next()
   private readonly began = performance.now()
@@ -126,7 +126,7 @@ class Call {
   readonly begin = (inbound: Inbound.Inbound): void => {
     const { authenticate, facts, name } = this.route
     this.inbound = inbound
-    // Inside the effect, so that a thrown error is answered too.
+    // Inside the effect, so that a thrown error gets a response too.
     const handled = Effect.suspend(() => {
       const caller = authenticate(inbound)
       return isDone(caller) ? this.handle(caller.value) : Effect.flatMap(caller, this.handle)
@@ -145,7 +145,7 @@ class Call {
     return this.route.handler(caller, this.inbound!)
   }
 
-  /** The client has left, or has its answer. */
+  /** The client has disconnected, or has its response. */
   private readonly leave = (): void => {
     if (!this.answered) this.running?.interrupt()
   }
@@ -172,9 +172,9 @@ class Call {
   }
 }
 
-// ---- in front of a server -------------------------------------------------------------------------------------------------------
+// ---- on a server ----------------------------------------------------------------------------------------------------------------
 
-/** Serves requests of the lane, and passes all others to `otherwise`. */
+/** Serves the lane's requests, and passes all others to `otherwise`. */
 export const before =
   (lane: Lane, otherwise: RequestListener): RequestListener =>
   (request, response) => {
@@ -184,7 +184,7 @@ export const before =
     listener(request, response)
   }
 
-/** The lanes in front of a server. Services add theirs; without `layerServer`, `add` does nothing. */
+/** The lanes of a server. Services add theirs; without `layerServer`, `add` does nothing. */
 export class Lanes extends Context.Reference<Lanes>()("tollgate/http/Lanes", {
   defaultValue: (): LanesContract => ({ add: () => Effect.void })
 }) {}
@@ -195,9 +195,9 @@ export interface LanesContract {
 }
 
 /**
- * The platform's `HttpServer` on node, like `NodeHttpServer.layer`, with the lanes of all mounted services in front of it. A lane's requests
- * bypass the middleware of the host's own application (`HttpApiBuilder.serve(middleware)`). The server listens before the application is
- * built; a request that arrives meanwhile is held for up to ten seconds, and then answered with 503.
+ * The platform's `HttpServer` on node, like `NodeHttpServer.layer`, with the lanes of all mounted services placed first. A lane's requests bypass
+ * the middleware of the host's application (`HttpApiBuilder.serve(middleware)`). The server listens before the application is built. Requests that
+ * arrive meanwhile are held for up to ten seconds, then refused with 503.
  */
 export const layerServer = (evaluate: () => Server, options: ListenOptions) =>
   Layer.scopedContext(
@@ -207,7 +207,7 @@ export const layerServer = (evaluate: () => Server, options: ListenOptions) =>
       let release: () => void = () => {}
       const platform = yield* NodeHttpServer.make(() => {
         server = evaluate()
-        // A host may have a listener of its own on the server, which then answers.
+        // If the host has its own listener on the server, that listener responds.
         if (server.listenerCount("request") === 0) release = holdUntilServed(server)
         return server
       }, options)
@@ -219,7 +219,7 @@ export const layerServer = (evaluate: () => Server, options: ListenOptions) =>
     })
   ).pipe(Layer.merge(NodeHttpServer.layerContext))
 
-/** Puts the lanes in front of the newest listener. */
+/** Places the lanes before the newest listener. */
 const placed = (server: Server, lanes: Lane): Effect.Effect<void, never, Scope.Scope> =>
   Effect.suspend(() => {
     const last = server.listeners("request").at(-1) as RequestListener

@@ -1,4 +1,4 @@
-/** The answer to a failed request, in either lane. */
+/** The response to a failed request, in either lane. */
 import { HttpApiError } from "@effect/platform"
 import { RouteNotFound as PlatformRouteNotFound } from "@effect/platform/HttpServerError"
 import { Cause, Effect } from "effect"
@@ -17,8 +17,9 @@ import {
 } from "../contract/Problems.ts"
 
 /**
- * From why it failed to the problem to answer with: a problem that the handler failed with or died of; an unknown path, or one whose
- * methods are these; a value that its schema refuses; a database that is away; else a fault of ours. `gone`: whether its client has left.
+ * Maps the cause of a failure to the problem for the response: the handler's own problem, also from a defect; an unknown path, or a path with only
+ * these methods; a value that its schema rejects; an unavailable database; otherwise an internal error. `gone`: whether the client has
+ * disconnected.
  */
 export const problemOf = (
   cause: Cause.Cause<unknown>,
@@ -28,14 +29,14 @@ export const problemOf = (
   if (Cause.isInterruptedOnly(cause)) return Effect.succeed(gone ? new ClientDisconnected() : new Unavailable())
   const error = cause._tag === "Fail" ? cause.error : Cause.squash(cause)
   if (isProblem(error)) return Effect.succeed(error)
-  // A read that the database cannot answer at the moment. The writer refuses such a write and logs it once.
+  // The database cannot currently serve a read. For writes, the writer refuses and logs once.
   if (error instanceof SqlError && isStorageFault(error))
     return Effect.as(Effect.logDebug("the database cannot be read", cause), new BooksUnavailable())
   if (error instanceof PlatformRouteNotFound) {
     return Effect.succeed(methods.length > 0 ? new MethodNotAllowed({ allow: methods }) : new RouteNotFound())
   }
   if (error instanceof HttpApiError.HttpApiDecodeError) return Effect.succeed(InvalidRequest.ofIssues(error.issues))
-  // Code that walks a value recurses as deep as the input.
+  // Code that walks a value recurses as deeply as the input is nested.
   return error instanceof Error && error.message.includes("Maximum call stack size exceeded")
     ? Effect.succeed(
         new InvalidRequest({ message: "the request is nested too deeply", field: "", rule: "nested less deeply" })

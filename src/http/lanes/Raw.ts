@@ -1,6 +1,6 @@
 /**
- * Raw routes: their handlers take the caller and the unparsed request, and return a `Reply`. A handler is written once, with `raw`. The
- * platform's router serves it; where the contract says `Fast`, the fast lane serves it as well.
+ * Raw routes: their handlers take the caller and the unparsed request, and return a `Reply`. A handler is written once, with `raw`. The platform's
+ * router serves it; if the contract says `Fast`, the fast lane serves it as well.
  */
 import { HttpApiBuilder } from "@effect/platform"
 import type { HttpApiEndpoint, HttpServerRequest, HttpServerResponse } from "@effect/platform"
@@ -10,7 +10,7 @@ import { CurrentCaller } from "./Caller.ts"
 import * as Inbound from "../transport/Inbound.ts"
 import * as Reply from "../transport/Reply.ts"
 
-/** Needs no services when it runs: what it needs is asked for when its group is built. */
+/** Needs no services when it runs. Its services are requested when its group is built. */
 export type RawHandler<E> = (caller: Caller, inbound: Inbound.Inbound) => Effect.Effect<Reply.Reply, E>
 
 /** The function that the platform's router calls. */
@@ -18,7 +18,7 @@ type RouterHandler<E> = (input: {
   readonly request: HttpServerRequest.HttpServerRequest
 }) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, CurrentCaller>
 
-/** The raw handler behind each router handler that `raw` has made. */
+/** The raw handler of each router handler created by `raw`. */
 const behind = new WeakMap<object, RawHandler<unknown>>()
 
 /** The handler for `handleRaw`. */
@@ -32,14 +32,14 @@ export const raw = <E>(handler: RawHandler<E>): RouterHandler<E> => {
   return routed
 }
 
-/** The raw handlers of an `HttpApi`, by `nameOf`; without a layer they are not collected, and there is no fast lane. */
+/** The raw handlers of an `HttpApi`, by `nameOf`. Without a layer they are not collected, and there is no fast lane. */
 export class RawHandlers extends Context.Reference<RawHandlers>()("tollgate/http/RawHandlers", {
   defaultValue: (): Map<string, RawHandler<unknown>> | undefined => undefined
 }) {
   static readonly layer = Layer.sync(RawHandlers, () => new Map<string, RawHandler<unknown>>())
 }
 
-/** An endpoint's name among all groups: `chat.completion`. */
+/** An endpoint's unique name across groups: `chat.completion`. */
 export const nameOf = (group: string, endpoint: string): string => `${group}.${endpoint}`
 
 /** The part of a group's handlers that this file uses. */
@@ -50,7 +50,7 @@ interface Built {
   }>
 }
 
-/** `HttpApiBuilder.group`, for a group with endpoints for the fast lane: it collects the raw handlers. */
+/** `HttpApiBuilder.group` for a group with fast-lane endpoints: it also collects the raw handlers. */
 export const group = ((
   api: never,
   name: string,

@@ -1,6 +1,6 @@
 /**
- * Log lines about calls that were refused before the gate logged them: without a valid credential, with an invalid body, for an unknown
- * model. Strangers can cause them, so a process writes at most `linesMax` a second, and then the number of lines that it left out.
+ * Log lines about calls refused before the gate logged them: without a valid credential, with an invalid body, or for an unknown model. Strangers
+ * can cause them, so a process writes at most `linesMax` a second, and then the number of omitted lines.
  */
 import { Context, Effect, FiberRef, HashMap, Runtime } from "effect"
 import { isLogged, refusedCall } from "../../books/gate/CallLog.ts"
@@ -8,27 +8,27 @@ import type { Caller } from "../../kernel/Caller.ts"
 import type { ProblemInstance } from "../../kernel/Problem.ts"
 import { ClientDisconnected, InternalError } from "../contract/Problems.ts"
 
-/** Lines of a process in a second. */
+/** The maximum number of lines per process and second. */
 export const linesMax = 20
 
 export interface RefusedCall {
-  /** The method and path as the contract writes them. */
+  /** The contract's method and path. */
   readonly route: string
-  /** When the request began, in process time. */
+  /** The start of the request, in process time. */
   readonly began: number
-  /** Known once the credential was accepted. */
+  /** Known once the credential is accepted. */
   readonly caller: Caller | undefined
   readonly problem: ProblemInstance<string>
 }
 
-/** Writes the line of a refused call, unless it has one. */
+/** Logs a refused call, unless it has a line already. */
 export type LogRefused = (refused: RefusedCall) => Effect.Effect<void>
 
 export class RefusedCalls extends Context.Reference<RefusedCalls>()("tollgate/http/RefusedCalls", {
   defaultValue: (): LogRefused => make()
 }) {}
 
-/** A problem with a line of its own, or of a client that has left. */
+/** A problem with its own line, or one of a disconnected client. */
 const isKnown = (problem: ProblemInstance<string>): boolean =>
   isLogged(problem) || problem instanceof InternalError || problem instanceof ClientDisconnected
 
@@ -36,14 +36,14 @@ export const make = (): LogRefused => {
   let written = 0
   let left_out = 0
 
-  /** Ends the second that the first line began. */
+  /** Ends the second that began with the first line. */
   const end = (runtime: Runtime.Runtime<never>) => (): void => {
     const count = left_out
     written = 0
     left_out = 0
     if (count > 0)
       Runtime.runFork(runtime)(
-        Effect.annotateLogs(Effect.logInfo("more calls were refused than are logged"), { count })
+        Effect.annotateLogs(Effect.logInfo("refused calls were omitted from the log"), { count })
       )
   }
 
@@ -62,7 +62,7 @@ export const make = (): LogRefused => {
     })
 }
 
-/** Without the annotations of the current request. */
+/** Removes the annotations of the current request. */
 const withoutRequest = Effect.locally(FiberRef.currentLogAnnotations, HashMap.empty<string, unknown>())
 
 const line = ({ began, caller, problem, route }: RefusedCall): Effect.Effect<void> =>

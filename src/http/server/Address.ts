@@ -1,4 +1,4 @@
-/** Where the service listens. It is read before anything else is loaded too. */
+/** The address that the service listens on. It is also read before anything else is loaded. */
 
 export interface Address {
   readonly host: string
@@ -11,7 +11,7 @@ export const portPreset = "8787"
 export const portOf = (text: string): number | undefined =>
   /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined
 
-/** The settings from the environment; `undefined` without a port. */
+/** The address from the environment; `undefined` if the port is invalid. */
 export const addressOf = ({ HOST = hostPreset, PORT = portPreset }: NodeJS.ProcessEnv): Address | undefined => {
   const port = portOf(PORT)
   return port === undefined ? undefined : { host: HOST, port }

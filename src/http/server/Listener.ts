@@ -1,9 +1,9 @@
 /**
- * Node's server on its port. It can listen before the service is loaded. Until then it answers `GET /healthz` and holds every other
- * request. It imports nothing that takes time to load.
+ * Node's server on its port. It can listen before the service is loaded. Until then it responds to `GET /healthz` and holds every other request.
+ * It imports nothing that is slow to load.
  *
  * Where the specification is silent:
- * - A request that is held for ten seconds is answered with 503, so that its client can try another node.
+ * - A request that is held for ten seconds is refused with 503, so its client can try another node.
  */
 import { createServer } from "node:http"
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http"
@@ -37,9 +37,9 @@ export const make = (): Listener => {
     keepAliveTimeout: 65_000,
     headersTimeout: 20_000,
     connectionsCheckingInterval: 5_000,
-    // The reader of a body enforces its minimum speed (`transport/Incoming`).
+    // The body reader enforces a minimum speed (`transport/Incoming`).
     requestTimeout: 0,
-    // Node would answer a request without a Host itself, in its own format.
+    // Node itself would refuse a request without a Host, in its own format.
     requireHostHeader: false
   })
   endSilent(server)
@@ -92,7 +92,10 @@ interface Prepared extends Listener {
 
 let prepared: Prepared | undefined
 
-/** Listens before the service is loaded, which then takes the server with `take`. An error is ignored here: the service's own attempt reports it. */
+/**
+ * Listens before the service is loaded. The service later takes the server with `take`. An error is ignored here: the service's own attempt
+ * reports it.
+ */
 export const prepare = (address: Address): Promise<void> => {
   const front = (prepared = { ...make(), address })
   const { server } = front

@@ -1,9 +1,9 @@
 /**
- * The service on node's HTTP server: the fast lane first, the platform's router for everything else, and a way to stop that loses
- * nothing. (`Listener` is the server itself.)
+ * The service on node's HTTP server: the fast lane first, the platform's router for everything else, and a lossless shutdown. (`Listener` is the
+ * server itself.)
  *
  * Where the specification is silent:
- * - Paths are exact, upper and lower case included. A request without a `Host` and one with an expectation are answered as any other.
+ * - Paths are exact and case-sensitive. A request without a `Host` or with an expectation is served like any other.
  */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Context, Effect, Layer } from "effect"
@@ -25,19 +25,19 @@ import { endUnread, Unread } from "./Unread.ts"
 import { write } from "../../kernel/Decimal.ts"
 import type { ProblemInstance } from "../../kernel/Problem.ts"
 
-/** Where the service can be reached. */
+/** The address where the service can be reached. */
 export class Listening extends Context.Tag("tollgate/Listening")<
   Listening,
   { readonly host: string; readonly port: number; readonly url: string }
 >() {}
 
-/** The address could not be taken. */
+/** The service cannot listen on the address. */
 export interface ListenFailed {
   readonly _tag: "ListenFailed"
   readonly message: string
 }
 
-/** How long a shutdown waits for answers that are under way. */
+/** How long a shutdown waits for responses in progress. */
 const drainLimit = 30_000
 
 /** The service on a port. */
@@ -46,14 +46,14 @@ export const layer = (options: Address) =>
     Effect.map(Effect.flatMap(Face, listenerOf), (request) => layerServing(options, { request, onReplaced: () => {} }))
   )
 
-/** Serves a face's requests: those of the lane first. */
+/** Serves a face's requests, with the lane first. */
 export const listenerOf = ({ app, lane }: FaceContract): Effect.Effect<RequestListener> =>
   Effect.map(NodeHttpServer.makeHandler(app), (otherwise) => FastLane.before(lane, otherwise))
 
-/** The requests of a port. The services that answer them can be replaced. */
+/** The requests of a port. The services that serve them can be replaced. */
 export interface Serving {
   readonly request: RequestListener
-  /** Calls back each time that they were. */
+  /** Calls back after each replacement. */
   readonly onReplaced: (then: () => void) => void
 }
 
@@ -72,12 +72,11 @@ export const layerServing = (options: Address, { onReplaced, request: serve }: S
         request: serve,
         checkContinue: (request, response) => {
           awaitsContinue(request, response)
-          // Behind answers to earlier requests of its connection it waits for its turn: what it is told before its answer would else come
-          // behind that answer's head, as Node.js queues it.
+          // A pipelined request waits for earlier responses. Node would otherwise queue its `100 Continue` behind its own response's headers.
           if (response.socket === null) response.once("socket", () => serve(request, response))
           else serve(request, response)
         },
-        // Nothing else is expected of this server that it could not do by just answering.
+        // The server supports no other expectation: it just responds.
         checkExpectation: serve,
         connect: refuseTunnel,
         clientError: refuseBytes
@@ -108,8 +107,8 @@ const listen = (server: Server, options: Address) =>
   })
 
 /**
- * Takes no new connection, lets what is under way finish, and closes each connection as it falls idle. One that has sent nothing
- * yet (browsers open such ahead) counts as idle too, which node does not think.
+ * Stops accepting connections, lets requests in progress finish, and closes each connection once it is idle. A connection that has sent nothing
+ * yet (browsers open these ahead of time) counts as idle too, unlike in node.
  */
 const close = (server: Server): Effect.Effect<void> =>
   Effect.async((resume) => {
@@ -124,14 +123,14 @@ const close = (server: Server): Effect.Effect<void> =>
     server.emit("draining")
   })
 
-/** Bytes that are no HTTP request get an answer too, with the headers that every answer has. */
+/** Responds even to bytes that are not an HTTP request, with the headers of every response. */
 const refuseBytes = (error: NodeJS.ErrnoException, socket: Socket): void => {
   const under = underWay(socket)
   if (!socket.writable || error.code === "ECONNRESET" || under?.headersSent === true) {
     socket.destroy()
     return
   }
-  // Behind a whole request, which is answered before the connection is closed: another answer would be taken for its own.
+  // A complete request came first. Its response is sent before the connection closes, and another response would be mistaken for it.
   if (under?.req.complete === true) {
     under.shouldKeepAlive = false
     return
@@ -139,7 +138,7 @@ const refuseBytes = (error: NodeJS.ErrnoException, socket: Socket): void => {
   end(socket, refusals[error.code ?? ""]?.() ?? notHttp())
 }
 
-/** The answer that is due next on a connection. Node knows it by this field alone. */
+/** The next pending response on a connection. Node exposes it only in this field. */
 const underWay = (socket: Socket): ServerResponse | undefined =>
   (socket as { readonly _httpMessage?: ServerResponse | null })._httpMessage ?? undefined
 
@@ -152,7 +151,7 @@ const refusals: Readonly<Record<string, () => ProblemInstance<string>>> = {
   ERR_HTTP_REQUEST_TIMEOUT: () => new HeadTooSlow()
 }
 
-/** A request to become a tunnel, which this server is not for. */
+/** A CONNECT request. This server is not a proxy. */
 const refuseTunnel = (_request: unknown, socket: Duplex): void => end(socket, new MethodNotAllowed())
 
 const end = (socket: Duplex, problem: ProblemInstance<string>): void => {

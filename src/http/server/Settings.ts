@@ -1,4 +1,4 @@
-/** The limits of requests and answers of the configuration file: `rate_limits`, `bodies` and `answers`. */
+/** The configured limits on requests and responses: `rate_limits`, `bodies` and `answers`. */
 import { Layer, Schema } from "effect"
 import { Bytes, BytesSettings } from "../transport/Bytes.ts"
 import { RateLimitsConfig, RateLimitSettings } from "../transport/RateLimits.ts"

@@ -1,15 +1,15 @@
-/** Bodies and queries of raw routes by their schema, refused in the same words as everywhere else. */
+/** Parses bodies and queries of raw routes with a schema. Refusals have the same texts as elsewhere. */
 import { Effect, Either, Schema } from "effect"
 import { parse, parseInPieces } from "./Json.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 
-/** Reads a JSON body of this shape. */
+/** Parses a JSON body with this schema. */
 export const json = <A, I>(schema: Schema.Schema<A, I>): ((bytes: Buffer) => Either.Either<A, InvalidRequest>) => {
   const decode = Schema.decodeUnknownEither(schema)
   return (bytes) => Either.flatMap(parse(bytes), (value) => Either.mapLeft(decode(value), InvalidRequest.ofDecoding))
 }
 
-/** The same, of a body that may hold pictures. */
+/** The same for a body that may contain images. */
 export const longJson = <A, I>(schema: Schema.Schema<A, I>): ((bytes: Buffer) => Effect.Effect<A, InvalidRequest>) => {
   const decode = Schema.decodeUnknownEither(schema)
   return (bytes) =>
@@ -18,7 +18,7 @@ export const longJson = <A, I>(schema: Schema.Schema<A, I>): ((bytes: Buffer) =>
     )
 }
 
-/** Reads a query of this shape; of a name that stands twice, the last. */
+/** Parses a query with this schema. If a name is repeated, the last value counts. */
 export const query = <A, I>(
   schema: Schema.Schema<A, I>
 ): ((params: URLSearchParams) => Either.Either<A, InvalidRequest>) => {

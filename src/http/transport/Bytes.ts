@@ -1,11 +1,10 @@
 /**
- * The bytes that the process holds at once of request bodies and of answers that upstreams give whole. All of them share one budget,
- * uploads that lie on the disk included, so that many large or stalled ones cannot use up the memory. A body that comes too slowly is
- * given up.
+ * The bytes of request bodies and of whole upstream responses that the process holds at a time. They share one budget, including uploads stored on
+ * disk, so that many large or stalled ones cannot exhaust memory. A body that arrives too slowly is refused.
  *
- * Some room for an answer is taken before its upstream is asked: without it the call is refused. An answer that turns out to be long waits
- * for the rest of its room while its upstream is paused. It waits for all of it at once, so answers never wait for each other. An answer
- * that waits for longer than `patience` is charged and not handed on (`upstream/wire/Intake`).
+ * Some room for a response is reserved before its upstream is asked; without room the call is refused. A response that turns out to be long waits
+ * for the rest of its room while its upstream is paused. It waits for all of it at once, so responses never wait for each other. A response that
+ * waits longer than `patience` is charged and discarded (`upstream/wire/Intake`).
  */
 import { Context, Layer, Schema } from "effect"
 import type { Room } from "../../kernel/Room.ts"
@@ -13,13 +12,13 @@ import { Seconds } from "../../kernel/Setting.ts"
 
 export const BytesSettings = Schema.Struct({
   /**
-   * The budget. An eighth of it is kept for short bodies, so that calls go on while long ones wait. No account takes more of the rest than it
-   * leaves to the others, nor more in short bodies once half of the budget is taken.
+   * The budget. An eighth of it is reserved for short bodies, so calls continue while long bodies wait. No account may hold more of the rest than
+   * it leaves to the others. Once half of the budget is in use, this applies to short bodies too.
    */
   bytes_total: Schema.optionalWith(Schema.Int.pipe(Schema.greaterThanOrEqualTo(128 * 1024 * 1024)), {
     default: () => 256 * 1024 * 1024
   }),
-  /** Every so many milliseconds a body must bring `bytesAWindow`, or its end. */
+  /** In each window of this length, in milliseconds, a body must bring `bytesAWindow` or end. */
   window_ms: Schema.optionalWith(Seconds, { default: () => 15_000 }).pipe(Schema.fromKey("window_seconds"))
 })
 export interface BytesSettings extends Schema.Schema.Type<typeof BytesSettings> {}
@@ -27,30 +26,30 @@ export interface BytesSettings extends Schema.Schema.Type<typeof BytesSettings> 
 /** A body must bring this many bytes in each window. */
 export const bytesAWindow = 64 * 1024
 
-/** A body up to this long is a short one. */
+/** The maximum length of a short body. */
 export const shortMax = 64 * 1024
 
-/** Milliseconds that a long answer waits for its room. */
+/** How long a long response waits for its room, in milliseconds. */
 const patience = 30_000
 
 /** The part of the budget that one body or answer holds. */
 export interface Share extends Room {
-  /** Gives everything back, and takes nothing any more. */
+  /** Releases all bytes and takes no more. */
   readonly release: () => void
 }
 
 export interface Budget {
-  /** Whether more than half of it is taken. */
+  /** Whether more than half of the budget is in use. */
   readonly isTight: () => boolean
-  /** The share of a body that this account or network sends. Bodies without a holder share one. */
+  /** The share of a body sent by this account or network. Bodies without a holder share one. */
   readonly share: (holder: string | undefined) => Share
   readonly window_ms: number
 }
 
 export interface Budgets extends Budget {
   /**
-   * For bodies of routes that ask for no credential: a sixteenth as large, beside the other. Their holders are networks, and none takes more than
-   * it leaves to the others, in short bodies either: otherwise one network could keep all others from signing in.
+   * A separate budget, a sixteenth as large, for bodies of routes without a credential. Their holders are networks. No network may hold more than
+   * it leaves to the others, not even in short bodies: otherwise one network could keep all others from signing in.
    */
   readonly open: Budget
 }
@@ -65,13 +64,13 @@ export const make = ({ bytes_total, window_ms }: BytesSettings): Budgets =>
 
 interface PoolOptions {
   readonly total: number
-  /** The part of it for bodies of more than `shortMax` bytes. */
+  /** The part of the total for bodies of more than `shortMax` bytes. */
   readonly forLong: number
   readonly shortMax: number
   readonly window_ms: number
 }
 
-/** The bytes of each holder. */
+/** The bytes held by each holder. */
 class Holders extends Map<string, number> {
   of(holder: string): number {
     return this.get(holder) ?? 0
@@ -83,14 +82,14 @@ class Holders extends Map<string, number> {
   }
 }
 
-/** Bytes that bodies and answers hold, within a total. */
+/** The bytes held by bodies and responses, within a total. */
 class Pool implements Budget {
   readonly options: PoolOptions
   taken = 0
   readonly long = new Holders()
-  /** Short bodies, but only those that began while the budget was tight: otherwise each call would pay for the count. */
+  /** Short bodies that began while the budget was tight. Counting all of them would cost every call. */
   readonly short = new Holders()
-  /** Answers that wait for room, in order of arrival. */
+  /** Responses that wait for room, in order of arrival. */
   private waiting: ReadonlyArray<Waiting> = []
 
   constructor(options: PoolOptions) {
@@ -117,7 +116,7 @@ class Pool implements Budget {
     this.waiting = this.waiting.filter((other) => other !== one)
   }
 
-  /** Grants room that has become free. */
+  /** Grants released room to waiting responses. */
   freed(): void {
     const granted = this.waiting.filter(({ bytes, share }) => share.hold(bytes))
     if (granted.length === 0) return
@@ -126,7 +125,7 @@ class Pool implements Budget {
   }
 }
 
-/** An answer that waits for its room. */
+/** A response that waits for its room. */
 interface Waiting {
   readonly share: Held
   readonly bytes: number
@@ -159,7 +158,7 @@ class Held implements Share {
       bytes,
       granted: () => {
         clearTimeout(timer)
-        // Room is given back inside the parser of one upstream. The parser of another must not run inside it.
+        // Room is released inside the parser of one upstream. The parser of another must not run inside it.
         setImmediate(then, true)
       }
     }
@@ -175,7 +174,7 @@ class Held implements Share {
     return leave
   }
 
-  /** Holds this many bytes in all, if there is room. */
+  /** Holds this many bytes in total, if there is room. */
   hold(bytes: number): boolean {
     const { held } = this
     this.giveBack()
@@ -194,7 +193,7 @@ class Held implements Share {
       if (pool.taken + count > total) return false
     } else {
       const mine = among.of(holder) + count + (among === before ? 0 : held)
-      // No holder takes more than it leaves to the others.
+      // No holder may hold more than it leaves to the others.
       if (mine > (isLong ? forLong : total) - pool.taken) return false
       if (among !== before) before?.subtract(holder, held)
       among.set(holder, mine)
@@ -236,7 +235,7 @@ class Held implements Share {
   }
 }
 
-/** Without a layer of its own, an application shares the budget of the process. */
+/** Without its own layer, an application shares the budget of the process. */
 export class Bytes extends Context.Reference<Bytes>()("tollgate/http/Bytes", {
   defaultValue: () => make(presets)
 }) {

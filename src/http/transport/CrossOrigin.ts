@@ -1,19 +1,19 @@
-/** Cross-origin access: any page may call, with whatever headers its client sends. */
+/** Cross-origin access: any page may call, with any request headers. */
 
-/** On every response. */
+/** Sent with every response. */
 export const crossOrigin = {
   "access-control-allow-origin": "*",
   "access-control-expose-headers":
     "X-Request-Id, X-Charge-Usd, X-Usage-Id, X-Fallback-Model, Retry-After, WWW-Authenticate, Allow, Idempotency-Replayed"
 } as const
 
-/** The headers that are allowed to a preflight that names none. */
+/** The allowed headers if a preflight names none. */
 const preset = "Authorization, Content-Type, Idempotency-Key, X-Title, HTTP-Referer"
 
-/** As many as a client may name. */
+/** The maximum number of header names in a preflight. */
 const namesMax = 100
 
-/** The answer's headers to a preflight that asks for these headers. */
+/** The response headers for a preflight that requests these headers. */
 export const preflight = (header: string | undefined) => {
   const names = (header ?? "").split(",", namesMax).map((name) => name.trim())
   const valid = names.filter((name) => /^[\w!#$%&'*+.^`|~-]{1,100}$/.test(name))

@@ -1,13 +1,13 @@
-/** Tells answers that would otherwise never end that their server stops, or that a reload has replaced the services that give them. */
+/** Notifies endless responses that their server is stopping, or that a reload has replaced their services. */
 import type { Server, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 
 /** Callbacks by server, which has one listener for all of them. */
 const waiting = new WeakMap<Server, Set<() => void>>()
 
-/** Calls back once, when the answer should end. The result cancels that. */
+/** Calls back once, when the response should end. The returned function cancels that. */
 export const whenDraining = (response: ServerResponse, then: () => void): (() => void) => {
-  // Node's own bookkeeping of each of its sockets.
+  // Node sets this field on each of its sockets.
   const { server } = response.req.socket as Socket & { readonly server?: Server }
   if (server === undefined) return () => {}
   const known = waiting.get(server)

@@ -1,4 +1,4 @@
-/** An answer of server-sent events: texts that go out as they come, to a client that is waited for when it does not read. */
+/** A response of server-sent events: texts sent as they arrive, with backpressure from the client. */
 import type { HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Cause, Duration, Effect, FiberId } from "effect"
 import { Readable } from "node:stream"
@@ -8,10 +8,10 @@ import * as Inbound from "./Inbound.ts"
 import { toResponse } from "./Reply.ts"
 import type { Reply } from "./Reply.ts"
 
-/** How many bytes wait for the client before it counts as behind. */
+/** The number of buffered bytes after which the client counts as behind. */
 const bufferMax = 64 * 1024
 
-/** How long a client that is behind is waited for. */
+/** How long to wait for a client that is behind. */
 const patience = Duration.seconds(30)
 
 export class EventStream extends Readable {
@@ -28,7 +28,7 @@ export class EventStream extends Readable {
     this.roomFor?.()
   }
 
-  /** Sends a text when there is room for it; answers `false` where the client has not read for half a minute. */
+  /** Sends a text once there is room. Returns `false` if the client has not read for half a minute. */
   send(text: string): Effect.Effect<boolean> {
     return Effect.suspend(() => {
       if (!this.full) return Effect.sync(() => this.put(text))
@@ -36,7 +36,7 @@ export class EventStream extends Readable {
     })
   }
 
-  /** The last text: nothing is waited for. */
+  /** Sends the last text, without waiting. */
   endWith(text: string): void {
     if (this.destroyed || this.readableEnded) return
     this.push(text)
@@ -57,8 +57,8 @@ export class EventStream extends Readable {
 }
 
 /**
- * Answers with a stream that `run` sends to, on a fiber of its own, until it answers why it ends (the last event says that reason), the client
- * leaves, or the server begins to stop. `closed` is called once then.
+ * Responds with a stream that `run` writes to in a separate fiber. It ends when `run` returns a reason (which the last event contains), the client
+ * disconnects, or the server begins to stop. Then calls `closed` once.
  */
 export const served = Effect.fnUntraced(function* (
   request: HttpServerRequest.HttpServerRequest,
@@ -90,17 +90,17 @@ export const served = Effect.fnUntraced(function* (
 
 const endText = (reason: string): string => eventText("end", JSON.stringify({ reason }))
 
-/** The stream as an answer. */
+/** The stream as a response. */
 const replyOf = (stream: EventStream): Reply => ({
   status: 200,
-  // A proxy that collects answers before it sends them on is asked not to.
+  // Asks proxies not to buffer the response.
   headers: { "content-type": "text/event-stream", "cache-control": "no-store", "x-accel-buffering": "no" },
   body: stream
 })
 
-/** An event; `data` is the text of one line. */
+/** An event. `data` must be a single line. */
 export const eventText = (event: string, data: string, id?: string): string =>
   `event: ${event}\n${id === undefined ? "" : `id: ${id}\n`}data: ${data}\n\n`
 
-/** A comment, which keeps the connection and tells its two ends that the other is there. */
+/** A comment that keeps the connection open and shows each end that the other is alive. */
 export const beatText = ": ping\n\n"

@@ -1,4 +1,4 @@
-/** Requests that are held while their service starts. */
+/** Holds requests while their service starts. */
 import type { RequestListener, Server, ServerResponse } from "node:http"
 import { isOver } from "./Closed.ts"
 import { crossOrigin } from "./CrossOrigin.ts"
@@ -8,7 +8,7 @@ import * as RequestId from "./RequestId.ts"
 /** How long a request is held, in milliseconds. */
 const holdMax = 10_000
 
-/** Holds a request until release, and refuses it after `holdMax`. */
+/** Holds a request until release. Refuses it after `holdMax`. */
 export const hold = (held: Set<() => void>, response: ServerResponse, pass: () => void): void => {
   const release = () => {
     clearTimeout(limit)
@@ -24,13 +24,13 @@ export const hold = (held: Set<() => void>, response: ServerResponse, pass: () =
 }
 
 /**
- * Holds the requests of a host's server that listens before its application is built: node drops a request without a listener, and its client
- * waits forever. The returned function passes them on; call it once the server has a listener of its own.
+ * Holds the requests of a host's server that listens before its application is built. Without a listener, node would drop a request and its client
+ * would wait forever. The returned function passes the requests on; call it once the server has its own listener.
  */
 export const holdUntilServed = (server: Server): (() => void) => {
   const held = new Set<() => void>()
   const holding: RequestListener = (request, response) => {
-    // The application's listener is there, and the release has not run yet.
+    // The application's listener exists, but the release has not run yet.
     if (server.listenerCount("request") > 1) return
     hold(held, response, () => server.emit("request", request, response))
   }
@@ -42,7 +42,7 @@ export const holdUntilServed = (server: Server): (() => void) => {
   }
 }
 
-/** Sends the same headers as `Reply`. */
+/** Sends a response with the same headers as `Reply`. */
 export const answer = (
   response: ServerResponse,
   status: number,

@@ -1,4 +1,4 @@
-/** A request as raw routes read it: headers, its body within a limit, and word when the client has gone. */
+/** A request as raw routes read it: its headers, its body within a limit, and whether the client has disconnected. */
 import type { HttpServerRequest } from "@effect/platform"
 import { Effect, Either } from "effect"
 import type { IncomingMessage, ServerResponse } from "node:http"
@@ -13,26 +13,23 @@ import { PayloadTooLarge } from "../contract/Problems.ts"
 
 export interface Inbound {
   /**
-   * The value of `X-Request-Id`, for the log; undefined where the log knows it already. (To annotate the whole request costs more
-   * than to authenticate it, so in the fast lane only what is logged is annotated.)
+   * The value of `X-Request-Id`, for the log; undefined if the log already has it. (Annotating the whole request costs more than authenticating
+   * it, so the fast lane annotates only what is logged.)
    */
   readonly request_id: string | undefined
   readonly header: (name: string) => string | undefined
   /** The query string. */
   readonly query: () => URLSearchParams
-  /** The whole body, decoded; refused above `limit` bytes, whether its length was declared or not. */
+  /** The whole body, decoded. Refused above `limit` bytes, even if its length was not declared. */
   readonly read: (limit: number) => Effect.Effect<Buffer, BodyProblem>
   /**
-   * The body as it comes, decoded and held to `limit` bytes, for what is put on the disk. It fails with a `BodyProblem`
-   * (`bodyProblemOf`). Destroying it discards the rest of the body.
+   * The decoded body as a stream of up to `limit` bytes, for writing to disk. Fails with a `BodyProblem` (`bodyProblemOf`). Destroying the stream
+   * discards the rest of the body.
    */
   readonly stream: (limit: number) => Effect.Effect<Readable>
-  /** Says which account or network sends the body, before it is read: its share of the budget is bounded. */
+  /** Sets the account or network that sends the body, before it is read, because its share of the budget is limited. */
   readonly heldBy: (holder: string) => void
-  /**
-   * Room for an answer, out of the same budget. It is given back when the effect has ended; room for a long answer is given back when the
-   * client has it, too.
-   */
+  /** Room for a response from the same budget. It is released when the effect ends. Room for a long response is released once the client has it. */
   readonly withRoom: <A, E, R>(use: (room: Share) => Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   /** Whether the declared body is long or of unknown length. */
   readonly isLong: () => boolean
@@ -45,7 +42,7 @@ export const ofNode = (
   request_id?: string
 ): Inbound => new NodeInbound(request, response, bytes, request_id)
 
-/** A class, and its own body's source, since there is one for every call. */
+/** A class that is also its own body source, because every call creates one. */
 class NodeInbound implements Inbound, Body.Source {
   readonly request_id: string | undefined
   readonly incoming: IncomingMessage
@@ -53,7 +50,7 @@ class NodeInbound implements Inbound, Body.Source {
   private readonly bytes: Budget
   private holder: string | undefined
   private held: Share | undefined
-  /** The body, where it was read before its handler was called. */
+  /** The body, if it was read before its handler was called. */
   body: Either.Either<Buffer, BodyProblem> | undefined
 
   constructor(incoming: IncomingMessage, response: ServerResponse, bytes: Budget, request_id: string | undefined) {
@@ -120,11 +117,11 @@ class NodeInbound implements Inbound, Body.Source {
   }
 }
 
-/** The same request, whose body has been read. */
+/** The same request with a body that was already read. */
 export const withBody = (inbound: Inbound, body: Buffer): Inbound =>
   Object.assign(Object.create(inbound) as Inbound, { read: () => Effect.succeed(body) })
 
-/** The same for a request of the platform, whichever server it came through; `open`: of a route that asks for no credential. */
+/** The same for a platform request from any server. `open`: the route requires no credential. */
 export const ofRequest = (request: HttpServerRequest.HttpServerRequest, open = false): Effect.Effect<Inbound> =>
   Effect.map(Bytes, (budgets) => {
     const bytes = open ? budgets.open : budgets
@@ -133,7 +130,7 @@ export const ofRequest = (request: HttpServerRequest.HttpServerRequest, open = f
     const web = request.source as Request
     const header = (name: string) => request.headers[name]
     const source = (share: Share): Body.Source => {
-      // A request of the web without a body has no stream either.
+      // A web request without a body has no stream either.
       const incoming = web.body === null ? Readable.from([]) : Readable.fromWeb(web.body as ReadableStream)
       return {
         header,
@@ -146,7 +143,7 @@ export const ofRequest = (request: HttpServerRequest.HttpServerRequest, open = f
     }
     let holder: string | undefined
     const released = (share: Share) => Effect.sync(() => share.release())
-    // Nothing tells when such a request is answered, so its body is counted as long as it comes, and its answer until it is given out.
+    // The end of such a response is not reported. Its body counts while it arrives, its response until it is returned.
     return {
       request_id: undefined,
       header,
@@ -181,7 +178,7 @@ const queryOf = (url = ""): URLSearchParams => {
   return new URLSearchParams(at === -1 ? "" : url.slice(at + 1))
 }
 
-/** Node's own request and response behind one of the platform, where there are such. */
+/** Node's request and response underlying a platform request, if there are any. */
 export const nodeOf = (
   request: HttpServerRequest.HttpServerRequest
 ): { readonly request: IncomingMessage; readonly response: ServerResponse } | undefined => {
@@ -191,7 +188,7 @@ export const nodeOf = (
   return { request: source as IncomingMessage, response: resolvedResponse }
 }
 
-/** Whether the client has left before its answer is complete. */
+/** Whether the client has disconnected before its response is complete. */
 export const isGone = (request: HttpServerRequest.HttpServerRequest): boolean => {
   const node = nodeOf(request)
   return node === undefined ? (request.source as Partial<Request>).signal?.aborted === true : isOver(node.response)
@@ -211,9 +208,9 @@ const nothing: Share = {
   release: () => {}
 }
 
-/** A body gives its room back when its answer or its connection ends. */
+/** Releases a body's room when its response or its connection ends. */
 const shareOf = (bytes: Budget, response: ServerResponse, holder?: string): Share => {
-  // Its end will not be reported any more, and is not awaited.
+  // Its end is no longer reported.
   if (isOver(response)) return nothing
   const share = bytes.share(holder)
   whenOver(response, () => share.release())
@@ -221,9 +218,9 @@ const shareOf = (bytes: Budget, response: ServerResponse, holder?: string): Shar
 }
 
 /**
- * Calls back when a body that is declared to be short has come, and never if its connection ends before; at once for all others, for
- * who shows no credential, and while many bodies are held: then a credential is looked at before a body is read. A fiber that waits for
- * a body has to be suspended and resumed, which is a twentieth of a call.
+ * Calls back once a body declared to be short has arrived, and never if its connection ends first. Calls back immediately for all other bodies,
+ * without a credential, and while many bodies are held: the credential is then checked before the body is read. A fiber that waits for a body must
+ * be suspended and resumed, which takes a twentieth of a call.
  */
 export const afterShortBody = (
   request: IncomingMessage,
@@ -239,7 +236,7 @@ export const afterShortBody = (
   const waits = length > 0 && length <= shortMax && shows
   if (!waits || encoding !== undefined || expect !== undefined || bytes.isTight()) return then(inbound)
   Body.whole(inbound, shortMax, (read) => {
-    // A request that lost its body has lost its client too.
+    // If the body was lost, so was the client.
     if (Either.isLeft(read) && request.destroyed) return
     inbound.body = read
     then(inbound)

@@ -1,7 +1,4 @@
-/**
- * A body on its way in: decoded, held to a limit, counted in the budget of the process, and given up where it comes too slowly.
- * And how unread bytes are discarded.
- */
+/** An incoming body: decoded, limited, counted in the process's budget, and refused if it arrives too slowly. Also discards unread bytes. */
 import { Either } from "effect"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Readable } from "node:stream"
@@ -17,39 +14,39 @@ import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 /** Why a body was not read to its end. */
 export type BodyProblem = InvalidRequest | PayloadTooLarge | UnsupportedEncoding | BodyTooSlow | Busy
 
-/** Where a body comes from, and what it is counted by. */
+/** The source of a body, and its share of the budget. */
 export interface Source {
   readonly header: (name: string) => string | undefined
   readonly incoming: Readable
   readonly share: Share
   readonly window_ms: number
-  /** Lets a client send that asked whether it may. */
+  /** Tells a client that sent `Expect: 100-continue` to continue. */
   readonly proceed: () => void
-  /** Takes what still comes, and throws it away. */
+  /** Reads and discards the rest. */
   readonly discard: () => void
 }
 
 /** The failure of a body's stream. */
 export const bodyProblemOf = (error: unknown): BodyProblem =>
-  isProblem(error) ? (error as unknown as BodyProblem) : unreadable("a whole body")
+  isProblem(error) ? (error as unknown as BodyProblem) : unreadable("a complete body")
 
 const unreadable = (rule: string) =>
   new InvalidRequest({ message: "the request body could not be read", field: "", rule })
 
 const encodings = new Set(["gzip", "x-gzip", "br", "deflate"])
 
-/** The decoder of such a body. `deflate` means two formats; the first byte distinguishes them. */
+/** The decoder for an encoding. `deflate` means two formats; the first byte distinguishes them. */
 const decoderOf = (encoding: string, first: number): Transform => {
   if (encoding === "br") return createBrotliDecompress()
   if (encoding !== "deflate") return createGunzip()
   return (first & 0x0f) === 8 ? createInflate() : createInflateRaw()
 }
 
-/** Takes a body in. A class, and not closures over each other, since there is one for every call. */
+/** Reads a body. A class instead of closures, because every call creates one. */
 abstract class Intake {
   private readonly source: Source
   private readonly limit: number
-  /** As it stands in the header; empty where the bytes are the body itself. */
+  /** The header's value; empty if the body is not encoded. */
   private readonly encoding: string
   private decoder: Transform | undefined
   private timer: NodeJS.Timeout | undefined
@@ -66,7 +63,7 @@ abstract class Intake {
     this.encoding = encoding === "identity" ? "" : encoding
   }
 
-  /** Answers whether it wants more now. */
+  /** Returns whether it wants more now. */
   protected abstract data(chunk: Buffer): boolean
   protected abstract end(): void
   protected abstract failed(problem: BodyProblem): void
@@ -102,7 +99,7 @@ abstract class Intake {
     ;(this.decoder ?? this.source.incoming).resume()
   }
 
-  /** Nothing more of it is wanted. */
+  /** Stops reading: no more of the body is needed. */
   stop(): void {
     if (this.over) return
     this.leave()
@@ -129,7 +126,7 @@ abstract class Intake {
     this.end()
   }
 
-  private readonly onLost = () => this.fail(unreadable("a whole body"))
+  private readonly onLost = () => this.fail(unreadable("a complete body"))
 
   private readonly onIncoming = (chunk: Buffer) => {
     this.came += chunk.length
@@ -154,7 +151,7 @@ abstract class Intake {
   }
 
   private decode(chunk: Buffer): void {
-    // A body can be without end and decode to nothing.
+    // An endless body can decode to nothing.
     if (this.came > this.limit) return this.fail(new PayloadTooLarge())
     const { incoming } = this.source
     if (this.decoder === undefined) {
@@ -168,7 +165,7 @@ abstract class Intake {
   }
 }
 
-/** Those that began in this turn of the loop. A body that is there by its end, as those that come with their heads are, needs no timer. */
+/** Intakes that began in this turn of the event loop. A body that is complete by the end of the turn, as most short ones are, needs no timer. */
 let begun: Array<Intake> = []
 
 const watchBegun = () => {
@@ -179,19 +176,19 @@ const watchBegun = () => {
 
 // ---- whole ----------------------------------------------------------------------------------------------------------------
 
-/** Takes the whole body in, and answers once. */
+/** Reads the whole body and calls back once. */
 export const whole = (source: Source, limit: number, then: (read: Either.Either<Buffer, BodyProblem>) => void): void =>
   new Whole(source, limit, then).begin()
 
 const blockSize = 64 * 1024
 const smallMax = 1024
-/** A body that is longer than this moves into one buffer of its full length: joining chunks at the end takes long. */
+/** A longer body is moved into one buffer of its declared length, because joining chunks at the end is slow. */
 const longMin = 1024 * 1024
 
 class Whole extends Intake {
   private readonly then: (read: Either.Either<Buffer, BodyProblem>) => void
   private readonly pieces: Array<Buffer> = []
-  /** Small pieces are copied into a block: a million pieces of a byte would take a hundred megabytes. */
+  /** Small pieces are copied into a block: a million one-byte pieces would take a hundred megabytes. */
   private block: Buffer | undefined
   private from = 0
   private to = 0
@@ -212,7 +209,7 @@ class Whole extends Intake {
         piece.copy(this.all, this.come - piece.length)
         return true
       }
-      // More comes than was declared.
+      // More arrives than was declared.
       this.pieces.push(this.all)
       this.all = undefined
     }
@@ -255,16 +252,16 @@ class Whole extends Intake {
   }
 }
 
-/** A byte order mark says nothing of UTF-8, and no JSON begins with one. */
+/** Removes a byte order mark. It carries no information in UTF-8, and JSON may not begin with one. */
 const withoutMark = (bytes: Buffer): Buffer =>
   bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes
 
-// ---- as it comes ------------------------------------------------------------------------------------------------------------
+// ---- streamed ---------------------------------------------------------------------------------------------------------------
 
-/** The body as a stream, read no faster than it is wanted. */
+/** The body as a stream, read only as fast as it is consumed. */
 export const streamed = (source: Source, limit: number): Readable => {
   const intake = new Streamed(source, limit)
-  // A reader may come after it has failed, and finds the error in `errored`.
+  // A reader may attach after the failure, and finds the error in `errored`.
   intake.stream.on("error", () => {})
   intake.begin()
   return intake.stream
@@ -293,11 +290,11 @@ class Streamed extends Intake {
   }
 }
 
-// ---- a client that asks before it sends -----------------------------------------------------------------------------------
+// ---- Expect: 100-continue -------------------------------------------------------------------------------------------------
 
 const asking = new WeakMap<IncomingMessage, ServerResponse>()
 
-/** For a request with `Expect: 100-continue`: it is told to go on when its body is wanted. */
+/** Registers a request with `Expect: 100-continue`. Its client is told to continue when its body is read. */
 export const awaitsContinue = (request: IncomingMessage, response: ServerResponse): void => {
   asking.set(request, response)
 }
@@ -308,15 +305,15 @@ export const proceed = (request: IncomingMessage): void => {
   asking.delete(request)
 }
 
-// ---- what is not wanted ---------------------------------------------------------------------------------------------------
+// ---- unread bytes ---------------------------------------------------------------------------------------------------------
 
-/** This much of an unread body is discarded, so that a client that is still sending can read its answer. */
+/** The maximum length of an unread body that is discarded, so that a client that is still sending can read its response. */
 const discardMax = 64 * 1024 * 1024
 
-/** Called when the discarded body of a request has ended. */
+/** Callbacks for the end of a request's discarded body. */
 const discarded = new WeakMap<IncomingMessage, Array<() => void>>()
 
-/** Takes what still comes and throws it away. A client that goes on for too long, or stalls, is cut off. */
+/** Reads and discards the rest. Disconnects a client that sends too much or stalls. */
 export const discard = (request: IncomingMessage, { window_ms }: Budget): void => {
   if (discarded.has(request) || request.complete || request.destroyed) return
   const waiting: Array<() => void> = []
@@ -341,8 +338,8 @@ export const discard = (request: IncomingMessage, { window_ms }: Budget): void =
 }
 
 /**
- * Calls back when an answer can be sent. One behind which the connection is closed waits until its request has come, or comes no
- * more: to close while a client is sending resets the connection, and the client may never read the answer.
+ * Calls back when a response can be sent. If the connection closes after the response, waits until the request has arrived completely or has
+ * stopped: closing while a client is sending resets the connection, and the client may never read the response.
  */
 export const whenAnswerable = (
   request: IncomingMessage,
@@ -352,7 +349,7 @@ export const whenAnswerable = (
 ): void => {
   if (request.complete || request.destroyed) return then()
   if (asking.delete(request)) {
-    // It does not send its body now, so what it sends next would be taken for that.
+    // The client now skips its body, so its next bytes would be mistaken for the body.
     response.setHeader("connection", "close")
     return then()
   }

@@ -1,4 +1,4 @@
-/** JSON of requests and answers. Numbers keep all their digits, and no text may block the event loop for long. */
+/** JSON of requests and responses. Numbers keep all their digits, and no text may block the event loop for long. */
 import { Effect, Either } from "effect"
 import { isAscii } from "node:buffer"
 import { randomUUID } from "node:crypto"
@@ -8,9 +8,9 @@ import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { backslash, endOfString } from "../../kernel/JsonText.ts"
 import { turn } from "../../kernel/Pieces.ts"
 
-// ---- answers ----------------------------------------------------------------------------------------------------------------
+// ---- responses --------------------------------------------------------------------------------------------------------------
 
-/** The bytes of an answer that `JSON.stringify` wrote, with all digits of its numbers. */
+/** The bytes of a response written by `JSON.stringify`, with all digits of its numbers. */
 export const written = (bytes: Uint8Array): Uint8Array => {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   return text.includes(mark) ? Buffer.from(unmarked(text.toString())) : bytes
@@ -18,17 +18,17 @@ export const written = (bytes: Uint8Array): Uint8Array => {
 
 // ---- requests ---------------------------------------------------------------------------------------------------------------
 
-/** Limits of a text: its values and names, counted by the separators between them, and its depth. */
+/** Limits on a text: the number of values and names, counted by their separators, and the depth. */
 export const partsMax = 250_000
 export const depthMax = 1_000
-/** A text up to this length is within both limits. */
+/** A text up to this length cannot exceed either limit. */
 const looked = 2 * depthMax
 
 const refused = (message: string, rule: string) => new InvalidRequest({ message, field: "", rule })
-/** The rule that text breaks if it is not JSON. */
+/** The refusal of a text that is not JSON. */
 export const notJson = refused("the request body is not JSON", "a JSON document")
 
-/** Reads a JSON body, its numbers as doubles. */
+/** Parses a JSON body, with numbers as doubles. */
 export const parse = (bytes: Buffer): Either.Either<unknown, InvalidRequest> => {
   const wrong = bytes.length > looked ? excessOf(bytes) : undefined
   if (wrong !== undefined) return Either.left(wrong)
@@ -39,12 +39,12 @@ export const parse = (bytes: Buffer): Either.Either<unknown, InvalidRequest> => 
   }
 }
 
-/** A body up to this long is parsed at once. */
+/** A body up to this length is parsed in one step. */
 const atOnce = 1024 * 1024
 /** A longer string is read separately, in pieces of about this length. */
 const pieceOfString = 256 * 1024
 
-/** The same for a body that may hold pictures or long texts. The event loop turns while a long string is read. */
+/** The same for a body that may contain images or long texts. The event loop runs between pieces of a long string. */
 export const parseInPieces = (bytes: Buffer): Effect.Effect<Either.Either<unknown, InvalidRequest>> => {
   if (bytes.length <= atOnce) return Effect.sync(() => parse(bytes))
   const long = longStringsIn(bytes)
@@ -63,7 +63,7 @@ interface Span {
   readonly to: number
 }
 
-/** The places of the long strings, without their quotes. Bytes outside of strings are read one by one, so there must not be too many. */
+/** The positions of the long strings, without their quotes. Bytes outside strings are read one by one, so their number is limited. */
 const longStringsIn = (bytes: Buffer): ReadonlyArray<Span> => {
   const found: Array<Span> = []
   for (let at = 0, others = 0; at < bytes.length && others <= atOnce; at++, others++) {
@@ -75,7 +75,7 @@ const longStringsIn = (bytes: Buffer): ReadonlyArray<Span> => {
   return found
 }
 
-/** The texts of these strings; `undefined` if one of them is not a JSON string. */
+/** The texts of these strings; `undefined` if one is not a valid JSON string. */
 const textsOf = Effect.fnUntraced(function* (bytes: Buffer, spans: ReadonlyArray<Span>) {
   const texts: Array<string> = []
   for (const { from, to } of spans) {
@@ -111,7 +111,7 @@ const textOf = (piece: Buffer): string | undefined => {
 const special = /[\\\0-\x1f]/
 
 const isContinuation = (byte: number): boolean => (byte & 0xc0) === 0x80
-/** The most bytes of a character before a cut, and of an escape. */
+/** The maximum number of bytes of a character before a cut, and of an escape. */
 const ofCharacter = 3
 const ofEscape = 5
 
@@ -124,14 +124,14 @@ const endOfPiece = (bytes: Buffer, from: number, to: number): number => {
     if (bytes[at] !== backslash) continue
     let first = at
     while (first > from && bytes[first - 1] === backslash) first--
-    // After an odd number of backslashes this one is escaped itself.
+    // After an odd number of backslashes, this one is itself escaped.
     if ((at - first) % 2 === 1) return end
     return at + (bytes[at + 1] === 0x75 ? ofEscape + 1 : 2) > end ? at : end
   }
   return end
 }
 
-/** The stand-in for a long string while the text around it is parsed. No client can know it. */
+/** The placeholder for a long string while the surrounding text is parsed. Clients cannot guess it. */
 const standIn = randomUUID()
 
 const parsedAround = (
@@ -153,7 +153,7 @@ const parsedAround = (
   return filled.count === texts.length ? Either.right(filled.value) : parse(bytes)
 }
 
-/** A value with its stand-ins replaced by the texts. */
+/** Replaces the placeholders in a value with the texts. */
 const filledIn = (
   value: unknown,
   texts: ReadonlyArray<string>
@@ -181,7 +181,7 @@ const put = (object: Record<string, unknown>, name: string, fill: (one: unknown)
     Object.defineProperty(object, name, { value: after, enumerable: true, writable: true, configurable: true })
 }
 
-/** Reads a JSON body that may contain money: a number with more digits than a double holds becomes a `Decimal`. */
+/** Parses a JSON body that may contain money: a number with more digits than a double holds becomes a `Decimal`. */
 export const parseExact = (bytes: Buffer): Either.Either<unknown, InvalidRequest> => {
   const read = parse(bytes)
   if (Either.isLeft(read)) return read
@@ -192,12 +192,12 @@ export const parseExact = (bytes: Buffer): Either.Either<unknown, InvalidRequest
       parseLossless(text, null, { parseNumber: numberOf, onDuplicateKey: ({ newValue }) => newValue })
     )
   } catch {
-    // The text is valid JSON, so the parser can only fail by recursing too deep.
+    // The text is valid JSON, so the parser can fail only by recursing too deeply.
     return Either.left(tooDeep)
   }
 }
 
-/** Sixteen digits in a row, with or without a point. A double holds any fifteen. */
+/** Sixteen digits in a row, with or without a point. A double can hold any fifteen. */
 const manyDigits = /\d(?:\.?\d){15}/
 
 const numberOf = (literal: string): number | Decimal => {
@@ -205,7 +205,7 @@ const numberOf = (literal: string): number | Decimal => {
   return digitsOf(literal) === digitsOf(String(number)) ? number : new Decimal(literal)
 }
 
-/** The digits of a number without the zeros at both ends. `/0+$/` would take quadratic time over zeros in the middle. */
+/** The digits of a number without leading and trailing zeros. `/0+$/` would take quadratic time on zeros in the middle. */
 const digitsOf = (literal: string): string => {
   const digits = literal
     .replace(/[eE].*$/, "")
@@ -217,8 +217,8 @@ const digitsOf = (literal: string): string => {
 }
 
 /**
- * The reason not to parse a text: a few megabytes of `{}` take seconds, one long string of that size a few milliseconds. It skips the content
- * of strings, and stops at the limit.
+ * The reason to refuse a text before parsing it: a few megabytes of `{}` take seconds, one long string of that size a few milliseconds. Skips the
+ * content of strings, and stops at the limit.
  */
 const excessOf = (bytes: Buffer): InvalidRequest | undefined => {
   const end = bytes.length

@@ -1,21 +1,21 @@
-/** Multipart forms: which content type is one, the names of a part, and a form that is read whole. */
+/** Multipart forms: recognizing the content type, the names of a part, and reading a whole form. */
 import { Either } from "effect"
 import * as Multipasta from "multipasta"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 
 /**
- * The longest content type of a form. A boundary has up to 70 characters (RFC 2046). To search a megabyte for a boundary of thousands can take more
- * than a second.
+ * The maximum length of a form's content type. A boundary has up to 70 characters (RFC 2046). Searching a megabyte for a boundary of thousands can
+ * take more than a second.
  */
 const typeLengthMax = 256
 
-/** Whether the content type is that of a form with a boundary that is not empty: without one its parts cannot be told apart. */
+/** Whether the content type is that of a form with a non-empty boundary. Without a boundary, its parts cannot be separated. */
 export const isForm = (type: string): boolean =>
   type.length <= typeLengthMax &&
   /^\s*multipart\/form-data\s*;/i.test(type) &&
   /;\s*boundary=(?:"[^"]+"|[^\s;"]+)/i.test(type)
 
-/** The names of a part and of its file, read from the header itself: the parser's own reading knows Latin-1 only. */
+/** The names of a part and of its file, read from the header directly: the parser supports only Latin-1. */
 export const dispositionOf = ({
   headers
 }: Multipasta.PartInfo): { readonly name: string; readonly filename?: string } => {
@@ -29,7 +29,7 @@ export const dispositionOf = ({
   return { name: parameters.get("name") ?? "", ...(filename !== undefined && { filename }) }
 }
 
-export const unreadable = InvalidRequest.of("", "a form that can be read, and comes whole")
+export const unreadable = InvalidRequest.of("", "a complete, readable form")
 export const notForm = InvalidRequest.of("", "multipart/form-data with a boundary of up to 70 characters")
 
 export interface FilePart {
@@ -40,16 +40,16 @@ export interface FilePart {
 
 /** A form in memory. */
 export interface Form {
-  /** In the order in which they came. */
+  /** In order of arrival. */
   readonly files: ReadonlyArray<FilePart>
-  /** The text of each other field; a list where it is there twice. */
+  /** The text of each other field, or a list if the field is repeated. */
   readonly texts: Readonly<Record<string, unknown>>
 }
 
 const partsMax = 64
 const textBytesMax = 256 * 1024
 
-/** Reads a form of this content type. */
+/** Parses a form with this content type. */
 export const formOf = (type: string, bytes: Buffer): Either.Either<Form, InvalidRequest> => {
   if (!isForm(type)) return Either.left(notForm)
   const texts: Record<string, unknown> = Object.create(null)
@@ -71,7 +71,7 @@ export const formOf = (type: string, bytes: Buffer): Either.Either<Form, Invalid
         const chunks: Array<Uint8Array> = []
         return (chunk) => {
           if (chunk !== null) chunks.push(chunk)
-          // One without a name was not chosen.
+          // An empty name means that no file was chosen.
           else if (filename !== "") files.push({ field: name, name: filename ?? name, bytes: Buffer.concat(chunks) })
         }
       },
@@ -85,7 +85,7 @@ export const formOf = (type: string, bytes: Buffer): Either.Either<Form, Invalid
     parser.write(bytes)
     parser.end()
   } catch {
-    // The parser throws at an encoded file name that is not valid.
+    // The parser throws on an invalid encoded file name.
     return Either.left(unreadable)
   }
   return whole === true ? Either.right({ files, texts }) : Either.left(unreadable)

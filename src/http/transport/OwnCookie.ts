@@ -1,7 +1,7 @@
 /**
- * The name and attributes of a cookie that is a credential, or binds one to its browser. Over https at the root of its host it has the prefix
- * `__Host-`, so that no server of a neighbouring subdomain can set one of this name. A browser wants the path `/` for that, so a service beneath
- * a path of another server goes without.
+ * The name and attributes of a cookie that is a credential, or binds one to its browser. Over https at the root of its host, its name has the
+ * prefix `__Host-`, so a server on a sibling subdomain cannot set a cookie with this name. The prefix requires the path `/`, so a service below a
+ * path of another server does not use it.
  */
 import { pathTo } from "../../kernel/ServiceInfo.ts"
 
@@ -11,7 +11,7 @@ export interface OwnCookie {
   readonly attributes: string
 }
 
-/** `below` is the path, from the service's root, that the cookie is sent to where it has no prefix. */
+/** `below` is the cookie's path from the service's root, used if the name has no prefix. */
 export const ownCookie = (name: string, below: `/${string}`, public_url: string): OwnCookie => {
   const root = pathTo("", public_url)
   const secure = public_url.startsWith("https:")

@@ -1,9 +1,9 @@
 /**
- * Per-address rate limits for routes that need no account. Counters live in memory; a restart resets them.
+ * Per-address rate limits for routes that need no account. Counters are in memory; a restart resets them.
  *
  * Where the specification is silent:
- * - Rate limits count in whole minutes of the clock, and contact messages in whole days (UTC) too, in memory. They trust `X-Forwarded-For`
- *   only if the configuration says so.
+ * - Rate limits count per clock minute, and contact messages also per day (UTC), in memory. They trust `X-Forwarded-For` only if the configuration
+ *   says so.
  * - An address may send 20 contact messages a day (`contact_per_day`); one more is 429 `rate_limited`.
  */
 import type { HttpServerRequest } from "@effect/platform"
@@ -20,14 +20,14 @@ export const RateLimitSettings = Schema.Struct({
   /** Sign-in links by letter. */
   sign_in_link: limit(10),
   token: limit(120),
-  /** The pages of the OAuth code flow, and what a consent page of one's own asks. */
+  /** The pages of the OAuth code flow, and requests of a custom consent page. */
   authorize: limit(60),
   invite_preview: limit(30),
   client_token: limit(30),
   contact: limit(10),
   /** Contact messages per day from one address. */
   contact_per_day: limit(20),
-  /** Whether the last entry of X-Forwarded-For is the caller's address: behind a proxy of one's own only. */
+  /** Whether the last entry of X-Forwarded-For is the caller's address. Use it only behind your own proxy. */
   trust_forwarded_for: Schema.optionalWith(Schema.Boolean, { default: () => false })
 })
 export interface RateLimitSettings extends Schema.Schema.Type<typeof RateLimitSettings> {}
@@ -49,8 +49,8 @@ export class RateLimits extends Context.Tag("tollgate/http/RateLimits")<RateLimi
 const minute = 60_000
 const day = 24 * 60 * minute
 /**
- * How many counters a period keeps. One more forgets the oldest: a sender with so many networks is not bound by a limit on each of them, and must
- * not exhaust the limit of others.
+ * The maximum number of counters per period. One more deletes the oldest. A sender with so many networks is not limited by per-network counters
+ * anyway, and must not use up others' limits.
  */
 const countersMax = 100_000
 
@@ -60,7 +60,7 @@ const periodOf = (name: RateLimitName): number => (name === "contact_per_day" ? 
 const counterOf = (length: number) => {
   let current = 0
   let counts = new Map<string, number>()
-  /** The requests of the network in this period, this one included, and the milliseconds until the next period. */
+  /** Returns the network's requests in this period, including this one, and the milliseconds until the next period. */
   return (name: RateLimitName, network: string, now: number) => {
     const period = Math.floor(now / length)
     if (period !== current) {
@@ -69,7 +69,7 @@ const counterOf = (length: number) => {
     }
     const key = `${name} ${network}`
     const count = (counts.get(key) ?? 0) + 1
-    // A map keeps the order of insertion: the first counter is the oldest.
+    // A map keeps insertion order: the first counter is the oldest.
     if (count === 1 && counts.size >= countersMax) counts.delete(counts.keys().next().value!)
     counts.set(key, count)
     return { count, left: (period + 1) * length - now }
@@ -100,15 +100,15 @@ export const senderOf = (
 }
 
 /**
- * The key for counting an address: an IPv4 address itself, an IPv6 address by its /64, since a single customer has that many addresses. A
- * port is left out; a text that is no address is counted unchanged.
+ * The counting key of an address: an IPv4 address itself, an IPv6 address by its /64, because a single customer has that many addresses. A port is
+ * dropped. A text that is not an address is used unchanged.
  */
 export const networkOf = (address: string): string => {
   const bare = /^\[([^\]]*)\](?::\d+)?$/.exec(address)?.[1] ?? address
   const withoutZone = bare.split("%", 1)[0]!
   if (!isIPv6(withoutZone)) return /^(\d+(?:\.\d+){3}):\d+$/.exec(bare)?.[1] ?? bare
   const groups = groupsOf(withoutZone)
-  // An IPv4 address that came over a socket for both.
+  // An IPv4 address from a dual-stack socket.
   if (groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff) {
     return groups
       .slice(6)
@@ -123,7 +123,7 @@ export const networkOf = (address: string): string => {
 
 /** The eight groups of an IPv6 address. */
 const groupsOf = (address: string): ReadonlyArray<number> => {
-  // Without an IPv4 address at its end, in lower case.
+  // The URL parser rewrites an IPv4 suffix and lower-cases the address.
   const [head = "", tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split("::")
   const [left, right] = [head, tail ?? ""].map((part) => (part === "" ? [] : part.split(":")))
   const zeros = Array.from({ length: tail === undefined ? 0 : 8 - left!.length - right!.length }, () => "0")

@@ -1,10 +1,8 @@
-/**
- * The reason phrase of a refusal: the text of its body's `error`. Clients that expect an object there show the phrase instead.
- */
+/** The reason phrase of a refusal: the text of its body's `error`. Clients that expect an object there show the phrase instead. */
 
 const lengthMax = 200
 
-/** The phrase for an answer of this status and JSON body, or `undefined` for the standard phrase of the status. */
+/** The phrase for a response with this status and JSON body, or `undefined` for the standard phrase. */
 export const reasonOf = (status: number, body: string | Uint8Array): string | undefined => {
   if (status < 400 || body.length > 64 * 1024) return undefined
   try {
@@ -16,7 +14,7 @@ export const reasonOf = (status: number, body: string | Uint8Array): string | un
   }
 }
 
-/** A text reduced to what a status line allows: visible ASCII and single spaces. */
+/** Reduces a text to what a status line allows: visible ASCII and single spaces. */
 export const phraseOf = (text: string): string | undefined =>
   text
     .slice(0, lengthMax)

@@ -1,4 +1,4 @@
-/** An answer of a raw route: a status, headers, and a body that is whole or streams. */
+/** The response of a raw route: a status, headers, and a body that is whole or streams. */
 import { HttpServerResponse } from "@effect/platform"
 import type { ServerResponse } from "node:http"
 import type { Readable } from "node:stream"
@@ -21,24 +21,24 @@ export const json = (status: number, body: unknown, headers: Record<string, stri
   body: write(body)
 })
 
-/** A refusal, in the shape of its endpoint where that has one. */
+/** A refusal, in the shape of its endpoint if it has one. */
 export const ofProblem = (problem: ProblemInstance<string>, request_id: string, shape: Shape | undefined): Reply => {
   const { body, headers, retry_after, status } = problem
   return json(status, shape === undefined ? body : shape.write(problem, request_id), {
     ...headers,
     ...(retry_after !== undefined && { "retry-after": String(retry_after) }),
-    // The rest of a body that arrived too slowly is not waited for.
+    // The rest of a body that arrives too slowly is not awaited.
     ...(status === 408 && { connection: "close" })
   })
 }
 
 const isStream = (body: Reply["body"]): body is Readable => typeof body !== "string" && !Buffer.isBuffer(body)
 
-/** A refusal's own reason phrase; `undefined`: the one that HTTP has for its status. */
+/** A refusal's reason phrase; `undefined` for the standard phrase. */
 const phraseFor = (status: number, body: string | Buffer): string | undefined =>
   status < 400 ? undefined : reasonOf(status, body)
 
-/** The same answer for the platform's server, without what every response has. */
+/** The same response for the platform's server, without the headers of every response. */
 export const toResponse = ({ body, headers, status }: Reply): HttpServerResponse.HttpServerResponse =>
   isStream(body)
     ? HttpServerResponse.raw(body, { status, headers })
@@ -51,13 +51,13 @@ export const toResponse = ({ body, headers, status }: Reply): HttpServerResponse
 
 const common: ReadonlyArray<string> = Object.entries(crossOrigin).flat()
 
-/** Sends it over node's own response, with the headers that every response has: the bytes that the platform makes of `toResponse`. */
+/** Sends a reply through node's response, with the headers of every response. The bytes equal those that the platform makes from `toResponse`. */
 export const send = (response: ServerResponse, { body, headers, status }: Reply, request_id: string): void => {
   if (isOver(response) || response.headersSent) {
     if (isStream(body)) body.destroy()
     return
   }
-  // Names and values in turn: node accepts them in this form, and no object is made for each answer.
+  // Names and values alternate: node accepts this form, which avoids an object per response.
   const head: Array<string> = []
   for (const name in headers) head.push(name, headers[name]!)
   if (!isStream(body)) head.push("content-length", String(Buffer.byteLength(body)))
@@ -75,10 +75,7 @@ export const send = (response: ServerResponse, { body, headers, status }: Reply,
   flow(body, response)
 }
 
-/**
- * The effect of `pipe`, without the listeners that it adds and removes for other kinds of streams: those took a fiftieth of a streamed
- * call.
- */
+/** Does the same as `pipe`, without its listeners for other kinds of streams, which took a fiftieth of a streamed call. */
 const flow = (body: Readable, response: ServerResponse): void => {
   const resume = () => body.resume()
   body.on("data", (chunk: Buffer) => {

@@ -1,4 +1,4 @@
-/** Requests that only a page of the service itself may send: they authenticate by a cookie, which a browser sends for any page. */
+/** Requests that only the service's own pages may send: they authenticate by a cookie, which a browser sends for any page. */
 import type { HttpServerRequest } from "@effect/platform"
 import { Effect } from "effect"
 import { CrossOrigin, UnsupportedMediaType } from "../contract/Problems.ts"
@@ -6,8 +6,8 @@ import { CrossOrigin, UnsupportedMediaType } from "../contract/Problems.ts"
 type Request = HttpServerRequest.HttpServerRequest
 
 /**
- * Refuses what does not come from a page of the service. Browsers say where a request comes from in `Sec-Fetch-Site`; where they do not
- * (older ones, and addresses without TLS), in `Origin`. No page can set either.
+ * Refuses requests from other pages. Browsers give the origin in `Sec-Fetch-Site`; older browsers, and any browser at an address without TLS, in
+ * `Origin`. No page can set either.
  */
 export const sameOrigin = ({ headers }: Request, public_url: string): Effect.Effect<void, CrossOrigin> => {
   const site = headers["sec-fetch-site"]
@@ -18,6 +18,6 @@ export const sameOrigin = ({ headers }: Request, public_url: string): Effect.Eff
   return claimed === new URL(public_url).origin || host === headers["host"] ? Effect.void : new CrossOrigin()
 }
 
-/** Refuses what does not say that it is JSON: a form of another site cannot say so. */
+/** Refuses a request that is not declared as JSON: a form on another site cannot declare that. */
 export const saysJson = ({ headers }: Request): Effect.Effect<void, UnsupportedMediaType> =>
   /^application\/json *(?:;|$)/i.test(headers["content-type"] ?? "") ? Effect.void : new UnsupportedMediaType()

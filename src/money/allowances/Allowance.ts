@@ -1,4 +1,4 @@
-/** Allowances: credit that renews each week or month, by terms of a tenant's own or of a plan. */
+/** Allowances: credit that renews each week or month. A tenant's terms are its own or those of a plan. */
 import { Schema } from "effect"
 import { Amount } from "../../kernel/Amount.ts"
 import { TenantId } from "../../kernel/Ids.ts"
@@ -7,7 +7,7 @@ import { amountMax, Usd } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { Period } from "../../kernel/Period.ts"
 
-/** The part of the unused credit that is granted again in the next period. */
+/** The part of the unused credit that carries over to the next period. */
 export const Rollover = Schema.Union(Schema.Literal("none", "all"), Schema.Struct({ up_to_usd: Amount })).annotations({
   identifier: "AllowanceRollover"
 })
@@ -19,11 +19,11 @@ const rollover = Schema.optionalWith(Rollover, { default: () => "none" as const 
 export const Terms = Schema.Struct({ amount_usd: Amount, period: Period, rollover })
 export interface Terms extends Schema.Schema.Type<typeof Terms> {}
 
-/** The most that a rollover keeps. */
+/** The most that a rollover carries over. */
 export const keepOf = (rollover: Rollover): Nano =>
   rollover === "none" ? 0n : rollover === "all" ? amountMax : rollover.up_to_usd
 
-/** Either `plan`, the name of a plan of the configuration, or terms of the tenant's own. */
+/** Either `plan`, the name of a configured plan, or the tenant's own terms. */
 export const NewAllowance = Schema.Struct({
   plan: Schema.optional(Schema.String),
   amount_usd: Schema.optional(Amount),
@@ -48,22 +48,22 @@ export const Allowance = Schema.Struct({
   amount_usd: Usd,
   period: Period,
   rollover: Schema.Union(Schema.Literal("none", "all"), Schema.Struct({ up_to_usd: Usd })),
-  /** The last grant, with what was kept of the one before; null before the first. */
+  /** The last grant, including the credit carried over; null before the first grant. */
   granted_usd: Schema.NullOr(Usd),
   granted_at: Schema.NullOr(Moment),
-  /** The part of the last grant that is not spent and that no open call has reserved. */
+  /** The unspent part of the last grant, less the reservations of open calls. */
   unused_usd: Usd,
-  /** When the next period begins. */
+  /** The beginning of the next period. */
   renews_at: Moment
 }).annotations({ identifier: "Allowance" })
 export interface Allowance extends Schema.Schema.Type<typeof Allowance> {}
 
-/** A plan of the configuration, as the operator sees it. */
+/** A configured plan, as the operator sees it. */
 export const PlanLine = Schema.Struct({
   name: Schema.String,
   /** Null for a plan without an allowance. */
   allowance: Schema.NullOr(Schema.Struct({ amount_usd: Usd, period: Period, rollover: Allowance.fields.rollover })),
-  /** The factor on the prices of models; null at list price. */
+  /** The factor on model prices; null at list price. */
   price_factor: Schema.NullOr(Schema.String)
 }).annotations({ identifier: "PlanLine" })
 export interface PlanLine extends Schema.Schema.Type<typeof PlanLine> {}

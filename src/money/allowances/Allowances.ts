@@ -1,19 +1,19 @@
 /**
- * Allowances: credit that a tenant gets each week or month (UTC), by terms of its own or of a plan of the configuration. A job grants each
- * period once, on any number of nodes.
+ * Allowances: credit that a tenant gets each week or month (UTC), by its own terms or by a configured plan. A job grants each period once, on any
+ * number of nodes.
  *
  * Where the specification is silent:
- * - An allowance counts as spent first, so its unused part is the last grant less the charges since. Purchased credit, other granted credit
- *   and what open calls have reserved are never taken back. A refund or a grant that the operator takes back counts as taken from other
- *   granted credit first, and from the allowance if that is not enough. The renewal takes that part back no second time.
- * - A renewal takes all of the unused part back, and grants the part that the rollover keeps again with the new amount.
- * - An allowance that begins within a period grants the whole amount at once. A change of its amount counts from the next period; a change
- *   from months to weeks, or back, grants the current period of the new kind at once.
- * - Of the periods that were missed (nothing ran, or the tenant was suspended) the current one is granted, with the rollover of the last
- *   grant. A clock that goes back grants no period twice, and none from before the allowance began.
- * - An allowance that ended and is set again in the same period grants that period no second time. What was left to the tenant when it ended
- *   is not taken back later.
- * - A tenant whose balance would exceed what the books hold is granted nothing until it does not.
+ * - Calls spend the allowance first, so its unused part is the last grant less the charges since. Purchased credit, other granted credit and the
+ *   reservations of open calls are never taken back. A refund, or a grant that the operator takes back, reduces other granted credit first and
+ *   then the allowance. The renewal does not take that part back a second time.
+ * - A renewal takes back the whole unused part. Together with the new amount, it grants the part that the rollover keeps.
+ * - An allowance that begins within a period grants the whole amount at once. A new amount applies from the next period. A change between weeks
+ *   and months grants the current period of the new kind at once.
+ * - After missed periods (nothing ran, or the tenant was suspended), only the current one is granted, with the rollover of the last grant. If the
+ *   clock goes back, no period is granted twice, and no period before the allowance began.
+ * - If an allowance ended and is set again in the same period, that period is not granted again. Credit that the tenant kept when the allowance
+ *   ended is not taken back later.
+ * - If a grant would raise a balance above the ledger's maximum, it waits until the balance has room.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer, Option } from "effect"
@@ -37,7 +37,7 @@ import * as Renewal from "./Renewal.ts"
 import { Plans } from "./Settings.ts"
 import type { PlansByName } from "./Settings.ts"
 
-/** `beside` are statements that stand or fall with the change, such as the entry of an audit log. */
+/** `beside` are statements that commit with the change, such as an audit log entry. */
 export interface AllowancesContract {
   /** Sets the terms of a tenant's allowance, and grants the current period if it is due. */
   readonly set: (
@@ -54,7 +54,7 @@ export interface AllowancesContract {
   readonly find: (tenant: TenantId) => Effect.Effect<Allowance, AllowanceNotFound>
   /** Allowances in the order of their tenants' ids, after this one. */
   readonly list: (after: string, limit: number) => Effect.Effect<ReadonlyArray<Allowance>>
-  /** Grants everything that is due now. Answers how many tenants failed. `layerJobs` runs it. */
+  /** Grants all due periods and returns the number of tenants that failed. `layerJobs` runs it. */
   readonly renewDue: Effect.Effect<{ readonly failed: number }>
   readonly job: Loop.Job
 }
@@ -97,9 +97,9 @@ const set = (parts: Parts): AllowancesContract["set"] =>
       return yield* new AllowancePlanUnknown({ plan })
     if (Option.isNone(yield* ledger.accountOfTenant(tenant_id))) return yield* new BillingAccountNotFound({ tenant_id })
     yield* Statements.write(writer, upsert(parts, tenant_id, asked, yield* Clock.currentTimeMillis), ...beside)
-    // A balance that has no room for it is granted nothing now.
+    // If the balance has no room, nothing is granted now.
     yield* Effect.catchTag(renewal.renew(tenant_id), "BalanceTooLarge", () => Effect.void)
-    // Another request may have ended it meanwhile.
+    // A concurrent request may have ended it.
     return yield* Effect.catchTag(find(parts)(tenant_id), "AllowanceNotFound", Effect.die)
   })
 

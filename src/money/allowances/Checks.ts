@@ -5,7 +5,7 @@ import { allowanceEntries, movements } from "../../books/ledger/rows/Relations.t
 
 const signed = "CASE m.type WHEN 'credit' THEN m.amount ELSE -m.amount END"
 
-/** Each amount that was taken back, with the number of the grant before it. */
+/** Each debit that took back credit, with the number of the grant before it. */
 const taken = `(SELECT d.billing_account_id, d.number, d.amount, d.balance, (SELECT MAX(g.number) FROM ${allowanceEntries} g
     WHERE g.billing_account_id = d.billing_account_id AND g.type = 'credit' AND g.number < d.number) AS grant_number
   FROM ${allowanceEntries} d WHERE d.type = 'debit')`
@@ -23,7 +23,7 @@ export const checks: ReadonlyArray<Check> = [
     sentence: ({ found, id }) => `the allowance ${id} must be granted once in the ledger, but is there ${found} times`
   },
   {
-    // Only ids of this service: the sandbox and hosts credit allowances of their own.
+    // Only this service's ids: the sandbox and hosts credit their own allowances.
     name: "an entry of an allowance has its grant",
     query: `SELECT e.reference_id AS id, 'a grant' AS expected, ${text("e.amount")} AS found FROM ${allowanceEntries} e
       WHERE e.reference_id LIKE 'alw@_%' ESCAPE '@'

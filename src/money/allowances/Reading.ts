@@ -24,7 +24,7 @@ export interface Row extends Pick<StoredRow, "tenant_id" | "plan" | "revision" |
   readonly terms: Terms | undefined
 }
 
-/** A grant. `place` counts the grants of a tenant. */
+/** A grant. `place` numbers the grants of a tenant. */
 export interface Grant {
   readonly period: Period
   readonly number: number
@@ -69,7 +69,7 @@ export const make = (sql: SqlClient, plans: PlansByName) => {
       Effect.map((rows) => rows.map(rowOf))
     )
 
-  /** The same, without those that have a grant in the current week and month. */
+  /** The same, without allowances that have a grant for the current period. */
   const ungranted = (tenant: string, { month, week }: Numbers, limit: number): Effect.Effect<ReadonlyArray<Row>> =>
     sql<StoredRow>`SELECT ${sql.literal(columns)} FROM tollgate_allowances_allowances a
       WHERE a.tenant_id > ${tenant} AND a.ended_at IS NULL AND (a.period IS NULL OR NOT EXISTS (

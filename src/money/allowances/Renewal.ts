@@ -1,4 +1,4 @@
-/** Grants the current period of an allowance, once, with what the rollover keeps of the last one. */
+/** Grants the current period of an allowance once, with the rollover of the last one. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Duration, Effect, Option } from "effect"
 import type { LedgerContract } from "../../books/ledger/Ledger.ts"
@@ -16,9 +16,9 @@ import type { Reading, Row } from "./Reading.ts"
 
 const name = "allowances"
 const pageMax = 500
-/** Renewals at once: the writer commits them together. */
+/** Concurrent renewals. The writer commits them together. */
 const concurrency = 32
-/** The clock may be set forward, so it is read again this soon. */
+/** The longest pause. The clock may be set forward, so the job reads it again after this time. */
 const pauseMax = Duration.minutes(1)
 
 export interface Parts {
@@ -30,14 +30,14 @@ export interface Parts {
 export const make = (parts: Parts, waker: Loop.Waker) => {
   const { reading } = parts
 
-  /** Grants the current period if it is due. A concurrent change or grant is read again. */
+  /** Grants the current period if it is due. Retries after a concurrent change or grant. */
   const renew = (tenant: TenantId): Effect.Effect<void, BalanceTooLarge | BooksUnavailable> =>
     Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
       const row = yield* reading.one(tenant)
       if (row?.terms === undefined) return
       const number = numberOf(row.terms.period, now)
-      // A clock that went back before the beginning grants nothing for that time.
+      // The clock went back to before the allowance began.
       if (number < numberOf(row.terms.period, row.began_at)) return
       if (yield* reading.isGranted(tenant, row.terms.period, number)) return
       const account = yield* parts.ledger.accountOfTenant(tenant)

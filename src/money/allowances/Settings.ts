@@ -5,7 +5,7 @@ import { Terms } from "./Allowance.ts"
 
 export const Plan = Schema.Struct({
   allowance: Schema.optional(Terms),
-  /** Multiplies the prices of models for tenants of the plan. */
+  /** Multiplies model prices for tenants of the plan. */
   price_factor: Schema.optional(PriceFactor)
 })
 export interface Plan extends Schema.Schema.Type<typeof Plan> {}
@@ -13,7 +13,7 @@ export interface Plan extends Schema.Schema.Type<typeof Plan> {}
 const PlansByName = Schema.Record({ key: Schema.NonEmptyString, value: Plan })
 export type PlansByName = typeof PlansByName.Type
 
-/** The terms that several tenants share. */
+/** Configured terms that several tenants share. */
 export class Plans extends Context.Tag("tollgate/allowances/Plans")<Plans, PlansByName>() {
   static readonly layerNone = Layer.sync(Plans, () => ({}))
 }
@@ -21,7 +21,7 @@ export class Plans extends Context.Tag("tollgate/allowances/Plans")<Plans, Plans
 const FactorsByTenant = Schema.Record({ key: Schema.NonEmptyString, value: PriceFactor })
 export type FactorsByTenant = typeof FactorsByTenant.Type
 
-/** Factors that go before those of a plan. */
+/** Factors of single tenants. They take precedence over a plan's factor. */
 export class TenantFactors extends Context.Tag("tollgate/allowances/TenantFactors")<TenantFactors, FactorsByTenant>() {}
 
 export const fields = {

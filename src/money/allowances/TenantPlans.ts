@@ -1,6 +1,6 @@
 /**
- * The price factors of tenants: of their own, by the configuration, or of the plan that they have. Which tenant has which plan is read every
- * half minute, and only where a plan has a factor.
+ * The price factors of tenants: from the configuration, or from the tenant's plan. If any plan has a factor, the tenants' plans are read every
+ * half minute.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Duration, Effect, Layer } from "effect"
@@ -13,7 +13,7 @@ const pause = Duration.seconds(30)
 
 export interface TenantPlansContract {
   readonly factorOf: (tenant: string) => PriceFactor | undefined
-  /** Reads again which tenant has which plan. */
+  /** Reads the tenants' plans again. */
   readonly refresh: Effect.Effect<void>
   readonly jobs: ReadonlyArray<Loop.Job>
 }

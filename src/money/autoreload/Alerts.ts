@@ -12,7 +12,7 @@ import type { TenantsContract } from "../../people/tenants/Tenants.ts"
 
 export interface Alert {
   readonly kind: Kind
-  /** Key of its letters. An address gets one letter for each key. */
+  /** The key of its letters. An address gets one letter per key. */
   readonly key: string
   readonly title: string
   readonly text: string

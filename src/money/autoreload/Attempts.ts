@@ -1,7 +1,7 @@
 /**
- * Attempts to charge a stored payment method. An attempt is committed before the request to the processor. It ends in the transaction that
- * credits the payment or records the failure. While its outcome is unknown, the request is repeated with the attempt's id, which the
- * processor charges once. So two nodes that pursue the same attempt charge it once. The leading node takes over old attempts of other nodes.
+ * Attempts to charge a stored payment method. An attempt is committed before the request to the processor. It ends in the transaction that credits
+ * the payment or records the failure. While its outcome is unknown, the request is repeated with the attempt's id, which the processor charges
+ * once. Two nodes that pursue the same attempt therefore charge once. The leading node takes over old attempts of other nodes.
  */
 import { Clock, Effect, Either } from "effect"
 import type { Context } from "effect"
@@ -60,7 +60,7 @@ export interface Parts {
   readonly processor: Context.Tag.Service<typeof Payments>
   readonly balanceOf: (tenant: TenantId) => Effect.Effect<Nano>
   readonly waker: Waker
-  /** This node among several. `undefined` for a single one. */
+  /** This node among several. `undefined` on a single node. */
   readonly node: NodeContract | undefined
 }
 
@@ -74,14 +74,14 @@ export const make = (parts: Parts) => {
   return {
     open: state.open,
     /**
-     * Writes a new attempt, which the caller must pursue. Returns `undefined` if auto-reload was disabled or another attempt began since
-     * `settings` were read.
+     * Writes a new attempt, which the caller must pursue. Returns `undefined` if, since `settings` were read, auto-reload was disabled or another
+     * attempt began.
      */
     begin: (tenant: TenantId, settings: StoredSettings, balance: Nano, now: number) =>
       begin(state, tenant, settings, balance, now),
     /** Charges once. If the outcome stays unknown, the job retries later. */
     pursue: (one: OpenAttempt) => pursue(state, one),
-    /** Adopts stored attempts that this process does not pursue, and drops those that another node has ended. */
+    /** Adopts stored attempts that this process does not pursue. Drops attempts that another node has ended. */
     takeOver: takeOver(state)
   }
 }
@@ -103,7 +103,7 @@ const begin = Effect.fnUntraced(function* (
   const begun = yield* Statements.tryWrite(writer, ...storage.begin(attempt, settings, balance)).pipe(
     Effect.tapErrorTag("BooksUnavailable", ({ maybe_written }) => {
       if (!maybe_written) return Effect.void
-      // If it was written, the next check of the stored attempts adopts it.
+      // If the row was written, the next check of the stored attempts adopts it.
       watchList.checkAt = now
       return waker.wake
     }),
@@ -189,7 +189,7 @@ const decline = Effect.fnUntraced(function* (state: State, attempt: Attempt, rea
   } as const
   const messages = disables ? yield* alerts.statements(tenant_id, alert, now) : []
   const statements = [...storage.failed(attempt, { disables, failures, reason }, now), ...messages]
-  // If the attempt has ended already, another node ended it and sent the messages.
+  // If the attempt has already ended, another node ended it and sent the messages.
   if ((yield* Statements.tryWrite(writer, ...statements)) && disables) {
     watchList.watch(tenant_id, yield* storage.settings(tenant_id), yield* balanceOf(tenant_id))
     yield* outbox.wake
@@ -205,7 +205,7 @@ const takeOver = ({ node, open, storage }: State): Effect.Effect<void> =>
       const at = node === undefined ? 0 : attempt.created_at + othersAfter
       open.set(attempt.id, { attempt, asked: true, tries: 0, at })
     }
-    // Attempts that another node has ended.
+    // Drop attempts that another node has ended.
     for (const id of pursued)
       if (open.get(id)?.at !== undefined && !stored.some((attempt) => attempt.id === id)) open.delete(id)
   })

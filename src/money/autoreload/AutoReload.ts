@@ -1,4 +1,4 @@
-/** The settings of auto-reload and alerts, their rules, and the state that results from past attempts. */
+/** The settings of auto-reload and alerts, their rules, and the state after past attempts. */
 import { Either, Schema } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { Moment } from "../../kernel/Moment.ts"
@@ -38,8 +38,8 @@ export const AutoReload = Schema.Struct({
     rearm_threshold_usd: Schema.NullOr(Usd)
   }),
   /**
-   * An alert was sent. The balance must rise above `rearm_threshold_usd` before the next one. Not part of `alerts`, so that a client can
-   * send those back unchanged.
+   * An alert was sent. The next one requires that the balance first rises above `rearm_threshold_usd`. The field is outside `alerts` because
+   * clients send `alerts` back unchanged.
    */
   alerts_warned: Schema.Boolean
 }).annotations({ identifier: "AutoReload" })
@@ -73,7 +73,7 @@ export const AutoReloadChange = Schema.Struct({
 export interface AutoReloadChange extends Schema.Schema.Type<typeof AutoReloadChange> {}
 
 /**
- * Checks a change, also one that an embedder made: thresholds and amount are within their limits, enabled alerts have a threshold, and
+ * Checks a change, including one from an embedder: thresholds and amount are within their limits, enabled alerts have a threshold, and
  * `rearm_threshold_usd` is not lower.
  */
 export const checked = (change: AutoReloadChange): Either.Either<AutoReloadChange, InvalidRequest> => {

@@ -1,18 +1,18 @@
 /**
- * Auto-reload and balance alerts of tenants. A movement that makes the balance fall below a threshold causes one payment or one alert. The
- * writer reports the movements of this process (`Writer.watch`). A check of all watched balances, at the start and every ten minutes,
- * finds the others. The leading node runs the job. Other nodes signal it when they move a balance below a threshold.
+ * Auto-reload and balance alerts of tenants. When a movement lowers the balance below a threshold, one payment or one alert follows. The writer
+ * reports the movements of this process (`Writer.watch`). A check of all watched balances, at the start and every ten minutes, finds the others.
+ * The leading node runs the job. Other nodes signal it when they move a balance below a threshold.
  *
  * Where the specification is silent:
- * - A balance that falls below the threshold triggers auto-reload. A threshold that is set above the balance does not. A fall while no
- *   attempt may begin is stored, and the attempt begins as soon as possible if the balance is still low. Nothing is charged while the
- *   billing account is not active.
- * - A tenant has one attempt at a time. It is committed, with its idempotency key, before the request to the processor. The processor
- *   forgets keys after a day. So if the outcome is unknown, also after a restart, the service first searches for the payment, and repeats
- *   the request with the same key only if there is none. The ten minutes between attempts count from the later of the attempt and its
- *   charge, even if the ledger is credited later. Disabled settings show `disabled` at once. An attempt in flight goes on.
- * - Alerts are sent by mail and by notification when the balance falls. The next one needs a balance above the second threshold in
- *   between, whatever movement raised it.
+ * - A balance that falls below the threshold triggers auto-reload. Setting a threshold above the balance does not. If no attempt may begin then,
+ *   the fall is stored, and the attempt begins as soon as possible if the balance is still low. Nothing is charged while the billing account is
+ *   not active.
+ * - A tenant has one attempt at a time. It is committed, with its idempotency key, before the request to the processor. The processor forgets
+ *   keys after a day. If the outcome is unknown, also after a restart, the service first searches for the payment. It repeats the request with
+ *   the same key only if there is none. The ten minutes between attempts count from the later of the attempt and its charge, even if the ledger
+ *   is credited later. Disabled settings show `disabled` at once. An attempt in flight goes on.
+ * - Alerts are sent by mail and by notification when the balance falls. Before the next alert, the balance must rise above the second threshold,
+ *   by any movement.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer, Option, Runtime } from "effect"
@@ -51,7 +51,7 @@ import * as Storage from "./Storage.ts"
 import * as Turns from "./Turns.ts"
 import * as WatchList from "./WatchList.ts"
 
-/** Amounts and thresholds are nano-USD, times milliseconds since 1970. Only owners and admins may change or charge. */
+/** Amounts and thresholds are in nano-USD, times in milliseconds since 1970. Only owners and admins may change or charge. */
 export interface AutoReloadsContract {
   readonly find: (tenant: TenantId) => Effect.Effect<AutoReload>
   /** Replaces all settings of the caller's tenant. */
@@ -79,10 +79,7 @@ export interface AutoReloadsContract {
     AutoReload,
     InsufficientRole | AutoReloadUnconfigured | AutoReloadDisabled | AutoReloadBusy | PaymentDeclined | BooksUnavailable
   >
-  /**
-   * Sends alerts, begins due attempts, and retries those whose outcome is unknown. `layerJobs` runs it. Without it, only `charge`
-   * charges.
-   */
+  /** Sends alerts, begins due attempts, and retries attempts with an unknown outcome. `layerJobs` runs it. Without it, only `charge` charges. */
   readonly job: Loop.Job
 }
 
@@ -202,7 +199,7 @@ const charge = (parts: Parts): AutoReloadsContract["charge"] =>
     return yield* find(parts)(tenant_id)
   }, Effect.uninterruptible)
 
-/** Watches the tenant's balance by its stored settings. */
+/** Watches the tenant's balance with its stored settings. */
 const watch = (parts: Parts, tenant: TenantId) =>
   Effect.flatMap(parts.storage.settings(tenant), (settings) => watchBy(parts, tenant, settings))
 

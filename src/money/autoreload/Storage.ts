@@ -1,5 +1,5 @@
 /**
- * The rows of auto-reload, the settings of tenants and their attempts, and the statements that change them.
+ * The rows of auto-reload (tenants' settings and attempts) and the statements that change them.
  *
  * Where the specification is silent:
  * - An attempt that has ended is deleted 90 days after it began. Its payment stays in the ledger and in the list of payments.
@@ -25,7 +25,7 @@ export interface Attempt {
   readonly created_at: number
 }
 
-/** How long an attempt that has ended is kept, in milliseconds. */
+/** How long a finished attempt is kept, in milliseconds. */
 export const attemptsKept = 90 * day
 
 type Row = Omit<
@@ -64,7 +64,7 @@ const settingsRows = (sql: SqlClient) => ({
     Effect.map((rows) => rows.map(({ tenant_id, ...row }) => ({ tenant: tenant_id, settings: settingsOf(row) })))
   ),
 
-  /** Replaces the settings of a tenant. Only later movements, away from `balance`, can trigger a reload or an alert. */
+  /** Replaces the settings of a tenant. Only a later movement from `balance` can trigger a reload or an alert. */
   replace: (tenant_id: TenantId, { alerts, auto_reload }: AutoReloadChange, balance: Nano, now: number): Statement => {
     const columns = {
       enabled: auto_reload.enabled ? 1 : 0,
@@ -80,7 +80,7 @@ const settingsRows = (sql: SqlClient) => ({
       rearm_threshold: alerts.rearm_threshold_usd,
       // New thresholds can cause a new alert.
       warned: 0,
-      // A threshold set above the balance triggers nothing. Only a movement does.
+      // Setting a threshold above the balance triggers nothing. Only a movement does.
       looked: balance,
       fell: 0,
       updated_at: now
@@ -102,7 +102,7 @@ const settingsRows = (sql: SqlClient) => ({
   fell: (tenant: TenantId, fell: boolean): Statement =>
     statement(sql`UPDATE tollgate_autoreload_settings SET fell = ${fell ? 1 : 0} WHERE tenant_id = ${tenant}`),
 
-  /** Stores whether the last alert was sent. Fails the transaction if that is stored already or the settings were replaced. */
+  /** Stores whether the last alert was sent. Fails the transaction if that value is already stored or the settings were replaced. */
   warned: (tenant: TenantId, warned: boolean, looked: Nano, updated_at: number): Statement =>
     statement(
       sql`UPDATE tollgate_autoreload_settings SET warned = ${warned ? 1 : 0}, looked = ${looked}
@@ -136,12 +136,12 @@ const attemptRows = (sql: SqlClient) => ({
     ),
     statement(sql`INSERT INTO tollgate_autoreload_attempts (id, tenant_id, amount_credits, payment_method_id, status, created_at)
       VALUES (${id}, ${tenant_id}, ${Number(amount / usd)}, ${payment_method_id}, 'in_flight', ${created_at})`),
-    // Ids sort by time, so this reads the oldest attempts. Only few of them are in flight.
+    // Ids sort by time, so this reads the oldest attempts. Few of them are in flight.
     statement(sql`DELETE FROM tollgate_autoreload_attempts WHERE id IN (SELECT id FROM tollgate_autoreload_attempts
       WHERE id < ${Ids.at("pay", created_at - attemptsKept)} AND status <> 'in_flight' ORDER BY id LIMIT 20)`)
   ],
 
-  /** Ends a paid attempt. Does nothing if it has ended already. */
+  /** Ends a paid attempt. Does nothing if it has already ended. */
   paid: ({ id, tenant_id }: Attempt, now: number): ReadonlyArray<Statement> => [
     statement(sql`UPDATE tollgate_autoreload_attempts SET status = 'paid', error = NULL, ended_at = ${now}
       WHERE id = ${id} AND status = 'in_flight'`),
@@ -149,7 +149,7 @@ const attemptRows = (sql: SqlClient) => ({
       last_failed = 0, last_error = NULL, failures = 0 WHERE tenant_id = ${tenant_id} AND attempt = ${id}`)
   ],
 
-  /** Ends a failed attempt. `disables` switches auto-reload off. Fails the transaction if the attempt has ended already. */
+  /** Ends a failed attempt. `disables` switches auto-reload off. Fails the transaction if the attempt has already ended. */
   failed: (
     { id, tenant_id }: Attempt,
     { disables, failures, reason }: { readonly disables: boolean; readonly failures: number; readonly reason: string },

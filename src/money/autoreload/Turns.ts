@@ -33,7 +33,7 @@ export const turn = Effect.fnUntraced(function* (parts: Parts) {
   const { crossed, due } = watchList
   const now = yield* Clock.currentTimeMillis
   if (now >= watchList.checkAt) {
-    // Set first, so that a check that is requested meanwhile is not lost.
+    // Set first: a check requested meanwhile must not be lost.
     watchList.checkAt = now + checkEvery
     yield* Effect.tapErrorCause(checkAll(parts), () => Effect.sync(() => (watchList.checkAt = now)))
   }
@@ -45,7 +45,7 @@ export const turn = Effect.fnUntraced(function* (parts: Parts) {
   for (const one of attempts.open.values()) {
     if (one.at === undefined || one.at > now) continue
     one.at = undefined
-    // In a fiber of its own, so that a slow processor delays only this tenant.
+    // In a separate fiber: a slow processor delays only this tenant.
     yield* Effect.forkIn(
       Loop.each(jobName, [one], ({ attempt }) => attempt.id, attempts.pursue),
       scope
@@ -66,18 +66,18 @@ const checkAll = Effect.fnUntraced(function* (parts: Parts) {
   const balances: Record<string, string> = {}
   for (const { account, movements, one } of before) {
     const found = accounts.get(account)
-    // A movement since then is newer than the balance that was read.
+    // The balance moved since the read, so the read is out of date.
     if (found === undefined || one.movements !== movements) continue
     const balance = balanceOf(found)
     if (balance !== one.last) watchList.moved(account, one.last, balance)
     balances[one.tenant] = balance.toString()
   }
   yield* submit(parts, [storage.looked(balances)])
-  // The write above waited for all earlier ones. So every attempt submitted before it is stored now, or never will be.
+  // The write above waited for all earlier writes. An attempt submitted before it is either stored now or never will be.
   yield* attempts.takeOver
 })
 
-/** Handles the crossings of a balance in order. A crossing that fails stays the first. */
+/** Handles the crossings of a balance in order. A crossing that fails stays first in the queue. */
 const handleCrossings = Effect.fnUntraced(function* (parts: Parts, one: Watched) {
   for (let next = one.crossings[0]; next !== undefined; next = one.crossings[0]) {
     yield* handle(parts, one, next)

@@ -1,4 +1,4 @@
-/** The watched balances in memory, with the crossings to handle and the reloads that are due. */
+/** The watched balances in memory, with crossings to handle and due reloads. */
 import { billingAccountOf } from "../../kernel/Ids.ts"
 import type { TenantId } from "../../kernel/Ids.ts"
 import type { Nano } from "../../kernel/Money.ts"
@@ -21,7 +21,7 @@ export const make = () => {
     /** Time of the next check of all watched balances, in milliseconds since 1970. */
     checkAt: 0,
 
-    /** Watches a balance by these settings, in place of earlier ones. */
+    /** Watches a balance with these settings, which replace earlier ones. */
     watch: (tenant: TenantId, settings: StoredSettings, balance: Nano): void => {
       const account = billingAccountOf(tenant)
       const before = byAccount.get(account)

@@ -1,11 +1,11 @@
 /**
- * Compares a balance with the tenant's thresholds at each movement: detects a low balance, its recovery, and a due reload. This runs
- * during calls, so it only compares.
+ * Compares a balance with the tenant's thresholds at each movement: detects a low balance, its recovery, and a due reload. This runs during calls,
+ * so it does no I/O.
  *
  * Where the specification is silent:
  * - The writer reports every balance that a posting moved, up or down (`Writer.watch`). `money/autoreload/` compares it with the tenant's
- *   thresholds. A check of all watched balances, at the start and every ten minutes, finds movements that were not reported: those of
- *   another process, and those before a crash.
+ *   thresholds. A check of all watched balances, at the start and every ten minutes, finds unreported movements: those of another process, and
+ *   those before a crash.
  */
 import type { TenantId } from "../../kernel/Ids.ts"
 import type { Nano } from "../../kernel/Money.ts"
@@ -27,7 +27,7 @@ export interface Watched {
   armed: boolean
   /** Crossings to handle, in order. */
   readonly crossings: Array<Crossing>
-  /** Whether the balance fell below the threshold of auto-reload, without an attempt since. */
+  /** Whether the balance fell below the auto-reload threshold without an attempt since. */
   due: boolean
   /** The balance after the last movement, and the number of movements. */
   last: Nano
@@ -82,8 +82,8 @@ export const observe = (one: Watched, before: Nano, after: Nano): boolean => {
 }
 
 /**
- * Whether a movement may cause an alert, its end or a reload. For a node that does not lead: it does not know movements on other nodes,
- * and a repeated report does no harm. A balance that stays low is reported once.
+ * Whether a movement may cause an alert, its end or a reload. A node that does not lead uses this. It does not know movements on other nodes, and
+ * a repeated report does no harm. A balance that stays low is reported once.
  */
 export const isNews = (one: Watched, before: Nano, after: Nano): boolean => {
   const { rearm_above, reload_below, warn_below } = one

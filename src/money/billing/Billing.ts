@@ -8,7 +8,7 @@ import { PageQuery, Paginated } from "../../kernel/Page.ts"
 export interface Credits extends Schema.Schema.Type<typeof Credits> {}
 export const Credits = Schema.Struct({ balance: Usd }).annotations({ identifier: "Credits" })
 
-/** Sources of ledger entries. */
+/** The sources of ledger entries. */
 export const entrySources = [
   "purchase",
   "registration_bonus",
@@ -58,7 +58,7 @@ export const Amounts = Schema.Struct({
   /** The two parts of the balance. Only giftable credit can be sent. */
   giftable: Usd,
   granted: Usd,
-  /** In escrow of pending transfers. Not part of the balance. */
+  /** Credit in escrow of pending transfers. Not part of the balance. */
   held: Usd,
   /** The part of the balance that open calls have reserved. */
   reserved: Usd,
@@ -71,7 +71,7 @@ export interface Settings {
   readonly billing_emails: ReadonlyArray<string>
   /** Whether plain members may spend the tenant's credit. */
   readonly member_spend_enabled: boolean
-  /** The same value. `source` tells whether the tenant set it or it is the plan's default. */
+  /** Equals `member_spend_enabled`. `source` tells whether the tenant set the value or the plan's default applies. */
   readonly member_spend_effective: boolean
   readonly member_spend_source: "explicit" | "default"
 }
@@ -82,7 +82,7 @@ export const BillingAccount = Schema.Struct({
   credits: Usd,
   /** The part of `credits` that can be sent. */
   giftable_credits: Usd,
-  /** In escrow of pending transfers. Not part of `credits`. */
+  /** Credit in escrow of pending transfers. Not part of `credits`. */
   held_credits: Usd,
   has_been_funded: Schema.Boolean,
   member_spend_effective: Schema.Boolean,

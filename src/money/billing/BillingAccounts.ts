@@ -25,23 +25,23 @@ import { Tenants } from "../../people/tenants/Tenants.ts"
 import type { Amounts, BillingAccount, BillingChange, Credits, LedgerEntry, LedgerPage, Settings } from "./Billing.ts"
 import { BillingAccountNotFound } from "./Problems.ts"
 
-/** Money is nano-USD, times milliseconds since 1970. */
+/** Money is in nano-USD, times in milliseconds since 1970. */
 export interface BillingAccountsContract {
   readonly credits: (tenant: TenantId) => Effect.Effect<Credits, BillingAccountNotFound>
   readonly amounts: (tenant: TenantId) => Effect.Effect<Amounts, BillingAccountNotFound>
-  /** Ledger entries, newest first: all, or those of some sources. */
+  /** Ledger entries, newest first: all of them, or only those with the given sources. */
   readonly ledger: (
     request: { readonly tenant_id: TenantId; readonly sources?: EntrySources | undefined } & PageOf
   ) => Effect.Effect<LedgerPage, BillingAccountNotFound>
   readonly find: (tenant: TenantId) => Effect.Effect<BillingAccount, BillingAccountNotFound>
-  /** Changes the account of the caller's tenant. Only owners and admins may. */
+  /** Changes the account of the caller's tenant. Allowed to owners and admins. */
   readonly change: (request: {
     readonly caller: Actor
     readonly change: BillingChange
   }) => Effect.Effect<BillingAccount, BillingAccountNotFound | InsufficientRole | BooksUnavailable>
   /** The addresses for billing mail. */
   readonly billingEmails: (tenant: TenantId) => Effect.Effect<ReadonlyArray<string>>
-  /** Finds in one query whether plain members may spend the credit of each tenant. */
+  /** Reads in one query whether plain members may spend each tenant's credit. */
   readonly memberSpend: (
     tenants: ReadonlyArray<Pick<Membership, "tenant_id" | "plan">>
   ) => Effect.Effect<ReadonlyMap<TenantId, MemberSpend>>
@@ -160,7 +160,7 @@ const change = (parts: Parts): BillingAccountsContract["change"] =>
     return yield* find(parts)(tenant)
   })
 
-/** The setting of the tenant, or the default of its plan. */
+/** The tenant's setting, or its plan's default. */
 const spendOf = (set: number | null | undefined, team: boolean): MemberSpend =>
   set === null || set === undefined ? { enabled: team, source: "default" } : { enabled: set === 1, source: "explicit" }
 

@@ -1,4 +1,4 @@
-/** Parses the ledger query: its sources are one text on the wire. */
+/** Parses the ledger query. On the wire, the sources are one text. */
 import { Either } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import type { PageOf } from "../../kernel/Page.ts"

@@ -1,16 +1,16 @@
 /**
- * Live events of tenants and accounts. One loop of each node reads the newest call, balance and notification of the tenants and accounts with
- * listeners, and wakes these. Each listener then reads what it has not sent. So calls on any node are seen, no event is lost between two
- * connections, and a charge costs nothing extra without listeners.
+ * Live events of tenants and accounts. One loop per node polls the newest call, balance and notification of the tenants and accounts with
+ * listeners, and wakes the listeners of changed ones. Each listener then reads the events that it has not sent. Listeners therefore see calls on
+ * any node and lose no event between two connections. A charge costs nothing extra without listeners.
  *
  * Where the specification is silent:
- * - An account has up to 8 streams on a node, and a node up to 2,000. A further stream of an account is refused with 429. On a full node,
- *   the oldest stream of the account with the most streams gives way to an account with fewer (`Places`). If every account has one, a
- *   listener of a tenant that ever bought or received credit replaces one of a tenant that did not. So free accounts cannot lock out paying
- *   ones. A listener without a place is refused with 503. Both refusals have Retry-After. A stream that gives way ends with `end` and the
- *   reason `displaced`. Its cursor stays valid.
+ * - An account has up to 8 streams on a node, and a node up to 2,000. A further stream of an account is refused with 429. On a full node, the
+ *   oldest stream of the account with the most streams gives way to an account with fewer (`Places`). If every account has one, a listener of a
+ *   tenant that ever bought or received credit replaces one of a tenant that did not, because free accounts must not lock out paying ones. A
+ *   listener without a place is refused with 503. Both refusals have Retry-After. A stream that gives way ends with `end` and the reason
+ *   `displaced`. Its cursor stays valid.
  * - A listener that missed more than a thousand calls gets `reset` instead of them.
- * - Notifications are sent in order of their ids. One that commits milliseconds after a later one is only in the list.
+ * - Notifications are sent in order of their ids. A notification that commits milliseconds after one with a later id appears only in the list.
  */
 import { Context, Duration, Effect, Layer, Option } from "effect"
 import { billingAccountOf } from "../../kernel/Ids.ts"
@@ -29,13 +29,13 @@ import type { Placed } from "./Places.ts"
 import { StreamsBusy, TooManyStreams } from "./Problems.ts"
 
 export interface FeedContract {
-  /** Takes a place for a listener, or refuses at once. The caller must `close` the stream. */
+  /** Takes a place for a listener, or refuses immediately. The caller must `close` the stream. */
   readonly open: (listener: Listener) => Effect.Effect<Stream, TooManyStreams | StreamsBusy>
   readonly job: Job
 }
 
 export interface Stream {
-  /** Sends the events after `after`, or from now on, until interruption or a reason to end. */
+  /** Sends the events after `after`, or new events if it is `undefined`, until interruption or a reason to end. */
   readonly run: (options: StreamOptions) => Effect.Effect<FeedEnd>
   readonly close: () => void
 }
@@ -57,10 +57,10 @@ export class Feed extends Context.Tag("tollgate/events/Feed")<Feed, FeedContract
 /** `Retry-After` of a refused listener, in seconds. */
 const retryAfter = 10
 
-/** Time between two polls, and between a charge of this process and the poll after it. */
+/** The poll interval, and the delay between a charge in this process and the next poll (in milliseconds). */
 const pause = Duration.millis(500)
 const wakePause = 100
-/** Every n-th poll wakes all listeners, since their credentials may have ended. */
+/** Every n-th poll wakes all listeners, which then check their credentials. */
 const wakeAllEvery = 4
 
 const beat = Duration.seconds(15)
@@ -141,7 +141,7 @@ const wakeAtCharges = Effect.fnUntraced(function* ({ billed, jobWaker, streams }
   yield* Effect.addFinalizer(() => Effect.sync(() => clearTimeout(timer)))
 })
 
-/** Reads the newest state of these ids. Returns those that changed. */
+/** Reads the newest state of these ids. Returns the changed ids. */
 const poll = Effect.fnUntraced(function* (
   { accounts, ledger, notifications, records, tenants }: Parts,
   tenantIds: ReadonlyArray<TenantId>,
@@ -189,7 +189,7 @@ const open = (parts: Parts): FeedContract["open"] =>
     const { accounts, billed, jobWaker, streams, tenants } = parts
     const { account_id, tenant_id } = listener
     const waker = yield* Loop.waker
-    // Read first. The rest does not wait, so no other listener can take a place in between.
+    // Read first: the code below does not yield, so no other listener can take the place in between.
     const funded = streams.size >= nodeMax && (yield* isFunded(parts, tenant_id))
     if (streams.of(account_id) >= accountMax)
       return yield* new TooManyStreams({ limit: accountMax, retry_after: retryAfter })
@@ -216,11 +216,11 @@ const open = (parts: Parts): FeedContract["open"] =>
         waker.wakeNow()
       }
     }
-    // Otherwise the first poll finds out.
+    // Otherwise the first poll sets it.
     if (funded) ofTenant.funded = true
     streams.add(one)
     billed.add(billingAccountOf(tenant_id))
-    // While there are other listeners, the job polls by itself. A poll for each new one would cost a full node all its time.
+    // With other listeners, the job already polls. A poll per new listener would overload a full node.
     if (streams.size === 1) jobWaker.wakeNow()
     return { run: (options) => run(parts, one, ofTenant, ofAccount, options), close: one.close }
   })
@@ -236,7 +236,7 @@ const run = Effect.fnUntraced(function* (
   const { listener, waker } = open
   const { account_id, notified, tenant_id } = listener
   yield* poll(parts, [tenant_id], [account_id])
-  // A cursor ahead of the records belongs to another database.
+  // A cursor ahead of the records comes from another database.
   const known = after !== undefined && after.call <= ofTenant.call ? after : undefined
   let place: Place = known ?? { tenant_id, call: ofTenant.call, notification: ofAccount.notification }
   let sent: Nano | undefined

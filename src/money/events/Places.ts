@@ -1,19 +1,19 @@
-/** The places of a node for listeners. When all are taken, one listener may give way to a new one. */
+/** A node's places for listeners. On a full node, one listener may give way to a new one. */
 import type { AccountId } from "../../kernel/Ids.ts"
 
-/** A listener that has a place. */
+/** A listener with a place. */
 export interface Placed {
   readonly account_id: AccountId
   /** Whether its tenant ever bought or received credit. */
   readonly paying: () => boolean
 }
 
-/** Limits of a node, in total and for one account. */
+/** Limits per node and per account. */
 export const nodeMax = 2_000
 export const accountMax = 8
 
 export class Places<One extends Placed> implements Iterable<One> {
-  /** In order of age, like each account's set. */
+  /** Oldest first, like each account's set. */
   private readonly all = new Set<One>()
   private readonly byAccount = new Map<AccountId, Set<One>>()
 
@@ -41,9 +41,9 @@ export class Places<One extends Placed> implements Iterable<One> {
   }
 
   /**
-   * Chooses the listener that gives way to a new one: the oldest of the account with the most listeners, if that has at least two more than
-   * the new listener's account. The margin stops two accounts from taking one place in turn. Otherwise, a new listener of a paying tenant
-   * replaces the oldest one of a tenant that does not pay.
+   * Chooses the listener that gives way to a new one: the oldest listener of the account with the most, if that account has at least two more than
+   * the new listener's account. The margin stops two accounts from displacing each other in turn. Otherwise, a new listener of a paying tenant
+   * replaces the oldest listener of a tenant that does not pay.
    */
   givesWayTo({ account_id, paying }: Placed): One | undefined {
     let most: ReadonlySet<One> | undefined

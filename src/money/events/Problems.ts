@@ -1,4 +1,4 @@
-/** Refusals of the route of live events. */
+/** Refusals of the live-event route. */
 import { Schema } from "effect"
 import { Problem } from "../../kernel/Problem.ts"
 

@@ -1,4 +1,4 @@
-/** Books payments: credits each once, and takes back what refunds and disputes require. */
+/** Books payments: credits each once and takes back refunded and disputed amounts. */
 import { Clock, Effect } from "effect"
 import * as Ids from "../../kernel/Ids.ts"
 import { cent } from "../../kernel/Money.ts"
@@ -23,8 +23,8 @@ interface Parts {
 export const make = (parts: Parts) => ({
   book: book(parts),
   /**
-   * Applies refunds and disputes to a payment and updates the books. Without any, it updates the books to an amount that an earlier
-   * version of the service left due.
+   * Applies refunds and disputes to a payment and updates the books. Without any, it books an amount that an earlier version of the service left
+   * due.
    */
   applyMovements: (payment_id: string, received: ReadonlyArray<Movement>) =>
     applyMovements(parts, payment_id, received),
@@ -66,7 +66,7 @@ const book = (parts: Parts): PurchasesContract["book"] =>
     yield* made.pipe(
       Effect.asVoid,
       Effect.catchTags({
-        // A concurrent event changed the payment: decide again.
+        // A concurrent event changed the payment: retry.
         Conflict: () => book(parts)(paid, beside),
         AccountMissing: () =>
           Effect.annotateLogs(Effect.logError("a payment is for a tenant that does not exist"), {
@@ -106,7 +106,7 @@ const applyMovements = Effect.fn("Purchases.applyMovements")(function* (
       BalanceTooLarge: Effect.die
     })
   )
-  // A concurrent event changed the payment: decide again.
+  // A concurrent event changed the payment: retry.
   if (!done) return yield* applyMovements(parts, payment_id, received)
   if (payment === undefined) {
     yield* Effect.annotateLogs(
@@ -137,8 +137,8 @@ const bookOffline = ({ facts, ledger }: Parts): PurchasesContract["bookOffline"]
   })
 
 /**
- * The posting that takes back `by` more of a payment, or gives back `-by`. `news` gives the reason, unless an earlier version of the
- * service knew it already.
+ * The posting that takes back `by` more of a payment, or returns `-by`. `news` gives the reason, unless an earlier version of the service already
+ * stored it.
  */
 const changeOf = (
   tenant: string,
@@ -147,7 +147,7 @@ const changeOf = (
   news: ReadonlyArray<Movement>
 ): ReadonlyArray<Extract<Posting, { readonly _tag: "Credit" | "TakeBack" }>> => {
   if (by === 0n) return []
-  // A credit that refers to the payment would be the purchase itself.
+  // A credit with the payment's id as its reference would be the purchase itself.
   const { id, kind } = news.find((one) => one.kind !== "total") ?? news[0] ?? { id: payment, kind: undefined }
   if (by > 0n) {
     const why = kind === undefined ? "refunded or disputed" : kind === "dispute" ? "disputed" : "refunded"

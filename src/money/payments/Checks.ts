@@ -14,13 +14,13 @@ export const checks: ReadonlyArray<Check> = [
     sentence: ({ expected, found, id }) => `payment ${id} calls for ${expected} (nano-USD), but there are ${found}`
   },
   {
-    name: "what is due of a payment is taken back or owed",
+    name: "the due amount of a payment is taken back or owed",
     query: `SELECT p.id AS id, CAST(p.due AS TEXT) AS expected, ${found} AS found
       FROM ${followedOf} p WHERE p.due = p.followed AND p.due <> p.taken + p.owed`,
     sentence: ({ expected, found, id }) => `payment ${id} has ${expected} nano-USD due, but there are ${found}`
   },
   {
-    name: "a debt is of a payment",
+    name: "a debt belongs to a payment",
     isShort: true,
     query: `SELECT d.payment_id AS id, 'a payment' AS expected, format('a debt of %s', d.amount) AS found FROM ${debts} d
       WHERE d.amount <= 0 OR NOT EXISTS (SELECT 1 FROM tollgate_payments_payments p WHERE p.id = d.payment_id)`,

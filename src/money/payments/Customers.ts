@@ -2,7 +2,7 @@
  * Tenants as customers of the payment processor: checkout pages and stored payment methods.
  *
  * Where the specification is silent:
- * - An account may cause 60 requests a minute to the processor for a page or the stored payment methods; one more is 429 `rate_limited`. The
+ * - An account may cause 60 requests a minute to the processor for a page or the stored payment methods; the next one is 429 `rate_limited`. The
  *   processor limits the requests of the whole deployment, so one account must not use them up.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
@@ -24,11 +24,11 @@ interface Parts {
   readonly sql: SqlClient
   readonly writer: WriterContract
   readonly tenants: TenantsContract
-  /** `undefined` if none is configured. */
+  /** `undefined` if no processor is configured. */
   readonly processor: PaymentsContract | undefined
 }
 
-/** How many requests to the processor an account may cause in a minute. */
+/** Limit on the requests to the processor that an account may cause in a minute. */
 const requestsAMinute = 60
 
 export const make = ({ processor, sql, tenants, writer }: Parts) => {

@@ -14,11 +14,11 @@ import type { Movement } from "./Movement.ts"
 import type { Owed, Purchase, Waiting } from "./Payment.ts"
 import type { BookedPayment } from "./Purchases.ts"
 
-/** Refunds and disputes of unknown payments are kept this long, and up to this number. */
+/** Refunds and disputes of unknown payments are kept for this time, up to this number. */
 const waitMax = 90 * day
 const waitingMax = 10_000
 
-/** A payment that was credited. */
+/** A credited payment. */
 interface KnownPayment {
   readonly tenant_id: TenantId
   readonly amount: Nano
@@ -75,7 +75,7 @@ export const followedOf = `(SELECT p.id, p.due, p.followed,
     (SELECT CAST(COALESCE(SUM(d.amount), 0) AS bigint) FROM ${debts} d WHERE d.payment_id = p.id) AS owed
   FROM tollgate_payments_payments p)`
 
-/** Refunds and disputes for display. A total of refunds shows only the part beyond the single refunds. */
+/** Refunds and disputes for display. A total of refunds shows only the amount beyond the single refunds. */
 const shown = (rows: ReadonlyArray<MovementRow>): Purchase["movements"] => {
   const single = rows.reduce((sum, { amount, kind }) => (kind === "refund" ? sum + fromRow(amount) : sum), 0n)
   return rows
@@ -153,7 +153,7 @@ const unchanged = (sql: SqlClient, id: string, { movements, payment }: Known): S
 
 const ofUnknown = "payment_id NOT IN (SELECT id FROM tollgate_payments_payments)"
 
-/** Deletes the oldest movements of unknown payments. They may belong to another service, and must not fill the disk. */
+/** Deletes the oldest movements of unknown payments. They may belong to another service and must not fill the disk. */
 const forget = (sql: SqlClient, now: number): ReadonlyArray<Statement> => [
   statement(
     sql`DELETE FROM tollgate_payments_movements WHERE ${sql.literal(ofUnknown)} AND heard_at < ${now - waitMax}`
@@ -162,7 +162,7 @@ const forget = (sql: SqlClient, now: number): ReadonlyArray<Statement> => [
     FROM tollgate_payments_movements WHERE ${sql.literal(ofUnknown)} ORDER BY heard_at DESC LIMIT 9223372036854775807 OFFSET ${waitingMax})`)
 ]
 
-/** The amount of a payment that was taken back and not returned since, plus the amount owed. Reads both in one statement. */
+/** The amount of a payment that was taken back and not returned since, plus the amount owed. One statement reads both. */
 const followed = Effect.fnUntraced(function* (sql: SqlClient, payment: string): Effect.fn.Return<Nano> {
   const [row] = yield* Effect.orDie(
     sql<{

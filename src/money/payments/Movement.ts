@@ -1,15 +1,15 @@
 /**
- * Refunds and disputes of a payment, and their reversals, as the processor reports them. The same events give the same due amount, in any
+ * Refunds and disputes of a payment, and their reversals, as the processor reports them. The same events result in the same due amount, in any
  * order and with any repetition.
  *
  * Where the specification is silent:
- * - Reported refunds, totals of refunds and disputes are stored, each with whether its money was returned (`money/payments/Movement`). The
- *   due amount of a payment is computed from all of them, and is never more than the payment. So order and repetition do not matter, and
- *   no event needs to be stored. Refunds and disputes of an unknown payment are kept for 90 days, up to 10,000 of them. They are logged,
- *   and `tollgate owed` lists them.
- * - The due amount is taken back with a debit of source `purchase`, giftable credit first, never below zero. The account owes the part that
- *   is spent, reserved or in escrow at that moment (`books/ledger/rules/Books`). It is taken from credit that becomes free or arrives. Until then
- *   `tollgate owed` lists it. For a dispute, only the withdrawal and the reinstatement of money count.
+ * - Reported refunds, totals of refunds and disputes are stored, each with whether its money was returned (`money/payments/Movement`). The due
+ *   amount of a payment is computed from all of them, and never exceeds the payment. Order and repetition therefore do not matter, and no event
+ *   needs to be stored. Up to 10,000 refunds and disputes of unknown payments are kept for 90 days. They are logged, and `tollgate owed` lists
+ *   them.
+ * - The due amount is taken back with a debit of source `purchase`, giftable credit first, never below zero. The account owes the part that is
+ *   spent, reserved or in escrow at that moment (`books/ledger/rules/Books`). The debt is taken from credit that becomes free or arrives. Until
+ *   then `tollgate owed` lists it. For a dispute, only the withdrawal and the reinstatement of money count.
  */
 import type { Nano } from "../../kernel/Money.ts"
 
@@ -23,7 +23,7 @@ export interface Movement {
   readonly returned: boolean
 }
 
-/** Merges received movements into the known ones. Keeps the object of each movement that did not change. */
+/** Merges received movements into the known ones. Unchanged movements keep their object identity. */
 export const merged = (known: ReadonlyArray<Movement>, received: ReadonlyArray<Movement>): ReadonlyArray<Movement> => {
   const all = new Map(known.map((one) => [one.id, one]))
   for (const one of received) {
@@ -39,8 +39,8 @@ export const merged = (known: ReadonlyArray<Movement>, received: ReadonlyArray<M
 const sumOf = (movements: ReadonlyArray<Movement>): Nano => movements.reduce((sum, { amount }) => sum + amount, 0n)
 
 /**
- * The amount of a payment to take back, never more than the payment. Refunds are reported singly, as totals, or both ways. A total counts
- * if it exceeds its single refunds.
+ * The amount of a payment to take back, never more than the payment. Refunds are reported singly, as totals, or both ways. A total applies if it
+ * exceeds the sum of the single refunds.
  */
 export const dueOf = (payment: Nano, movements: ReadonlyArray<Movement>): Nano => {
   const of = (kind: Movement["kind"], returned: boolean) =>

@@ -1,4 +1,4 @@
-/** Payments and payment methods of a tenant, with the rules for amounts. */
+/** Payments and payment methods of a tenant, and the rules for amounts. */
 import { Schema } from "effect"
 import type { TenantId } from "../../kernel/Ids.ts"
 import { Moment } from "../../kernel/Moment.ts"
@@ -27,7 +27,7 @@ export const isCreditAmount = (amount: Nano): boolean =>
 
 export const CreditAmount = wholeCredits(
   Schema.Int.pipe(Schema.between(creditsMin, creditsMax, { message: () => creditRule })),
-  // The documents show the number on the wire.
+  // The documentation shows the number on the wire.
   Schema.BigIntFromSelf.annotations({
     title: `between(${creditsMin}, ${creditsMax})`,
     description: `a number between ${creditsMin} and ${creditsMax}`
@@ -57,7 +57,7 @@ const PaymentMovement = Schema.Struct({
   id: Schema.String,
   kind: Schema.Literal("refund", "dispute"),
   amount: Usd,
-  /** The refund failed, or the dispute's money came back. */
+  /** The refund failed, or the dispute's money was reinstated. */
   returned: Schema.Boolean,
   at: Moment
 })
@@ -70,9 +70,9 @@ export const Purchase = Schema.Struct({
   created_at: Moment,
   /** Taken back for refunds and disputes. */
   taken_back: Usd,
-  /** Still owed. It is taken as soon as credit becomes free or arrives. */
+  /** Still owed. Taken as soon as credit becomes free or arrives. */
   owed: Usd,
-  /** The earliest first. */
+  /** Oldest first. */
   movements: Schema.Array(PaymentMovement)
 }).annotations({ identifier: "Purchase" })
 export interface Purchase extends Schema.Schema.Type<typeof Purchase> {}

@@ -1,7 +1,7 @@
 /**
- * Purchases of credit at a payment processor. Its signed events may arrive late, repeatedly and in any order. They are stored, and all
- * events of a payment together decide what the books must show. The rows change in the transaction that moves the credit, so a payment is
- * credited once and taken back once.
+ * Purchases of credit at a payment processor. Its signed events may arrive late, repeatedly and in any order. Their contents are stored, and
+ * together decide the amounts in the books. The rows change in the transaction that moves the credit, so a payment is credited once and taken back
+ * once.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Layer } from "effect"
@@ -30,7 +30,7 @@ import type { PaymentsUnconfigured, ProcessorTooOften, ProcessorUnavailable } fr
 
 type ProcessorProblem = PaymentsUnconfigured | ProcessorUnavailable | BooksUnavailable
 
-/** Amounts are nano-USD. Payers are owners or admins of their tenant. */
+/** Amounts are in nano-USD. Payers are owners or admins of their tenant. */
 export interface PurchasesContract {
   /** The URL of the processor's page to pay the amount: whole credits, 5 to 10,000. */
   readonly checkout: (request: {
@@ -45,7 +45,7 @@ export interface PurchasesContract {
   readonly methods: (request: {
     readonly caller: Actor
   }) => Effect.Effect<ReadonlyArray<PaymentMethod>, ProcessorTooOften | ProcessorProblem>
-  /** The tenant's id at the processor, which the first call creates. */
+  /** The tenant's id at the processor, created on the first call. */
   readonly customerOf: (tenant: TenantId) => Effect.Effect<string, ProcessorProblem>
   /** Handles a signed event of the processor. Refunds and disputes of an unknown payment are kept until it arrives. */
   readonly receive: (event: {
@@ -68,11 +68,11 @@ export interface PurchasesContract {
     },
     beside?: ReadonlyArray<Statement>
   ) => Effect.Effect<boolean, BooksUnavailable | BalanceTooLarge>
-  /** Finds credited payments by their ids, or offline ones by their references. */
+  /** For the ledger. The default says that credits were purchased. */
   readonly payments: (ids: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<BookedPayment>>
   /** A page of a tenant's payments with their refunds and disputes, newest first. */
   readonly page: (tenant: TenantId, page: PageOf) => Effect.Effect<Paged<Purchase>>
-  /** Refunded or disputed amounts that the balances could not cover yet. */
+  /** Refunded or disputed amounts that the balances cannot cover yet. */
   readonly owed: Effect.Effect<ReadonlyArray<Owed>>
   /** Refunds and disputes of unknown payments. */
   readonly waiting: Effect.Effect<ReadonlyArray<Waiting>>
@@ -80,7 +80,7 @@ export interface PurchasesContract {
   readonly job: Loop.Job
 }
 
-/** A payment that was credited. The id of an offline payment is its reference. */
+/** A credited payment. The id of an offline payment is its reference. */
 export interface BookedPayment {
   readonly id: string
   readonly tenant_id: TenantId
@@ -94,7 +94,7 @@ export class Purchases extends Context.Tag("tollgate/payments/Purchases")<Purcha
   static readonly layerJobs = Loop.layer(Purchases, ({ job }) => [job])
 }
 
-/** Interval between searches for payments that a node of an earlier version wrote. */
+/** Interval between searches for payments written by nodes of an earlier version. */
 const jobPause = Duration.hours(1)
 
 const make = Effect.gen(function* () {

@@ -1,4 +1,4 @@
-/** The payment processor of the configuration file: `payments`. */
+/** The configured payment processor: `payments`. */
 import { Effect, Layer, Redacted, Schema } from "effect"
 import { ServiceInfo } from "../../kernel/ServiceInfo.ts"
 import { Address, ConfigProblem, NonEmpty, secretOf } from "../../kernel/Setting.ts"
@@ -14,13 +14,13 @@ const PaymentProcessor = Schema.Struct({
   webhook_secret: Schema.optional(NonEmpty),
   /** Replaces the processor's own address. */
   base_url: Schema.optional(Address),
-  /** Where the processor's pages return to. By default the console's credit view, or `public_url` without a console. */
+  /** Where the processor's pages return to. Defaults to the console's credit view, or to `public_url` without a console. */
   return_url: Schema.optional(Address)
 })
 type PaymentProcessor = typeof PaymentProcessor.Type
 
 export const fields = {
-  /** The payment processor. Without one, only the operator grants or books credit. */
+  /** The payment processor. Without one, only the operator can grant or book credit. */
   payments: Schema.optional(PaymentProcessor)
 }
 

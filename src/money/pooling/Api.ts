@@ -30,11 +30,11 @@ export class PoolingApi extends HttpApiGroup.make("pooling")
       .addSuccess(Envelope(PayerUsage))
       .addError(InvalidRequest)
       .middleware(CallsToken)
-      .annotate(OpenApi.Summary, "What each source paid for my calls, by whole UTC days")
+      .annotate(OpenApi.Summary, "Amounts that each source paid for my calls, by whole UTC days")
   )
   .add(
     HttpApiEndpoint.get("capacity", "/v1/me/billing-sources/capacity")
       .addSuccess(Envelope(Capacity))
       .middleware(CallsToken)
-      .annotate(OpenApi.Summary, "What my sources have, and what is in escrow")
+      .annotate(OpenApi.Summary, "Credit of my sources, including escrow")
   ) {}

@@ -1,10 +1,10 @@
 /**
- * The order of payers for a caller. A pinned source comes first. For a token from the OAuth code exchange, teams come next, otherwise the
- * caller's own account. The gate charges the first one that has enough.
+ * The order of payers for a caller. A pinned source comes first. Then a token from the OAuth code exchange charges teams before the caller's own
+ * account; any other credential charges the own account before teams. The gate charges the first source that has enough.
  *
  * Where the specification is silent:
- * - If plain members may not spend, the own source of a plain member is *barred*: it must still be active, but pays nothing. Owners and
- *   admins may always spend their team's credit, with a token of the team or of their home tenant.
+ * - If plain members may not spend, a plain member's own source is *barred*: it must still be active, but pays nothing. Owners and admins may
+ *   always spend their team's credit, with a token of the team or of their home tenant.
  */
 import { ownOf } from "../../books/gate/Payers.ts"
 import { billingAccountOf } from "../../kernel/Ids.ts"
@@ -17,9 +17,9 @@ export interface Standing {
   readonly tenant_id: TenantId
   /** Whether the credential charges teams before the caller's own. */
   readonly team_first: boolean
-  /** The other tenants whose credit the caller may spend, in the order of joining. */
+  /** The other tenants whose credit the caller may spend, in joining order. */
   readonly teams: ReadonlyArray<TenantId>
-  /** The pinned billing account. It counts only while it is one of the sources. */
+  /** The pinned billing account. Ignored unless it is one of the sources. */
   readonly pinned: string | undefined
   /** Whether the caller, a plain member, may not spend the credit of the credential's tenant. */
   readonly barred: boolean
@@ -32,7 +32,7 @@ const teamOf = (tenant_id: TenantId): Source => ({
   why: "fall_through"
 })
 
-/** Never empty. The own source is always included, since nothing is charged unless it is active. A barred one comes last and pays nothing. */
+/** Never empty. The own source is always included, because it must be active for any charge. A barred own source comes last and pays nothing. */
 export const orderOf = ({ barred, pinned, team_first, teams, tenant_id }: Standing): ReadonlyArray<Source> => {
   const own = ownOf(tenant_id)
   const pool = teams.filter((team) => team !== tenant_id).map(teamOf)

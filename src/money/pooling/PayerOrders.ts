@@ -15,7 +15,7 @@ import { maySpend } from "./Places.ts"
 import type { Place, Places } from "./Places.ts"
 import type { Selection } from "./Source.ts"
 
-/** The part of a caller that decides the payer order. */
+/** The parts of a caller that decide the payer order. */
 export type Asker = Pick<Caller, "account_id" | "tenant_id" | "team_first">
 
 const cachedMax = 50_000
@@ -37,7 +37,7 @@ interface Parts {
 }
 
 export const make = ({ belonging, clock, places, sql, tenants }: Parts) => {
-  /** A plain `Map`, since the gate reads it for every call without an allocation. */
+  /** A plain `Map`: the gate reads it for every call without an allocation. */
   const known = new Map<AccountId, Known>()
 
   const selectionOf = (account: AccountId): Effect.Effect<Selection | null> =>
@@ -53,7 +53,7 @@ export const make = ({ belonging, clock, places, sql, tenants }: Parts) => {
 
   const load = Effect.fnUntraced(function* (asker: Asker, key: string, now: number) {
     const { account_id, tenant_id } = asker
-    // Takes the marks before it reads, so that a change in between invalidates them.
+    // Takes the marks before the reads, so a concurrent change invalidates them.
     const account = belonging.markOf(account_id)
     const belongs = yield* tenants.memberships(account_id)
     const marks = [account, ...belongs.map((membership) => belonging.markOf(membership.tenant_id))]
@@ -61,7 +61,7 @@ export const make = ({ belonging, clock, places, sql, tenants }: Parts) => {
     const selection = yield* selectionOf(account_id)
     const there = known.get(account_id)
     const sources = earlier(there?.orders.get(key), orderAmong(asker, all, selection))
-    // Does not cache what changed during the read.
+    // A fact changed during the read: do not cache.
     if (!isCurrent(marks)) return sources
     if (there !== undefined && there.until > now && isCurrent(there.marks)) there.orders.set(key, sources)
     else {

@@ -25,7 +25,7 @@ import type { FundedPlace } from "./Places.ts"
 import { InvalidBillingSource } from "./Problems.ts"
 import type { BillingSources, Capacity, PayerUsage, Selection } from "./Source.ts"
 
-/** Money is nano-USD. */
+/** Money is in nano-USD. */
 export interface PoolingContract {
   /** The payer order of a credential, cached until one of its facts changes. */
   readonly payers: (caller: Asker) => Effect.Effect<ReadonlyArray<Source>>
@@ -35,7 +35,7 @@ export interface PoolingContract {
     readonly caller: Asker
     readonly selection: Selection
   }) => Effect.Effect<BillingSources, InvalidBillingSource | BooksUnavailable>
-  /** By whole UTC days. */
+  /** Counts whole UTC days. */
   readonly usage: (request: {
     readonly caller: Pick<Caller, "account_id">
     readonly window: Window
@@ -93,14 +93,14 @@ const make = Effect.gen(function* () {
   return { payers: payerOrders.payers, sources, select, usage, capacity } satisfies PoolingContract
 })
 
-/** The sources in payer order, and the one that pays now. */
+/** The sources in payer order, with the paying source selected. */
 const billingSourcesOf = (
   funded: ReadonlyArray<FundedPlace>,
   order: ReadonlyArray<Source>,
   selection: Selection | null
 ): BillingSources => {
   const sequence = order.map(({ billing_account_id }) => billing_account_id)
-  // Without an active own account nothing is charged.
+  // Nothing is charged unless the own account is active.
   const ownActive = funded.some(({ account, kind }) => kind === "own" && account?.status === "active")
   const canPay = (place: FundedPlace): boolean =>
     ownActive && place.account?.status === "active" && availableOf(place.account) > 0n && maySpend(place)

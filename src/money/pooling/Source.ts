@@ -1,4 +1,4 @@
-/** Billing sources as a person sees them: their order, the choice, their usage and their credit. */
+/** Billing sources as a person sees them: their order, the person's choice, their usage and their credit. */
 import { Schema } from "effect"
 import { BillingAccountId, TenantId } from "../../kernel/Ids.ts"
 import { Moment } from "../../kernel/Moment.ts"
@@ -7,7 +7,7 @@ import { Role } from "../../people/tenants/Account.ts"
 
 const kind = Schema.Literal("own", "team")
 
-/** `own`: the billing account of the token's tenant. `team`: that of another tenant with a team plan. */
+/** `own`: the billing account of the token's tenant. `team`: the account of another tenant with a team plan. */
 export const BillingSource = Schema.Struct({
   billing_account_id: BillingAccountId,
   tenant_id: TenantId,
@@ -16,12 +16,12 @@ export const BillingSource = Schema.Struct({
   /** The caller's role in that tenant. */
   role: Role,
   is_home: Schema.Boolean,
-  /** Whether it can pay now. */
+  /** Whether the source can pay now. */
   available: Schema.Boolean,
-  /** Whether the next call is charged to it first. */
+  /** Whether the next call charges this source first. */
   selected: Schema.Boolean,
   credits: Schema.Struct({ balance: Usd }),
-  /** For team sources: whether members may spend its credit, and whether that was set or is the default of the plan. */
+  /** For team sources: whether members may spend the team's credit, and whether the tenant set that or the plan's default applies. */
   member_spend_enabled: Schema.optionalWith(Schema.Boolean, { exact: true }),
   member_spend_source: Schema.optionalWith(Schema.Literal("explicit", "default"), { exact: true })
 }).annotations({ identifier: "BillingSource" })
@@ -37,9 +37,9 @@ export type Selection = typeof Selection.Type
 export const BillingSources = Schema.Struct({
   /** In payer order. */
   sources: Schema.Array(BillingSource),
-  /** Null before the first choice. It means automatic. */
+  /** Null before the first choice, which means automatic. */
   selection: Schema.NullOr(Selection),
-  /** The own source cannot pay, several teams can, and none is pinned. */
+  /** The own source cannot pay, several teams can, and no source is pinned. */
   selection_required: Schema.Boolean
 }).annotations({ identifier: "BillingSources" })
 export interface BillingSources extends Schema.Schema.Type<typeof BillingSources> {}
@@ -50,7 +50,7 @@ const totals = { total_requests: Schema.Int, total_tokens: Schema.Int, total_cos
 export const PayerUsage = Schema.Struct({
   window: Schema.Struct({ start: Schema.NullOr(Moment), end: Schema.NullOr(Moment) }),
   totals: Schema.Struct(totals),
-  /** The most expensive first. */
+  /** Highest cost first. */
   sources: Schema.Array(Schema.Struct({ billing_account_id: BillingAccountId, tenant_id: TenantId, kind, ...totals }))
 }).annotations({ identifier: "PayerUsage" })
 export interface PayerUsage extends Schema.Schema.Type<typeof PayerUsage> {}
@@ -73,7 +73,7 @@ export const Capacity = Schema.Struct({
       tenant_id: TenantId,
       kind,
       balance: Usd,
-      /** In escrow of pending transfers. Not part of the balance. */
+      /** Credit in escrow of pending transfers. Not part of the balance. */
       held_credits: Usd
     })
   )

@@ -30,14 +30,14 @@ const ofSent = Schema.Struct({ tenant_id: TenantId, transfer_id: TransferId })
 const ofReceived = Schema.Struct({ transfer_id: TransferId })
 const ofToken = Schema.Struct({ token: Schema.String })
 
-/** The answer to a create: 201 for a new transfer, 200 if the same request created it before. */
+/** The response to a create: 201 for a new transfer, 200 for a repeated request. */
 export const Created = Envelope(Transfer)
 
 export class TransfersApi extends HttpApiGroup.make("transfers")
   .add(
     HttpApiEndpoint.post("create", "/v1/tenants/:tenant_id/billing/transfers")
       .setPath(ofTenant)
-      // The handler checks the header, because a missing one has its own error text.
+      // The handler checks the header: a missing key has its own error text.
       .setHeaders(Schema.Struct({ "idempotency-key": Schema.optional(Schema.String) }))
       .setPayload(NewTransfer)
       .addSuccess(Created.annotations(HttpApiSchema.annotations({ status: 201, identifier: "TransferCreated" })))

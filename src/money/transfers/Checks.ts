@@ -15,7 +15,7 @@ export const checks: ReadonlyArray<Check> = [
       `${id} holds ${usd(found)} in escrow, but its pending transfers add up to ${usd(expected)}`
   },
   {
-    name: "a transfer's entries are those of its state",
+    name: "a transfer's entries match its state",
     query: `SELECT t.id AS id, format('1 escrow of %s, %s', t.amount, CASE t.status WHEN 'pending' THEN 'nothing paid out'
           WHEN 'accepted' THEN 'released' ELSE 'returned' END) AS expected,
         format('%s escrows of %s, %s releases, %s returns', COUNT(*) FILTER (WHERE e.source = 'transfer_escrow'),
@@ -30,7 +30,7 @@ export const checks: ReadonlyArray<Check> = [
     sentence: ({ expected, found, id }) => `transfer ${id} calls for ${expected}, but there is ${found}`
   },
   {
-    // Only ids of this service: the sandbox and hosts release transfers of their own.
+    // Only this service's ids: the sandbox and hosts release their own transfers.
     name: "an entry of a transfer has its transfer",
     query: `SELECT e.reference_id AS id, 'a transfer' AS expected, format('none for the %s of %s in %s', e.source, e.amount, e.billing_account_id) AS found
       FROM ${transferEntries} e

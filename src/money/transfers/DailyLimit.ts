@@ -1,4 +1,4 @@
-/** Limits how many transfers a tenant creates in 24 hours (`TransferLimits`), counted in the table of transfers. */
+/** Limits the number of transfers that a tenant creates in 24 hours (`TransferLimits`). Counts rows of the transfer table. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
 import { statement } from "../../books/ledger/rules/Transaction.ts"
@@ -16,7 +16,7 @@ export const make = (sql: SqlClient, { per_day }: TransferLimitFacts) => {
       AND created_at > ${now - day}`
 
   return {
-    /** Refuses a transfer beyond the limit, and says when the next one is possible. */
+    /** Refuses a transfer beyond the limit, with the time until the next one is possible. */
     check: Effect.fnUntraced(function* (account: BillingAccountId) {
       const now = yield* Clock.currentTimeMillis
       const [last] = yield* Effect.orDie(
@@ -28,7 +28,7 @@ export const make = (sql: SqlClient, { per_day }: TransferLimitFacts) => {
       return yield* new TooManyTransfers({ limit: per_day, retry_after })
     }),
 
-    /** The same for the transaction that creates the transfer, after its row is written: others may be created at the same time. */
+    /** The same check inside the transaction that creates the transfer, after its row is written. It counts concurrent transfers too. */
     condition: (account: BillingAccountId, now: number): Statement =>
       statement(sql`SELECT 1 WHERE (SELECT count(*) FROM ${recent(account, now)}) <= ${per_day}`, 1)
   }

@@ -1,4 +1,4 @@
-/** Finds transfers for the operator: by id, by recipient, and all that are pending. */
+/** Finds transfers for the operator: by id, by recipient, and all pending ones. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { tenantOf } from "../../kernel/Ids.ts"

@@ -1,6 +1,6 @@
 /**
- * The transactions of transfers. Each one changes a transfer's row and moves its credit, and fails unless the row is in the expected
- * state. So concurrent moves end a transfer once, and its escrow is paid out once.
+ * The transactions of transfers. Each one changes a transfer's row and moves its credit, and fails unless the row is in the expected state.
+ * Concurrent moves therefore end a transfer once, and its escrow is paid out once.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
@@ -18,7 +18,7 @@ import { moves } from "./States.ts"
 import type { Draft } from "./Transfer.ts"
 import type { Move, TransferId } from "./States.ts"
 
-/** The row was not in the expected state any more. */
+/** The row was no longer in the expected state. */
 export type Conflict = Extract<Refusal, { readonly _tag: "Conflict" }>
 
 /** The row of a new transfer. */
@@ -107,7 +107,7 @@ const end = ({ reading, sql, writer }: Parts) =>
     })
     yield* ended.pipe(
       Effect.catchTags({
-        // A missing escrow means that another move ended the transfer. If its row is still pending, the books are wrong.
+        // A missing escrow means that another move ended the transfer. If the row is still pending, the books are wrong.
         NotHeld: (refusal) =>
           Effect.flatMap(reading.byId(row.id), (current) =>
             current?.status === "pending"
@@ -115,7 +115,7 @@ const end = ({ reading, sql, writer }: Parts) =>
               : Effect.fail<Conflict>({ _tag: "Conflict", statement: 0 })
           ),
         BalanceTooLarge: () => new TransferInvalid({ message: "amount: the recipient's balance cannot hold so much" }),
-        // The recipient is not told that the sender owes.
+        // The recipient must not learn that the sender owes.
         InsufficientCredits: () =>
           new TransferInvalid({
             message: "the credit of this transfer is not available now: ask the sender, and accept it later"
@@ -144,6 +144,6 @@ const payout = (row: Row, move: Move, recipient: Recipient | undefined) => {
   } as const
 }
 
-/** Dies from refusals that these transactions cannot cause. */
+/** Dies on refusals that these transactions cannot cause. */
 const unforeseen = (refusal: Refusal | BooksUnavailable): Effect.Effect<never, Conflict | BooksUnavailable> =>
   refusal._tag === "Conflict" || refusal._tag === "BooksUnavailable" ? Effect.fail(refusal) : Effect.die(refusal)

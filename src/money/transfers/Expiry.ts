@@ -6,15 +6,13 @@ import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 import type { Escrow } from "./Escrow.ts"
 import type { Reading, Row } from "./Reading.ts"
 
-/** Name of the job in logs and metrics. */
+/** The job's name in logs and metrics. */
 const name = "transfers"
-/**
- * Longest pause of the job. A timer cannot run for 30 days, and a transfer whose commit was confirmed too late does not wake the job.
- */
+/** The longest pause of the job. A timer cannot run for 30 days. Also, a transfer whose commit was confirmed too late does not wake the job. */
 const pauseMax = Duration.days(1)
 
 export const make = (reading: Reading, escrow: Escrow, waker: Loop.Waker) => {
-  /** A conflict means that a concurrent request ended it. */
+  /** A conflict means that a concurrent request ended the transfer. */
   const expire = (row: Row): Effect.Effect<void, BooksUnavailable> =>
     escrow.end(row, "expire").pipe(Effect.catchTags({ Conflict: () => Effect.void, TransferInvalid: Effect.die }))
 
@@ -37,13 +35,13 @@ export const make = (reading: Reading, escrow: Escrow, waker: Loop.Waker) => {
             ? Effect.void
             : Effect.catchAll(expire(row), (error) => Effect.sync(() => (unavailable = error)))
       )
-      // If the books cannot be written for one transfer, they cannot be written for the others.
+      // If the books reject one write, they reject the others too.
       if (unavailable !== undefined) return yield* unavailable
       before = rows.at(-1)!.id
     }
   })
 
-  /** Reads a row, and expires it first if it is due. If the books cannot be written, returns it unchanged. */
+  /** Reads a row and expires it first if it is due. If the books cannot be written, returns it unchanged. */
   const current = Effect.fnUntraced(function* (condition: Fragment) {
     const row = yield* reading.one(condition)
     if (row === undefined || row.status !== "pending") return row

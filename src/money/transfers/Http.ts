@@ -24,7 +24,7 @@ export const TransfersHttp = HttpApiBuilder.group(
       .handleRaw("create", ({ headers, request }) =>
         Effect.gen(function* () {
           const caller = yield* CurrentCaller
-          // A missing key is reported before any fault of the body.
+          // A missing key is reported before any error in the body.
           const key = headers["idempotency-key"]
           if (key === undefined || key === "") return yield* new IdempotencyKeyRequired()
           if (!isKey(key)) return yield* new IdempotencyKeyInvalid()
@@ -66,14 +66,14 @@ export const TransferInvitesHttp = HttpApiBuilder.group(
 
 const newTransfer = json(NewTransfer)
 
-/** The amount in whole cents, rounded from its decimal digits in the body. `JSON.parse` would round them to a binary number first. */
+/** The amount in whole cents, rounded from its decimal digits in the body. `JSON.parse` would first round them to a binary number. */
 const amountIn = (body: string): Effect.Effect<Nano, InvalidRequest> => {
   const wrong = (field: string, rule: string) =>
     new InvalidRequest({ message: field === "" ? `the request: ${rule}` : `${field}: ${rule}`, field, rule })
   return Effect.flatMap(
     Effect.try({
       try: () => parse(body) as { readonly amount: unknown },
-      // The text is valid JSON, so the parser can only object to deep nesting or to a name with two values.
+      // The text is valid JSON, so the parser can only reject deep nesting or a duplicate name.
       catch: (error) => wrong("", error instanceof RangeError ? "nested less deeply" : "each field once")
     }),
     ({ amount }) => (isLosslessNumber(amount) ? Effect.succeed(wholeCents(amount.value)) : wrong("amount", "a number"))

@@ -1,4 +1,4 @@
-/** Messages about a transfer: the letter with its link, and the notifications when it is created and when it ends. */
+/** Messages about a transfer: the letter with its link, and the notifications at its creation and its end. */
 import type { AccountId } from "../../kernel/Ids.ts"
 import { toDay } from "../../kernel/Moment.ts"
 import { fromRow, toDecimal } from "../../kernel/Money.ts"
@@ -11,7 +11,7 @@ import type { Row } from "./Reading.ts"
 import { moves } from "./States.ts"
 import type { Move, TransferId } from "./States.ts"
 
-/** The facts that a letter or notification mentions. */
+/** The facts in a letter or notification. */
 export interface Invited {
   readonly id: TransferId
   readonly kind: string
@@ -54,7 +54,7 @@ export const letterOf = (
   }
 }
 
-/** Notifies a recipient who has an account. */
+/** Notifies a recipient with an account. */
 export const receivedNotice = (
   account_id: AccountId,
   { amount, expires_at, id, kind, sender_name }: Invited,
@@ -71,7 +71,7 @@ export const receivedNotice = (
     now
   )
 
-/** Notifies the other party, or both when a transfer expires. `recipient` is the account that the transfer is bound to, if any. */
+/** Notifies the other party, or both when a transfer expires. `recipient` is the account bound to the transfer, if any. */
 export const endedNotices = (
   row: Row,
   move: Move,

@@ -1,4 +1,4 @@
-/** The recipient of a pending transfer may create an account. */
+/** Lets the recipient of a pending transfer create an account. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect, Layer } from "effect"
 import { InvitedElsewhere } from "../../people/tenants/Registration.ts"

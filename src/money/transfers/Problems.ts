@@ -75,7 +75,7 @@ export class TransferNotPending extends Problem<TransferNotPending>()("TransferN
   details: {}
 }) {}
 
-/** The tenant has created as many transfers in 24 hours as it may. Nothing was booked. */
+/** The tenant reached its limit of transfers in 24 hours. Nothing was booked. */
 export class TooManyTransfers extends Problem<TooManyTransfers>()("TooManyTransfers", {
   status: 429,
   error: "too many transfers in 24 hours, try again later",

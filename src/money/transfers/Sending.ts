@@ -28,9 +28,9 @@ import type { Draft } from "./Transfer.ts"
 import type { TransferId } from "./States.ts"
 import type { Parts, TransferOf, TransfersContract } from "./Transfers.ts"
 
-/** A transfer that is not accepted in this time expires. */
+/** A transfer expires if it is not accepted within this time. */
 export const lifetime = Duration.days(30)
-/** Time between two resends of one invitation. */
+/** The minimum time between two resends of one invitation. */
 export const resendPause = Duration.hours(12)
 
 export const make = (parts: Parts) => ({
@@ -50,7 +50,7 @@ const create = (parts: Parts): TransfersContract["create"] =>
     const made = yield* replayed(parts, account, key, request_hash)
     if (made !== undefined) return made
     const [sender] = yield* tenants.named([caller.account_id])
-    // Also for an unverified address, which could be verified while the transfer is pending.
+    // Also refuses an unverified address, which could be verified while the transfer is pending.
     if (sender?.email === draft.recipient_email) return yield* new TransferSelf()
     yield* dailyLimit.check(account)
     const { beside, row } = yield* prepared(parts, {
@@ -65,7 +65,7 @@ const create = (parts: Parts): TransfersContract["create"] =>
       Effect.map((written) => ({ created: true, transfer: transferOf(written!) }))
     )
     return yield* Effect.catchAll(begun, (refusal) =>
-      // Any refusal can mean that the same request was made concurrently. Then its transfer is the answer.
+      // Any refusal can mean that the same request ran concurrently. In that case its transfer is the response.
       Effect.flatMap(replayed(parts, account, key, request_hash), (concurrent) =>
         concurrent !== undefined
           ? Effect.succeed(concurrent)
@@ -77,7 +77,7 @@ const create = (parts: Parts): TransfersContract["create"] =>
     )
   })
 
-/** Finds the transfer that an earlier request with this key created. Fails if that request was a different one. */
+/** Finds the transfer that an earlier request with this key created. Fails if that request differed. */
 const replayed = Effect.fnUntraced(function* (
   { current, reading, sql }: Parts,
   account: BillingAccountId,
@@ -98,7 +98,7 @@ interface Order {
   readonly request_hash: string
 }
 
-/** Prepares the row of a new transfer, and the statements that limit it, mail its invitation and notify its recipient. */
+/** Prepares a new transfer's row, and the statements that limit it, mail its invitation and notify its recipient. */
 const prepared = Effect.fnUntraced(function* (parts: Parts, order: Order) {
   const { dailyLimit, info, outbox, secret, tenants } = parts
   const { account, draft, idempotency_key, request_hash, sender } = order
@@ -131,7 +131,7 @@ const prepared = Effect.fnUntraced(function* (parts: Parts, order: Order) {
   return { row, beside }
 })
 
-/** Finds a transfer of the caller's tenant, which the caller may manage. */
+/** Finds a transfer of the caller's tenant. Fails unless the caller may manage the tenant. */
 const ofTenant = Effect.fnUntraced(function* ({ current, sql, tenants }: Parts, { caller, transfer_id }: TransferOf) {
   const row = yield* current(sql`t.id = ${transfer_id}`)
   if (row?.billing_account_id !== Ids.billingAccountOf(caller.tenant_id)) {
@@ -149,7 +149,7 @@ const revoke = (parts: Parts): TransfersContract["revoke"] =>
     if (judge(row.status, "revoke") !== "make") return yield* new TransferNotPending({ transfer_id, state: row.status })
     return yield* escrow.end(row, "revoke").pipe(
       Effect.zipRight(reading.get(transfer_id)),
-      // A concurrent move ended it first: judge again by the new state.
+      // A concurrent move ended the transfer first: decide again by the new state.
       Effect.catchTags({ Conflict: () => revoke(parts)(request), TransferInvalid: Effect.die })
     )
   })
@@ -186,13 +186,13 @@ const mayResend = ({ id: transfer_id, resent_at }: Row, now: number): Effect.Eff
   return new TransferResendTooSoon({ transfer_id, resent_at, retry_after })
 }
 
-/** Compares later requests with the same key. Stored with the transfer, so its format must not change. */
+/** Identifies the request, for comparison with later requests with the same key. Stored with the transfer, so its format must not change. */
 const hashOf = (draft: Draft): string =>
   createHash("sha256")
     .update(JSON.stringify([`${draft.amount}`, draft.recipient_email, draft.kind, draft.reason, draft.message]))
     .digest("hex")
 
-/** The sender's problem for a refusal of the ledger. */
+/** Maps a refusal of the ledger to the sender's problem. */
 const refused = (
   refusal: Exclude<Refusal, Conflict> | BooksUnavailable,
   billing_account_id: BillingAccountId,

@@ -8,7 +8,7 @@ export type TransferId = typeof TransferId.Type
 export const TransferStatus = Schema.Literal("pending", "accepted", "declined", "revoked", "expired")
 export type TransferStatus = typeof TransferStatus.Type
 
-/** The moves that end a pending transfer: the state each leads to, and the party that gets the escrow. */
+/** The moves that end a pending transfer: the resulting state, and the party that gets the escrow. */
 export const moves = {
   accept: { to: "accepted", escrow: "recipient" },
   decline: { to: "declined", escrow: "sender" },
@@ -18,7 +18,7 @@ export const moves = {
 export type Move = keyof typeof moves
 
 /**
- * Decides about a move in a state. `make`: do it. `again`: it was done before, so answer the same (accept and decline only). `refuse`:
+ * Decides on a move in a given state. `make`: do it. `again`: it was already done, so return the same result (accept and decline only). `refuse`:
  * the transfer has ended in another way.
  */
 export const judge = (status: TransferStatus, move: Move): "make" | "again" | "refuse" => {

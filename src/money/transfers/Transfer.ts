@@ -14,8 +14,8 @@ export const TransferKind = Schema.Literal("gift", "transfer")
 export const GiftReason = Schema.Literal("thanks", "welcome", "congrats")
 
 /**
- * Reads a decimal literal of USD as an amount in whole cents, rounded half-up. Returns 0 for invalid literals and for amounts below one
- * cent: the minimum applies before rounding, so 0.005 is not one cent.
+ * Reads a decimal literal of USD as an amount in whole cents, rounded half-up. Returns 0 for invalid literals and amounts below one cent. The
+ * minimum applies before rounding, so 0.005 is below it.
  */
 export const wholeCents = (literal: string): Nano => {
   const cents = literal.length > 100 ? undefined : fromDecimal(literal, 2)
@@ -73,7 +73,7 @@ export const TransferQuery = Schema.Struct({
 })
 export interface TransferQuery extends Schema.Schema.Type<typeof TransferQuery> {}
 
-/** The summary that the link of an invitation shows, without signing in. */
+/** The summary that an invitation's link shows without sign-in. */
 export const TransferPreview = Schema.Struct({
   kind: TransferKind,
   amount: Usd,
@@ -88,7 +88,7 @@ export interface TransferPreview extends Schema.Schema.Type<typeof TransferPrevi
 
 // ---- the rules of a create ------------------------------------------------------------------------------------------------
 
-/** A request that keeps the rules. */
+/** A request that follows the rules. */
 export interface Draft {
   /** Whole cents. */
   readonly amount: Nano
@@ -100,7 +100,7 @@ export interface Draft {
 
 export const messageMax = 280
 
-/** Checks a request by the rules of transfers. */
+/** Checks a request against the rules of transfers. */
 export const draftOf = (request: NewTransfer): Either.Either<Draft, TransferInvalid> => {
   const wrong = (field: string, rule: string) =>
     Either.left(new TransferInvalid({ message: `${field}: ${rule}`, field, rule }))

@@ -1,21 +1,20 @@
 /**
- * Transfers of credit between people. The amount is in escrow until the recipient accepts or declines, the sender revokes, or 30 days
- * have passed.
+ * Transfers of credit between people. The amount stays in escrow until the recipient accepts or declines, the sender revokes, or 30 days pass.
  *
  * Where the specification is silent:
- * - In a shared tenant, owners and admins send, revoke and resend. Every member may read. Accepted credit goes to the recipient's home
- *   tenant, whichever tenant their token is for.
- * - `GET /v1/transfers` lists the transfers to the caller's verified address, bound or not. A stranger who reads a transfer gets 404. One who
- *   accepts, declines or attaches it gets 403 `email_mismatch`.
- * - The transfer's row is also the record of its Idempotency-Key. Keys belong to a tenant and are kept as long as the transfer. Requests
- *   are compared after rounding and trimming: 1.005 and 1.01 are the same amount.
- * - A transfer to the sender's own address is refused even if that address is not verified yet. A transfer that returns to the balance
- *   it came from (an admin of a shared tenant sends to its owner) is booked like any other: escrow, then release.
- * - A tenant may create 1,000 transfers in 24 hours (`transfer_limits` of the configuration), however they end. A further one is refused
- *   with 429 `too_many_transfers` and Retry-After. Since a pending transfer ends after 30 days, at most 31,000 of a tenant are pending.
- * - While the sender owes a refunded or disputed payment, a pending transfer cannot be accepted (422 `transfer_invalid`). It stays pending,
- *   and pays the debt when it returns: otherwise the recipient would keep credit that was taken back from the sender.
- * - A job expires transfers. A due transfer that is read first is expired before it is shown. Sender and recipient are notified.
+ * - In a shared tenant, owners and admins send, revoke and resend. Every member may read. Accepted credit goes to the recipient's home tenant,
+ *   whatever the tenant of their token.
+ * - `GET /v1/transfers` lists the transfers to the caller's verified address, bound or not. A stranger who reads a transfer gets 404. A stranger
+ *   who accepts, declines or attaches it gets 403 `email_mismatch`.
+ * - The transfer's row also records its Idempotency-Key. Keys belong to a tenant and are kept as long as the transfer. Requests are compared after
+ *   rounding and trimming: 1.005 and 1.01 are the same amount.
+ * - A transfer to the sender's own address is refused even if that address is not verified yet. A transfer that returns to the balance it came
+ *   from (an admin of a shared tenant sends to its owner) is booked like any other: escrow, then release.
+ * - A tenant may create 1,000 transfers in 24 hours (`transfer_limits` in the configuration), however they end. Further ones are refused with 429
+ *   `too_many_transfers` and Retry-After. A pending transfer ends after 30 days, so a tenant has at most 31,000 pending ones.
+ * - While the sender owes a refunded or disputed payment, a pending transfer cannot be accepted (422 `transfer_invalid`), because the recipient
+ *   would keep credit that was taken back from the sender. It stays pending, and pays the debt when it returns.
+ * - A job expires transfers. If a due transfer is read first, it is expired before it is shown. Sender and recipient are notified.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
@@ -76,12 +75,12 @@ export interface TransferOf {
   readonly transfer_id: TransferId
 }
 
-/** Amounts are nano-USD, times milliseconds since 1970. Senders act for their tenant as its owner or admin. */
+/** Amounts are in nano-USD, times in milliseconds since 1970. Senders act for their tenant as its owner or admin. */
 export interface TransfersContract {
   /**
-   * Moves the amount from the caller's tenant into escrow and mails an invitation. `key` is the Idempotency-Key: a repeated request
-   * returns the transfer in its present state (`created: false`) and moves nothing. Beyond the caller's limit of letters, a recipient with
-   * an account only gets a notification, and a transfer to any other address is refused.
+   * Moves the amount from the caller's tenant into escrow and mails an invitation. `key` is the Idempotency-Key: a repeated request returns the
+   * transfer in its present state (`created: false`) and moves nothing. Beyond the caller's limit of letters, a recipient with an account gets
+   * only a notification, and a transfer to any other address is refused.
    */
   readonly create: (request: {
     readonly caller: Actor
@@ -106,7 +105,7 @@ export interface TransfersContract {
   readonly revoke: (
     request: TransferOf
   ) => Effect.Effect<Transfer, InsufficientRole | TransferNotFound | TransferNotPending | BooksUnavailable>
-  /** Mails a new link, which replaces the last one. Once in 12 hours. */
+  /** Mails a new link, which replaces the last one. Allowed once in 12 hours. */
   readonly resend: (
     request: TransferOf
   ) => Effect.Effect<
@@ -128,16 +127,16 @@ export interface TransfersContract {
   readonly decline: (
     request: TransferOf
   ) => Effect.Effect<Transfer, TransferNotFound | EmailMismatch | TransferNotPending | BooksUnavailable>
-  /** The summary for a client that has the token of the invitation. */
+  /** The summary for a client with the invitation's token. */
   readonly preview: (request: { readonly token: string }) => Effect.Effect<TransferPreview, TransferInviteNotFound>
   /** Binds the transfer to the caller's account. No credit moves. */
   readonly attach: (request: {
     readonly caller: Actor
     readonly token: string
   }) => Effect.Effect<Transfer, TransferInviteNotFound | EmailMismatch | TransferNotPending | BooksUnavailable>
-  /** Expires all due transfers and returns their number. Reading a transfer expires it if it is due, so reading needs no job. */
+  /** Expires all due transfers and returns their number. Reading a due transfer also expires it, so reading needs no job. */
   readonly expire: Effect.Effect<number, BooksUnavailable>
-  /** Expires transfers in time. `layerJobs` runs it. */
+  /** Expires transfers on time. `layerJobs` runs it. */
   readonly job: Loop.Job
 }
 

@@ -43,7 +43,7 @@ export class UsageApi extends HttpApiGroup.make("usage")
     HttpApiEndpoint.get("heldKey", "/v1/key")
       .addSuccess(Envelope(HeldKey))
       .middleware(ApiKey)
-      .annotate(OpenApi.Summary, "The API key that asks: its limits, models and end, and its usage")
+      .annotate(OpenApi.Summary, "The caller's API key: its limits, models, expiry and usage")
   )
   .add(
     HttpApiEndpoint.get("payers", "/v1/usage/payers")

@@ -1,6 +1,6 @@
 /**
- * Sums over all tenants by day, provider and model: the stored ones (`books/ledger/totals/ProviderTotals`) plus the records since. These are few, except
- * in the first minute after an upgrade of a large database without such sums.
+ * Sums over all tenants by day, provider and model: the stored sums (`books/ledger/totals/ProviderTotals`) plus the newer records. Newer records
+ * are few, except in the first minute after an upgrade of a large database without such sums.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer } from "effect"
@@ -8,7 +8,7 @@ import * as ProviderTotals from "../../books/ledger/totals/ProviderTotals.ts"
 import type { DailySum, Days } from "../../books/ledger/totals/ProviderTotals.ts"
 
 export interface DailyContract {
-  /** By day, provider and model. */
+  /** Sums by day, provider and model. */
   readonly sums: (days: Days) => Effect.Effect<ReadonlyArray<DailySum>>
 }
 
@@ -18,7 +18,7 @@ export class Daily extends Context.Tag("tollgate/usage/Daily")<Daily, DailyContr
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
-  /** One query at a time, since each may read many rows. */
+  /** Serializes the queries: each may read many rows. */
   const alone = yield* Effect.makeSemaphore(1)
 
   const sums: DailyContract["sums"] = Effect.fn("Daily.sums")(function* (days) {

@@ -23,7 +23,7 @@ export const Explanation = Schema.Struct({
         Schema.Struct({
           quantity: Schema.Number,
           unit: Schema.String,
-          /** Present if the price is for prompts with more tokens than this. */
+          /** Present if the price applies to prompts with more tokens than this. */
           above_prompt_tokens: Schema.optionalWith(Schema.Int, { exact: true }),
           /** Exact decimals of USD. */
           unit_price_usd: Schema.String,

@@ -1,4 +1,4 @@
-/** Explains charges. Computes each one again from its record and its price version. */
+/** Explains charges. Recomputes each one from its record and its price version. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer } from "effect"
 import type { Caller } from "../../kernel/Caller.ts"
@@ -16,7 +16,7 @@ import { detailsOf } from "./Records.ts"
 import { UsageNotFound } from "./Problems.ts"
 
 export interface ExplanationsContract {
-  /** For callers of the tenant that called or paid. Without a caller, for the operator. */
+  /** For callers of the tenant that made the call or paid for it. Without a caller, for the operator. */
   readonly of: (asked: {
     readonly caller?: Pick<Caller, "tenant_id">
     readonly usage_id: string
@@ -78,7 +78,7 @@ const make = Effect.gen(function* () {
 const explained = (row: Row, version: string | null, lines: ReadonlyArray<PriceLine>): Explanation => {
   const charged = fromRow(row.cost)
   const uncollected = fromRow(row.uncollected)
-  // A failed call is free, unless it was charged for usage that the provider reported before the failure.
+  // A failed call is free unless the provider reported usage before the failure.
   const free = row.success === 0 && charged === 0n && uncollected === 0n
   const figures = { ...row, requests: 1, token_details: detailsOf(row) }
   const computed = free || version === null ? charged + uncollected : priced(lines, figures)
@@ -115,18 +115,16 @@ const explained = (row: Row, version: string | null, lines: ReadonlyArray<PriceL
     summary: free
       ? `The call failed (${row.error_type ?? "no reason is known"}), and a failed call costs nothing.`
       : `${paid}${why === null ? "" : `, since ${because[why]}`}.` +
-        (uncollected === 0n
-          ? ""
-          : ` ${toDecimal(uncollected)} USD more was due, but there was nothing left to pay it with.`) +
+        (uncollected === 0n ? "" : ` ${toDecimal(uncollected)} USD more was due, but the balance did not cover it.`) +
         (row.usage_source === "estimated"
-          ? " The provider's figures were missing or could not be true; these are estimates."
+          ? " The provider's figures were missing or implausible; these are estimates."
           : "")
   }
 }
 
 const totals: ReadonlySet<string> = new Set(["prompt_tokens", "completion_tokens", "units", "requests"])
 
-/** Lines of separately billed units are shown only if the call had some. */
+/** Whether to show a line. Separately billed units are shown only if the call used some. */
 const isWorthALine = ({ line, units }: Billed): boolean => units > 0 || totals.has(line.quantity)
 
 const lineOf = ({ line, price, units }: Billed) => ({

@@ -1,7 +1,7 @@
 /**
- * The records of a tenant that match a filter, page by page, in order of time. A filter becomes the set of dimensions that match it. The
- * totals of a run (`Totals`) count its matching records, so most runs are skipped without reading records. In the run of the page, they
- * name the records. Records that no totals cover yet are read one by one.
+ * The records of a tenant that match a filter, paged in order of time. A filter becomes the set of dimensions that match it. The totals of a run
+ * (`Totals`) count its matching records, so most runs are skipped without reading records. In the page's run, the totals name the records. Records
+ * without totals are read one by one.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -15,7 +15,7 @@ import type * as Numbers from "./Numbers.ts"
 import { usageTypes } from "./Usage.ts"
 import type { Direction } from "./Usage.ts"
 
-/** Matches records that have all of these values. An empty text matches an empty value. */
+/** Matches records with all of these values. An empty text matches an empty value. */
 export interface Filter extends Schema.Schema.Type<typeof Filter> {}
 const text = Schema.optionalWith(Schema.String, { exact: true })
 export const Filter = Schema.Struct({
@@ -45,13 +45,13 @@ export interface Asked {
   readonly direction: Direction
   /** The records of the whole window. */
   readonly window: Range
-  /** The rest of the window after a cursor. */
+  /** The part of the window after a cursor. */
   readonly left: Range
   readonly skipped: number
   readonly wanted: number
 }
 
-/** A range of record numbers with its count of matching records. `numbers` is known if no run covers it. */
+/** A range of record numbers with its count of matching records. `numbers` is present if no run covers the range. */
 interface Stretch extends Range {
   readonly count: number
   readonly run?: Run
@@ -76,7 +76,7 @@ export const make = (sql: SqlClient, numbers: ReturnType<typeof Numbers.make>) =
   page: (tenant: string, filter: Filter, asked: Asked) => page({ sql, numbers }, tenant, filter, asked)
 })
 
-/** The dimensions and outcomes that match a filter. */
+/** The dimensions and the outcome that match a filter. */
 const wantedBy = Effect.fnUntraced(function* ({ sql }: Parts, tenant: string, filter: Filter) {
   const named = columns.filter((column) => filter[column] !== undefined)
   const rows = yield* sql<{ readonly number: number }>`SELECT number FROM tollgate_usage_dimensions WHERE ${sql.and([
@@ -123,7 +123,7 @@ const matching = Effect.fnUntraced(function* (
   return { ...range, count: found.length, numbers: found } satisfies Stretch
 })
 
-/** A range as stretches, in order. */
+/** Splits a range into stretches, in order. */
 const stretches = Effect.fnUntraced(function* (
   parts: Parts,
   tenant: string,
@@ -137,7 +137,7 @@ const stretches = Effect.fnUntraced(function* (
   return found.sort((a, b) => a.from - b.from)
 })
 
-/** Adds matching numbers to `found`, except the first `skip`, until the page is full. Returns the rest of `skip`. */
+/** Adds matching numbers to `found` until the page is full, and skips the first `skip`. Returns the remaining `skip`. */
 const collect = (
   parts: Parts,
   tenant: string,
@@ -193,7 +193,7 @@ const isWanted =
 const partsOf = ({ level, run }: Run): ReadonlyArray<Run> =>
   Array.from({ length: fanOut }, (_, i) => ({ level: level - 1, run: run * fanOut + i }))
 
-/** Groups numbers into ranges that contain few other numbers. */
+/** Groups numbers into ranges with few other numbers. */
 export const rangesOf = (numbers: ReadonlyArray<number>): ReadonlyArray<Range> => {
   const ranges: Array<{ from: number; to: number }> = []
   for (const number of numbers.toSorted((a, b) => a - b)) {

@@ -7,7 +7,7 @@ import { Application } from "../../people/tenants/Application.ts"
 const { account_id, allowed_models, created_at, expires_at, id, key_prefix, name } = Application.fields
 const { reserved_usd, spending_limit_period, spending_limit_usd, spent_usd } = Application.fields
 
-/** Fields of limits are absent if the key has no such limit. */
+/** The limit fields are absent if the key has no such limit. */
 export interface HeldKey extends Schema.Schema.Type<typeof HeldKey> {}
 export const HeldKey = Schema.Struct({
   id,
@@ -20,13 +20,13 @@ export const HeldKey = Schema.Struct({
   spending_limit_period,
   spent_usd,
   reserved_usd,
-  /** The part of the limit that is neither spent nor reserved. The balance may have less. */
+  /** The part of the limit that is neither spent nor reserved. The balance may be lower. */
   remaining_usd: Schema.optional(Usd),
-  /** The start of the next month, for a limit by month. */
+  /** The start of the next month, if the limit is monthly. */
   renews_at: Schema.optional(Moment),
   allowed_models,
   expires_at,
-  /** All calls of the key. */
+  /** Totals of all calls of the key. */
   usage: Schema.Struct({
     total_requests: Schema.Int,
     total_tokens: Schema.Int,
@@ -34,7 +34,7 @@ export const HeldKey = Schema.Struct({
   })
 }).annotations({ identifier: "HeldKey" })
 
-/** `key` with what follows from its limits at the instant `now`. */
+/** `key` with the values that follow from its limits at time `now`. */
 export const heldKey = (key: Application, tenant_id: string, usage: HeldKey["usage"], now: number): HeldKey => ({
   id: key.id,
   name: key.name,
@@ -59,7 +59,7 @@ const limitsOf = (
     spending_limit_period,
     spent_usd: spent,
     reserved_usd: reserved,
-    // A limit that was lowered may be below what is spent.
+    // A lowered limit may be below the amount already spent.
     remaining_usd: remaining > 0n ? remaining : 0n,
     ...(spending_limit_period === "month" && { renews_at: nextMonthOf(now) })
   }

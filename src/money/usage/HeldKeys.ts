@@ -2,8 +2,8 @@
  * An API key as its holder may see it.
  *
  * Where the specification is silent:
- * - `GET /v1/key` answers a key its own limits and usage. It shows nothing of the tenant's balance or of other keys.
- * - `/v1/usage?key=self` with a key sums the calls of that key alone. A user token has no key, so it is 400 there.
+ * - `GET /v1/key` returns a key's own limits and usage. It does not show the tenant's balance or other keys.
+ * - With an API key, `/v1/usage?key=self` sums only the calls of that key. A user token has no key, so it gets 400.
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import type { Caller } from "../../kernel/Caller.ts"
@@ -14,7 +14,7 @@ import type { HeldKey } from "./HeldKey.ts"
 import { added, Sums } from "./Sums.ts"
 
 export interface HeldKeysContract {
-  /** `InvalidKey` for a key that was deleted a moment ago, and for a caller without a key. */
+  /** Fails with `InvalidKey` for a key deleted a moment ago, and for a caller without a key. */
   readonly of: (caller: Caller) => Effect.Effect<HeldKey, InvalidKey>
 }
 

@@ -1,5 +1,5 @@
 /**
- * Record numbers. A tenant's records are numbered in order of time, so a window is a range of numbers. A binary search finds it, and a
+ * Record numbers. A tenant's records are numbered in order of time, so a window is a range of numbers. A binary search finds the range, and a
  * subtraction counts its records.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
@@ -13,7 +13,7 @@ import { withDimensions } from "../../books/ledger/rows/Dimensions.ts"
 import type { Window } from "./Window.ts"
 
 export const make = (sql: SqlClient) => {
-  /** `tollgate_usage_records r` of a range. */
+  /** The `tollgate_usage_records r` in a range. */
   const among = (tenant: string, range: Range): Fragment => recordsAmong(sql, tenant, range)
 
   /** The same, joined with `tollgate_usage_dimensions d`. */
@@ -26,12 +26,12 @@ export const make = (sql: SqlClient) => {
     return row
   })
 
-  /** The number of records of each tenant. */
+  /** The number of records per tenant. */
   const heads = (tenants: ReadonlyArray<TenantId>) =>
     sql<{ readonly id: TenantId; readonly total: number }>`SELECT h.id, h.total FROM ${sql.literal(tables.r.heads)} h
       WHERE h.id IN (SELECT value FROM json_each(${JSON.stringify(tenants)}))`
 
-  // A literal: SQLite binds a JavaScript number as a float, which would turn this into a fractional division.
+  // A literal: SQLite binds a JavaScript number as a float, which would make the division fractional.
   const every = sql.literal(`${offsetEvery}`)
   /** The first number at or after an instant. Searches the offsets, then the records between two of them. */
   const numberAt = Effect.fnUntraced(function* (tenant: string, at: number) {

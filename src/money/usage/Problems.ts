@@ -21,7 +21,6 @@ export class InvalidRollup extends Problem<InvalidRollup>()("InvalidRollup", {
   details: { field: "rollup", rule: "daily, monthly or annual" }
 }) {}
 
-/** Team usage needs an active team plan. */
 export class TeamPlanRequired extends Problem<TeamPlanRequired>()("TeamPlanRequired", {
   status: 403,
   error: "team usage needs an active team plan",
@@ -30,7 +29,7 @@ export class TeamPlanRequired extends Problem<TeamPlanRequired>()("TeamPlanRequi
   details: {}
 }) {}
 
-/** The record does not exist, or the credential's tenant neither called nor paid. */
+/** The record does not exist, or the credential's tenant neither made the call nor paid for it. */
 export class UsageNotFound extends Problem<UsageNotFound>()("UsageNotFound", {
   status: 404,
   error: "no such usage record",

@@ -1,4 +1,4 @@
-/** Parses the queries of the usage routes. Dates, names and lists are text on the wire, and their refusals have their own wording. */
+/** Parses the queries of the usage routes. Dates, names and lists are text on the wire, and each refusal has its own wording. */
 import { Either } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import type { Caller } from "../../kernel/Caller.ts"
@@ -117,7 +117,7 @@ export const seriesOf = (query: SeriesQuery): Either.Either<Omit<SeriesAsked, "t
 export const payersOf = (query: PayersQuery): Either.Either<Omit<PayersAsked, "account_id">, InvalidRequest> =>
   Either.map(seriesOf(query), ({ end, start, top }) => ({ start, end, top }))
 
-/** Account ids are separated by commas. Without any, `members` is `undefined`. */
+/** Account ids are separated by commas. If there are none, `members` is `undefined`. */
 export const teamOf = (query: TeamQuery): Either.Either<Omit<TeamAsked, "tenant_id">, InvalidRollup | InvalidRequest> =>
   Either.gen(function* () {
     const members = yield* membersOf(query.members)

@@ -2,10 +2,10 @@
  * The usage records of a tenant, page by page.
  *
  * Where the specification is silent:
- * - A record has `error_type` only after an error, `uncollected` only above 0, `usage_source` only if the figures are not the provider's
- *   own, and `token_details` only if the provider reported tokens that vendors bill separately.
- * - A record names the API key that called (`application_id`, `application_name`) and the request (`request_id`). It names no request if
- *   the service ended the call by itself, which it does for media jobs and for calls that a crash interrupted.
+ * - A record has `error_type` only after an error, `uncollected` only above 0, `usage_source` only if the figures are not the provider's own, and
+ *   `token_details` only if the provider reported tokens that vendors bill separately.
+ * - A record names its API key (`application_id`, `application_name`) and its request (`request_id`). It names no request if the service itself
+ *   ended the call, as for media jobs and calls interrupted by a crash.
  * - An empty filter matches the empty text: `application_id=` means calls by user token.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -35,14 +35,14 @@ import type { Window } from "./Window.ts"
 
 export interface RecordsContract {
   /**
-   * A page of the calls with the tenant's credentials. By time it costs the same at any depth. In any other order it merges the sorted
-   * index of the window with the records that this does not cover yet, and pages by number end at `depthMax`. Money is nano-USD, times
-   * milliseconds since 1970.
+   * A page of the calls with the tenant's credentials. In order of time, every page costs the same at any depth. In any other order, the page
+   * merges the sorted index of the window with the records that the index does not cover yet, and pages by number end at `depthMax`. Money is in
+   * nano-USD, times in milliseconds since 1970.
    */
   readonly page: (asked: RecordsAsked) => Effect.Effect<RecordPage, InvalidRequest>
-  /** The number of records of each tenant, which is the number of its newest record. Tenants without records are absent. */
+  /** The number of records per tenant, which is also its newest record's number. Tenants without records are absent. */
   readonly newest: (tenants: ReadonlyArray<TenantId>) => Effect.Effect<ReadonlyMap<TenantId, number>>
-  /** A tenant's records by number. Numbers begin at 1, have no gap, and follow the order of time. */
+  /** A tenant's records by number. Numbers start at 1, have no gap, and follow the order of time. */
   readonly range: (tenant: TenantId, numbers: Range) => Effect.Effect<ReadonlyArray<UsageRecord>>
   /** A record of any tenant by its id. */
   readonly find: (usage_id: string) => Effect.Effect<UsageRecord | undefined>
@@ -51,22 +51,20 @@ export interface RecordsContract {
 export interface RecordsAsked extends PageOf {
   readonly tenant_id: TenantId
   readonly window: Window
-  /** By default, by time. */
+  /** Defaults to time. */
   readonly sort?: Sort | undefined
-  /** By default, the latest or largest first. */
+  /** Defaults to latest or largest first. */
   readonly direction?: Direction | undefined
-  /** Only matching records, in order of time. By default, all. */
+  /** Returns only matching records, in order of time. Defaults to all records. */
   readonly filter?: Filter | undefined
   /** `next_cursor` of an earlier page. Continues after it, with its order, window and filter. */
   readonly cursor?: string | undefined
 }
 
-/**
- * The depth limit of pages by number, in an order other than time. Such a page must pass all records before it. Cursors have no limit.
- */
+/** The depth limit of pages by number in an order other than time. Such a page must skip all records before it. Cursors have no limit. */
 export const depthMax = 20_000
 
-/** The most index places that all sorted pages hold in memory together: some 20 MB. */
+/** The most index places that all sorted pages together hold in memory: about 20 MB. */
 const placesMax = 200_000
 
 export class Records extends Context.Tag("tollgate/usage/Records")<Records, RecordsContract>() {
@@ -79,7 +77,7 @@ interface Parts {
   readonly filtered: ReturnType<typeof Filtered.make>
   /** Index places that sorted pages may hold in memory. */
   readonly places: Effect.Semaphore
-  /** Tenants with a sorted walk. */
+  /** The tenants with a sorted walk in progress or waiting. */
   readonly walks: Map<TenantId, { readonly one: Effect.Semaphore; users: number }>
 }
 
@@ -91,7 +89,7 @@ const make = Effect.gen(function* () {
   return { page: page(parts), newest: newest(parts), range: range(parts), find: find(parts) } satisfies RecordsContract
 })
 
-/** Runs one sorted walk at a time for each tenant, so that no tenant takes more than its share. */
+/** Runs one sorted walk per tenant at a time, so that each tenant keeps to its share. */
 const alone = <A, E>({ walks }: Parts, tenant: TenantId, walk: Effect.Effect<A, E>): Effect.Effect<A, E> =>
   Effect.acquireUseRelease(
     Effect.sync(() => {
@@ -222,7 +220,7 @@ const sorted = Effect.fnUntraced(function* (
   return { rows: shown.map(({ seq, value }) => ({ ...bySeq.get(seq)!, value: `${value}`.padStart(19, "0") })), more }
 })
 
-/** The place of a cursor in the sorted index. */
+/** The position of a cursor in the sorted index. */
 const placeOf = Effect.fnUntraced(function* (
   { numbers, sql }: Parts,
   tenant: TenantId,
@@ -231,7 +229,7 @@ const placeOf = Effect.fnUntraced(function* (
   const { number } = after
   const [row] = yield* sql<{ readonly seq: number }>`SELECT r.seq
       FROM ${numbers.among(tenant, { from: number, to: number + 1 })}`
-  // No record has this number: it is before or after all of them.
+  // No record has this number: the position is before or after all records.
   const seq = row?.seq ?? (number < 1 ? 0 : Number.MAX_SAFE_INTEGER)
   return { value: valueOf(BigInt(after.value)), seq } satisfies SortedIndex.After
 })
@@ -251,7 +249,7 @@ const firstOf = Effect.fnUntraced(function* (
     after === undefined ? sql.literal("") : sql`AND (${value}, r.seq) ${sign} (${after.value}, ${after.seq})`
   let best: ReadonlyArray<Place> = []
   const piece = (range: Range) => {
-    // With enough records found, only those before the last one matter.
+    // With enough records found, only records before the last one matter.
     const last = best[wanted - 1]
     const better =
       last === undefined
@@ -322,7 +320,7 @@ interface Order {
   readonly after: SortedIndex.After | undefined
 }
 
-/** The place of a record in the order of a value. The later of two equal ones is greater. */
+/** The position of a record in the order of a value. Of two equal values, the later record is greater. */
 interface Place {
   readonly value: Value
   readonly seq: number
@@ -333,7 +331,7 @@ interface PlaceRow {
   readonly seq: number
 }
 
-/** Merges two ordered lists up to `wanted`. Every record of `later` is newer than those of `earlier`. */
+/** Merges two ordered lists up to `wanted`. All records of `later` are newer than those of `earlier`. */
 const merge = (
   earlier: ReadonlyArray<Place>,
   later: ReadonlyArray<Place>,
@@ -388,7 +386,7 @@ interface RecordRow {
   readonly value?: string
 }
 
-/** The records of rows, with the names of their keys. */
+/** Converts rows to records with the names of their keys. */
 const recordsOf = (sql: SqlClient, rows: ReadonlyArray<RecordRow>): Effect.Effect<ReadonlyArray<UsageRecord>> => {
   const ids = new Set(rows.flatMap(({ application_id }) => (application_id === null ? [] : [application_id])))
   return Effect.map(keyNames(sql, [...ids]), (names) => rows.map((row) => recordOf(row, names)))

@@ -1,9 +1,9 @@
 /**
- * A tenant's usage over time: a bucket for each hour or day of a window, and a series for each model, account or other key. The sums come
- * from the totals of the tenant's record runs (`Totals`), and from the records that these do not cover yet.
+ * A tenant's usage over time: a bucket for each hour or day of a window, and a series for each model, account or other key. The sums come from the
+ * totals of the tenant's record runs (`Totals`) and from the records that the totals do not cover yet.
  *
  * Where the specification is silent:
- * - The most expensive series are named. All others are combined into one without a key.
+ * - The series with the highest cost are named. All others are combined into one without a key.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer } from "effect"
@@ -31,10 +31,10 @@ export interface SeriesAsked {
   readonly tenant_id: TenantId
   readonly grain: Grain
   readonly by: SeriesBy
-  /** Milliseconds since 1970, at the start of a bucket. */
+  /** Milliseconds since 1970, at a bucket's start. */
   readonly start: number
   readonly end: number
-  /** The most series that are named. */
+  /** The maximum number of named series. */
   readonly top: number
 }
 
@@ -43,7 +43,7 @@ export interface PayersAsked extends Omit<SeriesAsked, "tenant_id" | "grain" | "
   readonly account_id: AccountId
 }
 
-/** One value for each bucket. Money is nano-USD. */
+/** One value per bucket. Money is in nano-USD. */
 export interface Columns {
   readonly cost: BigInt64Array
   readonly requests: Float64Array
@@ -59,14 +59,14 @@ export interface Total {
 }
 
 export interface OneSeries extends Columns {
-  /** `null`: all series that are not named. */
+  /** `null`: all other series combined. */
   readonly key: string | null
   readonly total: Total
 }
 
 export interface SeriesSet extends Buckets {
   readonly by: SeriesBy
-  /** The most expensive first, the combined one last. */
+  /** Highest cost first; the combined series last. */
   readonly series: ReadonlyArray<OneSeries>
   readonly total: Total
 }
@@ -76,7 +76,7 @@ type Buckets = Pick<SeriesAsked, "grain" | "start" | "end">
 
 export const millisOf: Readonly<Record<Grain, number>> = { hour, day }
 
-/** The most buckets of a window: a year of hours. */
+/** The maximum number of buckets: a year of hours. */
 export const bucketsMax = 366 * 24
 
 export class Series extends Context.Tag("tollgate/usage/Series")<Series, SeriesContract>() {
@@ -117,7 +117,7 @@ const make = Effect.gen(function* () {
   return { of: of(parts), byPayer: byPayer(parts) } satisfies SeriesContract
 })
 
-/** The series key of each of these dimensions. */
+/** The series key of each dimension. */
 const keysOf = Effect.fnUntraced(function* (sql: SqlClient, by: SeriesBy, dimensions: Iterable<number>) {
   const rows = yield* sql<{ readonly number: number; readonly key: string }>`
       SELECT number, ${sql.literal(columns[by])} AS key FROM tollgate_usage_dimensions
@@ -137,7 +137,7 @@ const of = ({ numbers, sql, walks }: Parts): SeriesContract["of"] =>
         (hour, dimensions, requests, failures, tokens, cost) => {
           if (hour >= first && hour < behind) give(hour, dimensions, requests, failures, tokens, cost)
         }
-      // First ranks the keys by the totals of whole runs, then spreads only the named ones over the buckets.
+      // First rank the keys by the totals of whole runs, then spread only the named keys over the buckets.
       const ranking = new Ranking()
       const tail = yield* Totals.sumsAmong(sql, tenant, rest)
       const whole = runs.filter(({ isWhole }) => isWhole)
@@ -185,7 +185,7 @@ const byPayer = ({ sql, walks }: Parts): SeriesContract["byPayer"] =>
     return yield* setOf(spread, "payer")
   }, walks.withPermits(1))
 
-/** Adds up amounts exactly. Uses doubles while these are exact, since they take a tenth of the time of bigints. */
+/** Sums amounts exactly. Uses doubles while they are exact, because they take a tenth of the time of bigints. */
 class Amounts {
   private readonly low: Float64Array
   private readonly high: BigInt64Array
@@ -208,7 +208,7 @@ class Amounts {
   }
 }
 
-/** Sums of dimensions over the window, which decide the named series. */
+/** Sums per dimension over the window, which decide the named series. */
 class Ranking {
   private readonly sums = new Map<number, { cost: Value; requests: number }>()
 
@@ -223,7 +223,7 @@ class Ranking {
     return this.sums.keys()
   }
 
-  /** The most expensive keys, and the place of each dimension among them. Place `named.length` is all others. */
+  /** The keys with the highest cost, and the place of each dimension among them. Place `named.length` stands for all others. */
   keys(keyOf: ReadonlyMap<number, string>, top: number): Keys {
     const byKey = new Map<string, { cost: Value; requests: number }>()
     for (const [dimensions, { cost, requests }] of this.sums) {
@@ -250,7 +250,7 @@ interface Keys {
   readonly placeOf: ReadonlyMap<number, number>
 }
 
-/** The sums of each key, and of all others together, in each bucket of a window. */
+/** The sums in each bucket, for each named key and for all others together. */
 class Spread {
   readonly buckets: Buckets
   readonly keys: Keys
@@ -297,10 +297,10 @@ class Spread {
   }
 }
 
-/** With more buckets than this, other work gets a turn. */
+/** Above this number of buckets, the code yields to other work. */
 export const longMin = 1000
 
-/** Builds the series. Other work gets a turn before each long one. */
+/** Builds the series. Yields to other work before each long one. */
 const setOf = Effect.fnUntraced(function* (spread: Spread, by: SeriesSet["by"]) {
   const { end, grain, start } = spread.buckets
   const { hasOthers, named } = spread.keys

@@ -1,6 +1,6 @@
 /**
- * Writes usage series as JSON. A year of hours has a hundred thousand numbers. So the text is built directly from the columns, and other work
- * gets a turn between long columns.
+ * Writes usage series as JSON. A year of hours has a hundred thousand numbers, so the text is built directly from the columns, and the code yields
+ * to other work between long columns.
  */
 import { Effect } from "effect"
 import { toIso } from "../../kernel/Moment.ts"
@@ -11,7 +11,7 @@ import { exactMax } from "../../books/ledger/totals/Varints.ts"
 import { longMin, millisOf } from "./Series.ts"
 import type { OneSeries, SeriesSet, Total } from "./Series.ts"
 
-/** The form of `UsageSeries`. */
+/** Writes a `UsageSeries`. */
 export const seriesText = Effect.fnUntraced(function* ({ by, end, grain, series, start, total }: SeriesSet) {
   const texts: Array<string> = []
   for (const each of series) texts.push(yield* one(each))
@@ -50,7 +50,7 @@ const amounts = (column: BigInt64Array): string => {
 
 const nanos = Number(usd)
 
-/** The same text as `toDecimal`. Uses doubles while these are exact, in a quarter of the time. */
+/** The same text as `toDecimal`. Uses doubles while they are exact, which takes a quarter of the time. */
 export const amountText = (amount: Nano): string => {
   const number = Number(amount)
   if (number < 0 || number > exactMax) return toDecimal(amount)

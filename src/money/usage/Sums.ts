@@ -15,13 +15,13 @@ import type { DataPoint, Rollup, RollupName, Summary, Totals, UsageType } from "
 import { partsOf, wholeDays } from "./Window.ts"
 import type { Part, Window } from "./Window.ts"
 
-/** Money is nano-USD, times milliseconds since 1970. */
+/** Money is in nano-USD, times in milliseconds since 1970. */
 export interface SumsContract {
   /** The calls of the caller's account in the credential's tenant, to the millisecond. */
   readonly summary: (asked: SummaryAsked) => Effect.Effect<Summary>
-  /** All calls with the tenant's credentials, by whole UTC days. Periods without calls are absent. */
+  /** All calls with the tenant's credentials, in whole UTC days. Periods without calls are absent. */
   readonly rollup: (asked: RollupAsked) => Effect.Effect<Rollup>
-  /** Sums by payer for an account's calls in all tenants, by whole UTC days. */
+  /** Sums by payer for an account's calls in all tenants, in whole UTC days. */
   readonly byPayer: (asked: { readonly account_id: AccountId; readonly window: Window }) => Effect.Effect<PayerSums>
   /** Sums of all calls that the tenant's billing account paid. */
   readonly paid: (asked: PaidAsked) => Effect.Effect<Paid>
@@ -30,7 +30,7 @@ export interface SumsContract {
 export interface SummaryAsked {
   readonly caller: Actor
   readonly window: Window
-  /** Only calls of this application's key. These are summed from the tenant's records, in pieces. */
+  /** Sums only calls of this application's key, from the tenant's records, in pieces. */
   readonly application_id?: string | undefined
 }
 
@@ -39,7 +39,7 @@ export interface RollupAsked {
   readonly tenant_id: TenantId
   readonly rollup: RollupName
   readonly window: Window
-  /** Empty: calls without an application, by user token. */
+  /** Empty: calls by user token, without an application. */
   readonly application_id?: string | undefined
   readonly usage_type?: UsageType | undefined
   readonly provider?: string | undefined
@@ -49,15 +49,15 @@ export interface PaidAsked {
   readonly tenant_id: TenantId
   readonly rollup: RollupName
   readonly window: Window
-  /** The account whose sums are separate from all others. */
+  /** The account that gets its own sums, apart from all others. */
   readonly viewer: AccountId
-  /** The accounts with data points of their own, or the `most` expensive ones. */
+  /** The accounts that get their own data points, or the `most` accounts with the highest cost. */
   readonly named: ReadonlyArray<AccountId> | { readonly most: number }
 }
 
 /** Data points are in order of time. Periods without calls are absent. */
 export interface Paid {
-  /** All accounts that called. */
+  /** All accounts with calls. */
   readonly callers: ReadonlyArray<{ readonly account_id: AccountId; readonly totals: Totals }>
   readonly viewer: ReadonlyArray<DataPoint>
   readonly others: ReadonlyArray<DataPoint>
@@ -67,7 +67,7 @@ export interface Paid {
 export interface PayerSums {
   readonly window: Window
   readonly totals: Totals
-  /** The most expensive first. */
+  /** Highest cost first. */
   readonly sources: ReadonlyArray<
     Totals & {
       readonly billing_account_id: BillingAccountId
@@ -102,7 +102,7 @@ const summary = (parts: Parts): SumsContract["summary"] =>
     return yield* Effect.orDie(
       Effect.gen(function* () {
         if (application_id !== undefined) return summed(yield* recordsOf(parts, caller, { start, end }, application_id))
-        // An end after the latest record is open. So "until now" splits no hour.
+        // An end after the latest record counts as open, so "until now" does not split an hour.
         const latest = yield* parts.numbers.latest(caller.tenant_id)
         const open = end !== null && latest !== undefined && latest < end
         const pieces = partsOf({ start, end: open ? null : end })
@@ -111,7 +111,7 @@ const summary = (parts: Parts): SumsContract["summary"] =>
     )
   })
 
-/** Sums a part of a window, from the rollup of its grain, or from the records if it is shorter than an hour. */
+/** Sums a part of a window from the rollup of its grain, or from the records if the part is shorter than an hour. */
 const sumsOf = Effect.fnUntraced(function* (
   { numbers, sql }: Parts,
   { account_id, tenant_id }: Actor,
@@ -137,7 +137,7 @@ const recordsOf = Effect.fnUntraced(function* (
   application_id?: string
 ) {
   const range = yield* numbers.range(tenant_id, window)
-  // `+` makes SQLite find the dimensions by number, whatever its statistics say.
+  // `+` makes SQLite find the dimensions by number, regardless of its statistics.
   const only =
     application_id === undefined
       ? sql`+d.account_id = ${account_id}`
@@ -196,8 +196,8 @@ const byPayer = ({ sql }: Parts): SumsContract["byPayer"] =>
     return { window, totals: added(sources), sources }
   })
 
-// One statement, so that no record moves from the rollup lag into the rollups between two reads. The database sums, since a year of a large
-// team has a row for each member and day.
+// One statement: between two, a record could move from the rollup lag into the rollups. The database sums, because a year of a large team has a
+// row for each member and day.
 const paid = ({ sql }: Parts): SumsContract["paid"] =>
   Effect.fn("Sums.paid")(function* ({ named, rollup, tenant_id, viewer, window }) {
     const { end, start } = wholeDays(window)
@@ -325,7 +325,7 @@ const nothing = (name: string): Total => ({
   latency_ms: 0
 })
 
-/** One total for each name, the most expensive first, then by name. */
+/** One total per name, by descending cost, then by name. */
 const totals = (rows: ReadonlyArray<SumRow>, nameOf: (row: SumRow) => string): ReadonlyArray<Total> => {
   const byName = new Map<string, Total>()
   for (const row of rows) {
@@ -367,7 +367,7 @@ interface PayerRow {
   readonly cost: string
 }
 
-/** The sum of sums. */
+/** Adds up totals. */
 export const added = (parts: ReadonlyArray<Totals>): Totals => ({
   total_requests: parts.reduce((sum, part) => sum + part.total_requests, 0),
   total_tokens: parts.reduce((sum, part) => sum + part.total_tokens, 0),
@@ -379,13 +379,16 @@ interface PointRow extends Omit<SumRow, "model" | "endpoint"> {
   readonly units: number
 }
 
-/** `part`: 0 for a caller's sum, with the `timestamp` of the first period; 1 for the viewer or a named account; 2 for all except the viewer. */
+/**
+ * `part`: 0 for a caller's sum, with the `timestamp` of its first period; 1 for the viewer or a named account; 2 for all accounts except the
+ * viewer.
+ */
 interface PaidRow extends PointRow {
   readonly part: number
   readonly account_id: AccountId
 }
 
-/** The most expensive accounts, in the order of the statement. The earlier caller wins a tie. */
+/** The accounts with the highest cost, in the order of the statement. The earlier caller wins a tie. */
 const dearest = (callers: ReadonlyArray<PaidRow>, most: number): ReadonlyArray<AccountId> =>
   callers
     .map((row) => ({ account_id: row.account_id, cost: fromRow(row.cost) }))

@@ -14,7 +14,7 @@ import type { DataPoint, RollupName, TeamUsage as Team } from "./Usage.ts"
 import type { Window } from "./Window.ts"
 
 export interface TeamUsageContract {
-  /** For every active member of a team. Money is nano-USD, times milliseconds since 1970. */
+  /** Usage by every active member of a team. Money is in nano-USD, times in milliseconds since 1970. */
   readonly of: (
     asked: TeamAsked & { readonly caller: Pick<Caller, "account_id"> }
   ) => Effect.Effect<Team, NotAMember | TeamPlanRequired | InvalidRequest>
@@ -32,7 +32,7 @@ export interface TeamAsked {
   readonly tenant_id: TenantId
   readonly rollup: RollupName
   readonly window: Window
-  /** Limits the response to up to five accounts. By default, the whole team. */
+  /** Limits the response to up to five accounts. Defaults to the whole team. */
   readonly members?: ReadonlyArray<AccountId> | undefined
 }
 
@@ -110,7 +110,7 @@ const make = Effect.gen(function* () {
   return { of, roster } satisfies TeamUsageContract
 })
 
-/** Refuses too many accounts. */
+/** Refuses a list with too many accounts. */
 export const fewMembers = (
   accounts: ReadonlyArray<AccountId>
 ): Either.Either<ReadonlyArray<AccountId>, InvalidRequest> =>

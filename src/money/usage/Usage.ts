@@ -30,11 +30,11 @@ export const UsageRecord = Schema.Struct({
   account_id: Schema.String,
   /** The credential's tenant. */
   tenant_id: Schema.String,
-  /** The API key that called, by the id of its application. Absent for a user token. */
+  /** The id of the API key's application. Absent for a user token. */
   application_id: Schema.optionalWith(Schema.String, { exact: true }),
-  /** The key's name now. Absent once the key is deleted. */
+  /** The key's current name. Absent once the key is deleted. */
   application_name: Schema.optionalWith(Schema.String, { exact: true }),
-  /** `X-Request-Id` in the answer to the request that made the call. */
+  /** The `X-Request-Id` in the response to the request. */
   request_id: Schema.optionalWith(Schema.String, { exact: true }),
   usage_type: Schema.Literal("inference", "tool"),
   model: Schema.String,
@@ -44,7 +44,7 @@ export const UsageRecord = Schema.Struct({
   total_tokens: Schema.Int,
   units: Schema.Number,
   cost: Usd,
-  /** The unpaid rest of the charge. Absent if the balance paid all. */
+  /** The unpaid rest of the charge. Absent if the balance covered the charge. */
   uncollected: Schema.optionalWith(Usd, { exact: true }),
   /** Milliseconds. */
   latency: Schema.Number,
@@ -56,7 +56,7 @@ export const UsageRecord = Schema.Struct({
   billing_source_kind: Schema.Literal("own", "team"),
   /** Present if the figures are not the provider's own. */
   usage_source: Schema.optionalWith(Schema.Literal("counted", "estimated"), { exact: true }),
-  /** Tokens that vendors bill separately, by kind. Absent if there are none. */
+  /** Tokens that vendors bill separately, by kind. */
   token_details: Schema.optionalWith(TokenDetails, { exact: true })
 }).annotations({ identifier: "UsageRecord" })
 
@@ -69,7 +69,7 @@ export type UsageType = (typeof usageTypes)[number]
 export const directions = ["asc", "desc"] as const
 export type Direction = (typeof directions)[number]
 
-/** A text that `Query.ts` checks, since its refusal has its own wording. */
+/** A text that `Query.ts` checks, because each refusal has its own wording. */
 const text = (description: string) => Schema.optionalWith(Schema.String.annotations({ description }), { exact: true })
 
 const oneOf = (values: ReadonlyArray<string>, description: string) =>
@@ -102,7 +102,7 @@ export const RecordsQuery = Schema.Struct({
 export interface RecordPage extends Schema.Schema.Type<typeof RecordPage> {}
 export const RecordPage = Schema.Struct({
   ...Paginated(UsageRecord).fields,
-  /** Null at the end. */
+  /** Null on the last page. */
   next_cursor: Schema.NullOr(Schema.String)
 }).annotations({ identifier: "UsageRecordPage" })
 
@@ -112,7 +112,7 @@ export interface SummaryQuery extends Schema.Schema.Type<typeof SummaryQuery> {}
 export const SummaryQuery = Schema.Struct({
   start_time: text("RFC 3339, date and time; the first instant inside"),
   end_time: text("RFC 3339, date and time; the first instant after the window"),
-  key: oneOf(["self"], "`self`: only the calls of the API key that asks")
+  key: oneOf(["self"], "`self`: only the calls of the caller's API key")
 })
 
 export interface Summary extends Schema.Schema.Type<typeof Summary> {}
@@ -193,7 +193,7 @@ export type Grain = (typeof grains)[number]
 export const seriesBy = ["none", "model", "account", "endpoint", "application", "provider", "payer"] as const
 export type SeriesBy = (typeof seriesBy)[number]
 
-/** Default and maximum number of named series. */
+/** The default and maximum number of named series. */
 export const seriesPreset = 8
 export const seriesMax = 50
 
@@ -220,18 +220,18 @@ export interface UsageSeries extends Schema.Schema.Type<typeof UsageSeries> {}
 export const UsageSeries = Schema.Struct({
   grain: Schema.Literal(...grains),
   by: Schema.Literal(...seriesBy),
-  /** Start of the first bucket, and end of the last. */
+  /** The start of the first bucket, and the end of the last. */
   start_time: Moment,
   end_time: Moment,
   /** Start of each bucket. */
   timestamps: Schema.Array(Moment),
-  /** The most expensive first. */
+  /** Highest cost first. */
   series: Schema.Array(
     Schema.Struct({
-      /** A model, an account id, the id of the tenant that paid, ... Empty for `none`, or without an application. `null`: all others. */
+      /** A model, an account id, the id of the paying tenant, and so on. Empty for `none`, or without an application. `null`: all others. */
       key: Schema.NullOr(Schema.String),
       total: SeriesTotal,
-      /** A value for each bucket. */
+      /** One value per bucket. */
       cost: Schema.Array(Usd),
       requests: Schema.Array(Schema.Int),
       failures: Schema.Array(Schema.Int),
@@ -248,7 +248,7 @@ export const PayerSeries = Schema.Struct({ ...UsageSeries.fields, by: Schema.Lit
 
 // ---- team ---------------------------------------------------------------------------------------------------------------
 
-/** The most members with a series of their own. */
+/** The maximum number of members with their own series. */
 export const teamMembersMax = 5
 
 export interface TeamQuery extends Schema.Schema.Type<typeof TeamQuery> {}
@@ -278,7 +278,7 @@ export const TeamUsage = Schema.Struct({
       account_id: AccountId,
       name: Schema.String,
       email: Schema.String,
-      /** Null after leaving the team. */
+      /** Null for a former member. */
       role: Schema.NullOr(Role),
       status: MembershipStatus,
       /** Whether they still belong to the team. Former members with usage are listed too. */
@@ -291,7 +291,7 @@ export const TeamUsage = Schema.Struct({
     team: Schema.Array(DataPoint),
     viewer: Schema.Array(DataPoint),
     others: Schema.Array(DataPoint),
-    /** By account id: the requested accounts, or the five most expensive ones. */
+    /** By account id: the requested accounts, or the five with the highest cost. */
     members: Schema.Record({ key: Schema.String, value: Schema.Array(DataPoint) })
   })
 }).annotations({ identifier: "TeamUsage" })

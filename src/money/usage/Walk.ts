@@ -1,10 +1,10 @@
 /**
- * A walk through a tenant's records: its filter, order and position. A cursor is a walk as opaque text. Its position does not move when
- * records arrive, so a walk by cursor neither repeats nor skips a record.
+ * A walk through a tenant's records: its filter, order and position. A cursor is a walk as opaque text. New records do not move its position, so a
+ * walk by cursor neither repeats nor skips a record.
  *
  * Where the specification is silent:
- * - A cursor contains its sort, direction, window and filter, and continues with those. Pages by cost, tokens or latency are read in pieces,
- *   one page of a tenant at a time. By number, they reach 20,000 records deep. By cursor there is no limit. A page beyond the end is empty.
+ * - A cursor contains its sort, direction, window and filter, and continues with them. Pages by cost, tokens or latency are read in pieces, one
+ *   page of a tenant at a time. By number, they reach 20,000 records deep; by cursor, there is no limit. A page beyond the end is empty.
  */
 import { Either, Schema } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"

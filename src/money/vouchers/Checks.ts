@@ -21,7 +21,7 @@ export const checks: ReadonlyArray<Check> = [
     sentence: ({ expected, found, id }) => `the use ${id} is worth ${usd(expected)}, but there are ${found} (nano-USD)`
   },
   {
-    // Only ids of this service: the sandbox and hosts credit vouchers of their own.
+    // Only this service's ids: the sandbox and hosts credit their own vouchers.
     name: "an entry of a voucher has its use",
     query: `SELECT e.reference_id AS id, 'a use' AS expected, ${text("e.amount")} AS found FROM ${voucherEntries} e
       WHERE e.reference_id LIKE 'vch@_%' ESCAPE '@'

@@ -9,7 +9,7 @@ export class VoucherNotFound extends Problem<VoucherNotFound>()("VoucherNotFound
   code: "voucher_not_found"
 }) {}
 
-/** As many tenants have redeemed it as may. */
+/** The maximum number of tenants have redeemed it. */
 export class VoucherUsedUp extends Problem<VoucherUsedUp>()("VoucherUsedUp", {
   status: 409,
   error: "the voucher is used up",
@@ -32,7 +32,7 @@ export class VoucherRedeemed extends Problem<VoucherRedeemed>()("VoucherRedeemed
 
 export class VoucherTooLarge extends Problem<VoucherTooLarge>()("VoucherTooLarge", {
   status: 422,
-  error: "the balance would exceed what the books hold",
+  error: "the balance would exceed the ledger's maximum",
   code: "balance_too_large"
 }) {}
 

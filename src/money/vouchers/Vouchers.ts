@@ -1,10 +1,10 @@
 /**
- * Vouchers: made by the operator, redeemed by people for their tenant.
+ * Vouchers: created by the operator, redeemed by people for their tenant.
  *
  * Where the specification is silent:
  * - A voucher's credit is granted credit: it can be spent, but not sent in a transfer.
  * - A tenant redeems a code once. Any member of a team may redeem one for the team.
- * - A code is 20 characters, shown once and stored as its hash. Case, spaces and dashes do not matter.
+ * - A code has 20 characters. It is shown once and stored as its hash. Case, spaces and dashes do not matter.
  * - An account may try 10 codes a minute on each node.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -34,16 +34,16 @@ import type { CreatedVoucher, NewVouchers, Redeemed, Voucher, VoucherId } from "
 
 const codesAMinute = 10
 
-/** `beside` are statements that stand or fall with the change, such as the entry of an audit log. */
+/** `beside` are statements that commit with the change, such as an audit log entry. */
 export interface VouchersContract {
-  /** Makes vouchers, all or none. Only this answer has their codes. */
+  /** Creates all requested vouchers or none. Only this response has their codes. */
   readonly create: (
     asked: NewVouchers,
     beside?: ReadonlyArray<Statement>
   ) => Effect.Effect<ReadonlyArray<CreatedVoucher>, BooksUnavailable>
   /** Newest first, with ids below `before`. */
   readonly list: (before: string | undefined, limit: number) => Effect.Effect<ReadonlyArray<Voucher>>
-  /** From then on no tenant can redeem it. Ending it again changes nothing. */
+  /** Ends a voucher: no tenant can redeem it any more. Ending it again changes nothing. */
   readonly end: (
     id: VoucherId,
     beside?: ReadonlyArray<Statement>
@@ -200,7 +200,7 @@ const redeem = (parts: Parts): VouchersContract["redeem"] =>
     return { tenant_id: caller.tenant_id, amount_usd: amount, balance }
   })
 
-/** The use, the count and the credit are one transaction. */
+/** Writes the use, the count and the credit in one transaction. */
 const credit = (
   { ledger, sql }: Parts,
   { account_id, tenant_id }: Actor,

@@ -1,4 +1,4 @@
-/** The operator's routes for credit that renews, and credit by code. */
+/** The operator's routes for allowances and vouchers. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example } from "../../http/contract/Documented.ts"
@@ -26,7 +26,7 @@ export class OperatorCreditApi extends HttpApiGroup.make("operatorCredit")
         })
       )
       .addSuccess(Envelope(Keyset(Allowance)))
-      .annotate(OpenApi.Summary, "All allowances, by tenant; with `tenant_id`, the one of that tenant")
+      .annotate(OpenApi.Summary, "All allowances by tenant, or only that of `tenant_id`")
   )
   .add(
     HttpApiEndpoint.get("allowance", "/v1/operator/tenants/:tenant_id/allowance")
@@ -45,7 +45,7 @@ export class OperatorCreditApi extends HttpApiGroup.make("operatorCredit")
       .annotate(Example, { body: { amount_usd: 20, period: "month", rollover: { up_to_usd: 10 } } })
       .annotate(
         OpenApi.Summary,
-        "Give a tenant credit each week or month, from now on: by terms of its own, or by a plan of the configuration"
+        "Give a tenant credit each week or month from now on, with its own terms or those of a configured plan"
       )
   )
   .add(
@@ -67,7 +67,7 @@ export class OperatorCreditApi extends HttpApiGroup.make("operatorCredit")
   .add(
     HttpApiEndpoint.get("plans", "/v1/operator/plans")
       .addSuccess(Envelope(Schema.Struct({ plans: Schema.Array(PlanLine) })))
-      .annotate(OpenApi.Summary, "The plans of the configuration, by name")
+      .annotate(OpenApi.Summary, "The configured plans, by name")
   )
   .add(
     HttpApiEndpoint.get("vouchers", "/v1/operator/vouchers")
@@ -80,14 +80,14 @@ export class OperatorCreditApi extends HttpApiGroup.make("operatorCredit")
       .setPayload(NewVouchers)
       .addSuccess(Envelope(Schema.Struct({ vouchers: Schema.Array(CreatedVoucher) })), { status: 201 })
       .annotate(Example, { body: { amount_usd: 5, uses: 40, count: 1, expires_at: "2027-02-01T00:00:00Z" } })
-      .annotate(OpenApi.Summary, "Make vouchers. Only this answer has their codes")
+      .annotate(OpenApi.Summary, "Create vouchers. Only this response has their codes")
   )
   .add(
     HttpApiEndpoint.del("endVoucher", "/v1/operator/vouchers/:voucher_id")
       .setPath(Schema.Struct({ voucher_id: VoucherId }))
       .addSuccess(Envelope(Voucher))
       .addError(VoucherNotFound)
-      .annotate(OpenApi.Summary, "End a voucher: what was redeemed stays")
+      .annotate(OpenApi.Summary, "End a voucher; redeemed credit stays")
   )
   .addError(InvalidRequest)
   .middleware(OperatorToken) {}

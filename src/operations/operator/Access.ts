@@ -1,4 +1,4 @@
-/** Control of access: suspend and activate tenants and people, revoke keys, end sign-ins. */
+/** Access control: suspend and activate tenants and people, revoke keys, end sign-ins. */
 import { Clock, Effect } from "effect"
 import type { SessionsContract } from "../../people/auth/Sessions.ts"
 import { billingAccountOf } from "../../kernel/Ids.ts"

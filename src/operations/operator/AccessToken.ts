@@ -1,6 +1,6 @@
 /**
- * The operator's access tokens. A token is stored nowhere: it names its session and its expiry under a keyed hash. The prefix and the dots keep
- * routes from taking it for an API key.
+ * The operator's access tokens. A token is not stored: it contains its session and its expiry, with a keyed hash. The prefix and the dots
+ * distinguish it from an API key.
  */
 import { timingSafeEqual } from "node:crypto"
 import type { DeploymentSecretContract } from "../../storage/secret/DeploymentSecret.ts"
@@ -18,7 +18,7 @@ export const write = (secret: DeploymentSecretContract, { expires_at, session_id
   return `${prefix}.${signed}.${secret.hash("operator_token", signed)}`
 }
 
-/** The token of an `Authorization` header; `undefined` if it is not one of ours. It may have expired. */
+/** Reads the token in an `Authorization` header, even an expired one. Returns `undefined` if it is not one of ours. */
 export const read = (secret: DeploymentSecretContract, authorization: string): AccessToken | undefined => {
   const bearer = /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? ""
   const match = /^tgop\.(ops_[0-9a-z]{22})\.(\d{1,15})\.([0-9a-f]{64})$/.exec(bearer)

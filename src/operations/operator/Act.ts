@@ -1,4 +1,4 @@
-/** Schemas of the operator's acts: requests and answers. */
+/** Schemas of the operator's acts: requests and responses. */
 import { Schema } from "effect"
 import { Amount } from "../../kernel/Amount.ts"
 import { AccountId, ApplicationId, TenantId } from "../../kernel/Ids.ts"
@@ -28,12 +28,12 @@ export const NewCredit = Schema.Struct({
   reference: Line,
   /** Shown in the tenant's ledger. */
   description: Schema.optional(Line),
-  /** Goes into the audit log. */
+  /** Written to the audit log. */
   reason: Schema.optional(Line)
 }).annotations({ identifier: "OperatorCredit" })
 export interface NewCredit extends Schema.Schema.Type<typeof NewCredit> {}
 
-/** `done` is false if the reference was booked before: this request changed nothing. */
+/** `done` is false if the reference was booked before and this request changed nothing. */
 export const Credited = Schema.Struct({
   tenant_id: TenantId,
   amount: Usd,
@@ -43,7 +43,7 @@ export const Credited = Schema.Struct({
 }).annotations({ identifier: "OperatorCredited" })
 export interface Credited extends Schema.Schema.Type<typeof Credited> {}
 
-/** `taken`: the part of the amount that was there to take: granted credit that is neither spent nor reserved. */
+/** `taken`: the part of the amount that could be taken, from granted credit that is neither spent nor reserved. */
 export const TakenBack = Schema.Struct({ ...Credited.fields, taken: Usd }).annotations({
   identifier: "OperatorTakenBack"
 })

@@ -1,15 +1,14 @@
 /**
- * The operator's acts on tenants and people. Each act and its audit entry are one transaction. An act that the books refuse has an entry of its
- * own.
+ * The operator's acts on tenants and people. Each act and its audit entry are one transaction. An act refused by the books gets a separate entry.
  *
  * Where the specification is silent:
- * - A reference of a grant or purchase is booked once over all tenants. Repeating it with the same tenant and amount answers `done: false`;
- *   with another tenant or amount it is refused.
- * - Taking a grant back debits the tenant's granted credit (`admin`), never purchased or received credit. It takes what is there: a balance
- *   does not go below zero, reserved credit stays, and nothing is owed for the rest. Its references are apart from those of grants.
- * - A suspended tenant pays for no call and sends no transfer: its billing account is `suspended`. It keeps what it has.
- * - Suspending a person ends their sign-ins. A new sign-in is refused (403 `account_suspended`), and so are the keys that they made, until they
- *   are activated. Tenants that they own carry on.
+ * - A reference of a grant or purchase is booked once across all tenants. Repeating it with the same tenant and amount returns `done: false`; with
+ *   another tenant or amount it is refused.
+ * - Taking back a grant debits the tenant's granted credit (`admin`), never purchased or received credit. It takes only available credit: the
+ *   balance does not go below zero, reserved credit stays, and the rest is not owed. Its references are separate from those of grants.
+ * - A suspended tenant pays for no call and sends no transfer: its billing account is `suspended`. It keeps its credit.
+ * - Suspending a person ends their sign-ins. Until they are activated, a new sign-in is refused (403 `account_suspended`), and so are their keys.
+ *   Their tenants continue to work.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer } from "effect"
@@ -39,7 +38,7 @@ import * as Credits from "./Credits.ts"
 import type { Operator } from "./Operator.ts"
 import type { BalanceBeyondBooks, ReferenceUsed, TenantClosed, TenantNotFound } from "./Problems.ts"
 
-/** `by` is the acting operator. Amounts are nano-USD. */
+/** `by` is the acting operator. Amounts are in nano-USD. */
 export interface OperatorActsContract {
   /** Gives a tenant credit that it can spend but not send on (`admin`). */
   readonly grant: (by: Operator, tenant: TenantId, credit: NewCredit) => Effect.Effect<Credited, CreditProblem>
@@ -49,7 +48,7 @@ export interface OperatorActsContract {
     tenant: TenantId,
     credit: NewCredit
   ) => Effect.Effect<TakenBack, Exclude<CreditProblem, BalanceBeyondBooks>>
-  /** Books a purchase that was paid outside the service. */
+  /** Books a purchase paid outside the service. */
   readonly purchase: (by: Operator, tenant: TenantId, credit: NewCredit) => Effect.Effect<Credited, CreditProblem>
   readonly setTenant: (
     by: Operator,

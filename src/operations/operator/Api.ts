@@ -58,10 +58,10 @@ const reasonQuery = Schema.Struct({
   reason: Schema.optional(Line.annotations({ description: "The reason, for the audit log" }))
 })
 
-/** The largest invoice. */
+/** The maximum size of an invoice. */
 const invoiceBytesMax = 4 * 1024 * 1024
 
-/** Browser sessions of the operator. A cookie authenticates them, so only pages of this service may call. */
+/** Browser sessions of the operator. A cookie authenticates them, so only this service's pages may call these routes. */
 export class OperatorSessionApi extends HttpApiGroup.make("operatorSession")
   .add(
     HttpApiEndpoint.post("open", "/console/operator/session")
@@ -115,7 +115,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .annotate(Example, {
         body: { name: "terraform", scopes: ["read", "people", "tenants", "keys"], expires_at: "2027-11-01T00:00:00Z" }
       })
-      .annotate(OpenApi.Summary, "Make a management key for a program. Only this answer has the key")
+      .annotate(OpenApi.Summary, "Create a management key for a program. Only this response has the key")
   )
   .add(
     HttpApiEndpoint.del("endManagementKey", "/v1/operator/management-keys/:key_id")
@@ -184,7 +184,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .setPath(Schema.Struct({ usage_id: Schema.String }))
       .addSuccess(Envelope(Explanation))
       .addError(UsageNotFound)
-      .annotate(OpenApi.Summary, "A charge computed again, as the calling tenant sees it")
+      .annotate(OpenApi.Summary, "A recomputed charge, as the calling tenant sees it")
   )
   .add(
     HttpApiEndpoint.get("person", "/v1/operator/people/:account_id")
@@ -317,7 +317,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .addError(UnsupportedMediaType)
       .annotate(BodyBytesMax, invoiceBytesMax)
       .annotate(Example, { body: "date,model,cost\n2026-03-01,sandbox-small,0.25\n" })
-      .annotate(OpenApi.Summary, "Compare a vendor's invoice (CSV) with what was charged, by day and model")
+      .annotate(OpenApi.Summary, "Compare a vendor's invoice (CSV) with our charges, by day and model")
   )
   .add(
     HttpApiEndpoint.get("flight", "/v1/operator/flight")
@@ -333,7 +333,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
   .add(
     HttpApiEndpoint.get("owed", "/v1/operator/owed")
       .addSuccess(Envelope(Owed))
-      .annotate(OpenApi.Summary, "Refunds and disputes that balances could not give back")
+      .annotate(OpenApi.Summary, "Refunded and disputed amounts that balances could not cover")
   )
   .add(
     HttpApiEndpoint.get("loops", "/v1/operator/loops")
@@ -376,7 +376,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .addError(ReloadRefused)
       .annotate(
         OpenApi.Summary,
-        "Read the configuration file again and take what has changed, without a restart and without ending a call"
+        "Reload the configuration file and apply the changed entries, without a restart and without ending a call"
       )
   )
   .addError(InvalidRequest)

@@ -1,4 +1,4 @@
-/** Reads the audit log, newest entry first, and writes entries that belong to no other transaction, such as refusals. */
+/** Reads the audit log, newest entry first, and writes entries outside other transactions, such as refusals. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
 import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
@@ -13,7 +13,7 @@ import type { Operator } from "./Operator.ts"
 
 export interface AuditLogContract {
   readonly page: (asked: AuditAsked) => Effect.Effect<KeysetOf<AuditEntry>>
-  /** Records an act that changes no row of its own. */
+  /** Records an act without its own transaction. */
   readonly done: (by: Operator, act: Audit.Act) => Effect.Effect<void, BooksUnavailable>
   /** Records a refused act and the reason. */
   readonly refused: (by: Operator, act: Audit.Act, why: string) => Effect.Effect<void, BooksUnavailable>

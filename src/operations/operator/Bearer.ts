@@ -1,4 +1,4 @@
-/** Checks the credential of the operator's routes: a session's token, or a management key with the route's scope. */
+/** Authenticates the operator's routes: a session's token, or a management key with the route's scope. */
 import { HttpRouter, HttpServerRequest } from "@effect/platform"
 import { Effect, Layer } from "effect"
 import { RateLimits } from "../../http/transport/RateLimits.ts"
@@ -13,11 +13,11 @@ import { OperatorSessions } from "./Sessions.ts"
 const lacking = (needed: ReadonlyArray<Scope> | undefined): InsufficientScope =>
   needed === undefined
     ? new InsufficientScope({
-        message: "no management key may do this, only an operator's session (tollgate operator)"
+        message: "management keys may not do this, only an operator's session (tollgate operator)"
       })
     : new InsufficientScope({ message: `this management key needs the scope ${needed[0]!}`, scope: needed[0]! })
 
-/** Unknown management keys of one address are counted like its requests for tokens. */
+/** Requests with unknown management keys count against an address's limit like its token requests. */
 const make = Effect.gen(function* () {
   const sessions = yield* OperatorSessions
   const keys = yield* ManagementKeys

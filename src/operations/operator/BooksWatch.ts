@@ -1,4 +1,4 @@
-/** Verifications of the books, and the invariants that are cheap to check, for the operator. */
+/** Verifications of the books, and checks of the cheap invariants, for the operator. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect, Option } from "effect"
 import type { Looked } from "../../books/ledger/rules/Check.ts"
@@ -17,7 +17,7 @@ interface Parts {
   readonly log: AuditLogContract
 }
 
-/** Runs the checks. Loads them first. */
+/** Loads the checks, then runs them. */
 export type LoadChecks = Effect.Effect<Effect.Effect<ReadonlyArray<Looked>, never, SqlClient>>
 
 export const verifications = ({ sql, verifier }: Parts): Effect.Effect<Verifications> =>
@@ -60,7 +60,7 @@ export const verify = (parts: Parts): OperatorWatchContract["verify"] =>
     return yield* verifications(parts)
   })
 
-/** One check of the invariants runs at a time on this node. */
+/** Runs one check of the invariants at a time on this node. */
 export const invariants = ({ log, sql }: Parts, load: LoadChecks): OperatorWatchContract["invariants"] => {
   const lock = Effect.unsafeMakeSemaphore(1)
   const check = runChecks(sql, load)

@@ -1,4 +1,4 @@
-/** The operator of the current request. The middleware of `Security` provides it. */
+/** The operator of the current request, provided by the middleware in `Security`. */
 import { Context } from "effect"
 import type { SignedInOperator } from "./Operator.ts"
 

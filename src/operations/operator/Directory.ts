@@ -1,4 +1,7 @@
-/** The operator's view of tenants and people: search, the list of tenants, and one tenant or person in full. Every list is bounded and indexed. */
+/**
+ * The operator's view of tenants and people: search, the list of tenants, and the details of one tenant or person. Every list is bounded and
+ * indexed.
+ */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer, Option } from "effect"
 import { Sessions } from "../../people/auth/Sessions.ts"
@@ -27,7 +30,7 @@ import { search } from "./Search.ts"
 import type { SearchParts } from "./Search.ts"
 
 export interface OperatorDirectoryContract {
-  /** Searches by id, reference, or the beginning of a name, an address or a key; at most `limit` of each kind. */
+  /** Searches by id, reference, or the beginning of a name, an address or a key. Returns at most `limit` of each kind. */
   readonly search: (text: string, limit: number) => Effect.Effect<Found>
   /** All tenants, newest first. */
   readonly tenants: (asked: {

@@ -1,4 +1,4 @@
-/** Compares a vendor's invoice with what was charged, by UTC day and model. */
+/** Compares a vendor's invoice with our charges, by UTC day and model. */
 import { toDay } from "../../kernel/Moment.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import type { DailySum } from "../../books/ledger/totals/ProviderTotals.ts"
@@ -15,7 +15,7 @@ interface Row {
   readonly quantity: string | null
 }
 
-/** `vendorNameOf` gives the vendor's name of a model that we served. At most `rowsMax` rows are answered; the totals cover all. */
+/** `vendorNameOf` returns the vendor's name for a model. Returns at most `rowsMax` rows; the totals cover all rows. */
 export const driftOf = (
   { bad_lines, bad_lines_total, columns, lines }: Invoice,
   sums: ReadonlyArray<DailySum>,
@@ -35,7 +35,7 @@ export const driftOf = (
   }
 }
 
-/** Rows by day; the largest difference of a day comes first. */
+/** Rows by day, then by descending difference. */
 const compare = (
   lines: ReadonlyArray<InvoiceLine>,
   sums: ReadonlyArray<DailySum>,
@@ -52,7 +52,7 @@ const compare = (
   const invoiced = new Set(lines.map(({ model }) => model.toLowerCase()))
   for (const sum of sums) {
     const named = vendorNameOf(sum)
-    // Some vendors bill under our name of the model.
+    // Some vendors bill under our model name.
     const model = invoiced.has(named.toLowerCase()) || !invoiced.has(sum.model.toLowerCase()) ? named : sum.model
     const day = toDay(sum.day)
     const before = rows.get(keyOf(day, model))

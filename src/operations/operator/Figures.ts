@@ -1,4 +1,4 @@
-/** Schemas of what the operator watches: money in flight, work of the service, verifications, live figures. */
+/** Schemas of the operator's monitoring: money in flight, background work, verifications, live figures. */
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
 import { Usd } from "../../kernel/Money.ts"
@@ -6,12 +6,12 @@ import { NodeFigures } from "../ops/Node.ts"
 
 export const MoneyInFlight = Schema.Struct({
   at: Moment,
-  /** The node that answers; `unsettled` counts its calls only. Null on SQLite. */
+  /** The responding node; `unsettled` counts only its calls. Null on SQLite. */
   node: Schema.NullOr(Schema.String),
   reserved: Usd,
   open_calls: Schema.Int,
   oldest_at: Schema.NullOr(Moment),
-  /** Calls that have ended but whose settlement could not be written yet. */
+  /** Calls that have ended without a written settlement. */
   unsettled: Schema.Int,
   escrowed: Usd,
   pending_transfers: Schema.Int,
@@ -33,7 +33,7 @@ export const MoneyInFlight = Schema.Struct({
       amount: Usd
     })
   ),
-  /** Debts: refunds and disputes that balances could not give back. */
+  /** Debts: refunded and disputed amounts that balances could not cover. */
   owed: Usd
 }).annotations({ identifier: "OperatorFlight" })
 export interface MoneyInFlight extends Schema.Schema.Type<typeof MoneyInFlight> {}
@@ -77,7 +77,7 @@ export const Work = Schema.Struct({
       loop: Schema.String,
       running: Schema.Boolean,
       last_turn_at: Schema.NullOr(Moment),
-      /** Null: the loop waits to be woken. */
+      /** Null while the loop waits to be woken. */
       next_turn_at: Schema.NullOr(Moment),
       seconds_since_good: Schema.Number,
       failures: Schema.Int,
@@ -85,7 +85,7 @@ export const Work = Schema.Struct({
       trouble: Schema.NullOr(Schema.String)
     })
   ),
-  /** Generation jobs that have not ended, by state. */
+  /** Unfinished generation jobs, by state. */
   jobs: Schema.Array(
     Schema.Struct({ kind: Schema.Literal("media"), status: Schema.String, count: Schema.Int, oldest_at: Moment })
   ),
@@ -93,7 +93,7 @@ export const Work = Schema.Struct({
 }).annotations({ identifier: "OperatorWork" })
 export interface Work extends Schema.Schema.Type<typeof Work> {}
 
-/** `entry` and `record` are the last rows that it read. */
+/** `entry` and `record` are the last rows read. */
 export const Verification = Schema.Struct({
   at: Moment,
   whole: Schema.Boolean,
@@ -107,20 +107,20 @@ export interface Verification extends Schema.Schema.Type<typeof Verification> {}
 const Finding = Schema.Struct({ check: Schema.String, message: Schema.String })
 
 export const Verifications = Schema.Struct({
-  /** The verification running in the process that answers. */
+  /** The verification running in the responding process. */
   running: Schema.NullOr(Schema.Struct({ began_at: Moment, whole: Schema.Boolean, rows: Schema.Int, of: Schema.Int })),
   last: Schema.NullOr(Verification),
   last_held: Schema.NullOr(Verification),
   recent: Schema.Array(Verification),
-  /** At most this many rows were added since the last verification that held. */
+  /** The maximum number of rows added since the last verification without findings. */
   behind: Schema.Struct({ entries: Schema.Int, records: Schema.Int }),
-  /** First findings of the last verification of the process that answers. */
+  /** The first findings of the last verification in the responding process. */
   found: Schema.Array(Finding)
 }).annotations({ identifier: "OperatorVerifications" })
 export interface Verifications extends Schema.Schema.Type<typeof Verifications> {}
 
 export const NewVerification = Schema.Struct({
-  /** True: all rows. False: rows added since the last verification that held. */
+  /** True: all rows. False: rows added since the last verification without findings. */
   whole: Schema.optionalWith(Schema.Boolean, { default: () => false })
 }).annotations({ identifier: "OperatorNewVerification" })
 
@@ -135,12 +135,12 @@ export interface InvariantChecks extends Schema.Schema.Type<typeof InvariantChec
 
 export const LiveFigures = Schema.Struct({
   at: Moment,
-  /** Over all nodes, since the previous figures. */
+  /** Across all nodes, since the previous figures. */
   calls_per_second: Schema.Number,
   reserved: Usd,
   open_calls: Schema.Int,
   escrowed: Usd,
-  /** Calls of the node that answers. */
+  /** Calls of the responding node. */
   unsettled: Schema.Int,
   loops: Schema.Array(Schema.Struct({ loop: Schema.String, trouble: Schema.NullOr(Schema.String) }))
 }).annotations({ identifier: "OperatorLiveFigures" })

@@ -1,4 +1,4 @@
-/** Schemas of what the operator finds: tenants, people, keys, calls, transfers and payments. */
+/** Schemas of the operator's search results and details: tenants, people, keys, calls, transfers and payments. */
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
 import { Usd } from "../../kernel/Money.ts"
@@ -13,7 +13,7 @@ export const PersonStatus = Schema.Literal("active", "suspended")
 export const TenantLine = Schema.Struct({
   id: TenantId,
   name: Schema.String,
-  /** The first owner's address; null if no owner is left. */
+  /** The first owner's address; null if there is none. */
   owner_email: Schema.NullOr(Schema.String),
   created_at: Moment,
   balance: Usd,
@@ -48,7 +48,7 @@ const key = {
 export const KeyLine = Schema.Struct(key).annotations({ identifier: "OperatorKeyLine" })
 export interface KeyLine extends Schema.Schema.Type<typeof KeyLine> {}
 
-/** A call that has not ended. `reserved_usd` is the most that it can cost. */
+/** An open call. `reserved_usd` is the most that it can cost. */
 export const OpenCallLine = Schema.Struct({
   id: Schema.String,
   state: Schema.Literal("open"),
@@ -60,7 +60,7 @@ export const OpenCallLine = Schema.Struct({
   reserved_usd: Usd
 }).annotations({ identifier: "OperatorOpenCall" })
 
-/** The usage record of a call that has ended. */
+/** The usage record of an ended call. */
 export const EndedCallLine = Schema.Struct({ ...UsageRecord.fields, state: Schema.Literal("ended") }).annotations({
   identifier: "OperatorEndedCall"
 })
@@ -79,7 +79,7 @@ export const TransferLine = Schema.Struct({
 export interface TransferLine extends Schema.Schema.Type<typeof TransferLine> {}
 
 export const PaymentLine = Schema.Struct({
-  /** The processor's id; the reference of a grant or of a payment booked by hand. */
+  /** The processor's id, or the reference of a grant or an offline payment. */
   id: Schema.String,
   tenant_id: TenantId,
   amount: Usd,
@@ -95,12 +95,12 @@ export const Found = Schema.Struct({
   calls: Schema.Array(CallLine),
   transfers: Schema.Array(TransferLine),
   payments: Schema.Array(PaymentLine),
-  /** The names of the tenants that keys, calls, transfers and payments refer to, by id. */
+  /** The names of tenants referenced by keys, calls, transfers and payments, by id. */
   tenant_names: Schema.Record({ key: Schema.String, value: Schema.String })
 }).annotations({ identifier: "OperatorFound" })
 export interface Found extends Schema.Schema.Type<typeof Found> {}
 
-/** A tenant's credit. `available` is what calls may still reserve. */
+/** A tenant's credit. `available` is the part that calls may still reserve. */
 const TenantMoney = Schema.Struct({
   balance: Usd,
   giftable: Usd,

@@ -7,7 +7,7 @@ import type { OperatorSessionsContract } from "./Sessions.ts"
 export const bearerOf = (authorization: string | undefined): string =>
   /^bearer +(\S+) *$/i.exec(authorization ?? "")?.[1] ?? ""
 
-/** The operator of an `Authorization` header, whatever the route. */
+/** The operator of an `Authorization` header, for any route. */
 export const holderOf =
   ({ operatorOf }: OperatorSessionsContract, keys: ManagementKeysContract) =>
   (authorization: string | undefined) =>

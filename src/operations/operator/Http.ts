@@ -35,7 +35,7 @@ const isCsv = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
 
 const answered = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.map(storable(effect), (result) => envelope(result))
 
-/** Answers with an act of the current operator. */
+/** Runs an act of the current operator and returns its result. */
 const by = <A, E, R>(act: (operator: SignedInOperator) => Effect.Effect<A, E, R>) =>
   answered(Effect.flatMap(CurrentOperator, act))
 
@@ -47,7 +47,7 @@ const sessionsOf = (sessions: OperatorSessionsContract, { session_id }: SignedIn
 const ledgerPage = (billing: BillingAccountsContract, asked: Parameters<BillingAccountsContract["ledger"]>[0]) =>
   Effect.mapError(billing.ledger(asked), () => new TenantNotFound({ tenant_id: asked.tenant_id }))
 
-/** The audit log names the changed entries, or says why the configuration was refused. */
+/** The audit log names the changed entries, or the reason why the configuration was refused. */
 const reloadBy = (log: AuditLogContract, reload: Effect.Effect<Reloaded, ReloadRefused>, me: SignedInOperator) =>
   reload.pipe(
     Effect.tap(({ changed }) =>

@@ -32,7 +32,7 @@ export interface BadLine {
 
 export interface Invoice {
   readonly columns: Columns
-  /** One line for each day and model. */
+  /** One line per day and model. */
   readonly lines: ReadonlyArray<InvoiceLine>
   readonly bad_lines: ReadonlyArray<BadLine>
   readonly bad_lines_total: number
@@ -43,7 +43,7 @@ export class NoInvoice extends Error {}
 
 export const linesMax = 50_000
 const badLinesMax = 100
-/** Limits of a record's length, of columns, and of pairs of day and model. */
+/** Limits on a record's length, the columns, and the pairs of day and model. */
 const recordMax = 20_000
 const columnsMax = 200
 const groupsMax = 20_000
@@ -52,7 +52,7 @@ const modelMax = 200
 const places = 24
 const pieceSize = 64 * 1024
 
-/** Vendors' names of the columns, likeliest first. Case and separators are ignored. */
+/** Vendors' column names, most likely first. Case and separators are ignored. */
 const names = {
   day: ["date", "day", "usagedate", "usageday", "billingdate", "startdate", "starttime", "starttimeiso", "timestamp"],
   model: ["model", "modelname", "modelid", "modelslug", "modelpermaslug", "lineitem", "sku", "product"],
@@ -105,7 +105,7 @@ interface Sum {
   quantity: bigint | undefined
 }
 
-/** The delimiter: the candidate that occurs most in the header. */
+/** The delimiter: the candidate that is most frequent in the header. */
 const delimiterOf = (text: string): string => {
   const [header = ""] = text.slice(0, recordMax).split(/\r?\n/, 1)
   const count = (mark: string): number => header.split(mark).length
@@ -115,7 +115,7 @@ const delimiterOf = (text: string): string => {
 async function* pieces(text: string): AsyncGenerator<string> {
   for (let from = 0; from < text.length; from += pieceSize) {
     yield text.slice(from, from + pieceSize)
-    // Let other work of the event loop run.
+    // Yield to other work on the event loop.
     await immediate()
   }
 }
@@ -194,7 +194,7 @@ export const read = async (text: string): Promise<Invoice> => {
   }
 }
 
-/** Adds a line to its sum; answers the reason if it is unreadable. */
+/** Adds a line to its sum. Returns the reason if the line is unreadable. */
 const take = (sums: Map<string, Sum>, record: ReadonlyArray<string>, at: Places): string | undefined => {
   const day = dayOf(record[at.day] ?? "")
   if (day === undefined) return `${shown(record[at.day])} is not a date like 2026-03-01`
@@ -218,12 +218,12 @@ const take = (sums: Map<string, Sum>, record: ReadonlyArray<string>, at: Places)
 
 const shown = (text: string | undefined): string => JSON.stringify((text ?? "").slice(0, 40))
 
-/** The UTC day of a date, an instant, or seconds since 1970. */
+/** The UTC day of a date, a timestamp, or seconds since 1970. */
 const dayOf = (text: string): string | undefined => {
   if (/^\d{10}$/.test(text)) return toDay(Number(text) * 1_000)
   const compact = /^(\d{4})(\d{2})(\d{2})$/.exec(text)
   const plain = compact === null ? text : `${compact[1]}-${compact[2]}-${compact[3]}`
-  // A time without a zone is taken as UTC.
+  // A time without a zone is in UTC.
   const zoned = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}(?:\.\d+)?$/.test(plain) ? `${plain}Z` : plain
   const instant = instantOf(zoned)
   return instant === undefined ? undefined : toDay(instant)

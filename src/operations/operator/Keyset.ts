@@ -1,4 +1,4 @@
-/** Keyset pagination: each page starts after the last record of the previous one, so rows added meanwhile do not shift it. */
+/** Keyset pagination: each page starts after the last record of the previous one, so new rows do not shift it. */
 import { Schema } from "effect"
 import { positive } from "../../kernel/Page.ts"
 
@@ -24,7 +24,7 @@ export const before = Schema.optional(
 /** The cursor of a list in order of time. */
 export const after = before
 
-/** A page. `next` is null at the end. */
+/** A page. `next` is null on the last page. */
 export const Keyset = <A, I, R>(record: Schema.Schema<A, I, R>) =>
   Schema.Struct({ records: Schema.Array(record), next: Schema.NullOr(Schema.String) })
 
@@ -33,7 +33,7 @@ export interface KeysetOf<A> {
   readonly next: string | null
 }
 
-/** The page of `found`, which has one record more than `limit` if there is a next page. */
+/** The page from `found`, which contains one record more than `limit` if there is a next page. */
 export const keyset = <A>(found: ReadonlyArray<A>, limit: number, cursorOf: (record: A) => string): KeysetOf<A> => {
   const records = found.slice(0, limit)
   const last = records.at(-1)

@@ -1,4 +1,4 @@
-/** Tenants and people as lines of a list. */
+/** Tenants and people as list entries. */
 import { Effect } from "effect"
 import { billingAccountOf } from "../../kernel/Ids.ts"
 import type { LedgerContract } from "../../books/ledger/Ledger.ts"

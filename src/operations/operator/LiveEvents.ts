@@ -8,7 +8,7 @@ import { write } from "../../kernel/Decimal.ts"
 import { LiveFigures } from "./Figures.ts"
 import type { OperatorWatchContract } from "./Watch.ts"
 
-/** The most listeners of one node. */
+/** The maximum number of listeners per node. */
 export const listenersMax = 16
 
 /** The credential is checked again after this many events. */
@@ -16,7 +16,7 @@ const checkEvery = 5
 
 const encode = Schema.encodeSync(LiveFigures)
 
-/** `holderOf` refuses an `Authorization` header whose credential does not hold. */
+/** `holderOf` fails for an `Authorization` header with an invalid credential. */
 export const make = (
   holderOf: (authorization: string | undefined) => Effect.Effect<unknown, unknown>,
   { live }: OperatorWatchContract

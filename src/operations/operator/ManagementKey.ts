@@ -1,12 +1,12 @@
 /**
- * Management keys: credentials for programs on the operator's routes, with scopes and an end.
+ * Management keys: credentials for programs on the operator's routes, with scopes and an expiry.
  *
  * Where the specification is silent:
- * - A management key is `{KEY_PREFIX}-admin-` and 64 hex digits. It is shown once, and stored as a keyed hash.
- * - `read` opens every GET of the operator's routes. Another scope opens the writes of its area, and the GETs of that area. `operate` opens all
- *   other writes. No key opens the routes of management keys and of operators' sessions: those need an operator's own session.
+ * - A management key is `{KEY_PREFIX}-admin-` and 64 hex digits. It is shown once and stored as a keyed hash.
+ * - `read` opens every GET of the operator's routes. Any other scope opens the writes and the GETs of its area. `operate` opens all other writes.
+ *   No key opens the routes for management keys and operators' sessions: those require an operator's own session.
  * - A key without the scope is refused with 403 `insufficient_scope`, which names the scope.
- * - In the audit log, the operator is the key's name and first characters, `via` is `token`.
+ * - In the audit log, the operator is the key's name and first characters, and `via` is `token`.
  */
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
@@ -36,21 +36,21 @@ export interface NewManagementKey extends Schema.Schema.Type<typeof NewManagemen
 const fields = {
   id: Schema.String,
   name: Schema.String,
-  /** The first characters of the key, to recognize it. */
+  /** The first characters of the key, for recognition. */
   key_prefix: Schema.String,
   scopes: Schema.Array(Scope),
   created_by: Schema.String,
   created_at: Moment,
-  /** The key is refused from this time. */
+  /** The key is refused from this time on. */
   expires_at: Moment,
-  /** To the minute. */
+  /** Exact to the minute. */
   last_used_at: Schema.NullOr(Moment)
 } as const
 
 export const ManagementKey = Schema.Struct(fields).annotations({ identifier: "ManagementKey" })
 export interface ManagementKey extends Schema.Schema.Type<typeof ManagementKey> {}
 
-/** Only the answer to its creation has the key. */
+/** Only the response to its creation contains the key. */
 export const CreatedManagementKey = Schema.Struct({ ...fields, management_key: Schema.String }).annotations({
   identifier: "CreatedManagementKey"
 })
@@ -63,7 +63,7 @@ export const ManagementKeyEnded = Schema.Struct({ ended: Schema.Boolean }).annot
   identifier: "ManagementKeyEnded"
 })
 
-/** The area of a route, by the beginning of its path below `/v1/operator`. The first match counts. */
+/** A route's area, by the prefix of its path below `/v1/operator`. The first match applies. */
 const areas: ReadonlyArray<readonly [RegExp, Scope | undefined]> = [
   [/^\/(management-keys|sessions)(\/|$)/, undefined],
   [/^\/(people|invites)(\/|$)/, "people"],
@@ -74,8 +74,8 @@ const areas: ReadonlyArray<readonly [RegExp, Scope | undefined]> = [
 ]
 
 /**
- * The scopes that open a route, any one of them; the first is named by a refusal. `undefined`: no management key opens it. `path` is the path of
- * the contract, with its parameters' names.
+ * The scopes that open a route; any one is enough, and a refusal names the first. `undefined` if no management key opens it. `path` is the
+ * contract's path with parameter names.
  */
 export const scopesOf = (method: string, path: string): ReadonlyArray<Scope> | undefined => {
   const below = path.replace(/^\/v1\/operator/, "")

@@ -1,4 +1,4 @@
-/** Makes, lists and ends management keys, and tells the holder of one. */
+/** Creates, lists and ends management keys, and finds the holder of a key. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
 import { randomBytes } from "node:crypto"
@@ -24,9 +24,9 @@ export interface ManagementKeysContract {
     by: Operator,
     key: NewManagementKey
   ) => Effect.Effect<CreatedManagementKey, InvalidRequest | BooksUnavailable>
-  /** Open keys, newest first; at most 200. */
+  /** Up to 200 open keys, newest first. */
   readonly list: Effect.Effect<ReadonlyArray<ManagementKey>>
-  /** Ends a key at once; `false` if none is open under this id. */
+  /** Ends a key immediately. Returns `false` if no open key has this id. */
   readonly end: (by: Operator, id: string) => Effect.Effect<boolean, BooksUnavailable>
   /** The holder of an open key and its scopes; `undefined` for any other text. */
   readonly holderOf: (
@@ -36,10 +36,10 @@ export interface ManagementKeysContract {
   readonly isOne: (text: string) => boolean
 }
 
-/** The latest end of a new key. */
+/** The maximum lifetime of a new key. */
 const lifetimeMax = 2 * 366 * day
 const listMax = 200
-/** A later use within this time is not written. */
+/** Another use within this time is not written. */
 const usedEvery = 60_000
 
 export class ManagementKeys extends Context.Tag("tollgate/operator/ManagementKeys")<
@@ -78,7 +78,7 @@ const creating = ({ prefix, secret, sql, writer }: Parts): ManagementKeysContrac
   Effect.fn("ManagementKeys.create")(function* (by, { expires_at, name, scopes }) {
     const now = yield* Clock.currentTimeMillis
     if (expires_at <= now || expires_at > now + lifetimeMax)
-      return yield* InvalidRequest.of("expires_at", "an instant in the future, at most two years from now")
+      return yield* InvalidRequest.of("expires_at", "a time in the future, at most two years from now")
     const management_key = `${prefix}${randomBytes(32).toString("hex")}`
     const row: Row = {
       id: Ids.at("opk", now),
@@ -120,7 +120,7 @@ const ending = ({ sql, writer }: Parts): ManagementKeysContract["end"] =>
     )
   })
 
-/** The index finds a keyed hash, so its comparison tells nothing about the key. */
+/** An index looks up the keyed hash, so the comparison reveals nothing about the key. */
 const holding = (
   { secret, sql, writer }: Parts,
   isOne: (text: string) => boolean
@@ -135,7 +135,7 @@ const holding = (
     if (row === undefined) return undefined
     if (row.last_used_at === null || row.last_used_at <= now - usedEvery) {
       const used = statement(sql`UPDATE tollgate_operator_keys SET last_used_at = ${now} WHERE id = ${row.id}`)
-      // A read is answered while the books cannot be written.
+      // A read succeeds even if the books cannot be written.
       yield* Effect.ignore(Statements.write(writer, used))
     }
     const { scopes } = keyIn(row)
@@ -150,12 +150,12 @@ const holding = (
     return { operator, scopes }
   })
 
-/** A new deployment secret makes every management key unknown. */
+/** Management keys of the old secret are invalid under a new one. */
 export const managementKeysEnd: Ending = {
   count: (sql, now) =>
     sql`SELECT count(*) AS n FROM tollgate_operator_keys WHERE ended_at IS NULL AND expires_at > ${now}`,
   statements: (sql, now) => [
     statement(sql`UPDATE tollgate_operator_keys SET ended_at = ${now} WHERE ended_at IS NULL`)
   ],
-  notice: (n) => `${n} management keys end: operators make new ones`
+  notice: (n) => `${n} management keys end: operators must create new ones`
 }

@@ -1,4 +1,4 @@
-/** Money in flight: reservations and escrow by age, open reservations, and what refunds could not take back. */
+/** Money in flight: reservations and escrow by age, open reservations, and amounts that refunds could not take back. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
 import type { GateContract } from "../../books/gate/Gate.ts"

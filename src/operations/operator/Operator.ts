@@ -1,4 +1,4 @@
-/** The acting operator: name, and how they signed in. */
+/** The acting operator: their name and how they signed in. */
 import { Schema } from "effect"
 
 /** `console`: a browser session. `token`: a token for scripts. `command`: the command line on the machine. */
@@ -14,9 +14,9 @@ export interface Operator {
 export interface SignedInOperator extends Operator {
   readonly session_id: string
   readonly signed_in_at: number
-  /** When the session expires. */
+  /** The expiry of the session. */
   readonly expires_at: number
-  /** The scopes of a management key; a session has none and may do everything. */
+  /** A management key's scopes. A session has none and may do everything. */
   readonly scopes?: ReadonlyArray<string> | undefined
 }
 

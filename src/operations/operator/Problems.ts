@@ -10,7 +10,7 @@ export class TenantNotFound extends Problem<TenantNotFound>()("TenantNotFound", 
   details: {}
 }) {}
 
-/** This reference was booked before with another amount or tenant. */
+/** The reference was booked before with another amount or tenant. */
 export class ReferenceUsed extends Problem<ReferenceUsed>()("ReferenceUsed", {
   status: 409,
   error: "this reference was used before, for another amount or tenant",
@@ -20,7 +20,7 @@ export class ReferenceUsed extends Problem<ReferenceUsed>()("ReferenceUsed", {
 
 export class BalanceBeyondBooks extends Problem<BalanceBeyondBooks>()("BalanceBeyondBooks", {
   status: 422,
-  error: "the balance would exceed what the books hold",
+  error: "the balance would exceed the ledger's maximum",
   code: "balance_too_large"
 }) {}
 
@@ -31,14 +31,14 @@ export class TenantClosed extends Problem<TenantClosed>()("TenantClosed", {
   code: "tenant_closed"
 }) {}
 
-/** The configuration is wrong, or there is none. Nothing has changed. */
+/** The configuration is invalid, or there is none. Nothing has changed. */
 export class ReloadRefused extends Problem<ReloadRefused>()("ReloadRefused", {
   status: 422,
-  error: "the configuration was not taken, and nothing has changed",
+  error: "the configuration was refused; nothing has changed",
   code: "configuration_refused"
 }) {}
 
-/** Only one runs at a time. */
+/** Only one may run at a time. */
 export class AlreadyRunning extends Problem<AlreadyRunning>()("AlreadyRunning", {
   status: 409,
   error: "one is already running; read its progress",

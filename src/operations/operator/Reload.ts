@@ -1,10 +1,10 @@
-/** Taking a changed configuration without a restart. The process that serves provides it (`app/Deployment`). */
+/** Reloading the configuration without a restart. The serving process provides it (`app/Deployment`). */
 import { Context, Effect, Schema } from "effect"
 import { ReloadRefused } from "./Problems.ts"
 
 export const Reloaded = Schema.Struct({
   changed: Schema.Array(Schema.String).annotations({
-    description: "The changed entries on the top level of the configuration; none if it is as it was"
+    description: "The changed top-level entries of the configuration; empty if nothing changed"
   })
 }).annotations({ identifier: "Reloaded" })
 export interface Reloaded extends Schema.Schema.Type<typeof Reloaded> {}
@@ -14,7 +14,7 @@ const withoutFile: Effect.Effect<Reloaded, ReloadRefused> = Effect.suspend(
     new ReloadRefused({ message: "this service was started without a configuration file: there is nothing to reload" })
 )
 
-/** Reads the configuration again and replaces the services. Fails, and changes nothing, if the configuration is wrong. */
+/** Reads the configuration again and replaces the services. If it is invalid, fails without a change. */
 export class Reload extends Context.Reference<Reload>()("tollgate/operator/Reload", {
   defaultValue: () => withoutFile
 }) {}

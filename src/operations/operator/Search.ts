@@ -1,4 +1,4 @@
-/** Search over tenants, people, keys, calls, transfers and payments. An id finds its row; other text matches from the beginning. */
+/** Search over tenants, people, keys, calls, transfers and payments. An id finds its row; other text is matched as a prefix. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import type { TenantId } from "../../kernel/Ids.ts"
@@ -29,7 +29,7 @@ const nothing: Lines = { tenants: [], people: [], keys: [], calls: [], transfers
 /** The prefix of an id; `undefined` if the text is not an id. */
 const prefixOf = (text: string): string | undefined => /^([a-z]{3,4})_[0-9a-z]{22}$/.exec(text)?.[1]
 
-/** At most `limit` of each kind. */
+/** Returns at most `limit` of each kind. */
 export const search = (parts: SearchParts) =>
   Effect.fn("OperatorDirectory.search")(function* (asked: string, limit: number): Effect.fn.Return<Found> {
     const text = asked.trim()
@@ -44,13 +44,13 @@ export const search = (parts: SearchParts) =>
     return { ...lines, tenant_names: Object.fromEntries(names) }
   })
 
-/** The tenants that lines refer to by id alone. */
+/** The tenants that lines reference only by id. */
 const tenantsIn = ({ calls, keys, payments, transfers }: Lines): ReadonlyArray<string> => [
   ...[...keys, ...calls, ...payments].map(({ tenant_id }) => tenant_id),
   ...transfers.map(({ sender_tenant_id }) => sender_tenant_id)
 ]
 
-/** `undefined` if the text has no prefix of an id that is searched. */
+/** Returns `undefined` if the text does not have the prefix of a searched id. */
 const findById = Effect.fnUntraced(function* (
   parts: SearchParts,
   text: string

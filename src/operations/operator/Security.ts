@@ -5,7 +5,7 @@ import { RateLimited } from "../../http/contract/Problems.ts"
 import { InsufficientScope, InvalidToken, MissingAuthorization } from "../../people/credentials/Problems.ts"
 import { CurrentOperator } from "./CurrentOperator.ts"
 
-/** Checks the operator's token before anything else of the request is read. */
+/** Checks the operator's token before the rest of the request is read. */
 export class OperatorToken extends HttpApiMiddleware.Tag<OperatorToken>()("tollgate/operator/OperatorToken", {
   provides: CurrentOperator,
   failure: Schema.Union(MissingAuthorization, InvalidToken, InsufficientScope, RateLimited),
@@ -15,7 +15,7 @@ export class OperatorToken extends HttpApiMiddleware.Tag<OperatorToken>()("tollg
         OpenApi.Description,
         "`Authorization: Bearer …` with a token of an operator's session (`POST /console/operator/session`, or `tollgate operator --token`). " +
           "It is not a user's token, and a user's token is refused here. A program uses a management key (`POST /v1/operator/management-keys`, or " +
-          "`tollgate operator keys create`), which has scopes and an end."
+          "`tollgate operator keys create`), which has scopes and an expiry."
       )
     )
   }

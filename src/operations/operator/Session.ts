@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
 
-/** Posted by the page: the code after the `#` of its link, or nothing if its cookie is enough. */
+/** Posted by the page: the code after the `#` of its link, or nothing if its cookie is sufficient. */
 export const SessionRequest = Schema.Struct({
   code: Schema.optional(Schema.String.pipe(Schema.maxLength(200)))
 }).annotations({ identifier: "OperatorSessionRequest" })
@@ -31,7 +31,7 @@ export const Session = Schema.Struct({
   created_at: Moment,
   signed_in_at: Schema.NullOr(Moment),
   expires_at: Moment,
-  /** Whether it is the caller's own session. */
+  /** Whether it is the caller's session. */
   current: Schema.Boolean
 }).annotations({ identifier: "OperatorSession" })
 export interface Session extends Schema.Schema.Type<typeof Session> {}

@@ -1,13 +1,13 @@
 /**
- * How an operator signs in over HTTP. The command line makes a link with a code that works once, within five minutes. The code opens a browser
- * session of twelve hours, identified by a cookie. The session issues access tokens of ten minutes to the page. Codes and cookies are stored as
- * hashes. An access token holds while its session does, which every request checks.
+ * Sign-in of operators over HTTP. The command line creates a link with a code that works once, within five minutes. The code opens a twelve-hour
+ * browser session, identified by a cookie. The session issues ten-minute access tokens to the page. Codes and cookies are stored as hashes. An
+ * access token is valid while its session is open, which every request checks.
  *
  * Where the specification is silent:
- * - An operator's session belongs to no user account. Its tokens are refused where a user's are taken, and a user's tokens are refused here, with
- *   401 `invalid or expired token`. The operator's name is the one given on the command line.
- * - Ending a session ends its tokens at once on all nodes. Using a code a second time is refused and ends nothing: a page that posts twice must
- *   not lose the session that its first post opened.
+ * - An operator's session belongs to no user account. Routes for users refuse its tokens, and operator routes refuse users' tokens, with 401
+ *   `invalid or expired token`. The operator's name is the one given on the command line.
+ * - Ending a session ends its tokens immediately on all nodes. Using a code a second time is refused and ends nothing: a page that posts twice
+ *   must not lose the session that its first post opened.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
@@ -29,27 +29,27 @@ import * as Audit from "./Audit.ts"
 import type { Operator, SignedInOperator } from "./Operator.ts"
 import type { Session, SessionToken } from "./Session.ts"
 
-/** Names are not verified: anyone who can make a session has the database and the secret. Times are milliseconds since 1970. */
+/** Names are not verified: anyone who can create a session has the database and the secret. Times are milliseconds since 1970. */
 export interface OperatorSessionsContract {
-  /** Makes a code that works once, until `expires_at`. */
+  /** Creates a code that works once, until `expires_at`. */
   readonly invite: (
     name: string
   ) => Effect.Effect<{ readonly code: string; readonly expires_at: number }, BooksUnavailable>
-  /** Spends a code: opens its session and gives the session's cookie. */
+  /** Spends a code: opens its session and returns the session's cookie. */
   readonly enter: (code: string) => Effect.Effect<Entered, InvalidToken | BooksUnavailable>
-  /** The session of a cookie. */
+  /** Finds a cookie's session. */
   readonly resume: (cookie: string | undefined) => Effect.Effect<SignedInOperator, InvalidToken>
-  /** A short access token of a session. */
+  /** Issues a short-lived access token for a session. */
   readonly issue: (operator: SignedInOperator) => Effect.Effect<SessionToken>
-  /** Opens a session for scripts, without a browser. Its one token lasts as long as it does. */
+  /** Opens a session for scripts, without a browser. Its only token has the same lifetime. */
   readonly openForScripts: (name: string) => Effect.Effect<SessionToken, BooksUnavailable>
   /** The operator of an `Authorization` header. */
   readonly operatorOf: (
     authorization: string | undefined
   ) => Effect.Effect<SignedInOperator, MissingAuthorization | InvalidToken>
-  /** Open links and sessions, newest first; at most 200. */
+  /** Up to 200 open links and sessions, newest first. */
   readonly list: Effect.Effect<ReadonlyArray<Omit<Session, "current">>>
-  /** Ends a link, or a session with its tokens; `false` if none is open under this id. */
+  /** Ends a link, or a session with its tokens. Returns `false` if neither is open under this id. */
   readonly end: (id: string, by: Operator) => Effect.Effect<boolean, BooksUnavailable>
 }
 
@@ -113,7 +113,7 @@ const operatorIn = (row: Row): SignedInOperator => ({
   expires_at: row.expires_at
 })
 
-/** Adds a row, and deletes rows that expired long ago. */
+/** Adds a row and deletes long-expired rows. */
 const adding = (sql: SqlClient, row: Row & { readonly code_hash: string | null }, now: number) => [
   statement(sql`DELETE FROM tollgate_operator_sessions WHERE expires_at < ${now - retention}`),
   statement(sql`INSERT INTO tollgate_operator_sessions ${sql.insert({ ...row, cookie_hash: null, ended_at: null })}`)
@@ -173,7 +173,7 @@ const resume = ({ secret, sql }: Parts): OperatorSessionsContract["resume"] =>
     return yield* openSession(sql, sql`cookie_hash = ${secret.hash("operator_cookie", cookie)}`, now)
   })
 
-/** A token of a session. It expires after `lifetime`, or with the session if that is earlier. */
+/** A session's token. It expires after `lifetime`, or with the session if that is earlier. */
 const tokenOf = (
   { secret }: Parts,
   { expires_at, name, session_id }: SignedInOperator,
@@ -240,7 +240,7 @@ const end = ({ sql, writer }: Parts): OperatorSessionsContract["end"] =>
     )
   })
 
-/** A new deployment secret makes every code, cookie and token of an operator unknown. */
+/** Codes, cookies and tokens of the old secret are invalid under a new one. */
 export const operatorSessionsEnd: Ending = {
   count: (sql, now) =>
     sql`SELECT count(*) AS n FROM tollgate_operator_sessions WHERE ended_at IS NULL AND expires_at > ${now}`,

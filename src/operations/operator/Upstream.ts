@@ -8,7 +8,7 @@ import { reasons } from "../../upstream/routing/Order.ts"
 
 const Day = Schema.String.annotations({ jsonSchema: { type: "string", format: "date" } })
 
-/** `busy` is 429, `key` is 401 or 403. */
+/** `busy` stands for 429, `key` for 401 and 403. */
 const FailureName = Schema.Literal(...failureKinds)
 
 export const UpstreamHealth = Schema.Struct({
@@ -16,9 +16,9 @@ export const UpstreamHealth = Schema.Struct({
   /** Protocols that it speaks. */
   speaks: Schema.Array(Schema.String),
   state: Schema.Literal("ok", "failing", "unused"),
-  /** While it cools down, and so is asked last: the end. */
+  /** The end of a cooldown, during which it is asked last. */
   cooling_until: Schema.NullOr(Moment),
-  /** Requests of the last 15 minutes by outcome. */
+  /** Requests in the last 15 minutes, by outcome. */
   requests: Schema.Struct({
     "2xx": Schema.Int,
     "4xx": Schema.Int,
@@ -31,18 +31,18 @@ export const UpstreamHealth = Schema.Struct({
   last_failure: Schema.NullOr(FailureName),
   /** The last five failures, newest first. */
   last_failures: Schema.Array(Schema.Struct({ at: Moment, kind: FailureName })),
-  /** Time to the answer's head. Quantiles are exact to 25 %. */
+  /** Time to the response's headers. Quantiles are accurate to 25 %. */
   latency_ms: Schema.NullOr(Schema.Struct({ p50: Schema.Number, p95: Schema.Number })),
   minutes: Schema.Array(Schema.Struct({ at: Moment, requests: Schema.Int, failures: Schema.Int }))
 }).annotations({ identifier: "OperatorUpstream" })
 
-/** Where a call went, and why. */
+/** Where a call was routed, and why. */
 const RoutingDecision = Schema.Struct({
   at: Moment,
   /** The requested model. */
   model: Schema.String,
   request_id: Schema.NullOr(Schema.String),
-  /** Why the first upstream was asked first. */
+  /** Why this upstream was asked first. */
   reason: Schema.Literal(...reasons),
   /** Oldest first. The model of a fallback differs from the requested one. */
   attempts: Schema.Array(
@@ -51,7 +51,7 @@ const RoutingDecision = Schema.Struct({
 }).annotations({ identifier: "OperatorRoutingDecision" })
 
 export const UpstreamList = Schema.Struct({
-  /** The node whose exchanges these are. Null on SQLite. */
+  /** The node that reports these exchanges. Null on SQLite. */
   node: Schema.NullOr(Schema.String),
   upstreams: Schema.Array(UpstreamHealth),
   /** Each model with its upstreams in failover order. `serving` is the first that is not failing. */
@@ -91,19 +91,19 @@ export const Costs = Schema.Struct({
       completion_tokens: Schema.Number,
       units: Schema.Number,
       charged: Usd,
-      /** Costs that balances could not pay. */
+      /** Costs that balances could not cover. */
       uncollected: Usd,
-      /** The vendor's price, computed from the model's `cost` in the configuration; null if it has none. */
+      /** The vendor's price, computed from the model's configured `cost`; null without one. */
       vendor_cost: Schema.NullOr(Usd)
     })
   ),
-  /** Whether rows were left out. */
+  /** Whether rows were omitted. */
   truncated: Schema.Boolean
 }).annotations({ identifier: "OperatorCosts" })
 export interface Costs extends Schema.Schema.Type<typeof Costs> {}
 
 export const Drift = Schema.Struct({
-  /** Names of the columns that were read. */
+  /** The columns that were read. */
   columns: Schema.Struct({
     day: Schema.String,
     model: Schema.String,
@@ -115,20 +115,20 @@ export const Drift = Schema.Struct({
   rows: Schema.Array(
     Schema.Struct({
       day: Day,
-      /** The vendor's name of the model. */
+      /** The vendor's name for the model. */
       model: Schema.String,
       theirs: Usd,
       ours: Usd,
       /** `theirs` minus `ours`. */
       difference: Usd,
-      /** Number of our calls. */
+      /** The number of our calls. */
       requests: Schema.Int,
-      /** Sum of the invoice's quantities; null if it has none. */
+      /** The sum of the invoice's quantities; null if it has none. */
       quantity: Schema.NullOr(Schema.String)
     })
   ),
   totals: Schema.Struct({ theirs: Usd, ours: Usd, difference: Usd }),
-  /** The first 100 lines that could not be read, and why. */
+  /** The first 100 unreadable lines, with the reasons. */
   bad_lines: Schema.Array(Schema.Struct({ line: Schema.Int, why: Schema.String })),
   bad_lines_total: Schema.Int,
   truncated: Schema.Boolean

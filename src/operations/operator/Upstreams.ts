@@ -1,10 +1,9 @@
 /**
- * Upstreams for the operator: their health as this node sees it, what they served over all tenants, and a comparison with a vendor's invoice.
+ * Upstreams for the operator: their health as seen by this node, usage over all tenants, and a comparison with a vendor's invoice.
  *
  * Where the specification is silent:
  * - A line of an invoice is compared with the charges of its UTC day for the models that the vendor serves under the line's name. The
- *   configuration maps names; a name that it does not have is taken for ours. Charges without a line are a row of their own, with 0 as the
- *   vendor's amount.
+ *   configuration maps names; a name missing there is taken to be ours. Charges without a line form a separate row with 0 as the vendor's amount.
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import { Models } from "../../calls/prompts/Model.ts"
@@ -27,12 +26,12 @@ import type { Costs, Drift, UpstreamList } from "./Upstream.ts"
 
 export interface OperatorUpstreamsContract {
   readonly list: Effect.Effect<UpstreamList>
-  /** Charges by day, provider and model. `from` and `to` are days, both included; by default the last seven. */
+  /** Charges by day, provider and model. `from` and `to` are inclusive days. Defaults to the last seven. */
   readonly costs: (days: {
     readonly from?: string | undefined
     readonly to?: string | undefined
   }) => Effect.Effect<Costs, InvalidRequest>
-  /** Compares an invoice (CSV) with the charges of one provider, or of all. */
+  /** Compares an invoice (CSV) with the charges of one provider or of all. */
   readonly drift: (invoice: {
     readonly text: string
     readonly provider?: string | undefined
@@ -46,7 +45,7 @@ export class OperatorUpstreams extends Context.Tag("tollgate/operator/Upstreams"
   static readonly layer = Layer.suspend(() => Layer.effect(OperatorUpstreams, make))
 }
 
-/** The most days of one query. */
+/** The maximum number of days per query. */
 export const daysMax = 92
 const rowsMax = 20_000
 
@@ -86,7 +85,7 @@ const listing = Effect.fnUntraced(function* (models: ReadonlyArray<Routed>) {
   })
 })
 
-/** Refuses a span that ends before it begins, or is too long. */
+/** Refuses a span that ends before it begins or is too long. */
 const within = (first: number, last: number): Effect.Effect<void, InvalidRequest> =>
   last < first
     ? InvalidRequest.of("to", "a day that is not before from")
@@ -94,7 +93,7 @@ const within = (first: number, last: number): Effect.Effect<void, InvalidRequest
       ? InvalidRequest.of("from", `at most ${daysMax} days`)
       : Effect.void
 
-/** Computes what the vendor takes for a day's calls; `null` if the configuration gives no `cost`. */
+/** Computes the vendor's price for a day's calls; `null` without a configured `cost`. */
 const vendorCosts = (models: ReadonlyArray<Model>): ((sum: DailySum) => Nano | null) => {
   const costs = new Map(
     models.flatMap(({ id, routes }) =>
@@ -112,7 +111,7 @@ const vendorCosts = (models: ReadonlyArray<Model>): ((sum: DailySum) => Nano | n
   }
 }
 
-/** The vendor's name of a model; ours if the configuration has none. */
+/** The vendor's name for a model; our name if the configuration has none. */
 const vendorNames = (models: ReadonlyArray<Routed>): ((sum: DailySum) => string) => {
   const names = new Map(
     models.flatMap(({ id, routes }) => routes.map(({ model, upstream }) => [`${upstream}\n${id}`, model] as const))

@@ -1,6 +1,6 @@
 /**
- * Figures for the operator: money in flight by age, open reservations, debts, loops and jobs, verifications, invariants and live figures.
- * Figures that each node has for itself (unsettled calls, loops, a running verification) are those of the node that answers.
+ * Figures for the operator: money in flight by age, open reservations, debts, loops and jobs, verifications, invariants and live figures. Per-node
+ * figures (unsettled calls, loops, a running verification) come from the responding node.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -47,14 +47,14 @@ export interface OperatorWatchContract {
   readonly verifications: Effect.Effect<Verifications>
   /** Starts a verification on this node. */
   readonly verify: (by: Operator, whole: boolean) => Effect.Effect<Verifications, AlreadyRunning | BooksUnavailable>
-  /** Checks the cheap invariants now; one check runs at a time on this node. */
+  /** Checks the cheap invariants now. One check runs at a time on this node. */
   readonly invariants: (by: Operator) => Effect.Effect<InvariantChecks, AlreadyRunning | BooksUnavailable>
-  /** Concurrent readers share figures that are at most a second old. */
+  /** Concurrent readers share figures up to a second old. */
   readonly live: Effect.Effect<LiveFigures>
 }
 
 export class OperatorWatch extends Context.Tag("tollgate/operator/Watch")<OperatorWatch, OperatorWatchContract>() {
-  /** `load` loads the checks of the invariants on first use. */
+  /** `load` loads the invariant checks on first use. */
   static readonly layer = (load: LoadChecks) => Layer.effect(OperatorWatch, make(load))
 }
 

@@ -1,4 +1,4 @@
-/** Routes for monitoring: liveness, readiness, metrics. */
+/** Monitoring routes: liveness, readiness, metrics. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { InvalidToken, MissingAuthorization } from "../../people/credentials/Problems.ts"
@@ -7,8 +7,8 @@ import { NotReady } from "./Problems.ts"
 
 const Status = Schema.Struct({ status: Schema.Literal("ok") })
 /**
- * `node` is present on PostgreSQL, where several nodes may serve one database. `degraded`: calls are served, but people cannot sign in with
- * these identity providers.
+ * `node` is present on PostgreSQL, where several nodes may serve one database. `degraded`: calls are served, but people cannot sign in with the
+ * listed identity providers.
  */
 const Ready = Schema.Struct({
   status: Schema.Literal("ok", "degraded"),
@@ -31,6 +31,6 @@ export class OpsApi extends HttpApiGroup.make("ops")
       .addError(InvalidToken)
       .annotate(
         OpenApi.Summary,
-        "Metrics in Prometheus' text format; with the bearer token of the configuration, if it has one"
+        "Metrics in the Prometheus text format; requires the configured bearer token, if there is one"
       )
   ) {}

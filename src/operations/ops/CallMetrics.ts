@@ -1,6 +1,6 @@
 /**
- * Metrics of settled calls by model and provider: their number, tokens, cost and time. A call costs two map lookups and some additions;
- * values with labels are made when `/metrics` is read. Amounts are summed exactly, in nano-USD.
+ * Metrics of settled calls by model and provider: number, tokens, cost and time. A call costs two map lookups and some additions; labeled values
+ * are created when `/metrics` is read. Amounts are summed exactly, in nano-USD.
  */
 import type { Counter, Registry } from "prom-client"
 import type { ObserveCall } from "../../books/gate/CallObserver.ts"
@@ -8,16 +8,16 @@ import type { CallOutcome } from "../../books/ledger/rules/Transaction.ts"
 import { toDecimal } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 
-/** Pairs of a model and a provider with labels of their own. All further pairs count as `other`. */
+/** The maximum number of separately labeled pairs of model and provider. All others count as `other`. */
 export const pairsMax = 500
 const other = "other"
 
 /** Upper bounds of the histogram, in seconds. */
 const bounds = [0.1, 0.5, 1, 5, 15, 60, 300] as const
 
-/** How long the calls of a provider took. */
+/** The durations of a provider's calls. */
 class Times {
-  /** Calls by the first bound that they do not exceed; those that exceed all come last. */
+  /** Calls by the smallest bound that they do not exceed. The last count is for calls that exceed all bounds. */
   readonly counts: Array<number> = Array.from({ length: bounds.length + 1 }, () => 0)
   seconds = 0
 
@@ -30,7 +30,7 @@ class Times {
   }
 }
 
-/** Sums of the calls of one model at one provider. */
+/** Sums over the calls of one model at one provider. */
 class Sums {
   readonly labels: { readonly model: string; readonly provider: string }
   private readonly times: Times
@@ -57,7 +57,7 @@ class Sums {
   }
 }
 
-/** Registers the metrics; the result counts a call. */
+/** Registers the metrics. Returns the function that counts a call. */
 export const callMetrics = (registry: Registry): ObserveCall => {
   const models = new Map<string, Map<string, Sums>>()
   const all: Array<Sums> = []
@@ -114,7 +114,7 @@ const register = (registry: Registry, all: ReadonlyArray<Sums>, times: ReadonlyM
 interface Value {
   readonly labels: Readonly<Record<string, string | number>>
   readonly value: number
-  /** The name of the series, if it differs from the metric's. */
+  /** The series name, if it differs from the metric's. */
   readonly metricName?: string
 }
 
@@ -131,7 +131,7 @@ const histogramOf = (name: string, provider: string, { counts, seconds }: Times)
   ]
 }
 
-/** A metric whose values are made when it is read. The registry uses only `name` and `get` of a metric. */
+/** A metric whose values are created when it is read. The registry uses only a metric's `name` and `get`. */
 const readMetric = (
   registry: Registry,
   name: string,

@@ -1,6 +1,6 @@
-/** Builds `/openapi.json` and `/docs`. Loaded when one of them is first requested. */
+/** Builds `/openapi.json` and `/docs`. Loaded on the first request for either. */
 import { HttpApi, HttpApiBuilder, OpenApi } from "@effect/platform"
-// Imported by its own path: through the package's index the bundle would put it into the code that every process loads.
+// Imported by its own path: through the package's index, the bundle would add it to the code that every process loads.
 import * as HttpApiSwagger from "@effect/platform/HttpApiSwagger"
 import { Context, Effect, Layer } from "effect"
 import { described } from "../../http/contract/Documented.ts"
@@ -25,7 +25,7 @@ export const make = (contract: Contract, server: string, sandbox: Steered | unde
   )
 }
 
-/** Adds a sandbox's levers to the document, each at the sandbox's own address. */
+/** Adds a sandbox's levers to the document, each at the sandbox's address. */
 const steered =
   (contract: Contract, { info, levers }: Steered) =>
   (written: Record<string, unknown>): Record<string, unknown> => {
@@ -68,5 +68,5 @@ const parameter = (place: "path" | "query", name: string) => ({
   in: place,
   required: true,
   schema: { type: "string" },
-  description: place === "path" ? "An id from an earlier answer" : "See the example"
+  description: place === "path" ? "An id from an earlier response" : "See the example"
 })

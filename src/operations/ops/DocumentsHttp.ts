@@ -1,6 +1,6 @@
 /**
- * Serves `/openapi.json`, `/docs` and the guides below it. Each is built on first request: building them takes longer than a start, and the
- * reference page alone has two megabytes.
+ * Serves `/openapi.json`, `/docs` and the guides. Each is built on first request: building them takes longer than startup, and the reference page
+ * alone has two megabytes.
  */
 import { HttpApiBuilder, HttpRouter, HttpServerResponse } from "@effect/platform"
 import type { HttpApi } from "@effect/platform"
@@ -9,7 +9,7 @@ import { RouteNotFound } from "../../http/contract/Problems.ts"
 import { pathTo, ServiceInfo } from "../../kernel/ServiceInfo.ts"
 import { CurrentSandbox } from "../../kernel/SandboxInfo.ts"
 
-/** Renders the guides. `docs` is the path of the reference, for links. */
+/** Renders the guides. `docs` is the path of the reference, used in links. */
 export interface GuidePages {
   readonly listPage: (docs: string) => string
   /** `undefined` if no guide has this name. */
@@ -18,7 +18,7 @@ export interface GuidePages {
   readonly withNavigation: (html: string, docs: string) => string
 }
 
-/** Document routes of a contract. `prefix` is the path that the service is mounted at. */
+/** The document routes of a contract. `prefix` is the path where the service is mounted. */
 export const documents = (
   api: HttpApi.HttpApi.AnyWithProps,
   prefix: "" | `/${string}`,
@@ -30,7 +30,7 @@ export const documents = (
       const sandbox = yield* CurrentSandbox
       const base = pathTo(prefix, public_url)
       const docs = `${base === "/" ? "" : base}/docs`
-      // Building is uninterruptible: if the client disconnects meanwhile, the interruption must not be cached.
+      // Building is uninterruptible: an interruption by a disconnecting client must not be cached.
       const once = <A>(load: () => Promise<A>) =>
         Effect.map(Effect.cached(Effect.promise(load)), (loaded) => Effect.uninterruptible(loaded))
       const pages = yield* once(loadGuides)

@@ -1,4 +1,4 @@
-/** The service's background loops as they report themselves: last turn, failures, and whether a loop is stuck, late, stopped or failing. */
+/** The state of the service's background loops: last turn, failures, and whether a loop is stuck, late, stopped or failing. */
 import { Context, Layer } from "effect"
 import { LoopObserver } from "../../kernel/Loop.ts"
 import type { LoopListener } from "../../kernel/Loop.ts"
@@ -6,17 +6,17 @@ import type { LoopListener } from "../../kernel/Loop.ts"
 /** The state of one loop. */
 export interface LoopFigures {
   readonly loop: string
-  /** Since the last successful turn, or since the loop was first seen. */
+  /** Seconds since the last successful turn, or since the loop was first seen. */
   readonly seconds_since_good: number
-  /** Failed turns since the start. */
+  /** Failed turns since startup. */
   readonly failures: number
-  /** Why the loop counts as troubled; `undefined` if it is healthy. */
+  /** Why the loop is unhealthy; `undefined` if it is healthy. */
   readonly trouble: string | undefined
   /** Whether a turn is in progress. */
   readonly running: boolean
-  /** Since the end of the last turn; `undefined` before the first. */
+  /** Seconds since the end of the last turn; `undefined` before the first. */
   readonly seconds_since_turn: number | undefined
-  /** Until the next turn; `undefined` if the loop waits to be woken. */
+  /** Seconds until the next turn; `undefined` if the loop waits to be woken. */
   readonly seconds_until_turn: number | undefined
 }
 
@@ -26,27 +26,27 @@ export interface LoopsContract {
 }
 
 export class Loops extends Context.Tag("tollgate/ops/Loops")<Loops, LoopsContract>() {
-  /** Observes every loop of the layers that it is provided to. */
+  /** Observes every loop of the layers that receive it. */
   static readonly layer = Layer.suspend(() => {
-    // Process time: moving a sandbox's clock forward makes no loop late.
+    // Process time: advancing a sandbox's clock does not make a loop late.
     const loops = make(() => performance.now())
     return Layer.merge(Layer.succeed(Loops, loops), Layer.succeed(LoopObserver, loops.observe))
   })
 }
 
-/** The longest turn, and the longest delay of a turn, in milliseconds. */
+/** The maximum length of a turn, and the maximum delay of a turn, in milliseconds. */
 const turnLimit = 120_000
 const lateLimit = 60_000
 /** A loop counts as failing after this many failures in a row. */
 const failuresMax = 3
 
 interface State {
-  /** When the current turn began. */
+  /** Start of the current turn. */
   began: number | undefined
-  /** When the next turn should begin; `undefined` if the loop waits to be woken. */
+  /** Start of the next turn; `undefined` if the loop waits to be woken. */
   due: number | undefined
   stopped: boolean
-  /** When the last turn ended. */
+  /** End of the last turn. */
   over: number | undefined
   good: number
   failures: number
@@ -100,7 +100,7 @@ export const make = (now: () => number): LoopsContract => {
 
   const troubleOf = ({ began, due, failedInARow, stopped }: State, at: number): string | undefined => {
     if (stopped) return "it has stopped"
-    if (began !== undefined && at - began > turnLimit) return "its turn does not come to an end"
+    if (began !== undefined && at - began > turnLimit) return "its turn does not end"
     if (failedInARow >= failuresMax) return `its last ${failedInARow} turns failed`
     if (began === undefined && due !== undefined && at - due > lateLimit) return "its next turn does not begin"
     return undefined

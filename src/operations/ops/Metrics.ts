@@ -11,11 +11,11 @@ export interface MetricsContract {
   readonly observe: (route: string, status: number, seconds: number) => void
   readonly observeUpstream: (upstream: string, outcome: string) => void
   readonly observeCall: ObserveCall
-  /** Sets the gauges of the books. `/metrics` reads them just before it answers. */
+  /** Sets the gauges of the books. `/metrics` calls it just before it responds. */
   readonly setGauges: (gauges: Gauges) => void
   /** Sets the figures of work in progress, at the same time. */
   readonly setWork: (work: Work) => void
-  /** Metrics in Prometheus' text format, and their content type. */
+  /** Metrics in the Prometheus text format, and their content type. */
   readonly text: () => Promise<string>
   readonly content_type: string
 }
@@ -23,9 +23,9 @@ export interface MetricsContract {
 export interface Work {
   readonly unsettled: number
   readonly loops: ReadonlyArray<LoopFigures>
-  /** `undefined` on SQLite: there are no other nodes. */
+  /** `undefined` on SQLite, which has no other nodes. */
   readonly node: NodeFigures | undefined
-  /** `undefined` on SQLite: migrations build the indexes. */
+  /** `undefined` on SQLite, where migrations build the indexes. */
   readonly missing_indexes: number | undefined
 }
 
@@ -34,8 +34,8 @@ export class Metrics extends Context.Tag("tollgate/ops/Metrics")<Metrics, Metric
 }
 
 /**
- * Counts by two labels, added to Prometheus' own counter when it is read. Prometheus' counter builds a string of the labels for every count,
- * which took one percent of a call.
+ * Counts by two labels, added to Prometheus' counter when it is read. That counter builds a label string for every count, which took one percent
+ * of a call.
  */
 class LabelCounts<Label extends string | number> {
   private readonly counts = new Map<string, Map<Label, number>>()
@@ -87,7 +87,7 @@ const requestMetrics = (registry: Registry): Pick<MetricsContract, "observe" | "
   )
   const duration = new Histogram({
     name: "tollgate_request_duration_seconds",
-    help: "Time from a request's head to its answer's head, by route",
+    help: "Time from a request's headers to its response's headers, by route",
     labelNames: ["route"] as const,
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
     registers: [registry]
@@ -117,10 +117,10 @@ const booksMetrics = (registry: Registry): MetricsContract["setGauges"] => {
   const reserved = gauge("tollgate_reserved_usd", "Credit reserved by open calls")
   const escrowed = gauge("tollgate_escrowed_usd", "Credit in escrow of pending transfers")
   const oldest = gauge("tollgate_oldest_unsettled_seconds", "Age of the oldest open call")
-  const open = gauge("tollgate_open_calls", "Calls that are admitted and not settled")
+  const open = gauge("tollgate_open_calls", "Calls admitted and not settled")
   const sinceVerified = gauge(
     "tollgate_verify_seconds_since_held",
-    "Time since a verification last held; +Inf if none ever did"
+    "Time since the last verification without findings; +Inf if there was none"
   )
   const findings = gauge("tollgate_verify_findings", "Findings of the last verification")
   return (gauges) => {
@@ -137,10 +137,7 @@ const workMetrics = (registry: Registry): MetricsContract["setWork"] => {
   const gauge = gaugesIn(registry)
   const setLoops = loopMetrics(registry)
   const setNode = nodeMetrics(registry)
-  const unsettled = gauge(
-    "tollgate_unsettled_calls",
-    "Calls that have ended but whose settlement could not be written yet"
-  )
+  const unsettled = gauge("tollgate_unsettled_calls", "Ended calls whose settlement is not written yet")
   let missing: Gauge | undefined
   return (work) => {
     setLoops(work.loops)
@@ -162,7 +159,7 @@ const loopMetrics = (registry: Registry) => {
   })
   const failures = new Counter({
     name: "tollgate_loop_failures_total",
-    help: "Turns of the loop that failed",
+    help: "Failed turns of the loop",
     ...common
   })
   const troubled = new Gauge({
@@ -181,7 +178,7 @@ const loopMetrics = (registry: Registry) => {
   }
 }
 
-/** Registers the gauges of a node on first use, so that a process on SQLite does not show them. */
+/** Registers a node's gauges on first use. A process on SQLite does not show them. */
 const nodeMetrics = (registry: Registry) => {
   const gauge = gaugesIn(registry)
   const register = () => ({
@@ -191,7 +188,7 @@ const nodeMetrics = (registry: Registry) => {
       labelNames: ["node"] as const,
       registers: [registry]
     }),
-    leads: gauge("tollgate_node_leads", "1 if this node leads: it does the work that is done once for all nodes"),
+    leads: gauge("tollgate_node_leads", "1 if this node leads and does the work that runs once for all nodes"),
     lease: gauge("tollgate_node_lease_seconds", "Seconds until this node's lease lapses; negative if it has lapsed"),
     lag: gauge("tollgate_node_renewed_seconds_ago", "Time since this node's lease was renewed"),
     nodes: gauge("tollgate_nodes", "Nodes that have a lease")

@@ -4,10 +4,10 @@ import type { NodeContract } from "../../storage/engine/Runs.ts"
 
 export const NodeFigures = Schema.Struct({
   name: Schema.String,
-  /** Whether this node leads, and the leader's name; null if no node leads at the moment. The leader does the work that is done once for all nodes. */
+  /** Whether this node leads, and the leader's name; null if no node currently leads. The leader does the work that runs once for all nodes. */
   leads: Schema.Boolean,
   leader: Schema.NullOr(Schema.String),
-  /** Time until its lease lapses, and since it was renewed. */
+  /** Seconds until its lease lapses, and since it was renewed. */
   lease_seconds: Schema.Number,
   renewed_seconds_ago: Schema.Number,
   /** Number of nodes with a lease. */

@@ -1,4 +1,4 @@
-/** The answer of a service that is not ready. */
+/** The response of a service that is not ready. */
 import { Schema } from "effect"
 import { Problem } from "../../kernel/Problem.ts"
 
@@ -11,7 +11,7 @@ export class NotReady extends Problem<NotReady>()("NotReady", {
     database: Schema.optional(Schema.String),
     /** Why this node may not admit calls. */
     node: Schema.optional(Schema.String),
-    /** Each troubled loop, and why. */
+    /** The reason for each troubled loop. */
     loops: Schema.optional(Schema.Record({ key: Schema.String, value: Schema.String }))
   }
 }) {}

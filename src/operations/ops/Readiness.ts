@@ -1,6 +1,6 @@
 /**
  * Readiness: the database can be read and durably written, every loop is healthy, and the node has its lease. The probe writes a row, because on a
- * full disk a transaction that writes nothing still succeeds.
+ * full disk a transaction without writes still succeeds.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Fiber, Layer } from "effect"
@@ -43,7 +43,7 @@ const make = Effect.gen(function* () {
       ]
     })
   )
-  // On its own fiber: the first caller may disconnect.
+  // In a separate fiber: the first caller may disconnect.
   const probe = Effect.all([sql`SELECT 1`, written], { discard: true }).pipe(
     Effect.timeoutFail({ duration: probeTimeout, onTimeout: () => "it does not answer" }),
     Effect.as(undefined),

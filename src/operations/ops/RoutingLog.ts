@@ -1,4 +1,4 @@
-/** The last decisions of this node about where calls go. In memory: a restart forgets them. */
+/** This node's last routing decisions, in memory. A restart clears them. */
 import { Context, Layer } from "effect"
 import type { Decision } from "../../upstream/routing/Decision.ts"
 

@@ -1,9 +1,9 @@
 /**
- * Access to `/metrics`: `metrics` of the configuration file.
+ * Access to `/metrics`: the configured `metrics`.
  *
  * Where the specification is silent:
- * - Without `metrics` anyone who reaches the port may read `/metrics`. With `token_env` it takes that bearer token, and refuses others in the
- *   words of routes for user tokens.
+ * - Without `metrics`, anyone who reaches the port may read `/metrics`. With `token_env`, it requires that bearer token and refuses others with
+ *   the texts of routes for user tokens.
  */
 import { Context, Effect, Layer, Redacted, Schema } from "effect"
 import { createHash, timingSafeEqual } from "node:crypto"
@@ -34,7 +34,7 @@ export const layer = ({ metrics }: { readonly metrics?: typeof Entry.Type | unde
       const check = (authorization = ""): Effect.Effect<void, MissingAuthorization | InvalidToken> => {
         if (authorization === "") return new MissingAuthorization()
         const bearer = /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? ""
-        // Digests have one length, which `timingSafeEqual` demands.
+        // Digests have equal length, which `timingSafeEqual` requires.
         return timingSafeEqual(digestOf(bearer), wanted) ? Effect.void : new InvalidToken()
       }
       return { check }

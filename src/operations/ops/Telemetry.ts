@@ -21,7 +21,7 @@ const Collector = Schema.Struct({
 })
 
 export const fields = {
-  /** The collector that receives traces by OTLP over HTTP. Without it, no traces are made. */
+  /** The collector that receives traces by OTLP over HTTP. Without it, tracing is off. */
   telemetry: Schema.optional(Collector)
 }
 

@@ -1,4 +1,4 @@
-/** The operator's routes that make people, tenants and keys, by the caller's own ids. */
+/** The operator's routes that create people, tenants and keys, by the caller's own ids. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example } from "../../http/contract/Documented.ts"
@@ -46,7 +46,7 @@ export class ProvisioningApi extends HttpApiGroup.make("operatorProvisioning")
       .addError(TeamFull)
       .addError(TooManyTenants)
       .annotate(Example, { body: { email: "grace@example.com", name: "Grace" } })
-      .annotate(OpenApi.Summary, "Make a person by address; an address that has an account makes nothing")
+      .annotate(OpenApi.Summary, "Create a person by address; nothing is created if the address has an account")
   )
   .add(
     HttpApiEndpoint.put("putPerson", "/v1/operator/people/by-external-id/:external_id")
@@ -61,7 +61,7 @@ export class ProvisioningApi extends HttpApiGroup.make("operatorProvisioning")
       .addError(BalanceBeyondBooks)
       .addError(TenantClosed)
       .annotate(Example, { body: { email: "grace@example.com", name: "Grace", credit_usd: 5 } })
-      .annotate(OpenApi.Summary, "Make a person, or change what differs; the same request twice does nothing twice")
+      .annotate(OpenApi.Summary, "Create or update a person; repeating the request changes nothing")
   )
   .add(
     HttpApiEndpoint.get("findPerson", "/v1/operator/people/by-external-id/:external_id")
@@ -86,7 +86,7 @@ export class ProvisioningApi extends HttpApiGroup.make("operatorProvisioning")
       .addError(BalanceBeyondBooks)
       .addError(TenantClosed)
       .annotate(Example, { body: { name: "Chemistry", owner_email: "grace@example.com" } })
-      .annotate(OpenApi.Summary, "Make a tenant with its first owner, at each request")
+      .annotate(OpenApi.Summary, "Create a tenant with its first owner; every request creates another")
   )
   .add(
     HttpApiEndpoint.put("putTenant", "/v1/operator/tenants/by-external-id/:external_id")
@@ -99,7 +99,7 @@ export class ProvisioningApi extends HttpApiGroup.make("operatorProvisioning")
       .addError(BalanceBeyondBooks)
       .addError(TenantClosed)
       .annotate(Example, { body: { name: "Physics", owner_email: "grace@example.com", credit_usd: 100 } })
-      .annotate(OpenApi.Summary, "Make a tenant, or change what differs; the same request twice does nothing twice")
+      .annotate(OpenApi.Summary, "Create or update a tenant; repeating the request changes nothing")
   )
   .add(
     HttpApiEndpoint.get("findTenant", "/v1/operator/tenants/by-external-id/:external_id")
@@ -155,7 +155,7 @@ export class ProvisioningApi extends HttpApiGroup.make("operatorProvisioning")
       })
       .annotate(
         OpenApi.Summary,
-        "Make an API key, or change its name and limits. Only the answer that makes it has the key (`api_key`)"
+        "Create an API key, or change its name and limits. Only the response to its creation has the key (`api_key`)"
       )
   )
   .add(

@@ -7,7 +7,7 @@ import type { Statement } from "../../books/ledger/rules/Transaction.ts"
 export type Kind = "person" | "tenant" | "key"
 
 export interface External {
-  /** Of the account, tenant or application. */
+  /** The id of the account, tenant or application. */
   readonly id: string
   readonly credited_at: number | null
   readonly removed_at: number | null
@@ -23,7 +23,7 @@ export const make = (sql: SqlClient) => ({
       ([row]) => row
     ),
 
-  /** Names `id`. Refuses the transaction if the external id names another one, or if another external id names this one. */
+  /** Assigns the external id to `id`. Fails the transaction if the external id belongs to another resource, or if `id` has another external id. */
   claim: (kind: Kind, external_id: string, id: string, before: External | undefined, now: number): Statement =>
     statement(
       sql`INSERT INTO tollgate_provisioning_externals (kind, external_id, id, created_at)
@@ -34,7 +34,7 @@ export const make = (sql: SqlClient) => ({
       1
     ),
 
-  /** Refuses the transaction if credit was given for this external id before. */
+  /** Fails the transaction if credit was already given for this external id. */
   credited: (kind: Kind, external_id: string, now: number): Statement =>
     statement(
       sql`UPDATE tollgate_provisioning_externals SET credited_at = ${now}

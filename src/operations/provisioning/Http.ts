@@ -16,17 +16,17 @@ import type { PersonWanted } from "./Provision.ts"
 
 const answered = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.map(storable(effect), (result) => envelope(result))
 
-/** Answers with an act of the current operator. */
+/** Runs an act of the current operator and returns its result. */
 const by = <A, E, R>(act: (operator: SignedInOperator) => Effect.Effect<A, E, R>) =>
   answered(Effect.flatMap(CurrentOperator, act))
 
-/** Credit needs the scope `grants`, whatever it is given with. */
+/** Giving credit requires the scope `grants`, on every route. */
 const mayGive = ({ scopes }: SignedInOperator, wanted: Partial<Pick<PersonWanted, "allowance" | "credit_usd">>) =>
   scopes === undefined || scopes.includes("grants") || (wanted.allowance ?? wanted.credit_usd) === undefined
     ? Effect.void
     : new InsufficientScope({ message: "this management key needs the scope grants to give credit", scope: "grants" })
 
-/** A place in a tenant needs the scope `tenants`: its holder may spend the tenant's credit, and an invited owner may change the tenant. */
+/** Adding a person to a tenant requires the scope `tenants`: the person may spend the tenant's credit, and an invited owner may change the tenant. */
 const mayPlace = ({ scopes }: SignedInOperator, tenant: string | undefined) =>
   scopes === undefined || scopes.includes("tenants") || tenant === undefined
     ? Effect.void

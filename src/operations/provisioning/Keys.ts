@@ -1,4 +1,4 @@
-/** API keys of provisioning. */
+/** Provisioning of API keys. */
 import { Clock, Effect } from "effect"
 import * as Statements from "../../books/ledger/write/Statements.ts"
 import type { AccountId, ApplicationId, TenantId } from "../../kernel/Ids.ts"
@@ -50,7 +50,7 @@ const idOf = ({ externals }: Parts, kind: "person" | "tenant", external_id: stri
       : Effect.succeed(found.id)
   )
 
-/** The tenant of a key and the member who holds it. */
+/** A key's tenant, and the member who holds the key. */
 const holderOf = Effect.fnUntraced(function* (parts: Parts, wanted: KeyWanted) {
   const { person_external_id, tenant_external_id } = wanted
   const account = person_external_id === undefined ? undefined : yield* idOf(parts, "person", person_external_id)
@@ -69,9 +69,9 @@ const holderOf = Effect.fnUntraced(function* (parts: Parts, wanted: KeyWanted) {
   return { tenant_id, account_id: holder.account_id as AccountId }
 })
 
-// ---- making and changing ------------------------------------------------------------------------------------------------
+// ---- creating and changing ----------------------------------------------------------------------------------------------
 
-/** The key that an external id names; `undefined` if there is none or if it was revoked otherwise. */
+/** The key of an external id; `undefined` if there is none or it was revoked elsewhere. */
 const keyOf = Effect.fnUntraced(function* ({ applications, externals, tenancy }: Parts, external_id: string) {
   const found = yield* externals.find("key", external_id)
   const line = found === undefined || found.removed_at !== null ? undefined : yield* tenancy.key(found.id)
@@ -146,7 +146,7 @@ const created = Effect.fnUntraced(function* (
   })
   const key = yield* Effect.catchTag(made, "TooManyApplications", (problem) =>
     Effect.flatMap(parts.externals.find("key", external_id), (other) =>
-      // A concurrent request has made it.
+      // A concurrent request has created it.
       Effect.fail(other !== undefined && other.id !== found?.id ? new ExternalIdUsed({ external_id }) : problem)
     )
   )
@@ -169,7 +169,7 @@ const finding = (parts: Parts): KeysContract["find"] =>
 
 type Revocable = Pick<Key, "id" | "tenant_id" | "account_id" | "key_prefix">
 
-/** Revokes a key; `false` if it was revoked before. */
+/** Revokes a key. Returns `false` if it was already revoked. */
 const revoke = Effect.fnUntraced(function* (
   { applications }: Parts,
   by: Operator,
@@ -185,7 +185,7 @@ const revoke = Effect.fnUntraced(function* (
     )
 })
 
-/** Revokes keys until a page has none that can be revoked. Answers how many it revoked. */
+/** Revokes keys until a page has no revocable key. Returns the number of revoked keys. */
 export const revokeAll = (parts: Parts) =>
   Effect.fnUntraced(function* (by: Operator, page: Effect.Effect<ReadonlyArray<Revocable>>) {
     let revoked = 0

@@ -1,4 +1,4 @@
-/** Letters to people whom the operator makes or invites. The outbox sends them, so a command needs no mail server, and a running service does. */
+/** Letters to people that the operator creates or invites. The outbox of a running service sends them, so a command needs no mail server. */
 import { Clock, Effect } from "effect"
 import * as Statements from "../../books/ledger/write/Statements.ts"
 import type { AccountId, TenantId } from "../../kernel/Ids.ts"
@@ -56,7 +56,7 @@ const letterOf = (
   ].join("\n\n")
 })
 
-/** Stores a letter with a link, and the link. Stores nothing if a letter with this key is stored. */
+/** Stores a letter with a link, and the link. Stores nothing if a letter with this key exists. */
 const mailed = Effect.fnUntraced(function* (
   { info, links, outbox, writer }: Dependencies,
   by: Operator,
@@ -73,7 +73,7 @@ const mailed = Effect.fnUntraced(function* (
   return done ? expires_at : undefined
 })
 
-/** The outbox forgets letters after 30 days, so that an older account would get its first letter again. */
+/** The outbox deletes letters after 30 days. Without this limit, an older account would get its first letter again. */
 const newest = 30 * day
 
 const welcoming = (dependencies: Dependencies): LettersContract["welcome"] =>
@@ -92,7 +92,7 @@ const inviting = (dependencies: Dependencies): LettersContract["invite"] =>
     const person = yield* People.make(dependencies)
       .create(by, { email, name })
       .pipe(
-        // It gives no credit and joins no team.
+        // This request gives no credit and joins no team.
         Effect.catchTags({
           BalanceBeyondBooks: Effect.die,
           ExternalIdNotFound: Effect.die,
@@ -108,7 +108,7 @@ const inviting = (dependencies: Dependencies): LettersContract["invite"] =>
     return { email, tenant_id: null, created: person.created, expires_at } satisfies InviteSent
   })
 
-/** An invitation on behalf of the tenant's first owner. */
+/** Sends an invitation on behalf of the tenant's first owner. */
 const toTenant = Effect.fnUntraced(function* (
   { invite, tenants }: Dependencies,
   by: Operator,

@@ -13,7 +13,7 @@ import type { Parts } from "./Provisioning.ts"
 
 const description = "granted by the operator"
 
-/** Gives credit once for an external id, in the transaction that notes it. */
+/** Gives credit once per external id, in the transaction that records it. */
 export const creditOnce = ({ externals, ledger }: Pick<Parts, "externals" | "ledger">) =>
   Effect.fn("Provisioning.creditOnce")(function* (
     by: Operator,
@@ -37,7 +37,7 @@ export const creditOnce = ({ externals, ledger }: Pick<Parts, "externals" | "led
         Effect.catchTags({
           AccountMissing: Effect.die,
           BalanceTooLarge: () => new BalanceBeyondBooks(),
-          // A concurrent request has given it.
+          // A concurrent request gave it.
           Conflict: () => Effect.void
         })
       )
@@ -46,7 +46,7 @@ export const creditOnce = ({ externals, ledger }: Pick<Parts, "externals" | "led
 const isSame = (one: Terms["rollover"], other: Terms["rollover"]): boolean =>
   typeof one === "object" && typeof other === "object" ? one.up_to_usd === other.up_to_usd : one === other
 
-/** Sets an allowance unless the tenant has these terms. */
+/** Sets an allowance unless the tenant already has these terms. */
 export const allow = ({ allowances }: Pick<Parts, "allowances">) =>
   Effect.fn("Provisioning.allow")(function* (by: Operator, tenant_id: TenantId, terms: Terms | undefined) {
     if (terms === undefined) return

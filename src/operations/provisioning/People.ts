@@ -1,4 +1,4 @@
-/** People of provisioning. */
+/** Provisioning of people. */
 import { Clock, Effect } from "effect"
 import * as Statements from "../../books/ledger/write/Statements.ts"
 import type { AccountId } from "../../kernel/Ids.ts"
@@ -28,7 +28,7 @@ export const make = (parts: Parts): PeopleContract => ({
 
 const nameIn = (email: string): string => email.slice(0, email.lastIndexOf("@")).slice(0, 100)
 
-/** The account of an address, made if there is none. The operator vouches for the address. */
+/** The account of an address, created if there is none. The operator vouches for the address. */
 export const welcomed = ({ tenants }: Parts, email: string, name = nameIn(email)) =>
   tenants.welcome({ provider: "email", subject: email, email, email_verified: true, name })
 
@@ -42,7 +42,7 @@ const shownOf = (person: Person, external_id: string | null, created: boolean): 
   status: person.suspended_at === null ? "active" : "suspended"
 })
 
-/** Every external id of a person names an account, and accounts are never deleted. */
+/** Every external id of a person refers to an account, and accounts are never deleted. */
 const personOf = ({ tenancy }: Parts, id: string) =>
   Effect.flatMap(tenancy.person(id), (person) =>
     person === undefined ? Effect.dieMessage(`there is no account ${id}`) : Effect.succeed(person)
@@ -141,7 +141,7 @@ const finding = (parts: Parts): PeopleContract["find"] =>
     return shownOf(yield* personOf(parts, id), external_id, false)
   })
 
-/** The person is suspended first, so that no key is used or made meanwhile. A removal that stops halfway is done by the next one. */
+/** Suspends the person first, so that no key is used or created meanwhile. If a removal stops halfway, the next one completes it. */
 const removing = (parts: Parts): PeopleContract["remove"] =>
   Effect.fn("Provisioning.people.remove")(function* (by, external_id) {
     const id = yield* openOf(parts, external_id)

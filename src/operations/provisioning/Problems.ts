@@ -10,15 +10,15 @@ export class ExternalIdNotFound extends Problem<ExternalIdNotFound>()("ExternalI
   details: {}
 }) {}
 
-/** It names another person, tenant or key than the request means. */
+/** The external id belongs to another person, tenant or key than the request means. */
 export class ExternalIdUsed extends Problem<ExternalIdUsed>()("ExternalIdUsed", {
   status: 409,
-  error: "this external id names another one: remove it first, or use another external id",
+  error: "this external id belongs to another resource: remove it first, or use another external id",
   code: "external_id_used",
   fields: { external_id: Schema.String }
 }) {}
 
-/** The tenant of a key has no active owner, or the person of a key is no active member of its tenant. */
+/** The key's tenant has no active owner, or the key's person is not an active member of its tenant. */
 export class NoHolder extends Problem<NoHolder>()("NoHolder", {
   status: 409,
   error: "no active member of this tenant can hold the key",

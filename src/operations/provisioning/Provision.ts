@@ -1,20 +1,20 @@
 /**
- * Requests and answers of provisioning: people, tenants and keys, by the caller's own ids.
+ * Requests and responses of provisioning: people, tenants and keys, by the caller's own ids.
  *
  * Where the specification is silent:
- * - A PUT makes what its external id does not name yet, and otherwise changes what differs. The address of a person, the first owner of a tenant
- *   and the tenant of a key do not change: another one is 409 `external_id_used`.
- * - An operator vouches for the address of a person. A later sign-in with the same verified address gets this account.
- * - `credit_usd` is given once for an external id, with the first request that has it, also if the person is removed and made again.
- * - A field that is left out changes nothing, except the limits of a key: those are all set by each PUT, and a limit that is left out is lifted.
- * - Only the answer that makes a key has the key. Another PUT of the same key cannot show it: remove the key, and make it again.
+ * - A PUT creates the resource if its external id is new, and otherwise updates what differs. A person's address, a tenant's first owner and a
+ *   key's tenant do not change: another value is 409 `external_id_used`.
+ * - An operator vouches for a person's address. A later sign-in with the same verified address gets this account.
+ * - `credit_usd` is given once per external id, with the first request that has it, even if the person is removed and created again.
+ * - An absent field changes nothing, except the limits of a key: each PUT sets them all, and an absent limit is lifted.
+ * - Only the response to a key's creation has the key. Another PUT of the same key cannot show it: remove the key, and create it again.
  * - DELETE of a person suspends them, ends their sign-ins, revokes their keys and deletes their passkeys. DELETE of a tenant suspends it and
  *   revokes its keys. Credit and records stay, and a later PUT of the same external id activates it again.
- * - Credit and allowances need the scope `grants` as well. An invitation to a tenant and `team_external_id` need `tenants`.
+ * - Credit and allowances also require the scope `grants`. An invitation to a tenant and `team_external_id` require `tenants`.
  * - `team_external_id` makes the person a member of that tenant. A suspension there stays, and no request removes them from a team.
- * - POST makes a tenant at each request; PUT makes one for an external id.
- * - An invitation without a tenant makes the person, and mails a link that opens the console once, within seven days. An invitation to a tenant is
- *   one of its first owner: the letter and the team's page name them. A letter never has an API key.
+ * - POST creates a tenant at each request; PUT creates one per external id.
+ * - An invitation without a tenant creates the person, and mails a link that opens the console once, within seven days. An invitation to a tenant
+ *   comes from its first owner: the letter and the team's page name them. A letter never contains an API key.
  */
 import { Schema } from "effect"
 import { Amount } from "../../kernel/Amount.ts"
@@ -33,13 +33,13 @@ export const ExternalId = Line.annotations({ description: "The caller's own id: 
 
 const credit = {
   credit_usd: Schema.optional(Amount),
-  /** Of the person's home tenant, or of the tenant. */
+  /** For the person's home tenant, or for the tenant. */
   allowance: Schema.optional(Terms)
 } as const
 
 export const PersonWanted = Schema.Struct({
   email: Email,
-  /** By default the part of the address before the `@`. */
+  /** Defaults to the part of the address before the `@`. */
   name: Schema.optional(NewOrganisation.fields.name),
   suspended: Schema.optional(Schema.Boolean),
   /** The person becomes a member of the tenant with this external id. */
@@ -50,7 +50,7 @@ export interface PersonWanted extends Schema.Schema.Type<typeof PersonWanted> {}
 
 export const TenantWanted = Schema.Struct({
   name: NewOrganisation.fields.name,
-  /** The first owner. Made as a person if there is no account with this address. */
+  /** The first owner. Created as a person if there is no account with this address. */
   owner_email: Email,
   suspended: Schema.optional(Schema.Boolean),
   ...credit
@@ -63,7 +63,7 @@ export const KeyWanted = Schema.Struct({
   tenant_id: Schema.optional(TenantId),
   /** Instead of `tenant_id`. */
   tenant_external_id: Schema.optional(ExternalId),
-  /** The key's holder: by default the tenant's first owner. Without a tenant, the key belongs to the person's home tenant. */
+  /** The key's holder. Defaults to the tenant's first owner. Without a tenant, the key belongs to the person's home tenant. */
   person_external_id: Schema.optional(ExternalId),
   name,
   allowed_models,
@@ -82,9 +82,9 @@ export const KeyWanted = Schema.Struct({
 export interface KeyWanted extends Schema.Schema.Type<typeof KeyWanted> {}
 
 const made = {
-  /** Null for a person or tenant that was made without one. */
+  /** Null for a person or tenant created without one. */
   external_id: Schema.NullOr(Schema.String),
-  /** Whether this request made it. */
+  /** Whether this request created it. */
   created: Schema.Boolean
 } as const
 
@@ -120,18 +120,18 @@ export const ProvisionedKey = Schema.Struct({
   spent_usd: Schema.NullOr(Usd),
   expires_at: Schema.NullOr(Moment),
   allowed_models: Schema.NullOr(Schema.Array(Schema.String)),
-  /** The key itself, only in the answer that makes it. */
+  /** The key itself, only in the response to its creation. */
   api_key: Schema.optional(Schema.String)
 }).annotations({ identifier: "ProvisionedKey" })
 export interface ProvisionedKey extends Schema.Schema.Type<typeof ProvisionedKey> {}
 
 export const InviteWanted = Schema.Struct({
   email: Email,
-  /** Of a person who is made. */
+  /** The name of a newly created person. */
   name: Schema.optional(NewOrganisation.fields.name),
-  /** The tenant to join. Without it, the letter opens the person's own home tenant. */
+  /** The tenant to join. Without it, the letter opens the person's home tenant. */
   tenant_id: Schema.optional(TenantId),
-  /** In the tenant: `member` by default. */
+  /** The role in the tenant. Defaults to `member`. */
   role: Schema.optional(Role)
 }).pipe(
   Schema.filter(({ role, tenant_id }) => role === undefined || tenant_id !== undefined, {
@@ -143,11 +143,11 @@ export interface InviteWanted extends Schema.Schema.Type<typeof InviteWanted> {}
 
 export const InviteSent = Schema.Struct({
   email: Schema.String,
-  /** Null for an invitation to the service alone. */
+  /** Null for an invitation without a tenant. */
   tenant_id: Schema.NullOr(TenantId),
-  /** Whether this request made the person. */
+  /** Whether this request created the person. */
   created: Schema.Boolean,
-  /** The end of the letter's link. */
+  /** The expiry of the letter's link. */
   expires_at: Moment
 }).annotations({ identifier: "OperatorInviteSent" })
 export interface InviteSent extends Schema.Schema.Type<typeof InviteSent> {}

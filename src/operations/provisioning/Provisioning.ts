@@ -1,4 +1,4 @@
-/** Makes, changes and removes people, tenants and keys for the operator. Each request may be repeated. */
+/** Creates, changes and removes people, tenants and keys for the operator. Every request may be repeated. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer } from "effect"
 import { Ledger } from "../../books/ledger/Ledger.ts"
@@ -47,7 +47,7 @@ import type { ExternalIdNotFound, ExternalIdUsed, NoHolder } from "./Problems.ts
 import * as TenantsOf from "./TenantsOf.ts"
 
 interface Things<Wanted, Made, E> {
-  /** Makes it, or changes what differs. */
+  /** Creates the resource, or updates what differs. */
   readonly put: (
     by: Operator,
     external_id: string,
@@ -63,7 +63,7 @@ type TeamProblem = ExternalIdNotFound | TeamFull | TooManyTenants
 /** `by` is the acting operator. Lists are newest first, with ids below `before`. */
 export interface ProvisioningContract {
   readonly people: Things<PersonWanted, ProvisionedPerson, MoneyProblem | TeamProblem> & {
-    /** Makes a person without an external id; an address that has an account changes nothing. */
+    /** Creates a person without an external id. An address with an account creates nothing. */
     readonly create: (
       by: Operator,
       wanted: Omit<PersonWanted, "credit_usd">
@@ -73,7 +73,7 @@ export interface ProvisioningContract {
     readonly list: (before: string | undefined, limit: number) => Effect.Effect<ReadonlyArray<Person>>
   }
   readonly tenants: Things<TenantWanted, ProvisionedTenant, MoneyProblem | TooManyTenants> & {
-    /** Makes a tenant without an external id, at each request. */
+    /** Creates a tenant without an external id; every request creates another. */
     readonly create: (
       by: Operator,
       wanted: Omit<TenantWanted, "credit_usd">
@@ -87,7 +87,7 @@ export interface ProvisioningContract {
     readonly list: (before: string | undefined, limit: number) => Effect.Effect<ReadonlyArray<Key>>
   }
   readonly letters: {
-    /** Stores a person's first letter, once; answers `false` if there was one, for an old account and for a suspended person. */
+    /** Stores a person's first letter, once. Returns `false` if there was one, and for an old account or a suspended person. */
     readonly welcome: (by: Operator, person: ProvisionedPerson) => Effect.Effect<boolean, BooksUnavailable>
     /** Invites an address to the service, or to a tenant. Another invitation sends another letter. */
     readonly invite: (

@@ -1,4 +1,4 @@
-/** Memberships of provisioned people in teams. */
+/** Team memberships of provisioned people. */
 import { Clock, Effect } from "effect"
 import type { TenantId } from "../../kernel/Ids.ts"
 import * as Statements from "../../books/ledger/write/Statements.ts"
@@ -11,7 +11,7 @@ import type { Operator } from "../operator/Operator.ts"
 import { ExternalIdNotFound } from "./Problems.ts"
 import type { Parts } from "./Provisioning.ts"
 
-/** The tenant of an external id; `undefined` without one. */
+/** The tenant of an external id; `undefined` without an external id. */
 export const named = Effect.fnUntraced(function* ({ externals }: Parts, external_id: string | undefined) {
   if (external_id === undefined) return undefined
   const found = yield* externals.find("tenant", external_id)
@@ -20,7 +20,7 @@ export const named = Effect.fnUntraced(function* ({ externals }: Parts, external
     : (found.id as TenantId)
 })
 
-/** Makes the person a member of the team, unless they belong to it. */
+/** Makes the person a member of the team, unless they already belong to it. */
 export const join = (parts: Parts) =>
   Effect.fn("Provisioning.join")(function* (by: Operator, { id: account_id }: Person, tenant_id: TenantId | undefined) {
     if (tenant_id === undefined) return
@@ -31,7 +31,7 @@ export const join = (parts: Parts) =>
     const joins = yield* Joining.statements(parts, { account: account_id, team: tenant_id, role: "member" }, now)
     const entry = Audit.entry(by, { action: "team.join", tenant_id, account_id }, now)
     const joined = yield* afterCommit(Statements.tryWrite(writer, ...joins, entry), belonging.changed(account_id))
-    // A concurrent request may have done it.
+    // A concurrent request may have added them.
     if (joined || (yield* belongs) !== undefined) return
     const { plan, seats } = yield* tenants.plan(tenant_id)
     const members = (yield* tenants.members(tenant_id)).length

@@ -1,4 +1,4 @@
-/** Tenants of provisioning. */
+/** Provisioning of tenants. */
 import { Clock, Effect, Option } from "effect"
 import { balanceOf } from "../../books/ledger/rules/Transaction.ts"
 import * as Statements from "../../books/ledger/write/Statements.ts"
@@ -89,7 +89,7 @@ const putting = (parts: Parts): TenantsContract["put"] =>
     return yield* shown(parts, id, external_id, !isOpen)
   })
 
-/** A tenant without an external id. */
+/** Creates a tenant without an external id. */
 const creating = (parts: Parts): TenantsContract["create"] =>
   Effect.fn("Provisioning.tenants.create")(function* (by, { allowance, name, owner_email, suspended }) {
     const { account_id } = yield* welcomed(parts, owner_email)
@@ -97,14 +97,14 @@ const creating = (parts: Parts): TenantsContract["create"] =>
     const made = parts.founding({ account_id, name }, (tenant_id) => [
       Audit.entry(by, { action: "tenant.create", tenant_id, account_id }, now)
     ])
-    // The owner had room for one more tenant when it was checked.
+    // An earlier check found room for another tenant of the owner.
     const { id } = yield* Effect.catchTag(made, "Conflict", () => new TooManyTenants())
     yield* setSuspended(parts)(by, yield* shown(parts, id, null, true), suspended)
     yield* Money.allow(parts)(by, id, allowance)
     return yield* shown(parts, id, null, true)
   })
 
-/** Makes tenant and external id in one transaction. */
+/** Creates tenant and external id in one transaction. */
 const founded = Effect.fnUntraced(function* (
   parts: Parts,
   by: Operator,

@@ -1,4 +1,4 @@
-/** The routes of SCIM 2.0. Bodies and answers are SCIM's own, without the envelope. */
+/** The routes of SCIM 2.0. Requests and responses have SCIM's format, without the envelope. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { RefusalShape } from "../../http/contract/Annotations.ts"
@@ -12,12 +12,12 @@ const ofId = Schema.Struct({ id: Schema.String })
 
 const described = (description: string) => Schema.optional(Schema.String.annotations({ description }))
 
-const excluded = { excludedAttributes: described("`members` leaves the members of groups out of the answer") }
+const excluded = { excludedAttributes: described("`members` omits group members from the response") }
 
 const query = Schema.Struct({
   filter: described('One comparison: `userName eq "ada@example.com"`'),
-  startIndex: described("The number of the first resource of the page, from 1"),
-  count: described("The most resources of the page, 100 by default and 200 at most"),
+  startIndex: described("The number of the page's first resource, starting at 1"),
+  count: described("Resources per page: 100 by default, at most 200"),
   ...excluded
 })
 
@@ -28,7 +28,7 @@ const get = <const Name extends string>(name: Name, path: `/${string}`, summary:
   HttpApiEndpoint.get(name, path).addSuccess(Answer).annotate(OpenApi.Summary, summary)
 
 export class ScimApi extends HttpApiGroup.make("scim")
-  .add(get("serviceProviderConfig", "/scim/v2/ServiceProviderConfig", "The features of SCIM that this service has"))
+  .add(get("serviceProviderConfig", "/scim/v2/ServiceProviderConfig", "The SCIM features of this service"))
   .add(get("resourceTypes", "/scim/v2/ResourceTypes", "The kinds of resources: users and groups"))
   .add(get("schemas", "/scim/v2/Schemas", "The attributes of users and groups"))
   .add(
@@ -44,7 +44,7 @@ export class ScimApi extends HttpApiGroup.make("scim")
       .addSuccess(created)
       .addError(InvalidValue)
       .addError(NotUnique)
-      .annotate(OpenApi.Summary, "Make a person, or adopt the account with the same verified address")
+      .annotate(OpenApi.Summary, "Create a person, or adopt the account with the same verified address")
   )
   .add(
     HttpApiEndpoint.get("user", "/scim/v2/Users/:id")
@@ -94,7 +94,7 @@ export class ScimApi extends HttpApiGroup.make("scim")
       .addSuccess(created)
       .addError(InvalidValue)
       .addError(NotUnique)
-      .annotate(OpenApi.Summary, "Make a group; rules of the configuration put its members into teams")
+      .annotate(OpenApi.Summary, "Create a group; configured rules add its members to teams")
   )
   .add(
     HttpApiEndpoint.get("group", "/scim/v2/Groups/:id")
@@ -130,7 +130,7 @@ export class ScimApi extends HttpApiGroup.make("scim")
       .setPath(ofId)
       .addSuccess(HttpApiSchema.NoContent)
       .addError(ResourceNotFound)
-      .annotate(OpenApi.Summary, "Remove a group, and its members from the teams that it led to")
+      .annotate(OpenApi.Summary, "Delete a group and remove its members from its teams")
   )
   .addError(InvalidRequest)
   .annotateEndpoints(RefusalShape, scimRefusal)

@@ -1,4 +1,4 @@
-/** Checks the directory's bearer. Without a directory, no bearer is right. */
+/** Checks the directory's bearer token. Without a directory, every token is refused. */
 import { HttpServerRequest } from "@effect/platform"
 import { Effect, Layer, Redacted } from "effect"
 import { createHash, timingSafeEqual } from "node:crypto"
@@ -20,7 +20,7 @@ const make = Effect.gen(function* () {
     if (authorization === undefined) return yield* new MissingAuthorization()
     const given = /^Bearer +(\S+) *$/i.exec(authorization)?.[1]
     if (given !== undefined && isRight(given)) return
-    // Guesses of one address are counted.
+    // Wrong tokens count against the address's limit.
     yield* limits.take("token", request)
     return yield* new InvalidToken()
   })

@@ -1,4 +1,4 @@
-/** A group of the directory, and the changes that its requests describe. Pure. */
+/** A group of the directory, and the changes that requests describe. Pure. */
 import { Either } from "effect"
 import { InvalidPath, InvalidValue } from "./Problems.ts"
 import { attributeOf, isBody, textIn } from "./Resource.ts"
@@ -31,7 +31,7 @@ export const shown = (group: StoredGroup, base: string, withMembers: boolean): R
   meta: metaOf("Group", `${base}/Groups/${group.id}`, group)
 })
 
-/** The ids in a value of `members`: a list of objects, or one of them. */
+/** The ids in a value of `members`: a list of objects, or a single one. */
 const membersIn = (value: unknown): Either.Either<ReadonlyArray<string>, InvalidValue> => {
   if (value === undefined || value === null) return Either.right([])
   const ids = (Array.isArray(value) ? value : [value]).map((one: unknown) =>
@@ -76,14 +76,14 @@ const set = (
     if (one !== null) return withMembers(group, op === "remove" ? "remove" : "add", [one[1]!])
     switch (path.toLowerCase()) {
       case "members":
-        // Without a value, all of them are removed.
+        // Without a value, all members are removed.
         if (op === "remove" && (value === undefined || value === null)) return { ...group, members: [] }
         return withMembers(group, op, yield* membersIn(value))
       case "displayname":
         return { ...group, display_name: yield* named(op === "remove" ? undefined : value) }
       case "externalid":
         return { ...group, external_id: op === "remove" ? null : ((yield* textIn(path, value)) ?? null) }
-      // Okta repeats the id beside a new name.
+      // Okta repeats the id together with a new name.
       case "id":
       case "schemas":
         return group

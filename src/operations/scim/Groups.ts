@@ -1,4 +1,4 @@
-/** Groups of the directory. The rules of `registration.groups` for the provider `scim` say which teams they lead to. */
+/** Groups of the directory. The rules of `registration.groups` for the provider `scim` map them to teams. */
 import { Clock, Effect } from "effect"
 import * as Statements from "../../books/ledger/write/Statements.ts"
 import { statement } from "../../books/ledger/rules/Transaction.ts"
@@ -71,7 +71,7 @@ const listing = (parts: Parts): GroupsContract["list"] =>
 
 // ---- writing ------------------------------------------------------------------------------------------------------------
 
-/** Only the difference is written, so that concurrent changes of other members are kept. */
+/** Writes only the difference, so concurrent changes of other members are kept. */
 const membersChanged = (
   { sql }: Parts,
   id: string,
@@ -90,7 +90,7 @@ const membersChanged = (
     )
 ]
 
-/** Refuses members that are no users of the directory. */
+/** Refuses members that are not users of the directory. */
 const known = Effect.fnUntraced(function* ({ sql }: Parts, members: ReadonlyArray<string>) {
   for (const id of members) {
     const [found] = yield* Effect.orDie(
@@ -101,7 +101,7 @@ const known = Effect.fnUntraced(function* ({ sql }: Parts, members: ReadonlyArra
   }
 })
 
-/** Updates the teams of people whose groups have changed. Repeating it changes nothing, so a request that stops halfway may be sent again. */
+/** Updates the teams of people whose groups have changed. It is idempotent, so a request that stopped halfway may be sent again. */
 const applied = Effect.fnUntraced(function* ({ registration, sql }: Parts, accounts: Iterable<string>) {
   for (const account of accounts) {
     const rows = yield* Effect.orDie(
@@ -131,7 +131,7 @@ const creating = (parts: Parts): GroupsContract["create"] =>
     return { ...row, members }
   })
 
-/** Applies a change that is computed from the stored group. */
+/** Applies a change computed from the stored group. */
 const changing = (parts: Parts) =>
   Effect.fn("Scim.groups.change")(function* <E>(id: string, change: (group: Group) => Effect.Effect<Group, E>) {
     const { sql, writer } = parts

@@ -1,4 +1,4 @@
-/** Refusals of SCIM. Codes are the `scimType` of RFC 7644, section 3.12. */
+/** Refusals of SCIM. Codes are the `scimType` values of RFC 7644, section 3.12. */
 import { Problem } from "../../kernel/Problem.ts"
 
 export class ResourceNotFound extends Problem<ResourceNotFound>()("ResourceNotFound", {
@@ -14,7 +14,7 @@ export class NotUnique extends Problem<NotUnique>()("NotUnique", {
   code: "uniqueness"
 }) {}
 
-/** Its text names the attribute and its rule. */
+/** The text names the attribute and its rule. */
 export class InvalidValue extends Problem<InvalidValue>()("InvalidValue", {
   status: 400,
   error: "a value is missing or wrong",
@@ -31,7 +31,7 @@ export class InvalidFilter extends Problem<InvalidFilter>()("InvalidFilter", {
 
 export class InvalidPath extends Problem<InvalidPath>()("InvalidPath", {
   status: 400,
-  error: "the path of an operation is not known",
+  error: "the path of an operation is unknown",
   like: /./,
   code: "invalidPath"
 }) {}

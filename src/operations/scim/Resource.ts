@@ -1,4 +1,4 @@
-/** The values that SCIM's resources have in common: bodies, lists, filters and the operations of a PATCH. Pure. */
+/** Values common to SCIM's resources: bodies, lists, filters and PATCH operations. Pure. */
 import { Either, Schema } from "effect"
 import { isStorable } from "../../kernel/StoredText.ts"
 import { InvalidFilter, InvalidPath, InvalidValue } from "./Problems.ts"
@@ -8,13 +8,13 @@ export const Resource = Schema.Record({ key: Schema.String, value: Schema.Unknow
 })
 export type Resource = typeof Resource.Type
 
-/** `null` stands for an attribute without a value, and is left out. */
+/** `null` stands for an attribute without a value, and is omitted. */
 export type Body = { readonly [attribute: string]: unknown }
 
 export const isBody = (value: unknown): value is Body =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** The attribute of this name. Names of attributes are case-insensitive. */
+/** Finds an attribute by its case-insensitive name. */
 export const attributeOf = (body: Body, name: string): unknown => {
   const found = Object.keys(body).find((key) => key.toLowerCase() === name.toLowerCase())
   return found === undefined ? undefined : body[found]
@@ -30,7 +30,7 @@ export const textIn = (name: string, value: unknown): Either.Either<string | und
     : Either.left(new InvalidValue({ message: `${name} must be a text of up to ${longest} characters` }))
 }
 
-/** A truth value, also as the text that Entra sends: `"True"`, `"False"`. */
+/** A boolean, or the text that Entra sends: `"True"`, `"False"`. */
 export const truthIn = (name: string, value: unknown): Either.Either<boolean | undefined, InvalidValue> => {
   // Older versions of Entra send a list of one object.
   const plain = Array.isArray(value) && value.length === 1 && isBody(value[0]) ? value[0]["value"] : value
@@ -74,7 +74,7 @@ export interface ListQuery {
 
 const mostResults = 200
 
-/** The page of a list: `startIndex` counts from 1. RFC 7644 reads values below the least as the least. */
+/** The page of a list. `startIndex` counts from 1. As RFC 7644 requires, values below the minimum count as the minimum. */
 export const pageIn = ({ count, startIndex }: ListQuery) => {
   const whole = (text: string | undefined, otherwise: number, least: number): number => {
     const number = Number(text ?? otherwise)
@@ -101,7 +101,7 @@ export const listed = ({ resources, start, total }: Listed): Resource => ({
 
 export interface Operation {
   readonly op: "add" | "remove" | "replace"
-  /** `undefined`: the value has the attributes. */
+  /** `undefined` if the value contains the attributes. */
   readonly path: string | undefined
   readonly value: unknown
 }
@@ -111,7 +111,7 @@ const opOf = (name: unknown): Operation["op"] | undefined => {
   return op === "add" || op === "remove" || op === "replace" ? op : undefined
 }
 
-/** Reads the operations. Entra writes their names with a capital. */
+/** Reads the operations. Entra capitalizes their names. */
 export const operationsIn = (body: Body): Either.Either<ReadonlyArray<Operation>, InvalidValue | InvalidPath> => {
   const all = attributeOf(body, "Operations")
   if (!Array.isArray(all) || all.length === 0)

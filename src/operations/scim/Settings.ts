@@ -1,13 +1,13 @@
-/** The directory that provisions people: `scim` of the configuration file. */
+/** The configured directory that provisions people: `scim`. */
 import { Context, Effect, Layer, Schema } from "effect"
 import type { Redacted } from "effect"
 import { NonEmpty, secretOf } from "../../kernel/Setting.ts"
 
-/** The provider's name of the directory, in the rules of `registration.groups`. */
+/** The directory's name as a provider in the rules of `registration.groups`. */
 export const directory = "scim"
 
 const Scim = Schema.Struct({
-  /** The environment variable of the bearer that the directory sends. */
+  /** The environment variable with the directory's bearer token. */
   token_env: NonEmpty
 })
 
@@ -16,7 +16,7 @@ export const fields = {
   scim: Schema.optional(Scim)
 }
 
-/** The directory's bearer; `undefined` without a directory. */
+/** The directory's bearer token; `undefined` without a directory. */
 export class ScimBearer extends Context.Tag("tollgate/scim/ScimBearer")<
   ScimBearer,
   { readonly token: Redacted.Redacted | undefined }
@@ -25,7 +25,7 @@ export class ScimBearer extends Context.Tag("tollgate/scim/ScimBearer")<
   static readonly layerNone = Layer.succeed(ScimBearer, { token: undefined })
 }
 
-/** Fails if the environment variable of the bearer is not set. */
+/** Fails if the token's environment variable is not set. */
 export const layer = ({ scim }: { readonly scim?: typeof Scim.Type | undefined }) =>
   Layer.effect(
     ScimBearer,

@@ -1,11 +1,11 @@
-/** How a refusal of SCIM looks: the error of RFC 7644, section 3.12. */
+/** The format of SCIM's refusals: the error of RFC 7644, section 3.12. */
 import type { Shape } from "../../http/contract/Annotations.ts"
 
 const urn = "urn:ietf:params:scim:api:messages:2.0:Error"
 
 const types: ReadonlySet<string> = new Set(["uniqueness", "invalidFilter", "invalidValue", "invalidPath"])
 
-/** The `scimType` of a problem; a body that does not decode is a wrong value. */
+/** The `scimType` of a problem. A body that cannot be decoded counts as an invalid value. */
 const typeOf = (code: string | undefined): string | undefined => {
   if (code === "invalid_request") return "invalidValue"
   return code !== undefined && types.has(code) ? code : undefined

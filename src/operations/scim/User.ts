@@ -1,10 +1,10 @@
 /**
- * A user of the directory, and the changes that its requests describe. Pure.
+ * A user of the directory, and the changes that requests describe. Pure.
  *
  * Where the specification is silent:
- * - Kept attributes are `userName`, `externalId`, `name.givenName`, `name.familyName`, `displayName`, one address and `active`. Others are
- *   accepted and not kept, because directories send what their mappings have.
- * - The address is the primary one, else that of the type `work`, else the first, else a `userName` that is an address.
+ * - Stored attributes are `userName`, `externalId`, `name.givenName`, `name.familyName`, `displayName`, one address and `active`. Others are
+ *   accepted and ignored, because directories send whatever their mappings contain.
+ * - The address is the primary one, else the one of type `work`, else the first, else a `userName` that is an address.
  */
 import { Either, Schema } from "effect"
 import { toIso } from "../../kernel/Moment.ts"
@@ -70,7 +70,7 @@ const emailOf = (value: string): Either.Either<string, InvalidValue> =>
     () => new InvalidValue({ message: "emails must have an address, or userName must be one" })
   )
 
-/** Reads a user from the body of a POST or PUT. `active` is true by default. */
+/** Reads a user from the body of a POST or PUT. `active` defaults to true. */
 export const userIn = (body: Body): Either.Either<User, InvalidValue> =>
   Either.gen(function* () {
     const user_name = yield* textIn("userName", attributeOf(body, "userName"))
@@ -92,11 +92,11 @@ export const userIn = (body: Body): Either.Either<User, InvalidValue> =>
 
 // ---- changes ------------------------------------------------------------------------------------------------------------
 
-/** The attributes that a path leads to, without the schema before it. */
+/** The attribute path without the schema prefix. */
 const shortOf = (path: string): string =>
   path.toLowerCase().startsWith(`${schema.toLowerCase()}:`) ? path.slice(schema.length + 1) : path
 
-/** Sets one attribute; an unknown one changes nothing. */
+/** Sets one attribute. An unknown one changes nothing. */
 const set = (user: User, path: string, value: unknown): Either.Either<User, InvalidValue> =>
   Either.gen(function* () {
     const text = () => textIn(path, value)
@@ -139,7 +139,7 @@ const setAll = (user: User, attributes: Body): Either.Either<User, InvalidValue>
     Either.right(user)
   )
 
-/** The user after these operations. A removed attribute has no value; a user without `active` is not active. */
+/** The user after these operations. A removed attribute has no value; a user without `active` is inactive. */
 export const patched = (
   user: User,
   operations: ReadonlyArray<Operation>

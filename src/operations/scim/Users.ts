@@ -1,4 +1,4 @@
-/** Users of the directory: each is an account, which the directory names, activates and deactivates. */
+/** Users of the directory. Each is an account, which the directory names, activates and deactivates. */
 import { Clock, Effect } from "effect"
 import * as Statements from "../../books/ledger/write/Statements.ts"
 import { statement } from "../../books/ledger/rules/Transaction.ts"
@@ -31,7 +31,7 @@ const patchedBy = (user: User, body: Body) => Effect.flatMap(operationsIn(body),
 
 type Row = Omit<StoredUser, "active">
 
-/** A person whom the operator has suspended is not active either. */
+/** A person suspended by the operator is inactive too. */
 const withState = ({ tenants }: Parts, row: Row) =>
   Effect.map(tenants.isSuspended(row.account_id as AccountId), (suspended): StoredUser => ({
     ...row,
@@ -80,7 +80,7 @@ const listing = (parts: Parts): UsersContract["list"] =>
 
 const setActive = ({ acts }: Parts, account: AccountId, active: boolean) =>
   Effect.catchTag(
-    acts.setPerson(by, account, active ? "active" : "suspended", { reason: "the directory says so" }),
+    acts.setPerson(by, account, active ? "active" : "suspended", { reason: "set by the directory" }),
     "AccountNotFound",
     Effect.die
   )
@@ -95,7 +95,7 @@ const creating = (parts: Parts): UsersContract["create"] =>
     )
     if (taken !== undefined) return yield* new NotUnique()
     const person = yield* provisioning.people.create(by, { email: user.email, name: nameOf(user) }).pipe(
-      // Without an allowance and a team there are no problems of theirs.
+      // Without an allowance and a team, these problems cannot occur.
       Effect.catchTags({
         BalanceBeyondBooks: Effect.die,
         TenantClosed: Effect.die,
@@ -110,7 +110,7 @@ const creating = (parts: Parts): UsersContract["create"] =>
     const row = { account_id, ...attributes, created_at: now, updated_at: now }
     const stored = yield* Statements.tryWrite(
       writer,
-      // A person whom the directory had removed comes back.
+      // The directory removed this person earlier and now restores them.
       statement(sql`DELETE FROM tollgate_scim_users WHERE account_id = ${account_id} AND deleted_at IS NOT NULL`),
       statement(sql`INSERT INTO tollgate_scim_users ${sql.insert(row)} ON CONFLICT DO NOTHING RETURNING account_id`, 1)
     )
@@ -119,7 +119,7 @@ const creating = (parts: Parts): UsersContract["create"] =>
     return { ...row, active }
   })
 
-/** Applies a change that is computed from the stored user. */
+/** Applies a change computed from the stored user. */
 const changing = (parts: Parts) =>
   Effect.fn("Scim.users.change")(function* <E>(id: string, change: (user: User) => Effect.Effect<User, E>) {
     const { sql, tenants, writer } = parts
@@ -149,7 +149,7 @@ const changing = (parts: Parts) =>
     return after
   })
 
-/** Suspends the person first, so that no key is used or made meanwhile. A removal that stops halfway is done by the next one. */
+/** Suspends the person first, so that no key is used or created meanwhile. If a removal stops halfway, the next one completes it. */
 const removing = (parts: Parts): UsersContract["remove"] =>
   Effect.fn("Scim.users.remove")(function* (id) {
     const { acts, registration, sql, tenancy, writer } = parts

@@ -15,7 +15,7 @@ import {
   IdentityRejected
 } from "../../upstream/identity/Problems.ts"
 
-/** An authorization request. Required parameters are optional here, so that the specification's texts refuse them. */
+/** An authorization request. Required parameters are optional here: the handler refuses them with the specification's texts. */
 export const AuthorizationRequest = Schema.Struct({
   client_id: Schema.optional(Schema.String),
   redirect_uri: Schema.optional(Schema.String),
@@ -51,7 +51,7 @@ export const TokenResponse = Schema.Struct({
   token_type: Schema.Literal("Bearer"),
   expires_in: Schema.Int,
   refresh_token: Schema.String,
-  /** The scope of an application, and an ID token if the scope has `openid`. */
+  /** An application's scope, and an ID token if the scope has `openid`. */
   scope: Schema.optional(Schema.String),
   id_token: Schema.optional(Schema.String)
 }).annotations({ identifier: "TokenResponse" })
@@ -61,7 +61,7 @@ const SignedIn = Schema.Struct({ account_created: Schema.Boolean, token_response
 })
 
 /**
- * Required fields are optional here, so that the specification's texts refuse them: another grant type has no refresh token. `tenant_id`
+ * Required fields are optional here: the handler refuses them with the specification's texts. Another grant type has no refresh token. `tenant_id`
  * switches to another tenant of the account.
  */
 export const RefreshRequest = Schema.Struct({
@@ -96,7 +96,7 @@ const signIn = <const Name extends string>(name: Name, path: `/${string}`) =>
         : `Sign in with ${name}; the first sign-in creates an account and its home tenant`
     )
 
-/** The name of an identity provider in the configuration. */
+/** The name of a configured identity provider. */
 const ofProvider = Schema.Struct({ provider: Schema.String })
 
 const refresh = <const Name extends string>(name: Name, path: `/${string}`) =>
@@ -150,10 +150,10 @@ const Consentable = Schema.Struct({
   client_name: Schema.String,
   /** The requested scope. */
   scope: Schema.String,
-  /** The scope that the application gets, and the same in words for the person. */
+  /** The granted scope, and the same in words for the person. */
   granted: Schema.String,
   allows: Schema.Array(Schema.String),
-  /** Whether it is an application of the operator, which may do everything that the person may. */
+  /** Whether it is an application of the operator, which may do everything that the person may do. */
   trusted: Schema.Boolean,
   redirect_uri: Schema.String,
   state: Schema.NullOr(Schema.String)
@@ -181,15 +181,15 @@ const DeviceRequest = Schema.Struct({
 }).annotations({ identifier: "DeviceRequest" })
 
 const DeviceResponse = Schema.Struct({
-  /** The application polls the token endpoint with it. */
+  /** The application polls the token endpoint with this code. */
   device_code: Schema.String,
-  /** The person types it on the page of `verification_uri`. `verification_uri_complete` contains it. */
+  /** The person types this code on the page at `verification_uri`. `verification_uri_complete` contains it. */
   user_code: Schema.String,
   verification_uri: Schema.String,
   verification_uri_complete: Schema.String,
   /** Seconds. */
   expires_in: Schema.Int,
-  /** Seconds between two polls. */
+  /** Poll interval in seconds. */
   interval: Schema.Int
 }).annotations({ identifier: "DeviceResponse" })
 
@@ -199,11 +199,11 @@ const RevocationRequest = Schema.Struct({
   client_id: Schema.String
 }).annotations({ identifier: "RevocationRequest" })
 
-/** An endpoint with the errors of OAuth 2.0. */
+/** An endpoint with OAuth 2.0 errors. */
 const asApplication = <const Name extends string>(name: Name, path: `/${string}`) =>
   HttpApiEndpoint.post(name, path).addError(OAuthError(400)).addError(OAuthError(401)).addError(RateLimited)
 
-/** OAuth 2.0 for applications: the code flow with PKCE, the device flow, revocation, metadata. */
+/** OAuth 2.0 for applications: code flow with PKCE, device flow, revocation, metadata. */
 export class OAuthApi extends HttpApiGroup.make("oauth")
   .add(
     HttpApiEndpoint.post("request", "/v1/auth/oauth/request")
@@ -246,7 +246,7 @@ export class OAuthApi extends HttpApiGroup.make("oauth")
       .annotate(Example, { body: { token: "{refresh_token}", client_id: "{oauth_client_id}" } })
       .annotate(
         OpenApi.Summary,
-        "End the sign-in of an application's token (RFC 7009); an unknown token is answered in the same way"
+        "End the sign-in of an application's token (RFC 7009); an unknown token gets the same response"
       )
   )
   .add(
@@ -281,7 +281,7 @@ export class UserInfoApi extends HttpApiGroup.make("userinfo")
   )
   .middleware(ProfileToken) {}
 
-/** Consent by the person's own token, without the pages. */
+/** Consent with the person's own token, without the pages. */
 export class ConsentApi extends HttpApiGroup.make("consent")
   .add(
     HttpApiEndpoint.post("code", "/v1/auth/oauth/code")

@@ -1,17 +1,16 @@
 /**
- * The OAuth 2.0 authorization server: the authorization code flow with PKCE, the device flow, refresh, revocation and user info. Tokens that
- * it gives charge the team's pool first.
+ * The OAuth 2.0 authorization server: the authorization code flow with PKCE, the device flow, refresh, revocation and user info. Its tokens charge
+ * the team's pool first.
  *
- * It is written by hand instead of built on `oidc-provider`, for three reasons. `oidc-provider` owns its HTTP server, its cookies and its
- * storage adapter, so it could not write a code, its sign-in and its tokens in one transaction of the one writer. Its grants and sessions
- * would exist beside the sign-ins, scopes and API keys of this service, which end together. And this server needs a small part of it: public
- * clients of the operator, PKCE with S256, two grants and refresh. `test/people/auth/Conformance.test.ts` restates the OpenID basic and PKCE
- * test plans.
+ * It is not built on `oidc-provider`, for three reasons. `oidc-provider` owns its HTTP server, its cookies and its storage adapter, so it could
+ * not write a code, its sign-in and its tokens in one transaction of the one writer. Its grants and sessions would exist beside the sign-ins,
+ * scopes and API keys of this service, which end together. And this server needs only a small part of it: public clients of the operator, PKCE
+ * with S256, two grants and refresh. `test/people/auth/Conformance.test.ts` restates the OpenID basic and PKCE test plans.
  *
  * Where the specification is silent:
  * - A verified address identifies an account, whichever provider verified it. An unverified address proves nothing.
  * - An application that revokes one of its tokens ends the whole sign-in (RFC 7009 allows it). A token of another application, or an unknown
- *   token, is answered in the same way and ends nothing.
+ *   token, gets the same response and ends nothing.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer, Option } from "effect"
@@ -53,20 +52,20 @@ export interface AuthorizationRequest {
   readonly code_challenge_method?: string | undefined
 }
 
-/** A valid authorization request, ready for the person's consent. */
+/** A valid authorization request, ready for consent. */
 export interface ConsentRequest {
   readonly client: Client
   readonly redirect_uri: string
   /** The requested scope. */
   readonly scope: string
-  /** The scope that the application gets. */
+  /** The granted scope. */
   readonly grant: Grant
   readonly state: string | undefined
   readonly nonce: string | undefined
   readonly challenge: string
 }
 
-/** The tokens of an exchange; with an ID token if the scope has `openid`. */
+/** The tokens from an exchange, with an ID token if the scope has `openid`. */
 export interface Exchanged extends TokenPair {
   readonly id_token?: string
 }
@@ -87,10 +86,10 @@ export interface DeviceRequest {
   readonly scope?: string | undefined
 }
 
-/** A device that waits for a person's decision. */
+/** A device waiting for a person's decision. */
 export interface DeviceConsent {
   readonly client: Client
-  /** The scope that the application gets. */
+  /** The granted scope. */
   readonly grant: Grant
 }
 
@@ -107,7 +106,7 @@ export interface AuthorizationContract {
   readonly check: (
     request: AuthorizationRequest
   ) => Effect.Effect<ConsentRequest, ClientIdRequired | ClientIdNotFound | InvalidRequest | InvalidScope>
-  /** The person consents: answers a code that works once, within a minute. The ID token repeats `auth_time` (milliseconds). */
+  /** Records the person's consent. Returns a code that works once, within a minute. The ID token repeats `auth_time` (milliseconds). */
   readonly consent: (
     person: Pick<Caller, "account_id" | "tenant_id"> & { readonly auth_time?: number },
     request: ConsentRequest
@@ -116,9 +115,9 @@ export interface AuthorizationContract {
   readonly exchange: (request: TokenRequest) => Effect.Effect<Exchanged, OAuthRefusal | BooksUnavailable>
   /** Starts the device flow. */
   readonly beginDevice: (request: DeviceRequest) => Effect.Effect<DeviceCodes, OAuthRefusal | BooksUnavailable>
-  /** The device that waits with this user code; `undefined` if none does. */
+  /** The device waiting with this user code; `undefined` if there is none. */
   readonly findDevice: (user_code: string) => Effect.Effect<DeviceConsent | undefined>
-  /** Stores the person's decision; answers `false` if no device waits with this code. */
+  /** Stores the person's decision. Returns `false` if no device is waiting with this code. */
   readonly decideDevice: (
     person: Pick<Caller, "account_id" | "tenant_id">,
     user_code: string,
@@ -168,7 +167,7 @@ const make = Effect.gen(function* () {
   } satisfies AuthorizationContract
 })
 
-/** The OAuth client of a request. A missing `client_id` is 400 `invalid_request`, an unknown one 401 `invalid_client`. */
+/** The OAuth client of a request. A missing `client_id` is 400 `invalid_request`; an unknown one is 401 `invalid_client`. */
 const namedClient = (clients: ClientsContract, client_id: string | undefined) =>
   client_id === undefined || client_id === ""
     ? OAuthRefusal.of("invalid_request", "client_id is required")

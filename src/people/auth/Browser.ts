@@ -1,6 +1,6 @@
 /**
- * The OAuth flows in a browser, and the sign-in to the console. The person signs in with a provider, reads which application asks for what,
- * and decides. In the device flow they first type the code of their device.
+ * The OAuth flows in a browser, and console sign-in. The person signs in with a provider, reads which access the application requests, and
+ * decides. In the device flow they first type their device's code.
  */
 import type { HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -41,7 +41,7 @@ type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
 export interface BrowserContract {
-  /** `GET /oauth/authorize`: asks the person for consent, after they have signed in. */
+  /** `GET /oauth/authorize`: asks the signed-in person for consent. */
   readonly authorize: (request: Request) => Effect.Effect<Response>
   /** `POST /oauth/authorize`: the person's decision. */
   readonly decide: (request: Request) => Effect.Effect<Response>
@@ -49,19 +49,19 @@ export interface BrowserContract {
   readonly device: (request: Request) => Effect.Effect<Response>
   /** `POST /oauth/device`: the person's decision about a device. */
   readonly decideDevice: (request: Request) => Effect.Effect<Response>
-  /** `GET /console/sign-in/{provider}`: redirects to the provider, which leads back to the console with a session. */
+  /** `GET /console/sign-in/{provider}`: redirects to the provider, which returns to the console with a session. */
   readonly toProvider: (request: Request, provider: ProviderName) => Effect.Effect<Response>
-  /** `POST /oauth/signed-in`: the provider's token for the person, in a form. */
+  /** `POST /oauth/signed-in`: the provider's token for the person, as a form. */
   readonly signedIn: (request: Request) => Effect.Effect<Response>
   /** `GET /oauth/signed-in/{provider}`: the provider's code, in the query. */
   readonly returned: (request: Request, provider: ProviderName) => Effect.Effect<Response>
-  /** `GET /console/sign-in/email`: redirects to the form for the address. */
+  /** `GET /console/sign-in/email`: redirects to the address form. */
   readonly toLetter: (request: Request) => Effect.Effect<Response>
   /** `POST /oauth/link`: sends a sign-in link. */
   readonly requestLink: (request: Request) => Effect.Effect<Response>
-  /** `GET /oauth/link`: the link of a letter; without a token, the form for the address. */
+  /** `GET /oauth/link`: follows the link in a letter. Without a token, shows the address form. */
   readonly followLink: (request: Request) => Effect.Effect<Response>
-  /** `GET /oauth/continue`: the same browser with its cookie, which it does not send with the provider's form. */
+  /** `GET /oauth/continue`: the same browser, now with its cookie. Browsers do not send the cookie with the provider's form. */
   readonly resume: (request: Request) => Effect.Effect<Response>
 }
 
@@ -77,13 +77,13 @@ export interface Dependencies {
   readonly registration: RegistrationContract
   readonly returns: Returns.Returns
   readonly links: Links.Links
-  /** Whether people may sign in by a letter. */
+  /** Whether people may sign in by letter. */
   readonly emailSignIn: boolean
   readonly secret: DeploymentSecretContract
   readonly sessions: BrowserSessionsContract
   readonly limits: RateLimitsContract
   readonly info: ServiceFacts
-  /** The path of the OAuth pages. It begins with the path of `public_url`. */
+  /** The path of the OAuth pages. It starts with the path of `public_url`. */
   readonly pages: string
   readonly consolePages: ConsoleReturn.ConsoleReturn
   readonly state: BrowserState.BrowserState

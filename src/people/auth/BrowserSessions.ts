@@ -1,10 +1,10 @@
 /**
- * The console's sessions. A session is a sign-in (`Sessions`) in a sealed cookie instead of a refresh token: tabs that shared a refresh token
- * would spend it for each other. Ending the sign-in ends all its access tokens.
+ * The console's sessions. A session is a sign-in (`Sessions`) in a sealed cookie instead of a refresh token: tabs that share a refresh token would
+ * invalidate it for each other. Ending the sign-in ends all its access tokens.
  *
  * Where the specification is silent:
  * - A session ends a week after its last use, and ninety days after the sign-in; its access tokens live for ten minutes.
- * - A tab that names no tenant gets the tenant that was requested last.
+ * - A tab that names no tenant gets the last requested tenant.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Layer } from "effect"
@@ -21,15 +21,15 @@ import { familyLifetime, refreshLifetime } from "./RefreshTokens.ts"
 import { Sessions } from "./Sessions.ts"
 import { Tokens } from "./Tokens.ts"
 
-/** The client id of the console, in its tokens. */
+/** The console's client id in its tokens. */
 export const consoleClient = "console"
 
 const accessLifetime = Duration.minutes(10)
 
-/** The cookie of a session. */
+/** A session's cookie. */
 export interface Held {
   readonly cookie: string
-  /** The time until which it must be used again. */
+  /** The session ends at this time unless it is used again. */
   readonly until: number
 }
 
@@ -49,17 +49,17 @@ export interface BrowserSessionsContract {
     readonly account_id: AccountId
     readonly tenant_id: TenantId
   }) => Effect.Effect<Held, BooksUnavailable>
-  /** An access token for the person, in this tenant if one is named. */
+  /** Creates an access token for the person, in the given tenant if any. */
   readonly access: (
     cookie: string | undefined,
     tenant: TenantId | undefined
   ) => Effect.Effect<Access, SessionEnded | NotAMember>
-  /** Makes the code of a link that opens the console once (`ConsoleLinks`), in one transaction with `beside`. */
+  /** Creates the code of a one-time console link (`ConsoleLinks`), in one transaction with `beside`. */
   readonly invite: (
     person: ConsoleLinks.Person,
     beside: ReadonlyArray<Statement>
   ) => Effect.Effect<{ readonly code: string; readonly expires_at: number }, BooksUnavailable>
-  /** Spends the code of a link and opens its person's session. */
+  /** Spends a link's code and opens its person's session. */
   readonly enter: (code: string) => Effect.Effect<Held, SessionEnded | BooksUnavailable>
   /** Ends the session. An invalid cookie ends nothing. */
   readonly end: (cookie: string | undefined) => Effect.Effect<void, BooksUnavailable>
@@ -104,7 +104,7 @@ const make = Effect.gen(function* () {
           const now = yield* Clock.currentTimeMillis
           const session = JSON.parse(yield* secret.unseal(cookie)) as Sealed
           return session.kind === "session" && session.until > now ? session : undefined
-          // Another secret sealed it, or it was not sealed.
+          // Sealed with another secret, or not sealed.
         }).pipe(Effect.catchAllCause(() => Effect.succeed(undefined)))
 
   const open: BrowserSessionsContract["open"] = Effect.fn("BrowserSessions.open")(function* (person) {
@@ -113,7 +113,7 @@ const make = Effect.gen(function* () {
     return yield* seal({ ...person, family, signed_in_at: now }, now)
   })
 
-  /** The requested tenant, else the last one, else the first tenant in which the person is active. */
+  /** The requested tenant, else the last one, else the first tenant with an active membership. */
   const tenantOf = Effect.fnUntraced(function* ({ account_id, tenant_id }: Sealed, asked: TenantId | undefined) {
     if (yield* tenants.isActiveMember(account_id, asked ?? tenant_id)) return asked ?? tenant_id
     if (asked !== undefined) return yield* new NotAMember({ tenant_id: asked })

@@ -7,7 +7,7 @@ import type { DeploymentSecretContract } from "../../storage/secret/DeploymentSe
 
 const lifetime = Duration.minutes(10)
 
-/** In the cookie: the person who has signed in. */
+/** In the cookie: the signed-in person. */
 export interface SignedIn {
   readonly kind: "signed-in"
   readonly account_id: AccountId
@@ -25,20 +25,20 @@ export interface ProviderState {
   readonly kind: "errand"
   readonly provider: ProviderName
   readonly nonce: string
-  /** Set for a sign-in to the console; absent for the OAuth pages. */
+  /** Set for a console sign-in; absent for the OAuth pages. */
   readonly room?: "console"
   /** The page to return to, relative to the OAuth pages or the console: `authorize?client_id=...`. */
   readonly page: string
   readonly until: number
 }
-/** In the URL of `/oauth/continue`: the person whom the provider has verified. */
+/** In the URL of `/oauth/continue`: the person that the provider verified. */
 export interface VerifiedPerson extends Omit<SignedIn, "kind"> {
   readonly kind: "arriving"
   readonly nonce: string
   readonly room?: "console"
   readonly page: string
 }
-/** The time at which the person signed in, in milliseconds. */
+/** The time of the sign-in, in milliseconds. */
 export const signedInAt = ({ until }: SignedIn): number => until - Duration.toMillis(lifetime)
 
 type Sealed = SignedIn | PendingSignIn | ProviderState | VerifiedPerson
@@ -48,7 +48,7 @@ export const make = (secret: DeploymentSecretContract, public_url: string) => {
   const until = Effect.map(Clock.currentTimeMillis, (now) => now + Duration.toMillis(lifetime))
   const seal = (value: Sealed) => secret.seal(JSON.stringify(value))
 
-  /** Opens a state of this kind, even if it has expired; `undefined` if it was not sealed here. */
+  /** Opens a state of this kind, even if it has expired. Returns `undefined` if it was not sealed here. */
   const openExpired = <Kind extends Sealed["kind"]>(kind: Kind, sealed: string | undefined | null) =>
     sealed === undefined || sealed === null || sealed === ""
       ? Effect.succeed(undefined)
@@ -59,7 +59,7 @@ export const make = (secret: DeploymentSecretContract, public_url: string) => {
 
   const hasExpired = ({ until }: Sealed) => Effect.map(Clock.currentTimeMillis, (now) => until <= now)
 
-  /** Opens a state of this kind; `undefined` if it has expired or was not sealed here. */
+  /** Opens a state of this kind. Returns `undefined` if it has expired or was not sealed here. */
   const open = <Kind extends Sealed["kind"]>(kind: Kind, sealed: string | undefined | null) =>
     Effect.flatMap(openExpired(kind, sealed), (value) =>
       value === undefined

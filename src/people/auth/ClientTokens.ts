@@ -1,4 +1,4 @@
-/** Tokens for the contact forms of websites. A token admits one message within 30 minutes. */
+/** Tokens for contact forms on websites. A token admits one message within 30 minutes. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Duration, Effect } from "effect"
 import { randomBytes } from "node:crypto"
@@ -12,7 +12,7 @@ export const tokenLifetime = Duration.minutes(30)
 export const make = (sql: SqlClient, secret: DeploymentSecretContract) => {
   const hashOf = (token: string) => secret.hash("client_token", token)
   return {
-    /** A token for a client, and the statements that store it and delete expired ones. */
+    /** Creates a token for a client, with the statements that store it and delete expired ones. */
     issue: (client_id: string, now: number) => {
       const token = `ct_${randomBytes(32).toString("hex")}`
       const expires_at = now + Duration.toMillis(tokenLifetime)
@@ -24,7 +24,7 @@ export const make = (sql: SqlClient, secret: DeploymentSecretContract) => {
       return { token, statements }
     },
 
-    /** The website of a token; `undefined` for an unknown, used or expired token. */
+    /** Finds the website of a token. Returns `undefined` for an unknown, used or expired token. */
     find: (token: string, now: number) => {
       const hash = hashOf(token)
       return sql<{ client_id: string }>`SELECT client_id FROM tollgate_auth_client_tokens
@@ -34,7 +34,7 @@ export const make = (sql: SqlClient, secret: DeploymentSecretContract) => {
       )
     },
 
-    /** Marks a token as used. Refuses the transaction if it was used before. */
+    /** Marks a token as used. Fails the transaction if it was already used. */
     spend: (hash: string, now: number): Statement =>
       statement(
         sql`UPDATE tollgate_auth_client_tokens SET used_at = ${now} WHERE hash = ${hash} AND used_at IS NULL RETURNING hash`,
@@ -43,7 +43,7 @@ export const make = (sql: SqlClient, secret: DeploymentSecretContract) => {
   }
 }
 
-/** A new secret knows no client token of the old one. */
+/** Client tokens of the old secret are invalid under a new one. */
 export const clientTokensEnd: Ending = {
   count: (sql, now) =>
     sql`SELECT count(*) AS n FROM tollgate_auth_client_tokens WHERE used_at IS NULL AND expires_at > ${now}`,

@@ -1,6 +1,6 @@
 /**
- * The return from a provider's sign-in page with a code. The `state` was sealed here for this provider, the cookie shows the browser that left,
- * and each state is accepted once.
+ * The return from a provider's sign-in page with a code. The `state` was sealed here for this provider, the cookie identifies the browser that
+ * began the sign-in, and each state is accepted once.
  */
 import { HttpServerResponse } from "@effect/platform"
 import { Effect } from "effect"
@@ -17,13 +17,13 @@ export const returned = (dependencies: Dependencies, provider: ProviderName): Br
     const query = queryOf(http)
     const returning = yield* state.openExpired("errand", query.get("state"))
     if (returning === undefined || returning.provider !== provider || (yield* state.hasExpired(returning)))
-      return failed(dependencies, returning, "expired", "This sign-in took too long, or did not begin here.")
-    // Only the browser that began a sign-in may finish it: a link cannot sign in another person.
+      return failed(dependencies, returning, "expired", "This sign-in took too long, or did not start here.")
+    // Only the browser that began a sign-in may finish it, so a link cannot sign in another person.
     const pending = yield* state.open("leaving", http.cookies[state.cookieName])
     if (pending?.nonce !== returning.nonce)
-      return failed(dependencies, returning, "other_browser", "This sign-in was begun in another browser, or is over.")
+      return failed(dependencies, returning, "other_browser", "This sign-in started in another browser, or has ended.")
     const answer = yield* finish(dependencies, returning, query)
-    // The cookie of a sign-in that goes on replaces it.
+    // If the sign-in goes on, its cookie replaces this one.
     return answer.headers["set-cookie"] === undefined
       ? HttpServerResponse.setHeader(answer, "set-cookie", state.clearCookie)
       : answer
@@ -41,7 +41,7 @@ const finish = Effect.fnUntraced(function* (
   const code = query.get("code")
   if (!accepted.right || code === null || code === "") {
     const rejected = { _tag: "IdentityRejected" }
-    return failed(dependencies, returning, reasonOf(query, rejected), "The sign-in was not finished. Begin again.")
+    return failed(dependencies, returning, reasonOf(query, rejected), "The sign-in was not completed. Start again.")
   }
   const redirect_uri = redirectAddress(info.public_url, provider, "code")
   const verifier = verifierOf(dependencies, nonce)

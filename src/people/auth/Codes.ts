@@ -1,8 +1,8 @@
 /**
- * Authorization codes: an application gets one by a person's consent, and exchanges it within a minute, once. Codes are stored as hashes.
+ * Authorization codes: an application gets a code after a person's consent and exchanges it once, within a minute. Codes are stored as hashes.
  *
  * Where the specification is silent:
- * - An account keeps up to 100 authorization codes of the last day, used ones included; one more voids the oldest.
+ * - An account keeps up to 100 authorization codes of the last day, including used ones; one more voids the oldest.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Duration, Effect } from "effect"
@@ -18,9 +18,9 @@ import type { Ending } from "../../books/ledger/write/Ending.ts"
 import { toRow } from "../credentials/Scope.ts"
 
 const lifetime = Duration.toMillis(Duration.minutes(1))
-/** How long a row is kept after the code has expired, to recognize a copy. */
+/** How long a row is kept after its code expires, to detect a replay. */
 const retention = Duration.toMillis(Duration.days(1))
-/** The most codes that are kept for an account, used ones included. */
+/** The maximum number of codes kept per account, including used ones. */
 const keptMax = 100
 
 export interface Code {
@@ -32,7 +32,7 @@ export interface Code {
   readonly challenge: string
   readonly scope: string
   readonly nonce: string | null
-  /** The time of the person's sign-in; null if it is not known. */
+  /** The time of the person's sign-in; null if unknown. */
   readonly auth_time: number | null
   readonly expires_at: number
   readonly used_at: number | null
@@ -74,7 +74,7 @@ export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentS
       Effect.map(([row]) => row)
     )
 
-  /** Marks a code as used, by the sign-in `family`. Refuses the transaction if it was used before. */
+  /** Marks a code as used by the sign-in `family`. Fails the transaction if it was already used. */
   const spend = ({ hash }: Code, family: string | null, now: number): Statement =>
     statement(
       sql`UPDATE tollgate_auth_codes SET used_at = ${now}, family_id = ${family}
@@ -82,11 +82,11 @@ export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentS
       1
     )
 
-  /** Marks a code as used without a sign-in. Answers `false` if it was used before. */
+  /** Marks a code as used without a sign-in. Returns `false` if it was already used. */
   const discard = (code: Code) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => Statements.tryWrite(writer, spend(code, null, now)))
 
-  /** The sign-in that was opened with a code; `null` if there is none. */
+  /** The sign-in that a code opened; `null` if there is none. */
   const familyOf = ({ hash }: Code): Effect.Effect<string | null> =>
     sql<{ family_id: string | null }>`SELECT family_id FROM tollgate_auth_codes WHERE hash = ${hash}`.pipe(
       Effect.orDie,
@@ -98,7 +98,7 @@ export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentS
 
 export type Codes = ReturnType<typeof make>
 
-/** A new secret knows no code of the old one. */
+/** Codes of the old secret are invalid under a new one. */
 export const codesEnd: Ending = {
   count: (sql, now) => sql`SELECT count(*) AS n FROM tollgate_auth_codes WHERE used_at IS NULL AND expires_at > ${now}`,
   statements: (sql) => [statement(sql`DELETE FROM tollgate_auth_codes`)],

@@ -1,8 +1,8 @@
 /**
- * The pages of the authorization code flow: the consent page, and the redirect that follows the decision.
+ * The pages of the authorization code flow: the consent page, and the redirect after the decision.
  *
  * Where the specification is silent:
- * - `prompt=login` and `max_age` send the person to the identity provider again. Each request needs consent, so `prompt=none` always fails:
+ * - `prompt=login` and `max_age` send the person to the identity provider again. Each request needs consent, so `prompt=none` always fails with
  *   `login_required` or `consent_required`. Request objects are refused.
  */
 import type { HttpServerResponse } from "@effect/platform"
@@ -48,7 +48,7 @@ export const authorize =
 
 const promptsIn = (query: URLSearchParams): ReadonlyArray<string> => (query.get("prompt") ?? "").split(" ")
 
-/** The refusal of invalid or unsupported options of a request. */
+/** Refuses invalid or unsupported options of a request. */
 const refusalOfOptions = (query: URLSearchParams): Refusal | undefined => {
   const prompts = promptsIn(query)
   const max_age = query.get("max_age")
@@ -91,7 +91,7 @@ export const decide = (dependencies: Dependencies): BrowserContract["decide"] =>
 
 const queryMax = 8_000
 
-/** An authorization request by POST. Browsers send no cookie with a form of another site, so it is redirected to GET. */
+/** An authorization request by POST, redirected to GET: browsers send no cookie with a form from another site. */
 const asGet = ({ pages }: Dependencies, form: URLSearchParams): Response => {
   const query = form.toString()
   return query.length > queryMax
@@ -135,7 +135,7 @@ const checked = <A>(
     onSuccess: then
   })
 
-/** Refuses at the application's redirect address, if that is registered; otherwise on a page. */
+/** Refuses at the application's redirect address if it is registered; otherwise on a page. */
 const refused = Effect.fnUntraced(function* (
   dependencies: Dependencies,
   { client_id, redirect_uri, state }: AuthorizationRequest,

@@ -1,11 +1,12 @@
 /**
- * Links that open the console once, as one person. A command of the machine's operator makes them for 15 minutes, for a deployment without an
- * identity provider. The first letter to a person whom the operator has made holds one for seven days. Codes are stored as hashes, beside the
- * authorization codes.
+ * One-time links that open the console as a given person. A command on the operator's machine creates one, valid for 15 minutes, for a deployment
+ * without an identity provider. The first letter to a person created by the operator contains one, valid for seven days. Codes are stored as
+ * hashes, in the table of authorization codes.
  *
  * Where the specification is silent:
- * - A link is not bound to a browser: it is printed on a terminal or stands in a letter, and is opened elsewhere. The code stands behind the `#`, so that no server logs it.
- * - A link of a suspended person opens nothing. Suspending a person and ending their sign-ins end their links for good.
+ * - A link is not bound to a browser: it is printed on a terminal or sent by letter, and opened elsewhere. The code follows the `#`, so servers do
+ *   not log it.
+ * - A suspended person's link opens nothing. Suspending a person and ending their sign-ins end their links for good.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Duration, Effect } from "effect"
@@ -20,10 +21,10 @@ import type { DeploymentSecretContract } from "../../storage/secret/DeploymentSe
 import { toRow } from "../credentials/Scope.ts"
 
 export const linkLifetime = Duration.minutes(15)
-/** Of the link in a person's first letter. */
+/** The lifetime of the link in a person's first letter. */
 export const letterLinkLifetime = Duration.days(7)
 
-/** The client id in the rows of links. No OAuth client can exchange them: their hashes have a purpose of their own. */
+/** The client id in the rows of links. No OAuth client can exchange them: their hashes have a separate purpose. */
 const client_id = "console"
 
 export interface Person {
@@ -37,7 +38,7 @@ interface Row extends Person {
 }
 
 export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentSecretContract) => {
-  /** A new code, and the statement that stores it. */
+  /** Creates a code and the statement that stores it. */
   const drafted = Effect.fnUntraced(function* ({ account_id, tenant_id }: Person, lifetime: Duration.Duration) {
     const code = randomBytes(32).toString("hex")
     const expires_at = (yield* Clock.currentTimeMillis) + Duration.toMillis(lifetime)
@@ -54,7 +55,7 @@ export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentS
     return { code, expires_at, stored: statement(sql`INSERT INTO tollgate_auth_codes ${sql.insert(row)}`) }
   })
 
-  /** Makes a code, in one transaction with `beside`. */
+  /** Creates a code in one transaction with `beside`. */
   const invite = Effect.fn("ConsoleLinks.invite")(function* (
     person: Person,
     beside: ReadonlyArray<Statement>
@@ -64,7 +65,7 @@ export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentS
     return { code, expires_at }
   })
 
-  /** Spends a code. Answers its person, or `undefined` if it is unknown, used or expired. */
+  /** Spends a code. Returns its person, or `undefined` if it is unknown, used or expired. */
   const spend = Effect.fn("ConsoleLinks.spend")(function* (
     code: string
   ): Effect.fn.Return<Person | undefined, BooksUnavailable> {

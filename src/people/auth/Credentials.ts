@@ -1,11 +1,11 @@
 /**
- * Authenticates requests: from an `Authorization` header to a caller, with the texts and the precedence of the specification.
+ * Authenticates requests: maps an `Authorization` header to a caller, with the texts and the precedence of the specification.
  *
  * Where the specification is silent:
- * - Keys and tokens are cached for at most a minute. A deleted key ends at once in this process, and within two seconds on other nodes over
+ * - Keys and tokens are cached for at most a minute. A deleted key ends immediately in this process, and within two seconds on other nodes over
  *   PostgreSQL.
  * - A key after its `expires_at` is 401 with the text of an invalid key and the code `api_key_expired`. Every call checks that.
- * - An empty `Authorization` header counts as missing. A trailing slash is the same path.
+ * - An empty `Authorization` header counts as missing. A trailing slash does not change the path.
  */
 import { Context, Duration, Effect, Layer } from "effect"
 import type { Clock } from "effect"
@@ -39,19 +39,19 @@ import type { TokensContract } from "./Tokens.ts"
 export type KeyProblem = MissingAuthorization | InvalidKeyFormat | ForeignKey | InvalidKey | ExpiredKey
 
 export interface CredentialsContract {
-  /** Routes that take user tokens only. The token of an application must have the scope that the route demands. */
+  /** For routes that take only user tokens. An application's token must have the scope that the route demands. */
   readonly userToken: (
     authorization: string | undefined,
     demand: Demand
   ) => Effect.Effect<Caller, MissingAuthorization | InvalidToken | InsufficientScope>
   /**
-   * Metered routes that take user tokens and keys. The credential is read as a user token first, then as a key, so an expired user token is
-   * a key of invalid format.
+   * For metered routes that take user tokens and keys. The credential is read as a user token first, then as a key, so an expired user token is
+   * refused as a key of invalid format.
    */
   readonly keyOrToken: (authorization: string | undefined) => Effect.Effect<Caller, KeyProblem | InsufficientScope>
-  /** The caller of a cached key; `undefined` if `keyOrToken` has to read the database. */
+  /** The caller of a cached key; `undefined` if `keyOrToken` must read the database. */
   readonly rememberedKey: (authorization: string | undefined) => Caller | undefined
-  /** Routes that take keys only. */
+  /** For routes that take only keys. */
   readonly apiKey: (authorization: string | undefined) => Effect.Effect<Caller, KeyProblem>
 }
 
@@ -97,15 +97,15 @@ const make = Effect.gen(function* () {
   return { userToken, keyOrToken, rememberedKey, apiKey } satisfies CredentialsContract
 })
 
-/** The bearer token of the header; empty for another scheme. */
+/** The bearer token in the header; empty for another scheme. */
 const bearerOf = (authorization: string): string => /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? ""
 
-/** A token has dots, and a key has none. */
+/** Tokens contain dots; keys do not. */
 const looksLikeToken = (bearer: string): boolean => bearer.includes(".")
 
 // ---- user tokens --------------------------------------------------------------------------------------------------------
 
-/** The caller of a token, and the scope of the token. */
+/** A token's caller and scope. */
 interface Holder {
   readonly caller: Caller
   readonly grant: Grant
@@ -126,10 +126,10 @@ interface TokenDependencies {
 
 const cachedMax = 50_000
 
-/** From a user token to its holder, with a cache. */
+/** Maps a user token to its holder, with a cache. */
 const tokenReader = (dependencies: TokenDependencies) => {
   const { clock } = dependencies
-  /** A plain map instead of Effect's `Cache`: every call by a token reads it without an allocation. */
+  /** A plain map instead of Effect's `Cache`: every call with a token reads it without an allocation. */
   const cache = new Map<string, Cached>()
   return (bearer: string): Effect.Effect<Holder, InvalidToken> =>
     Effect.suspend(() => {
@@ -149,7 +149,7 @@ const verify = Effect.fnUntraced(function* (
 ) {
   const { account_id, client_id, expires_at, family, grant, team_first, tenant_id } = yield* tokens.verify(jwt)
   const mark = belonging.markOf(account_id)
-  // The signature is valid for an hour. The sign-in may have ended since, and the membership too.
+  // The signature is valid for an hour, but the sign-in or the membership may have ended since.
   if (!(yield* sessions.isLive(family))) return yield* new InvalidToken()
   if (!(yield* tenants.isActiveMember(account_id, tenant_id))) return yield* new InvalidToken()
   const caller = earlier<Caller>(cache.get(jwt)?.caller, {
@@ -174,12 +174,12 @@ const allowed = ({ caller, grant }: Holder, demand: Demand): Effect.Effect<Calle
 
 const lacking = (scope: Demand): InsufficientScope =>
   new InsufficientScope({
-    message: `the application that holds this token has not been allowed this: it needs the scope ${scope}`,
+    message: `this application is not allowed to do this: its token needs the scope ${scope}`,
     scope
   })
 
 const notSignedIn = Effect.suspend(
-  () => new InsufficientScope({ message: "only the person's own sign-in may do this, no application" })
+  () => new InsufficientScope({ message: "only the person's own sign-in may do this, not an application" })
 )
 
 /** Whether the bearer has the form of this service's API keys. */

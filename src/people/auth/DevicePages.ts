@@ -16,7 +16,7 @@ export const device = (dependencies: Dependencies): BrowserContract["device"] =>
     const form = { service: info.service_name, action: `${pages}/device` }
     const user_code = shownUserCode(queryOf(http).get("user_code") ?? "")
     if (user_code === "") return html(200, Pages.deviceCode(form))
-    // Only a person who has signed in may guess codes.
+    // Only signed-in people may guess codes.
     const person = yield* signedInBy(dependencies, http)
     if (person === undefined) {
       return yield* signInFirst(dependencies, `device?${new URLSearchParams({ user_code })}`, undefined)
@@ -60,5 +60,5 @@ export const decideDevice = (dependencies: Dependencies): BrowserContract["decid
     const decided = dependencies.authorization.decideDevice(who, form.get("user_code") ?? "", decision)
     return (yield* storable(decided))
       ? html(200, Pages.decided(decision === "allow"))
-      : html(400, Pages.wrong("The code has expired, or was decided on before. Begin again on your device."))
+      : html(400, Pages.wrong("The code has expired or was already used. Start again on your device."))
   })

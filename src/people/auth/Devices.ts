@@ -4,12 +4,11 @@
  *
  * Where the specification is silent:
  * - Only clients registered with `device` may start the device flow: otherwise an attacker could show a person a code in the name of an
- *   application that never uses it.
- * - Both codes expire after ten minutes. An application that polls too soon must wait five seconds longer from then on (`slow_down`).
- * - A user code has eight consonants, so that it spells no word. Case, spaces and dashes do not matter. Only a person who has signed in
- *   learns whether a code exists, within the rate limit `authorize`.
- * - Unused codes are deleted ten minutes after they expire, used ones an hour after. The rate limit `authorize` of an address bounds their
- *   number.
+ *   application that never uses the flow.
+ * - Both codes expire after ten minutes. After a poll that came too soon, the interval grows by five seconds (`slow_down`).
+ * - A user code has eight consonants and therefore spells no word. Case, spaces and dashes do not matter. Only a signed-in person learns whether a
+ *   code exists, within the rate limit `authorize`.
+ * - Unused codes are deleted ten minutes after they expire, used ones an hour after. The rate limit `authorize` per address bounds their number.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Duration, Effect } from "effect"
@@ -28,13 +27,13 @@ import type { Grant } from "../credentials/Scope.ts"
 
 /** The lifetime of both codes. */
 export const lifetime = Duration.minutes(10)
-/** How long a used code is kept after it has expired, to recognize a copy. */
+/** How long a used code is kept after it expires, to detect a replay. */
 const usedRetention = Duration.toMillis(Duration.hours(1))
-/** How long an unused code is kept after it has expired, to answer its application `expired_token`. */
+/** How long an unused code is kept after it expires, so that its application gets `expired_token`. */
 const unusedRetention = Duration.toMillis(Duration.minutes(10))
-/** The first pause between two polls, and its growth after each poll that came too soon. */
+/** The initial poll interval, and its growth after each poll that came too soon. */
 export const pause = Duration.seconds(5)
-/** The network may shorten a pause by this many milliseconds. */
+/** The network may shorten an interval by this many milliseconds. */
 const tolerance = 500
 
 const letters = "BCDFGHJKLMNPQRSTVWXZ"
@@ -46,7 +45,7 @@ export interface DeviceCodes {
   readonly user_code: string
 }
 
-/** A device that waits for a decision. */
+/** A device waiting for a decision. */
 export interface WaitingDevice {
   readonly client_id: string
   readonly grant: Grant
@@ -76,15 +75,15 @@ export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentS
   const dependencies: Dependencies = { sql, writer, secret }
   return {
     begin: (client_id: string, grant: Grant) => begin(dependencies, client_id, grant),
-    /** The device that waits with this user code: undecided and not expired. */
+    /** The device waiting with this user code: undecided and not expired. */
     waiting: (user_code: string) => waiting(dependencies, user_code),
-    /** Stores a decision; answers `false` if no device waits with this code. */
+    /** Stores a decision. Returns `false` if no device is waiting with this code. */
     decide: (user_code: string, person: Pick<Caller, "account_id" | "tenant_id">, decision: "allow" | "deny") =>
       decide(dependencies, user_code, person, decision),
     find: (device_code: string) => find(dependencies, device_code),
-    /** Notes a poll of an undecided device. Answers whether it came too soon. */
+    /** Stores a poll of an undecided device. Returns whether it came too soon. */
     poll: (row: DeviceRow) => poll(dependencies, row),
-    /** Marks a code as used, by the sign-in `family`. Refuses the transaction if it was used before. */
+    /** Marks a code as used by the sign-in `family`. Fails the transaction if it was already used. */
     spend: ({ hash }: DeviceRow, family: string, now: number): Statement =>
       statement(
         sql`UPDATE tollgate_auth_device_codes SET used_at = ${now}, family_id = ${family}
@@ -111,7 +110,7 @@ const begin = ({ secret, sql, writer }: Dependencies, client_id: string, grant: 
     const expired = sql`DELETE FROM tollgate_auth_device_codes
       WHERE expires_at < ${now - usedRetention} OR expires_at < ${now - unusedRetention} AND used_at IS NULL`
     const begun = sql`INSERT INTO tollgate_auth_device_codes ${sql.insert(row)} ON CONFLICT DO NOTHING RETURNING hash`
-    // There are 25 thousand million user codes: another device may have the same.
+    // There are about 25 billion user codes, so another device may have the same one: retry.
     return (yield* Statements.tryWrite(writer, statement(expired), statement(begun, 1))) ? codes : yield* attempt
   })
   return attempt
@@ -167,16 +166,16 @@ const bareUserCode = (user_code: string): string => user_code.toUpperCase().repl
 const userCodeHash = (secret: DeploymentSecretContract, user_code: string): string =>
   secret.hash("user_code", bareUserCode(user_code))
 
-/** As people read it: `BCDF-GHJK`. */
+/** The readable form: `BCDF-GHJK`. */
 export const shownUserCode = (user_code: string): string => {
   const bare = bareUserCode(user_code).slice(0, userCodeLength)
   return bare.length <= 4 ? bare : `${bare.slice(0, 4)}-${bare.slice(4)}`
 }
 
-/** A new secret knows no code of the old one. */
+/** Codes of the old secret are invalid under a new one. */
 export const devicesEnd: Ending = {
   count: (sql, now) =>
     sql`SELECT count(*) AS n FROM tollgate_auth_device_codes WHERE used_at IS NULL AND expires_at > ${now}`,
   statements: (sql) => [statement(sql`DELETE FROM tollgate_auth_device_codes`)],
-  notice: (n) => `${n} codes of devices end`
+  notice: (n) => `${n} device codes end`
 }

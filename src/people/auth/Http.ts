@@ -184,7 +184,7 @@ const deviceResponse = ({ device_code, user_code }: Devices.DeviceCodes, public_
   interval: Duration.toSeconds(Devices.pause)
 })
 
-/** A handler in the form of OAuth: it reads JSON or a form, and answers JSON or nothing. Refusals have the codes of RFC 6749. */
+/** A handler for an OAuth endpoint: reads JSON or a form, and responds with JSON or an empty body. Refusals have the codes of RFC 6749. */
 const answeringForm =
   (limits: RateLimitsContract) =>
   (limit: RateLimitName, answer: (form: OAuthForm) => Effect.Effect<object | void, OAuthRefusal | BooksUnavailable>) =>
@@ -222,7 +222,7 @@ const oauthForm = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<
       return Effect.succeed(Object.fromEntries(new URLSearchParams(text)))
     }
     return Effect.mapError(Effect.flatMap(parse(Buffer.from(text)), readFields), () =>
-      OAuthRefusal.of("invalid_request", "the body is neither JSON nor a form of texts")
+      OAuthRefusal.of("invalid_request", "the body must be a JSON object or a form")
     )
   })
 

@@ -1,11 +1,11 @@
-/** The identity providers in the configuration file: `identity`, by their names. */
+/** The configured identity providers: `identity`, by name. */
 import { Effect, Schema } from "effect"
 import { Address, NonEmpty, secretOf } from "../../kernel/Setting.ts"
 import type { ConfigProblem } from "../../kernel/Setting.ts"
 import * as GitHub from "../../upstream/identity/GitHub.ts"
 import type { ProviderName, ProviderSettings } from "../../upstream/identity/Identity.ts"
 
-/** Routes of `/v1/auth/{name}` that are not an identity provider's, the other ways of signing in, and the directory. */
+/** Names in use below `/v1/auth/`: other routes, other ways to sign in, and the directory. */
 const reserved: ReadonlySet<string> = new Set(["token", "revoke", "oauth", "email", "link", "passkey", "scim"])
 
 const namePattern = /^[a-z][a-z0-9-]{0,31}$/
@@ -15,21 +15,21 @@ const IdentityEntry = Schema.Struct({
   kind: Schema.optional(Schema.Literal("openid", "github")),
   /** The OpenID Connect issuer. Its discovery document names its keys and endpoints. */
   issuer: Schema.optional(Address),
-  /** The client of the code flow, and where the issuer wants one, the environment variable of its secret. */
+  /** The client of the code flow, and the environment variable of its secret if the issuer requires one. */
   client_id: Schema.optional(NonEmpty),
   client_secret_env: Schema.optional(NonEmpty),
-  /** The client ids that its tokens may be issued for at `/v1/auth/{name}`; the `client_id` by default. */
+  /** The client ids accepted in tokens at `/v1/auth/{name}`. Defaults to `client_id`. */
   audiences: Schema.optional(Schema.NonEmptyArray(NonEmpty)),
   /** The name on the button. */
   name: Schema.optional(NonEmpty),
   jwks_uri: Schema.optional(Address),
-  /** Treat addresses as verified if its tokens do not say (Microsoft's do not). */
+  /** Treat addresses as verified unless the token says otherwise (Microsoft's tokens do not say). */
   trust_email: Schema.optional(Schema.Boolean),
-  /** The requested scope; `openid email profile` by default. */
+  /** The requested scope. Defaults to `openid email profile`. */
   scope: Schema.optional(NonEmpty),
   /** The claim that lists a person's groups. Dots lead into nested claims: `realm_access.roles`. */
   groups_claim: Schema.optional(NonEmpty),
-  /** For `github`: the address of its API, of a GitHub of one's own. */
+  /** For `github`: the API address of a self-hosted GitHub. */
   api_url: Schema.optional(Address)
 })
 type IdentityEntry = typeof IdentityEntry.Type
@@ -38,13 +38,13 @@ export interface IdentityEntries extends Readonly<Record<string, IdentityEntry>>
 
 const issue = (path: ReadonlyArray<string>, message: string): Schema.FilterIssue => ({ path, message })
 
-/** The rules across the fields of an entry. */
+/** Checks the rules across the fields of an entry. */
 const issuesOf = (name: string, entry: IdentityEntry): ReadonlyArray<Schema.FilterIssue> => {
   const { audiences, client_id, client_secret_env, issuer, kind = "openid" } = entry
   return [
     ...(namePattern.test(name) && !reserved.has(name)
       ? []
-      : [issue([name], `a name of small letters, digits and dashes, none of ${[...reserved].join(", ")}`)]),
+      : [issue([name], `a name of lowercase letters, digits and dashes, none of ${[...reserved].join(", ")}`)]),
     ...(kind === "openid" && issuer === undefined
       ? [issue([name, "issuer"], "an address that begins with http:// or https://")]
       : []),
@@ -68,7 +68,7 @@ export const field = Schema.optionalWith(
   { default: (): IdentityEntries => ({}) }
 )
 
-/** The providers with their secrets from the environment. */
+/** The providers, with their secrets read from the environment. */
 export const settingsOf = (
   entries: IdentityEntries
 ): Effect.Effect<Readonly<Record<ProviderName, ProviderSettings>>, ConfigProblem> =>

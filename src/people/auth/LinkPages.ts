@@ -1,4 +1,4 @@
-/** The pages of sign-in by letter: the form for the address, the answer to it, and the link itself. */
+/** The pages of sign-in by letter: the address form, its response, and the link. */
 import { HttpServerResponse } from "@effect/platform"
 import type { HttpServerRequest } from "@effect/platform"
 import { Duration, Effect, Either, Schema } from "effect"
@@ -16,17 +16,17 @@ import { arrive, failed, newNonce, notWelcome, withPending } from "./ProviderSig
 type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
-const off = html(404, Pages.wrong("This service sends no sign-in links."))
+const off = html(404, Pages.wrong("This service does not send sign-in links."))
 
 const cookieOf = ({ info }: Dependencies) => ownCookie("tollgate_link", "/oauth", info.public_url)
 
-/** From the console's sign-in page to the form. */
+/** Redirects from the console's sign-in page to the form. */
 export const toForm = ({ pages }: Dependencies, request: Request): Response => {
   const page = ConsoleReturn.pageIn(queryOf(request).get("to"))
   return redirect(`${pages}/link?${new URLSearchParams({ room: "console", page })}`)
 }
 
-/** The page to return to. Of the OAuth pages, only the two that ask for a sign-in. */
+/** The page to return to. Among the OAuth pages, only the two that require sign-in. */
 const destinationIn = (query: URLSearchParams): Destination => {
   const page = query.get("page")
   if (query.get("room") === "console") return { room: "console", page: ConsoleReturn.pageIn(page) }
@@ -57,7 +57,7 @@ export const request = (dependencies: Dependencies): BrowserContract["requestLin
     const errand = yield* state.open("errand", sent.get("state"))
     const pending = yield* state.open("leaving", http.cookies[state.cookieName])
     if (errand?.provider !== emailProvider || pending?.nonce !== errand.nonce)
-      return failed(dependencies, errand, "expired", "This page was open for too long, or in another browser.")
+      return failed(dependencies, errand, "expired", "This page was open for too long or in another browser.")
     const { page, room } = errand
     const address = Schema.decodeEither(Email)(sent.get("email") ?? "")
     if (Either.isLeft(address)) {
@@ -94,6 +94,6 @@ export const follow = (dependencies: Dependencies): BrowserContract["followLink"
   })
 
 const linkTexts = {
-  expired: "This link was used, is too old, or is not complete. Request another.",
+  expired: "This link is used, expired or incomplete. Request another.",
   other_browser: "This link works only in the browser that requested it. Open it there, or request another here."
 }

@@ -1,10 +1,10 @@
 /**
- * Sign-in links by letter. A link works once, for 15 minutes, in the browser that requested it. Tokens of links and cookies of browsers are
- * stored as hashes.
+ * Sign-in links by letter. A link works once, for 15 minutes, in the browser that requested it. Link tokens and browser cookies are stored as
+ * hashes.
  *
  * Where the specification is silent:
- * - The answer is the same for every address. An address that may not sign in gets no letter.
- * - Five links may be requested for one address in an hour, whether letters leave or not.
+ * - The response is the same for every address. An address that may not sign in gets no letter.
+ * - Five links may be requested for one address in an hour, whether or not a letter is sent.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Duration, Effect } from "effect"
@@ -20,13 +20,13 @@ import type { VerifiedIdentity } from "../../upstream/identity/Identity.ts"
 import type { Letter, OutboxContract } from "../mail/Outbox.ts"
 import type { RegistrationContract } from "../tenants/Registration.ts"
 
-/** The provider's name in identities that a letter has verified. */
+/** The provider's name in identities verified by letter. */
 export const emailProvider = "email"
 
 export const linkLifetime = Duration.minutes(15)
-/** How long a row counts against the limit of its address. */
+/** How long a row counts against its address's limit. */
 const counted = Duration.toMillis(Duration.hours(1))
-/** The most links for one address in that time. */
+/** The maximum number of links for one address in that time. */
 const perAddress = 5
 
 /** The page that a link leads to. */
@@ -58,9 +58,9 @@ interface Dependencies {
 }
 
 export const make = (dependencies: Dependencies) => ({
-  /** Requests a link. Answers the cookie of the browser that may follow it; `undefined` beyond the limit of the address. */
+  /** Requests a link. Returns the cookie of the browser that may follow it; `undefined` if the address is over its limit. */
   request: requesting(dependencies),
-  /** Follows a link. Answers why it leads nowhere otherwise; then the link is not spent. */
+  /** Follows a link. If it cannot be used, returns the reason and does not spend it. */
   follow: following(dependencies)
 })
 
@@ -94,7 +94,7 @@ const requesting = ({ info, outbox, registration, secret, sql, writer }: Depende
       created_at: now,
       expires_at: now + Duration.toMillis(linkLifetime)
     }
-    // Made for every address, so that an address that gets none is not answered sooner.
+    // Built for every address, because the response time must not depend on whether a letter is sent.
     const letter = yield* outbox.letter(letterOf(email, token, row.token_hash, info))
     const comes = yield* registration.mayCome(identityOf(email))
     const stored = yield* Statements.tryWrite(
@@ -145,12 +145,12 @@ const following = ({ secret, sql, writer }: Dependencies) =>
     return { identity: identityOf(row.email), destination: JSON.parse(row.destination) as Destination }
   })
 
-/** A new secret knows no link of the old one. */
+/** Links of the old secret are invalid under a new one. */
 export const linksEnd: Ending = {
   count: (sql, now) => sql`SELECT count(*) AS n FROM tollgate_auth_links WHERE used_at IS NULL AND expires_at > ${now}`,
   statements: (sql) => [
     statement(sql`DELETE FROM tollgate_auth_links`),
     statement(sql`DELETE FROM tollgate_auth_returns`)
   ],
-  notice: (n) => `${n} sign-in links end: people request another`
+  notice: (n) => `${n} sign-in links end: people must request another`
 }

@@ -35,7 +35,7 @@ export const html = (status: number, body: string): Response =>
 
 export const tooMany = ({ retry_after = 60 }: RateLimited): Response =>
   HttpServerResponse.setHeader(
-    html(429, Pages.wrong("There were too many requests from your address. Wait a minute.")),
+    html(429, Pages.wrong("Too many requests from your address. Wait a minute.")),
     "retry-after",
     String(retry_after)
   )
@@ -43,7 +43,7 @@ export const tooMany = ({ retry_after = 60 }: RateLimited): Response =>
 export const redirect = (location: string): Response =>
   HttpServerResponse.empty({ status: 303, headers: { location, "cache-control": "no-store" } })
 
-/** Redirects to the application, with the answer in the query. */
+/** Redirects to the application with the result in the query. */
 export const back = (redirect_uri: string, answer: Readonly<Record<string, string | undefined>>): Response => {
   const url = new URL(redirect_uri)
   for (const [name, value] of Object.entries(answer)) if (value !== undefined) url.searchParams.set(name, value)

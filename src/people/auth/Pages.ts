@@ -1,4 +1,4 @@
-/** HTML of the OAuth pages, without scripts and external styles. */
+/** The HTML of the OAuth pages, without scripts or external styles. */
 
 const escape = (text: string): string => text.replace(/[&<>"']/g, (one) => `&#${one.charCodeAt(0)};`)
 
@@ -33,7 +33,7 @@ const hidden = (fields: Readonly<Record<string, string | undefined>>): string =>
 /** The choice of identity providers. */
 export const signIn = (options: {
   readonly service: string
-  /** The application; `undefined` in the device flow, where it is not known yet. */
+  /** The application; `undefined` in the device flow, where it is not yet known. */
   readonly client: string | undefined
   readonly providers: ReadonlyArray<{ readonly name: string; readonly url: string }>
 }): string =>
@@ -50,13 +50,13 @@ export const consent = (options: {
   readonly service: string
   readonly client: string
   readonly person: string
-  /** The ends of the sentence "it can ...". */
+  /** Each completes the sentence "it can ...". */
   readonly allows: ReadonlyArray<string>
   readonly trusted: boolean
   readonly warning?: string
   /** Tells the person what happens after the decision. */
   readonly then: string
-  /** The address of the form. */
+  /** The form's address. */
   readonly action: string
   readonly fields: Readonly<Record<string, string | undefined>>
 }): string =>
@@ -84,11 +84,11 @@ ${hidden(options.fields)}
 <p class="small">${escape(options.then)} Signing out of the application ends its access.</p>`
   )
 
-/** The form for the user code of a device. */
+/** The form for a device's user code. */
 export const deviceCode = (options: {
   readonly service: string
   readonly action: string
-  /** A user code that no waiting device has. */
+  /** A user code without a waiting device. */
   readonly unknown?: string
 }): string =>
   page(
@@ -97,7 +97,7 @@ export const deviceCode = (options: {
       options.unknown === undefined
         ? ""
         : `
-<p role="alert">No device waits with the code ${escape(options.unknown)}. It may have expired: begin again on the device.</p>`
+<p role="alert">No device is waiting with the code ${escape(options.unknown)}. It may have expired: start again on the device.</p>`
     }
 <form method="get" action="${escape(options.action)}">
 <p><label for="user_code">The code that your device or command line shows:</label></p>
@@ -107,12 +107,12 @@ export const deviceCode = (options: {
 </form>`
   )
 
-/** The form for the address that a sign-in link goes to. */
+/** The form for the address of a sign-in link. */
 export const linkForm = (options: {
   readonly service: string
   readonly action: string
   readonly fields: Readonly<Record<string, string>>
-  /** A text that is no address. */
+  /** Invalid input: not an e-mail address. */
   readonly unusable?: string
 }): string =>
   page(
@@ -121,7 +121,7 @@ export const linkForm = (options: {
       options.unusable === undefined
         ? ""
         : `
-<p role="alert">${escape(options.unusable)} is no e-mail address.</p>`
+<p role="alert">${escape(options.unusable)} is not an e-mail address.</p>`
     }
 <form method="post" action="${escape(options.action)}">
 ${hidden(options.fields)}
@@ -131,7 +131,7 @@ ${hidden(options.fields)}
 </form>`
   )
 
-/** The answer to that form, the same for every address. */
+/** The response to that form, the same for every address. */
 export const linkSent = (options: { readonly service: string; readonly email: string }): string =>
   page(
     "Look in your mailbox",
@@ -146,7 +146,7 @@ export const decided = (allowed: boolean): string =>
     allowed ? "Connected" : "Not allowed",
     allowed
       ? `<h1>Connected</h1>
-<p>Your device goes on by itself. You can close this page.</p>`
+<p>Your device continues automatically. You can close this page.</p>`
       : `<h1>Not allowed</h1>
 <p>The device gets no access. You can close this page.</p>`
   )

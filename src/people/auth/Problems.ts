@@ -35,14 +35,13 @@ export class InvalidScope extends Problem<InvalidScope>()("InvalidScope", {
   fields: BrokenRule
 }) {}
 
-/** An unknown, expired, revoked or used refresh token. */
+/** The refresh token is unknown, expired, revoked or used. */
 export class InvalidGrant extends Problem<InvalidGrant>()("InvalidGrant", {
   status: 401,
   error: "invalid or expired token",
   code: "invalid_grant"
 }) {}
 
-/** The console's session has ended. */
 export class SessionEnded extends Problem<SessionEnded>()("SessionEnded", {
   status: 401,
   error: "there is no session in this browser, or it has ended: sign in",

@@ -1,4 +1,4 @@
-/** The sign-in of a browser at an identity provider: to the provider, back with its token, and on to the page that began it. */
+/** A browser's sign-in with an identity provider: to the provider, back with its token, and on to the original page. */
 import { HttpServerResponse } from "@effect/platform"
 import type { HttpServerRequest } from "@effect/platform"
 import { Clock, Effect } from "effect"
@@ -18,7 +18,7 @@ type Response = HttpServerResponse.HttpServerResponse
 
 export const newNonce = (): string => randomBytes(16).toString("hex")
 
-/** The PKCE verifier of a sign-in. The nonce is public; the verifier follows from it by the deployment's secret. */
+/** The PKCE verifier of a sign-in. The nonce is public; the verifier is derived from it with the deployment's secret. */
 export const verifierOf = ({ secret }: Pick<Dependencies, "secret">, nonce: string): string =>
   secret.hash("sign_in", `verifier ${nonce}`)
 
@@ -37,7 +37,7 @@ const signInPage = Effect.fnUntraced(function* (
   return yield* identity.signInPage(provider, { redirect_uri, nonce, verifier, state: sealed, ...hint })
 })
 
-/** Binds a sign-in to this browser by a cookie. */
+/** Binds a sign-in to this browser with a cookie. */
 export const withPending = Effect.fnUntraced(function* ({ state }: Dependencies, response: Response, nonce: string) {
   const pending = yield* state.seal({ kind: "leaving", nonce, until: yield* state.until })
   return HttpServerResponse.setHeader(response, "set-cookie", state.setCookie(pending))
@@ -46,7 +46,7 @@ export const withPending = Effect.fnUntraced(function* ({ state }: Dependencies,
 /** The name of sign-in by letter, on the button. */
 export const emailName = "e-mail"
 
-/** Asks the person to sign in, and returns them to `page`. `client` is the name of the application that asks. */
+/** Asks the person to sign in and returns them to `page`. `client` is the requesting application's name. */
 export const signInFirst = Effect.fnUntraced(function* (
   dependencies: Dependencies,
   page: string,
@@ -74,7 +74,7 @@ export const toProvider = (dependencies: Dependencies): BrowserContract["toProvi
     const limit = yield* Effect.either(limits.take("authorize", http))
     if (limit._tag === "Left") return redirect(consolePages.failedAt("too_many_requests", page))
     const nonce = newNonce()
-    // A link on another site must not choose the account: some providers sign in the hinted person at once.
+    // A link on another site must not choose the account: some providers sign in the hinted person immediately.
     const hint = http.headers["sec-fetch-site"] === "same-origin" ? query.get("login_hint") : null
     const hinted = hint === null || hint === "" ? {} : { login_hint: hint }
     const url = yield* Effect.either(signInPage(dependencies, { provider, nonce, room: "console", page }, hinted))
@@ -84,7 +84,7 @@ export const toProvider = (dependencies: Dependencies): BrowserContract["toProvi
 
 // ---- back from the provider ---------------------------------------------------------------------------------------------
 
-/** The answer to a failed sign-in: the console shows the reason on its own page. */
+/** The response to a failed sign-in. The console shows the reason on its own page. */
 export const failed = (
   { consolePages }: Dependencies,
   returning: Pick<ProviderState, "room" | "page"> | undefined,
@@ -99,7 +99,7 @@ export const signedIn = (dependencies: Dependencies): BrowserContract["signedIn"
     const form = yield* formOf(http)
     const returning = yield* state.openExpired("errand", form.get("state"))
     if (returning === undefined || (yield* state.hasExpired(returning)))
-      return failed(dependencies, returning, "expired", "This sign-in took too long, or did not begin here.")
+      return failed(dependencies, returning, "expired", "This sign-in took too long, or did not start here.")
     const { nonce, page, provider, room } = returning
     const token = { id_token: form.get("id_token") ?? undefined, nonce }
     const person = yield* Effect.either(identity.verify(provider, token))
@@ -114,7 +114,7 @@ export const signedIn = (dependencies: Dependencies): BrowserContract["signedIn"
     return redirect(`${pages}/continue?${new URLSearchParams({ arriving })}`)
   })
 
-/** The provider's own error comes before ours. */
+/** The provider's own error takes precedence over ours. */
 export const reasonOf = (form: URLSearchParams, { _tag }: { readonly _tag: string }): SignInFailure => {
   const error = form.get("error")
   if (error !== null)
@@ -122,7 +122,7 @@ export const reasonOf = (form: URLSearchParams, { _tag }: { readonly _tag: strin
   return _tag === "IdentityProviderUnavailable" ? "provider_unavailable" : "rejected"
 }
 
-/** The answer to a person who is verified and may not sign in. */
+/** The response to a verified person who may not sign in. */
 export const notWelcome = (
   dependencies: Dependencies,
   returning: Pick<ProviderState, "room" | "page">,
@@ -135,7 +135,7 @@ const reasons = {
   BooksUnavailable: "unavailable"
 } as const
 
-/** Leads a browser whose person has signed in to its page, with the cookie of that page. */
+/** Redirects a signed-in person's browser to its page, with that page's cookie. */
 export const arrive = Effect.fnUntraced(function* (
   dependencies: Dependencies,
   person: Pick<VerifiedPerson, "account_id" | "tenant_id" | "room" | "page">
@@ -153,9 +153,9 @@ export const resume = (dependencies: Dependencies): BrowserContract["resume"] =>
     const arriving = yield* state.openExpired("arriving", queryOf(http).get("arriving"))
     const pending = yield* state.open("leaving", http.cookies[state.cookieName])
     const expired = arriving !== undefined && (yield* state.hasExpired(arriving))
-    // Only the browser that began a sign-in may finish it: a link cannot sign in another person.
+    // Only the browser that began a sign-in may finish it, so a link cannot sign in another person.
     if (arriving === undefined || expired || pending?.nonce !== arriving.nonce) {
-      const text = "This sign-in took too long, or was begun in another browser."
+      const text = "This sign-in took too long, or started in another browser."
       return failed(dependencies, arriving, expired ? "expired" : "other_browser", text)
     }
     return yield* arrive(dependencies, arriving)
@@ -179,7 +179,7 @@ const intoConsole = (
 
 // ---- a browser that has signed in ---------------------------------------------------------------------------------------
 
-/** The person who has signed in, and the cookie that proves it. */
+/** The signed-in person, and the cookie that proves it. */
 export const signedInBy = Effect.fnUntraced(function* ({ state }: Dependencies, http: Request) {
   const cookie = http.cookies[state.cookieName]
   const who = yield* state.open("signed-in", cookie)
@@ -189,7 +189,7 @@ export const signedInBy = Effect.fnUntraced(function* ({ state }: Dependencies, 
 /** A form field that only our own pages can fill in. Without it, another site could decide for the person. */
 export const proofOf = ({ secret }: Dependencies, cookie: string): string => secret.hash("browser", cookie)
 
-/** The person who has sent the form from one of our own pages. */
+/** The person who sent the form from one of our pages. */
 export const decidedBy = Effect.fnUntraced(function* (
   dependencies: Dependencies,
   http: Request,

@@ -1,6 +1,6 @@
 /**
- * Refresh tokens: one row for each sign-in holds the hash of its current token. A token names its sign-in and carries a keyed hash, so a
- * token that was used before is recognized without a row of its own.
+ * Refresh tokens: one row per sign-in holds the hash of its current token. A token contains its sign-in's id and a keyed hash, so a used token is
+ * recognized without a row.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Duration, Effect } from "effect"
@@ -10,11 +10,11 @@ import type { Statement } from "../../books/ledger/rules/Transaction.ts"
 import type { AccountId, TenantId } from "../../kernel/Ids.ts"
 import type { DeploymentSecretContract } from "../../storage/secret/DeploymentSecret.ts"
 
-/** How long a refresh token can be used, and how long a sign-in lasts however often it is refreshed. */
+/** How long a refresh token is valid, and the maximum length of a sign-in. */
 export const refreshLifetime = Duration.days(7)
 export const familyLifetime = Duration.days(90)
 
-/** The sign-in that a refresh token belongs to. */
+/** A refresh token's sign-in. */
 export interface Refreshable {
   readonly family_id: string
   readonly account_id: AccountId
@@ -24,7 +24,7 @@ export interface Refreshable {
   readonly signed_in_at: number
   readonly tenant_id: TenantId
   readonly expires_at: number
-  /** False for a token that was used before. */
+  /** False for a used token. */
   readonly current: boolean
 }
 
@@ -38,7 +38,7 @@ const macLength = 32
 const expiryOf = (signedInAt: number, now: number): number =>
   Math.min(now + Duration.toMillis(refreshLifetime), signedInAt + Duration.toMillis(familyLifetime))
 
-/** The format of a token: `rt_`, its sign-in, random digits, and the keyed hash of all that. */
+/** A token's format: `rt_`, its sign-in, random digits, and a keyed hash of those. */
 const formatOf = (secret: DeploymentSecretContract) => {
   const hashOf = (token: string) => secret.hash("refresh_token", token)
   const macOf = (content: string) => hashOf(content).slice(0, macLength)
@@ -48,7 +48,7 @@ const formatOf = (secret: DeploymentSecretContract) => {
       const content = `rt_${family}_${randomBytes(32).toString("hex")}`
       return content + macOf(content)
     },
-    /** The sign-in that the token names; `undefined` if the token was not made here, or by an earlier version. */
+    /** The sign-in in the token. `undefined` for a foreign token and for one of an earlier version. */
     familyIn: (token: string): string | undefined => {
       const [, content, family, mac] = /^(rt_(\w+)_[0-9a-f]{64})([0-9a-f]{32})$/.exec(token) ?? []
       return content !== undefined && timingSafeEqual(Buffer.from(mac!), Buffer.from(macOf(content)))
@@ -64,7 +64,7 @@ export const make = (sql: SqlClient, secret: DeploymentSecretContract) => {
   const inserted = (row: Omit<Row, "used_at" | keyof Omit<Refreshable, "family_id" | "tenant_id" | "expires_at">>) =>
     statement(sql`INSERT INTO tollgate_auth_refresh_tokens ${sql.insert({ ...row, used_at: null })}`)
 
-  /** The first token of a sign-in, and the statement that stores it. */
+  /** Creates a sign-in's first token, and the statement that stores it. */
   const issue = (family_id: string, tenant_id: TenantId, now: number) => {
     const token = newToken(family_id)
     return { token, stored: inserted({ hash: hashOf(token), family_id, tenant_id, expires_at: expiryOf(now, now) }) }
@@ -84,13 +84,13 @@ export const make = (sql: SqlClient, secret: DeploymentSecretContract) => {
     )
   }
 
-  /** The next token of a sign-in, and statements that store it in place of `token`. They are refused if `token` was used or its sign-in ended. */
+  /** Creates the next token of a sign-in, and the statements that replace `token` with it. They fail if `token` was used or its sign-in ended. */
   const replace = (token: string, { family_id, signed_in_at }: Refreshable, tenant_id: TenantId, now: number) => {
     const next = newToken(family_id)
     const row = { hash: hashOf(next), family_id, tenant_id, expires_at: expiryOf(signed_in_at, now) }
     const usable = sql`hash = ${hashOf(token)} AND used_at IS NULL
       AND EXISTS (SELECT 1 FROM tollgate_auth_families WHERE id = ${family_id} AND revoked_at IS NULL)`
-    // A token of an earlier version does not name its sign-in: its row stays, so that the token is recognized when it comes back.
+    // A token of an earlier version does not contain its sign-in. Its row stays, to recognize the token if it is used again.
     const stored: ReadonlyArray<Statement> =
       familyIn(token) === undefined
         ? [
@@ -111,7 +111,7 @@ export const make = (sql: SqlClient, secret: DeploymentSecretContract) => {
     return { token: next, stored }
   }
 
-  /** Deletes some of the tokens that expired long ago. */
+  /** Deletes a few long-expired tokens. */
   const sweep = (now: number): Statement =>
     statement(sql`DELETE FROM tollgate_auth_refresh_tokens WHERE hash IN (SELECT hash FROM tollgate_auth_refresh_tokens
       WHERE expires_at < ${now - Duration.toMillis(familyLifetime)} ORDER BY expires_at LIMIT 20)`)

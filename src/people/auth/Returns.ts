@@ -1,4 +1,4 @@
-/** Returns from identity providers. Each `state` is accepted once, on all nodes. Used ones are stored as hashes until they expire. */
+/** Returns from identity providers. Each `state` is accepted once across all nodes. Hashes of used states are stored until they expire. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
 import * as Statements from "../../books/ledger/write/Statements.ts"
@@ -8,7 +8,7 @@ import type { DeploymentSecretContract } from "../../storage/secret/DeploymentSe
 import type { ProviderState } from "./BrowserState.ts"
 
 export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentSecretContract) => ({
-  /** Accepts a return. Answers `false` if it was accepted before. */
+  /** Accepts a return. Returns `false` if it was already accepted. */
   accept: Effect.fn("Returns.accept")(function* ({ nonce, provider, until }: ProviderState) {
     const now = yield* Clock.currentTimeMillis
     const hash = secret.hash("sign_in", `return ${provider} ${nonce}`)

@@ -2,7 +2,7 @@
  * The security middleware: authenticates each request, on the router and in the fast lane.
  *
  * Where the specification is silent:
- * - The tenant of the path is compared right after authentication, before body and query are read.
+ * - The tenant in the path is checked directly after authentication, before body and query are read.
  */
 import { HttpRouter, HttpServerRequest } from "@effect/platform"
 import type { Context, Redacted } from "effect"
@@ -32,7 +32,7 @@ const eitherIn = (request: Headed): string | undefined => {
 
 type TokenProblem = MissingAuthorization | InvalidToken | InsufficientScope
 
-/** A middleware that takes user tokens; `E` are its further refusals. */
+/** Middleware for user tokens; `E` are its additional refusals. */
 interface Way<Self, E> extends Context.Tag<
   Self,
   { readonly user_token: (bearer: Redacted.Redacted) => Ask<TokenProblem | E> }
@@ -63,7 +63,7 @@ const ofPath =
     )
 const ofTenant = ofPath(() => new TenantMismatch())
 
-/** Middleware that takes a user token on any path. */
+/** Middleware for user tokens on any path. */
 const anywhereWays = [
   Security.ProfileToken,
   Security.CallsToken,

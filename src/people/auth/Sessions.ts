@@ -1,11 +1,11 @@
 /**
- * Sign-ins and the tokens that follow from them. A refresh token works once and is then replaced. A refresh token that comes back has been
- * copied: the sign-in ends, and all its tokens with it.
+ * Sign-ins and their tokens. A refresh token works once and is then replaced. Reuse means that the token was copied: the sign-in ends with all its
+ * tokens.
  *
  * Where the specification is silent:
- * - Of two refreshes at once with one token, the second counts as a theft: the whole sign-in ends.
- * - An account has up to 1,000 sign-ins; one more ends the oldest, and the API keys that it made. A sign-in of more than 91 days does not
- *   count: it is deleted at the account's next sign-in, unless a key depends on it.
+ * - If two refreshes with one token are concurrent, the second counts as theft and the whole sign-in ends.
+ * - An account has up to 1,000 sign-ins. One more ends the oldest, with the API keys that it created. A sign-in older than 91 days does not count:
+ *   it is deleted at the account's next sign-in, unless a key depends on it.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
@@ -41,7 +41,7 @@ export interface TokenPair {
   /** Seconds. */
   readonly expires_in: number
   readonly refresh_token: string
-  /** The scope of an application; absent for the person's own sign-in. */
+  /** An application's scope; absent for the person's own sign-in. */
   readonly scope?: string
 }
 
@@ -49,7 +49,7 @@ export interface SignIn {
   readonly account_id: AccountId
   readonly tenant_id: TenantId
   readonly client_id: string
-  /** True for the sign-in of an application, whose calls charge the team's pool first. */
+  /** True for an application's sign-in, whose calls charge the team's pool first. */
   readonly team_first: boolean
   readonly grant: Grant
 }
@@ -58,34 +58,34 @@ export interface SignIn {
 export interface OpenSignIn {
   readonly id: string
   readonly client_id: string
-  /** Whether an application holds it, by the code flow or the device flow. */
+  /** Whether an application holds it, through the code flow or the device flow. */
   readonly application: boolean
   readonly signed_in_at: number
 }
 
-/** A sign-in is named by the id of its family of tokens. */
+/** A sign-in is identified by the id of its token family. */
 export interface SessionsContract {
   readonly open: (signIn: SignIn) => Effect.Effect<TokenPair, BooksUnavailable>
-  /** Opens a sign-in in one transaction with `beside`, which is given its name. Answers `undefined` if `beside` refused. */
+  /** Opens a sign-in in one transaction with `beside`, which receives its id. Returns `undefined` if `beside` failed. */
   readonly openBeside: (
     signIn: SignIn,
     beside: (family: string) => Statement
   ) => Effect.Effect<TokenPair | undefined, BooksUnavailable>
-  /** Opens a sign-in without a refresh token, and answers its name. The holder limits how long it lasts. */
+  /** Opens a sign-in without a refresh token and returns its id. The holder limits its lifetime. */
   readonly begin: (signIn: SignIn) => Effect.Effect<string, BooksUnavailable>
-  /** Ends a sign-in of the account. Its access tokens end at once in this process, within a minute in others. */
+  /** Ends a sign-in of the account. Its access tokens end immediately in this process, and within a minute in others. */
   readonly end: (account: AccountId, family: string) => Effect.Effect<void, BooksUnavailable>
-  /** The account's sign-ins that can still be refreshed, newest first; 100 at most. */
+  /** Up to 100 sign-ins of the account that can still be refreshed, newest first. */
   readonly ofAccount: (account: AccountId) => Effect.Effect<ReadonlyArray<OpenSignIn>>
   /**
-   * Ends all sign-ins of an account, its open codes and console links, in one transaction with `beside`, which is given the number of
-   * sign-ins. Answers that number.
+   * Ends all sign-ins, open codes and console links of an account, in one transaction with `beside`, which receives the number of sign-ins.
+   * Returns that number.
    */
   readonly endAll: (
     account: AccountId,
     beside: (open: number) => ReadonlyArray<Statement>
   ) => Effect.Effect<number, BooksUnavailable>
-  /** Statements that end all sign-ins, open codes and console links of an account, for the transaction of another room. */
+  /** Statements that end all sign-ins, open codes and console links of an account, for another room's transaction. */
   readonly endingAll: (account: AccountId) => ReadonlyArray<Statement>
   /** Whether a sign-in has not ended. */
   readonly isLive: (family: string) => Effect.Effect<boolean>
@@ -95,14 +95,14 @@ export interface SessionsContract {
     readonly client_id: string
     readonly tenant_id: TenantId | undefined
   }) => Effect.Effect<TokenPair, InvalidGrant | NotAMember | BooksUnavailable>
-  /** Ends the sign-in of a refresh token. A token of another client than `client_id`, or an unknown token, ends nothing. */
+  /** Ends the sign-in of a refresh token. An unknown token, or a token of a client other than `client_id`, ends nothing. */
   readonly revoke: (token: string, client_id?: string) => Effect.Effect<void, BooksUnavailable>
 }
 
-/** The most sign-ins that an account may have, beside those that hold its API keys. */
+/** The maximum number of sign-ins per account, apart from those that hold its API keys. */
 const openMax = 1_000
 
-/** No token of an older sign-in is valid: the last refresh token has expired, and the access tokens made with it. */
+/** No token of an older sign-in is valid: its last refresh token and the access tokens from it have expired. */
 const idleAfter = Duration.sum(familyLifetime, Duration.days(1))
 
 export class Sessions extends Context.Tag("tollgate/auth/Sessions")<Sessions, SessionsContract>() {
@@ -131,7 +131,7 @@ const make = Effect.gen(function* () {
   const openBeside = openingBeside(dependencies)
   const end = endingOne(dependencies)
   return {
-    // Without a statement beside it, nothing can refuse.
+    // Without a statement in `beside`, nothing can fail.
     open: (signIn) =>
       Effect.map(
         openBeside(signIn, () => []),
@@ -163,7 +163,7 @@ const inserted = (sql: SqlClient, signIn: SignIn, id: string, signed_in_at: numb
   return statement(sql`INSERT INTO tollgate_auth_families ${sql.insert({ ...row, revoked_at: null })}`)
 }
 
-/** Selects the account's sign-ins that must end before another may begin. One that holds API keys is neither counted nor ended. */
+/** Selects the account's sign-ins that must end before another may begin. A sign-in that holds API keys is neither counted nor ended. */
 const surplus = (sql: SqlClient, account: AccountId, now: number): Fragment => {
   const counted = sql`${ofAccount(sql, account)} AND signed_in_at > ${now - Duration.toMillis(idleAfter)}
     AND NOT ${hasKeys(sql, "tollgate_auth_families.id")}`
@@ -171,12 +171,12 @@ const surplus = (sql: SqlClient, account: AccountId, now: number): Fragment => {
     ORDER BY id DESC LIMIT 1 OFFSET ${sql.literal(String(openMax - 1))})`
 }
 
-/** Selects the account's sign-ins that no token and no API key needs. */
+/** Selects the account's sign-ins that no token or API key needs. */
 const idle = (sql: SqlClient, account: AccountId, now: number): Fragment =>
   sql`${ofAccount(sql, account)} AND signed_in_at <= ${now - Duration.toMillis(idleAfter)}
     AND NOT ${hasKeys(sql, "tollgate_auth_families.id")}`
 
-/** Writes a new sign-in. Ends those that it pushes out. Answers whether the statements beside it allowed that. */
+/** Writes a new sign-in and ends those that it displaces. Returns whether the statements in `beside` succeeded. */
 const write = Effect.fnUntraced(function* (
   { belonging, sql, writer }: Dependencies,
   signIn: SignIn,
@@ -248,7 +248,7 @@ const refreshing = (
     if (!(yield* tenants.isActiveMember(account_id, tenant_id))) return yield* new NotAMember({ tenant_id })
     const { stored, token } = refreshTokens.replace(refresh_token, found, tenant_id, now)
     if (!(yield* Statements.tryWrite(writer, ...stored))) {
-      // Of two requests at once with one token, the second counts as a copy too.
+      // The second of two concurrent requests with one token counts as a copy too.
       yield* end(account_id, family_id)
       return yield* new InvalidGrant()
     }
@@ -292,7 +292,7 @@ const listing = (sql: SqlClient): SessionsContract["ofAccount"] =>
     return rows.map(({ team_first, ...row }) => ({ ...row, application: team_first === 1 }))
   }, Effect.orDie)
 
-/** A new secret knows no refresh token of the old one: every sign-in ends. */
+/** Refresh tokens of the old secret are invalid under a new one, so all sign-ins end. */
 export const sessionsEnd: Ending = {
   // A browser's sign-in has no refresh token.
   count: (sql, now) => sql`SELECT count(*) AS n FROM tollgate_auth_families f WHERE revoked_at IS NULL
@@ -303,5 +303,5 @@ export const sessionsEnd: Ending = {
     statement(sql`DELETE FROM tollgate_auth_families`),
     statement(sql`DELETE FROM tollgate_auth_refresh_tokens`)
   ],
-  notice: (n) => `${n} sign-ins end: people sign in again`
+  notice: (n) => `${n} sign-ins end: people must sign in again`
 }

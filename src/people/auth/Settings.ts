@@ -8,7 +8,7 @@ import { EmailSignIn } from "./EmailSignIn.ts"
 import * as IdentityEntries from "./IdentityEntries.ts"
 
 const RedirectAddress = Schema.String.pipe(
-  Schema.filter(isRedirectAddress, { message: () => "an address without a fragment, no script and no file" })
+  Schema.filter(isRedirectAddress, { message: () => "an address without a fragment, and not a script or file address" })
 )
 
 const ClientEntry = Schema.Struct({ client_id: NonEmpty, name: NonEmpty })
@@ -22,9 +22,9 @@ const OAuthClient = readAs(
   Schema.Struct({
     ...ClientEntry.fields,
     redirect_uris: Schema.optionalWith(Schema.Array(RedirectAddress), { default: () => [] }),
-    /** An application of the operator: it may do everything that the person may, and its consent page says so. */
+    /** An operator's application: it may do everything that the person may do, and its consent page says so. */
     trusted: Schema.optionalWith(Schema.Boolean, { default: () => false }),
-    /** May use the device flow: the person reads a code on one device and allows it in a browser on another. */
+    /** May use the device flow: the person reads a code on one device and approves it in a browser on another. */
     device: Schema.optionalWith(Schema.Boolean, { default: () => false })
   }).pipe(
     Schema.filter(({ device, redirect_uris }) =>
@@ -43,9 +43,9 @@ export const fields = {
   oauth_clients: Schema.optionalWith(Schema.Array(OAuthClient), { default: () => [] }),
   /** Websites whose contact forms write to the operator. */
   web_clients: clientsOf("web"),
-  /** The identity providers, by any name. */
+  /** The identity providers, by name. */
   identity: IdentityEntries.field,
-  /** Whether people may sign in by a link in a letter. It needs `mail`. */
+  /** Whether people may sign in by a link in a letter. Requires `mail`. */
   email_sign_in: Schema.optionalWith(Schema.Boolean, { default: () => false })
 }
 

@@ -1,10 +1,10 @@
 /**
- * The ES256 keys that sign tokens. The newest key signs. All keys are published, so that anyone can verify a token and a rotation signs no
- * person out. Private keys are stored sealed.
+ * The ES256 keys that sign tokens. The newest key signs. All keys are published, so anyone can verify a token and a rotation signs out no one.
+ * Private keys are stored sealed.
  *
  * Where the specification is silent:
- * - A token is valid if one of our keys signed it, so `public_url` may change without signing people out. Signing keys rotate by
- *   themselves; an earlier one is published until the last token that it signed has expired, and then deleted.
+ * - A token is valid if one of our keys signed it, so `public_url` may change without signing people out. Signing keys rotate automatically; an
+ *   earlier key stays published until its last token has expired, and is then deleted.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Layer, Runtime } from "effect"
@@ -30,15 +30,18 @@ export interface SigningKey {
 export interface SigningKeysContract {
   /** The key that signs. */
   readonly current: () => SigningKey
-  /** The public key with this id. Finds a key that another process has just made, too. */
+  /** The public key with this id. Also finds a key that another process has just created. */
   readonly find: (kid: string) => Effect.Effect<CryptoKey | undefined>
   /** The public keys, for `/.well-known/jwks.json`. */
   readonly published: () => ReadonlyArray<JWK>
-  /** Makes a new key in one transaction with `beside`. It signs from now on, on all nodes. Earlier keys stay published while they have tokens. */
+  /**
+   * Creates a new key in one transaction with `beside`. It signs from now on, on all nodes. Earlier keys stay published while they have valid
+   * tokens.
+   */
   readonly rotate: (beside?: ReadonlyArray<Statement>) => Effect.Effect<SigningKey, BooksUnavailable>
   /** Loads the keys of other processes. */
   readonly reload: Effect.Effect<void>
-  /** Hourly on each node: reloads the keys, rotates a key after 30 days, deletes keys without tokens. */
+  /** Runs hourly on each node: reloads the keys, rotates a key after 30 days, and deletes keys without valid tokens. */
   readonly job: Loop.Job
 }
 
@@ -56,11 +59,11 @@ interface Row {
   readonly created_at: number
 }
 
-/** The age at which a key is replaced, and the pause between two checks of its age. */
+/** The age at which a key is replaced, and the interval between two checks. */
 export const rotation = Duration.days(30)
 const turnPause = Duration.hours(1)
 
-/** The pause between two reloads that tokens with unknown keys cause. */
+/** The minimum interval between two reloads caused by unknown keys. */
 const reloadPause = Duration.seconds(1)
 
 const topic = "signing keys"
@@ -68,7 +71,7 @@ const topic = "signing keys"
 /** The longest lifetime of a token. */
 export const signedLifetime = Duration.hours(1)
 
-/** How long an earlier key may be needed: another process signs with it until its next turn, which may fail once, and then tokens expire. */
+/** How long an earlier key may be needed: another process signs with it until its next turn, which may fail once; then its tokens must expire. */
 const retirement = Duration.toMillis(turnPause) * 2 + Duration.toMillis(signedLifetime)
 
 interface Dependencies {
@@ -77,13 +80,13 @@ interface Dependencies {
   readonly secret: DeploymentSecretContract
 }
 
-/** The keys of the database, as this process uses them. */
+/** The keys in the database, as this process uses them. */
 interface KeySet {
   readonly current: SigningKey
   readonly created_at: number
   readonly byId: ReadonlyMap<string, CryptoKey>
   readonly published: ReadonlyArray<JWK>
-  /** The ids of keys that no token needs. */
+  /** The ids of keys without valid tokens. */
   readonly retired: ReadonlyArray<string>
 }
 
@@ -132,7 +135,7 @@ const stored = (sql: SqlClient) =>
   Effect.orDie(sql<Row>`SELECT kid, public, sealed, created_at FROM tollgate_auth_signing_keys
     ORDER BY created_at DESC, kid`)
 
-/** Stores a new key. Of several processes that do so at once, only the first succeeds: for the others `newest` is out of date. */
+/** Stores a new key. If several processes do so concurrently, only the first succeeds: for the others `newest` is out of date. */
 const generate = Effect.fnUntraced(function* (
   { secret, sql, writer }: Dependencies,
   newest: string | undefined,
@@ -180,7 +183,7 @@ const retire = Effect.fnUntraced(function* ({ sql, writer }: Dependencies, kids:
   yield* Effect.annotateLogs(Effect.logInfo("signing keys were retired"), "kids", kids.join(" "))
 })
 
-/** A text that the deployment's secret has sealed, to recognize another secret; `undefined` if nothing is sealed yet. */
+/** A text sealed with the deployment's secret, to detect a different secret; `undefined` if nothing is sealed yet. */
 export const sealedSample: Effect.Effect<string | undefined, never, SqlClient> = Effect.flatMap(
   SqlClient,
   (sql) => sql<Pick<Row, "sealed">>`SELECT sealed FROM tollgate_auth_signing_keys ORDER BY created_at DESC, kid LIMIT 1`
@@ -189,9 +192,9 @@ export const sealedSample: Effect.Effect<string | undefined, never, SqlClient> =
   Effect.orDie
 )
 
-/** A new secret cannot open private keys of the old one. The next start makes a new key. */
+/** A new secret cannot open the old private keys. The next start creates a new key. */
 export const signingKeysEnd: Ending = {
   count: (sql) => sql`SELECT count(*) AS n FROM tollgate_auth_signing_keys`,
   statements: (sql) => [statement(sql`DELETE FROM tollgate_auth_signing_keys`)],
-  notice: (n) => `${n} signing keys are deleted: access tokens that they signed end, and a new key is made`
+  notice: (n) => `${n} signing keys are deleted: their access tokens end, and a new key is created`
 }

@@ -15,10 +15,9 @@ import { userInfoBy } from "./UserInfo.ts"
 /** The grant type of RFC 8628. */
 export const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"
 
-const invalidGrant = () =>
-  OAuthRefusal.of("invalid_grant", "the code or token is not valid, has expired, or was used before")
+const invalidGrant = () => OAuthRefusal.of("invalid_grant", "the code or token is invalid, expired or already used")
 
-/** The OAuth client of a request; 401 `invalid_client` if it is missing or unknown. */
+/** The OAuth client of a request. A missing or unknown client is 401 `invalid_client`. */
 export const knownClient = Effect.fnUntraced(function* (clients: ClientsContract, client_id: string | undefined) {
   const client = client_id === undefined || client_id === "" ? undefined : yield* clients.find(client_id, ["oauth"])
   return client ?? (yield* OAuthRefusal.of("invalid_client", "no such client", 401))
@@ -43,7 +42,7 @@ export const exchanging = (dependencies: Dependencies): AuthorizationContract["e
     )
   })
 
-/** Opens the application's sign-in in one transaction with `spend`; answers `undefined` if the code was spent before. */
+/** Opens the application's sign-in in one transaction with `spend`. Returns `undefined` if the code was already spent. */
 const open = Effect.fnUntraced(function* (
   { sessions, tenants, tokens }: Dependencies,
   code: Pick<Code, "account_id" | "tenant_id" | "client_id" | "scope" | "nonce" | "auth_time">,
@@ -79,16 +78,16 @@ const byCode = Effect.fnUntraced(function* (
   if (row.used_at === null) {
     const tokens = isValid ? yield* open(dependencies, row, (family) => codes.spend(row, family, now)) : undefined
     if (tokens !== undefined) return tokens
-    // An invalid request spends the code too.
+    // An invalid request also spends the code.
     if (!isValid && (yield* codes.discard(row))) return yield* invalidGrant()
   }
-  // The code was copied: its sign-in ends.
+  // The code was copied: end its sign-in.
   const family = yield* codes.familyOf(row)
   if (family !== null) yield* sessions.end(row.account_id, family)
   return yield* invalidGrant()
 })
 
-/** RFC 7636: the challenge is the SHA-256 of the verifier. */
+/** RFC 7636: the challenge is the verifier's SHA-256. */
 const isVerifier = (verifier: string, challenge: string): boolean => {
   if (!/^[A-Za-z0-9._~-]{43,128}$/.test(verifier)) return false
   const made = Buffer.from(createHash("sha256").update(verifier).digest("base64url"))
@@ -110,11 +109,11 @@ const byDevice = Effect.fnUntraced(function* (
   const now = yield* Clock.currentTimeMillis
   const { account_id, decision, family_id, tenant_id } = row
   if (row.used_at !== null) {
-    // The code was copied: its sign-in ends.
+    // The code was copied: end its sign-in.
     if (account_id !== null && family_id !== null) yield* sessions.end(account_id, family_id)
     return yield* invalidGrant()
   }
-  if (row.expires_at <= now) return yield* OAuthRefusal.of("expired_token", "the codes have expired: begin again")
+  if (row.expires_at <= now) return yield* OAuthRefusal.of("expired_token", "the codes have expired: start again")
   if (decision === "deny") return yield* OAuthRefusal.of("access_denied", "the person did not allow it")
   if (account_id === null || tenant_id === null) return yield* undecided(dependencies, row)
   if (yield* tenants.isSuspended(account_id)) {
@@ -122,12 +121,12 @@ const byDevice = Effect.fnUntraced(function* (
   }
   const code = { account_id, tenant_id, client_id, scope: row.scope, nonce: null, auth_time: null }
   const tokens = yield* open(dependencies, code, (family) => devices.spend(row, family, now))
-  // Of two requests at once, the other one has the tokens.
+  // A concurrent request got the tokens.
   return tokens ?? (yield* invalidGrant())
 })
 
 const undecided = Effect.fnUntraced(function* ({ devices }: Dependencies, row: DeviceRow) {
   return (yield* devices.poll(row))
-    ? yield* OAuthRefusal.of("slow_down", "wait five seconds longer between two requests from now on")
+    ? yield* OAuthRefusal.of("slow_down", "from now on, wait five seconds longer between requests")
     : yield* OAuthRefusal.of("authorization_pending", "the person has not decided yet")
 })

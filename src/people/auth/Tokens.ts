@@ -1,6 +1,6 @@
 /**
- * Access tokens: JWTs that are valid for an hour, for one account in one tenant. The published keys verify them. ID tokens tell an
- * application who has signed in; they are no access tokens.
+ * Access tokens: JWTs valid for an hour, for one account in one tenant. The published keys verify them. ID tokens tell an application who signed
+ * in; they are not access tokens.
  */
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { decodeProtectedHeader, jwtVerify, SignJWT } from "jose"
@@ -17,9 +17,9 @@ export interface AccessToken {
   readonly account_id: AccountId
   readonly tenant_id: TenantId
   readonly client_id: string
-  /** The sign-in of the token: the token ends with it. */
+  /** The token's sign-in. The token ends with it. */
   readonly family: string
-  /** True for the token of an application, whose calls charge the team's pool first. */
+  /** True for an application's token, whose calls charge the team's pool first. */
   readonly team_first: boolean
   readonly grant: Grant
 }
@@ -29,7 +29,7 @@ export interface IdToken {
   readonly account_id: AccountId
   readonly client_id: string
   readonly nonce: string | null
-  /** The time of the person's sign-in, in milliseconds; null if it is not known. */
+  /** The time of the person's sign-in, in milliseconds; null if unknown. */
   readonly auth_time: number | null
   readonly email: string
   readonly email_verified: boolean
@@ -42,7 +42,7 @@ export interface VerifiedToken extends AccessToken {
 }
 
 export interface TokensContract {
-  /** `lifetime` is `accessLifetime` by default. */
+  /** `lifetime` defaults to `accessLifetime`. */
   readonly sign: (token: AccessToken, lifetime?: Duration.Duration) => Effect.Effect<string>
   readonly signId: (token: IdToken) => Effect.Effect<string>
   readonly verify: (jwt: string) => Effect.Effect<VerifiedToken, InvalidToken>
@@ -61,7 +61,7 @@ const toSeconds = (millis: number): number => Math.floor(millis / 1000)
 
 const make = Effect.gen(function* () {
   const keys = yield* SigningKeys
-  // The `iss` claim. Verification relies on our keys instead, so a change of `public_url` signs no person out.
+  // The `iss` claim. Verification relies on our keys instead, so a changed `public_url` signs out no one.
   const { public_url: issuer } = yield* ServiceInfo
 
   const signed = Effect.fnUntraced(function* (

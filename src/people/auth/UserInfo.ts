@@ -1,4 +1,4 @@
-/** The claims of OpenID Connect about a person. */
+/** The OpenID Connect claims about a person. */
 import { Effect } from "effect"
 import type { TenantsContract } from "../tenants/Tenants.ts"
 import type { AuthorizationContract } from "./Authorization.ts"

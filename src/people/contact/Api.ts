@@ -1,4 +1,4 @@
-/** The contact form of a website: a token for a browser without a sign-in, and the one message that it admits. */
+/** A website's contact form: a token for a browser without a sign-in, and the one message that the token admits. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example } from "../../http/contract/Documented.ts"

@@ -1,8 +1,8 @@
 /**
- * Messages from the contact forms of websites.
+ * Messages from contact forms on websites.
  *
  * Where the specification is silent:
- * - A client token is answered as a bare object, a contact message in an envelope, as in the specification's examples.
+ * - The response with a client token is a bare object, the response to a contact message an envelope, as in the specification's examples.
  * - A message is deleted after 180 days (`contact_kept_days`).
  */
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -25,7 +25,7 @@ import type { HeldClientTokenFacts } from "./HeldClientToken.ts"
 import { InvalidClientToken } from "./Problems.ts"
 
 export interface ContactsContract {
-  /** A token for a registered website. It admits one message within 30 minutes. */
+  /** Issues a token to a registered website. It admits one message within 30 minutes. */
   readonly token: (request: {
     readonly service_client_id?: string | undefined
   }) => Effect.Effect<ClientToken, ClientIdRequired | ClientIdNotFound | BooksUnavailable>
@@ -91,7 +91,7 @@ const make = Effect.gen(function* () {
   return { token, find, write } satisfies ContactsContract
 })
 
-/** The letter that mails a message to the operator. */
+/** The letter to the operator with a message. */
 const letterOf = (service_name: string, operator: string, id: string, message: ContactMessage) => ({
   key: `contact/${id}`,
   to: operator,
@@ -99,7 +99,7 @@ const letterOf = (service_name: string, operator: string, id: string, message: C
   text: `${plainName(message.name, "Someone")} <${message.email}> writes:\n\n${message.message}\n\nSubscribes to news: ${message.subscribe ? "yes" : "no"}`
 })
 
-/** Deletes some of the messages from before this time. */
+/** Deletes a few messages older than this time. */
 const forgetOld = (sql: SqlClient.SqlClient, before: number) =>
   statement(sql`DELETE FROM tollgate_contact_messages WHERE id IN (SELECT id FROM tollgate_contact_messages
     WHERE id < ${Ids.at("msg", Math.max(0, before))} ORDER BY id LIMIT 20)`)

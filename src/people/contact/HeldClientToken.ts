@@ -1,4 +1,4 @@
-/** The valid client token of a request. */
+/** A request's valid client token. */
 import { Context } from "effect"
 
 export interface HeldClientTokenFacts {

@@ -2,14 +2,14 @@
 import { Context, Layer, Schema } from "effect"
 import { Count, NonEmpty } from "../../kernel/Setting.ts"
 
-/** The address that messages are mailed to; without it, messages are only stored. */
+/** The operator's address for messages; without it, messages are only stored. */
 export class ContactEmail extends Context.Reference<ContactEmail>()("tollgate/contact/ContactEmail", {
   defaultValue: (): string | undefined => undefined
 }) {}
 
 const keptDaysPreset = 180
 
-/** The days after which a stored message is deleted. */
+/** A stored message is deleted after this many days. */
 export class ContactKeptDays extends Context.Reference<ContactKeptDays>()("tollgate/contact/ContactKeptDays", {
   defaultValue: (): number => keptDaysPreset
 }) {}

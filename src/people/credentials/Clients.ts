@@ -1,12 +1,12 @@
 /**
- * Clients that the operator has registered: in the configuration, or by a command, which stores them in the database. There is no dynamic
+ * Clients that the operator registered, either in the configuration or with a command, which stores them in the database. There is no dynamic
  * registration.
  *
  * Where the specification is silent:
- * - OAuth clients and applications' sign-ins of an earlier version are not trusted: they keep the scope of their consent page. Access
- *   tokens of an earlier version name no sign-in, so they are refused, and clients refresh them.
- * - OAuth clients are public and use PKCE with S256. A redirect address must match exactly, except the port of a loopback address. Consent
- *   pages keep their state in a sealed cookie for ten minutes.
+ * - OAuth clients and applications' sign-ins of an earlier version are not trusted: they keep the scope of their consent page. Access tokens of an
+ *   earlier version contain no sign-in, so they are refused, and clients refresh them.
+ * - OAuth clients are public and use PKCE with S256. A redirect address must match exactly, except the port of a loopback address. Consent pages
+ *   keep their state in a sealed cookie for ten minutes.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -18,7 +18,7 @@ import type { Statement } from "../../books/ledger/rules/Transaction.ts"
 import { Writer } from "../../books/ledger/write/Writer.ts"
 import * as Families from "./Families.ts"
 
-/** `app` signs people in with a provider's token, `oauth` with OAuth; `web` is the contact form of a website. */
+/** `app` signs people in with a provider's token, `oauth` with OAuth; `web` is a website's contact form. */
 export type ClientKind = "app" | "oauth" | "web"
 
 export interface Client {
@@ -27,28 +27,28 @@ export interface Client {
   readonly name: string
   /** The redirect addresses of the code flow. */
   readonly redirect_uris: ReadonlyArray<string>
-  /** An `oauth` client of the operator, which may do everything that a sign-in may. */
+  /** An `oauth` client of the operator, which may do everything that a sign-in may do. */
   readonly trusted?: boolean | undefined
   /** An `oauth` client that may use the device flow. */
   readonly device?: boolean | undefined
 }
 
-/** The clients of the configuration. */
+/** The configured clients. */
 export class ConfiguredClients extends Context.Tag("tollgate/auth/ConfiguredClients")<
   ConfiguredClients,
   ReadonlyArray<Client>
 >() {}
 
 export interface ClientsContract {
-  /** The client, if it is of one of these kinds. */
+  /** Finds a client of one of these kinds. */
   readonly find: (client_id: string, kinds: ReadonlyArray<ClientKind>) => Effect.Effect<Client | undefined>
   readonly list: Effect.Effect<ReadonlyArray<Client>>
-  /** Registers a client in one transaction with `beside`, which is given its id. */
+  /** Registers a client in one transaction with `beside`, which receives its id. */
   readonly create: (
     client: Omit<Client, "client_id">,
     beside?: (client_id: string) => ReadonlyArray<Statement>
   ) => Effect.Effect<Client, BooksUnavailable>
-  /** Revokes a client and ends its sign-ins. Answers `false` if there is no such client. */
+  /** Revokes a client and ends its sign-ins. Returns `false` if the client does not exist. */
   readonly revoke: (client_id: string, beside?: ReadonlyArray<Statement>) => Effect.Effect<boolean, BooksUnavailable>
 }
 
@@ -120,7 +120,7 @@ const make = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     const ended = sql`UPDATE tollgate_auth_clients SET revoked_at = ${now}
       WHERE client_id = ${client_id} AND revoked_at IS NULL RETURNING client_id`
-    // Its refresh tokens end at once, its access tokens within a minute.
+    // Its refresh tokens end immediately, its access tokens within a minute.
     const signIns = Families.ending(sql, sql`client_id = ${client_id}`)
     return yield* Statements.tryWrite(writer, statement(ended, 1), ...signIns, ...beside)
   })
@@ -128,7 +128,7 @@ const make = Effect.gen(function* () {
   return { find, list, create, revoke } satisfies ClientsContract
 })
 
-/** Whether an address may be registered: no script, no file, no fragment. */
+/** Whether an address may be registered: not a script, not a file, and without a fragment. */
 export const isRedirectAddress = (text: string): boolean =>
   URL.canParse(text) &&
   new URL(text).hash === "" &&
@@ -142,7 +142,7 @@ export const isRedirectAddress = (text: string): boolean =>
 export const mayRedirect = ({ redirect_uris }: Client, address: string): boolean =>
   redirect_uris.some((registered) => registered === address || isSameLoopback(registered, address))
 
-/** Host, optional port, and the rest of the text unparsed. */
+/** Host, optional port, and the unparsed rest. */
 const loopback = /^(http:\/\/(?:127\.0\.0\.1|localhost|\[::1\]))(?::(\d{1,5}))?((?:[/?][^]*)?)$/
 
 const isSameLoopback = (registered: string, address: string): boolean => {

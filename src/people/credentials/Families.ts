@@ -1,4 +1,4 @@
-/** SQL about sign-ins and their refresh tokens, for the statements of several rooms. A sign-in that has ended has no row. */
+/** SQL for sign-ins and their refresh tokens, shared by several rooms. An ended sign-in has no row. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { statement } from "../../books/ledger/rules/Transaction.ts"
@@ -11,20 +11,17 @@ export const isLive = (sql: SqlClient, column: string): Fragment =>
     `(${column} IS NULL OR EXISTS (SELECT 1 FROM tollgate_auth_families f WHERE f.id = ${column} AND f.revoked_at IS NULL))`
   )
 
-/** Ends the sign-ins that `which` selects: deletes them and their refresh tokens. */
+/** Ends the sign-ins selected by `which`: deletes them and their refresh tokens. */
 export const ending = (sql: SqlClient, which: Fragment): ReadonlyArray<Statement> => [
   statement(sql`DELETE FROM tollgate_auth_refresh_tokens
     WHERE family_id IN (SELECT id FROM tollgate_auth_families WHERE ${which})`),
   statement(sql`DELETE FROM tollgate_auth_families WHERE ${which}`)
 ]
 
-/**
- * Ends all sign-ins of an account, and what has not become one yet: codes of applications and devices, and links into the console. Passkeys
- * and linked identities stay.
- */
+/** Ends all sign-ins of an account, and pending ones: application codes, device codes and console links. Passkeys and linked identities stay. */
 export const endingAll = (sql: SqlClient, account: AccountId): ReadonlyArray<Statement> => [
   statement(sql`DELETE FROM tollgate_auth_codes WHERE account_id = ${account} AND used_at IS NULL`),
-  // The device is told that it was denied.
+  // The device gets a denial.
   statement(
     sql`UPDATE tollgate_auth_device_codes SET decision = 'deny' WHERE account_id = ${account} AND used_at IS NULL`
   ),

@@ -1,16 +1,19 @@
-/** Refusals of credentials, and of a path with another tenant than the credential's. */
+/** Refusals of credentials, and of a path whose tenant differs from the credential's. */
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
 import { Problem } from "../../kernel/Problem.ts"
 
-// ---- the Authorization header: one class for each text of the specification -------------------------------------------------
+// ---- the Authorization header: one class per text of the specification -----------------------------------------------------
 
 export class MissingAuthorization extends Problem<MissingAuthorization>()("MissingAuthorization", {
   status: 401,
   error: "missing Authorization header"
 }) {}
 
-/** On routes for user tokens: anything but a valid user token. The specification has one text; `WWW-Authenticate` tells an API key apart. */
+/**
+ * The credential is not a valid user token, on a route for user tokens. The specification has one text; `WWW-Authenticate` distinguishes an API
+ * key.
+ */
 export class InvalidToken extends Problem<InvalidToken>()("InvalidToken", {
   status: 401,
   error: "invalid or expired token",
@@ -23,7 +26,7 @@ const notForKeys =
   'Bearer error="invalid_token", error_description="This route is for people who are signed in; an API key cannot use it. ' +
   'Send the access token of a sign-in."'
 
-/** No user token, and not three segments between dashes. An expired user token, too. */
+/** The credential is not a user token and does not have three segments between dashes. Also used for an expired user token. */
 export class InvalidKeyFormat extends Problem<InvalidKeyFormat>()("InvalidKeyFormat", {
   status: 401,
   error: "invalid API key format"
@@ -39,19 +42,19 @@ export class ExpiredKey extends Problem<ExpiredKey>()("ExpiredKey", {
   fields: { expired_at: Moment }
 }) {}
 
-/** A key with another prefix. Its text names the service: `API key is not a Tollgate key`. */
+/** The key has another prefix. The text names the service: `API key is not a Tollgate key`. */
 export class ForeignKey extends Problem<ForeignKey>()("ForeignKey", {
   status: 401,
   error: "API key is not a key of this service",
   like: /^API key is not a /
 }) {}
 
-/** The token of an application lacks a scope, which `WWW-Authenticate` names. */
+/** An application's token lacks a scope. `WWW-Authenticate` names it. */
 export class InsufficientScope extends Problem<InsufficientScope>()("InsufficientScope", {
   status: 403,
   error: "the application that holds this token may not do this",
   code: "insufficient_scope",
-  /** The missing scope; `undefined` if no application may call the route. */
+  /** The missing scope; `undefined` if applications may not call the route. */
   fields: { scope: Schema.optional(Schema.String) },
   details: {},
   headers: ({ scope }) => ({
@@ -61,13 +64,13 @@ export class InsufficientScope extends Problem<InsufficientScope>()("Insufficien
 
 // ---- the path's tenant ---------------------------------------------------------------------------------------------------
 
-/** On `usage` and `usage/rollup`. */
+/** For `usage` and `usage/rollup`. */
 export class TenantMismatchUsage extends Problem<TenantMismatchUsage>()("TenantMismatchUsage", {
   status: 403,
   error: "Tenant ID in path does not match JWT"
 }) {}
 
-/** On the other routes. */
+/** For the other routes. */
 export class TenantMismatch extends Problem<TenantMismatch>()("TenantMismatch", {
   status: 403,
   error: "tenant ID in path does not match authenticated tenant"

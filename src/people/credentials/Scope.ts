@@ -1,20 +1,20 @@
 /**
- * OAuth scopes: requested by an application, described on the consent page, demanded by routes. The token of a person's own sign-in may do
+ * OAuth scopes: requested by an application, described on the consent page, required by routes. The token of a person's own sign-in may do
  * everything.
  *
  * Where the specification is silent:
- * - An application always gets `profile`, `email` and `calls`. It gets `openid`, and an ID token, if it requests `openid` or nothing. The
- *   token names its sign-in (`sid`) and its scope. A route demands its scope by its security middleware (`people/credentials/Security`).
- *   Notifications, other people's accounts and plans need `organization`, the ledger `billing`, team usage `calls`.
+ * - An application always gets `profile`, `email` and `calls`. It gets `openid`, and an ID token, if it requests `openid` or nothing. The token
+ *   contains its sign-in (`sid`) and its scope. A route demands its scope through its security middleware (`people/credentials/Security`).
+ *   Notifications, other people's accounts and plans require `organization`, the ledger `billing`, team usage `calls`.
  */
 
 export const scopes = ["openid", "profile", "email", "calls", "keys", "transfers", "billing", "organization"] as const
 export type Scope = (typeof scopes)[number]
 
-/** The scopes of a token. */
+/** A token's scopes. */
 export type Grant = "all" | ReadonlyArray<Scope>
 
-/** The scope that a route demands of a user token; `sign_in` admits no application. */
+/** The scope that a route demands of a user token; `sign_in` excludes applications. */
 export type Demand = Exclude<Scope, "openid" | "email"> | "sign_in"
 
 /** The scopes of every application. */
@@ -22,9 +22,7 @@ const always: ReadonlySet<Scope> = new Set(["profile", "email", "calls"])
 
 const isScope = (text: string): text is Scope => (scopes as ReadonlyArray<string>).includes(text)
 
-/**
- * The grant for a requested `scope`, or its first unknown word. `offline_access` adds nothing: every application gets a refresh token.
- */
+/** The grant for a requested `scope`, or its first unknown word. `offline_access` adds nothing, because every application gets a refresh token. */
 export const grantOf = (scope: string, trusted: boolean): { readonly grant: Grant } | { readonly unknown: string } => {
   const words = scope.split(" ").filter((word) => word !== "" && word !== "offline_access")
   const unknown = words.find((word) => !isScope(word))
@@ -34,16 +32,16 @@ export const grantOf = (scope: string, trusted: boolean): { readonly grant: Gran
   return { grant: scopes.filter((scope) => always.has(scope) || wanted.has(scope)) }
 }
 
-/** The `scope` of a token response. */
+/** The `scope` in a token response. */
 export const scopeText = (grant: Grant): string => (grant === "all" ? scopes : grant).join(" ")
 
-/** The text in the database. */
+/** The stored text. */
 export const toRow = (grant: Grant): string => (grant === "all" ? "all" : grant.join(" "))
 export const fromRow = (row: string): Grant => (row === "all" ? "all" : row.split(" ").filter(isScope))
 
 export const includes = (grant: Grant, scope: Scope): boolean => grant === "all" || grant.includes(scope)
 
-/** The grant in words for the person: the ends of the sentence "If you allow it, it can: ...". */
+/** The grant in words for the person. Each completes the sentence "If you allow it, it can ...". */
 export const described = (grant: Grant): ReadonlyArray<string> =>
   descriptions.flatMap(({ scope, words }) => (includes(grant, scope) ? words : []))
 

@@ -1,6 +1,6 @@
 /**
- * Security middleware for contracts. Each provides the `CurrentCaller`; `people/auth/SecurityHttp` implements them. A middleware for user
- * tokens names the scope that an application's token needs, so no such route can lack one.
+ * Security middleware for contracts. Each provides the `CurrentCaller`; `people/auth/SecurityHttp` implements them. A middleware for user tokens
+ * names the scope that an application's token needs, so every such route has one.
  */
 import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
@@ -44,7 +44,7 @@ const asHeader = HttpApiSecurity.apiKey({ key: "x-api-key", in: "header" }).pipe
 
 const TokenProblem = Schema.Union(MissingAuthorization, InvalidToken, InsufficientScope)
 
-/** U: a valid access token, else 401 `invalid or expired token`. */
+/** U: a valid access token, otherwise 401 `invalid or expired token`. */
 const userToken =
   <Self>() =>
   <const D extends Demand>(demand: D) =>
@@ -64,10 +64,10 @@ export class CallsToken extends userToken<CallsToken>()("calls") {}
 export class TransfersToken extends userToken<TransfersToken>()("transfers") {}
 export class BillingToken extends userToken<BillingToken>()("billing") {}
 export class OrganizationToken extends userToken<OrganizationToken>()("organization") {}
-/** For the person's own sign-in only. */
+/** Only for the person's own sign-in. */
 export class SignInToken extends userToken<SignInToken>()("sign_in") {}
 
-/** U, on a path whose `tenant_id` must be the token's. It runs before body and query are read. */
+/** U, on a path whose `tenant_id` must be the token's. Runs before body and query are read. */
 const tenantToken =
   <Self>() =>
   <const D extends Demand>(demand: D) =>
@@ -86,7 +86,7 @@ export class TenantBillingToken extends tenantToken<TenantBillingToken>()("billi
 export class TenantKeysToken extends tenantToken<TenantKeysToken>()("keys") {}
 export class TenantTransfersToken extends tenantToken<TenantTransfersToken>()("transfers") {}
 
-/** For `usage` and `usage/rollup`, which have their own text for another tenant. */
+/** For `usage` and `usage/rollup`, which have a separate text for a tenant mismatch. */
 export class TenantUsageToken extends Object.assign(
   HttpApiMiddleware.Tag<TenantUsageToken>()("tollgate/http/TenantUsageToken", {
     provides: CurrentCaller,
@@ -120,7 +120,7 @@ export class KeyOrTokenEitherHeader extends Object.assign(
   { demand: "calls" as const }
 ) {}
 
-/** K: read as an API key only. */
+/** K: read only as an API key. */
 export class ApiKey extends HttpApiMiddleware.Tag<ApiKey>()("tollgate/http/ApiKey", {
   provides: CurrentCaller,
   failure: KeyProblem,

@@ -1,4 +1,4 @@
-/** Hands letters of the outbox to the mail server and stores the result. */
+/** Sends letters from the outbox to the mail server and stores the result. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Cause, Clock, Duration, Effect } from "effect"
 import { createHash } from "node:crypto"
@@ -17,15 +17,15 @@ export interface Row {
   readonly created_at: number
 }
 
-/** The result of an attempt. `failed`: the server refused it for good. `unknown`: it may have left, and is not sent again. */
+/** The result of an attempt. `failed`: the server refused the letter permanently. `unknown`: the letter may have been sent, and is not sent again. */
 export type Fate = "sent" | "failed" | "unknown" | "waiting"
 
-/** Pauses after the first, second, ... attempt, in milliseconds. The last one repeats. */
+/** Pauses after successive attempts, in milliseconds. The last one repeats. */
 const pauses = [30_000, 120_000, 600_000, 1_800_000, 7_200_000, 21_600_000]
-/** A letter fails if it has not left after this time. */
+/** A letter fails if it has not been sent within this time. */
 export const lifetime = Duration.toMillis(Duration.days(3))
 
-/** The Message-ID of the letter with this key. */
+/** The Message-ID for a letter's key. */
 export const messageId = (key: string, domain: string): string =>
   `${createHash("sha256").update(key).digest("hex").slice(0, 32)}@${domain}`
 
@@ -35,16 +35,16 @@ export interface Dependencies {
   readonly secret: DeploymentSecretContract
 }
 
-/** True if one process serves the database. */
+/** True if a single process serves the database. */
 export const servesAlone = (sql: SqlClient): boolean => sql.onDialectOrElse({ pg: () => false, orElse: () => true })
 
-/** Writes a statement that may run more than once, until it is written. */
+/** Runs an idempotent statement until it is written. */
 const record = (writer: WriterContract, text: Parameters<typeof statement>[0]) =>
   untilWritten<void, never, never>(Statements.write(writer, statement(text)))
 
 // ---- ending a letter ----------------------------------------------------------------------------------------------------
 
-/** Whether the row of a letter that has ended is kept, so that its key is not used again. */
+/** Whether to keep the row of a finished letter, which blocks reuse of its key. */
 type Retention = "kept" | "deleted"
 
 const end = Effect.fnUntraced(function* (
@@ -63,7 +63,7 @@ const end = Effect.fnUntraced(function* (
           WHERE key = ${key}`
   )
   if (reason !== null) {
-    yield* Effect.logWarning("a letter did not leave").pipe(Effect.annotateLogs({ letter: key, status, reason }))
+    yield* Effect.logWarning("a letter was not sent").pipe(Effect.annotateLogs({ letter: key, status, reason }))
   }
   return status
 })
@@ -89,7 +89,7 @@ const wordsOf = (cause: Cause.Cause<unknown>): string => {
 const contentOf = (secret: DeploymentSecretContract, { sealed }: Row) =>
   Effect.map(secret.unseal(sealed), (text) => JSON.parse(text) as { readonly subject: string; readonly text: string })
 
-/** Hands a letter to the server once. Its row must say `sending`. */
+/** Sends a letter to the server once. Its row must have the status `sending`. */
 export const attempt = Effect.fnUntraced(function* (
   dependencies: Dependencies,
   port: MailContract,
@@ -113,10 +113,10 @@ export const attempt = Effect.fnUntraced(function* (
   })
 })
 
-/** Claims a letter for an attempt; answers `false` if another node has claimed it. */
+/** Claims a letter for an attempt. Returns `false` if another node has claimed it. */
 const take = ({ sql, writer }: Dependencies, { attempts, key }: Row, now: number) => {
   const waiting = sql`status = 'waiting' AND attempts = ${attempts}`
-  // If an earlier write may have succeeded, the row that it left is ours. With several nodes it may be another node's.
+  // If an earlier write may have succeeded, the resulting row is ours. With several nodes it may be another node's.
   const taken = sql`(${waiting} OR status = 'sending' AND attempts = ${attempts + 1} AND due_at = ${now})`
   const isAlone = servesAlone(sql)
   let state = waiting
@@ -139,7 +139,7 @@ const take = ({ sql, writer }: Dependencies, { attempts, key }: Row, now: number
   )
 }
 
-/** Sends a letter that is due; answers `undefined` if another node sends it. */
+/** Sends a due letter. Returns `undefined` if another node sends it. */
 export const deliver = Effect.fn("Outbox.deliver")(function* (
   dependencies: Dependencies,
   port: MailContract,
@@ -147,12 +147,12 @@ export const deliver = Effect.fn("Outbox.deliver")(function* (
 ): Effect.fn.Return<Fate | undefined> {
   const now = yield* Clock.currentTimeMillis
   if (now - row.created_at > lifetime)
-    return yield* end(dependencies, row, "failed", "it could not leave for days", "kept")
-  // The claim comes before the first byte: after a crash, no process knows whether the letter left.
+    return yield* end(dependencies, row, "failed", "it could not be sent for days", "kept")
+  // Claim before the first byte: after a crash, no process knows whether the letter was sent.
   return (yield* take(dependencies, row, now)) ? yield* attempt(dependencies, port, row, "kept") : undefined
 }, Effect.uninterruptible)
 
-/** Gives up letters whose process died while it sent them, if the attempt began before `before`. */
+/** Gives up letters whose process died while sending, if the attempt began before `before`. */
 export const endInterrupted = Effect.fnUntraced(function* ({ sql, writer }: Dependencies, before: number) {
   const interrupted = sql`status = 'sending' AND due_at <= ${before}`
   const found = yield* Effect.orDie(sql`SELECT 1 FROM tollgate_mail_outbox WHERE ${interrupted} LIMIT 1`)

@@ -2,10 +2,10 @@
  * Letters to oneself, and names in letters to others.
  *
  * Where the specification is silent:
- * - Invitations, transfers and resends count as letters of the account that causes them (`letter_limits`), in the transaction that stores
- *   the letter. A resend beyond the limits is refused for every recipient. Mail to oneself is paid for and does not count.
+ * - Invitations, transfers and resends count against the letter limits (`letter_limits`) of the account that causes them, in the transaction that
+ *   stores the letter. A resend beyond the limits is refused for every recipient. Mail to oneself is paid for and does not count.
  * - Names in letters lose links and the dots within words. The message of a gift is not changed.
- * - Links in letters begin with `public_url` of the configuration, by default the address that the service listens on.
+ * - Links in letters begin with the configured `public_url`, which defaults to the address that the service listens on.
  */
 import { Schema } from "effect"
 
@@ -28,14 +28,14 @@ export const SelfLetterSent = Schema.Struct({ message: Schema.String, message_id
 
 const nameMax = 100
 
-/** A name for a letter: one line, without text that a mail program would turn into a link. Answers `otherwise` if nothing is left. */
+/** A name for a letter: one line, without text that a mail program would turn into a link. Returns `otherwise` if nothing remains. */
 export const plainName = (name: string, otherwise: string): string => {
   const plain = name
     .replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, " ")
-    // Marks of the writing direction could make one text look like another.
+    // Direction marks could make one text look like another.
     .replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, "")
     .replace(/[a-z][a-z0-9+.-]*:\/\/\S*|\bwww[.．。｡․]\S*|\b(?:mailto|tel|sms):\S*/giu, " ")
-    // A dot within a word makes it a host name. Browsers treat the dots of other scripts in the same way.
+    // A dot within a word makes it a host name. Browsers treat the dots of other scripts like a plain dot.
     .replace(/(?<=\S)[.．。｡․](?=\S)/gu, " ")
     .replace(/\s+/g, " ")
     .trim()

@@ -1,14 +1,14 @@
 /**
- * The outbox: a letter is stored in the transaction that causes it, and sent after the commit.
+ * The outbox: a letter is stored in the transaction that causes it and sent after the commit.
  *
  * Where the specification is silent:
- * - A letter is never sent twice for one key. If the connection or the process ended while a letter was sent, it may have left, and is not
- *   sent again; people ask for a resend, which is another letter.
- * - A letter that cannot be opened, because the secret has changed or its row is damaged, ends as failed.
- * - If the mail server cannot be reached or says not now, the next attempt follows after 30 seconds, then after growing pauses, for three
- *   days. Without a mail server a letter fails after three days too.
- * - Letters are sealed in the outbox, because they hold tokens of invitations, and emptied once they have left.
- * - A row is deleted 30 days after its letter was written. The row of a letter to oneself is deleted as soon as the letter has left.
+ * - A key's letter is never sent twice. If the connection or the process ended during an attempt, the letter may have been sent, and is not sent
+ *   again; people ask for a resend, which is another letter.
+ * - A letter that cannot be opened, because the secret changed or its row is damaged, ends as failed.
+ * - If the mail server is unreachable or refuses temporarily, the next attempt follows after 30 seconds, then after growing pauses, for three
+ *   days. Without a mail server, a letter also fails after three days.
+ * - Letters are sealed in the outbox, because they contain invitation tokens, and emptied once they are sent.
+ * - A row is deleted 30 days after its letter was written. The row of a letter to oneself is deleted as soon as the letter is sent.
  * - Up to 100 letters to oneself may wait for one address; one more is 429 `too_many_letters`.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -33,36 +33,36 @@ import * as Quota from "./Quota.ts"
 import * as Sweep from "./Sweep.ts"
 
 export interface Letter {
-  /** The subject matter, unique for each letter: `transfer/<id>/<n>`. A second letter with the same key is ignored. */
+  /** The letter's subject matter, unique per letter: `transfer/<id>/<n>`. A second letter with the same key is ignored. */
   readonly key: string
   readonly to: string
   readonly subject: string
   readonly text: string
-  /** The account that causes it, within its `LetterLimits`. Without one, the service causes it. */
+  /** The account that causes the letter, subject to its `LetterLimits`. Absent for the service itself. */
   readonly caused_by?: AccountId | undefined
 }
 
 export interface OutboxContract {
-  /** The statement that stores a letter, for the transaction that causes it. Beyond the account's limits it stores nothing. */
+  /** The statement that stores a letter, for the transaction that causes it. Over the account's limits it stores nothing. */
   readonly letter: (letter: Letter) => Effect.Effect<Statement>
-  /** The same, but beyond the account's limits it refuses the transaction. */
+  /** The same, but over the account's limits it fails the transaction. */
   readonly requiredLetter: (letter: Letter) => Effect.Effect<Statement>
-  /** Refuses if the account may not cause a letter to this address now. */
+  /** Fails if the account may not cause a letter to this address now. */
   readonly room: (account: AccountId, to: string) => Effect.Effect<void, TooManyLetters>
-  /** Starts the next turn early, because a letter may be new. Returns at once. */
+  /** Starts the next turn early, because a letter may be new. Returns immediately. */
   readonly wake: Effect.Effect<void>
   /**
-   * Stores a letter and sends it at once, for a caller that must know whether the server refuses it. After ten seconds, or if the server
-   * says not now, the letter waits for the loop.
+   * Stores a letter and sends it immediately, for a caller that must know whether the server refuses it. After ten seconds, or after a temporary
+   * refusal, the letter waits for the loop.
    */
   readonly post: (port: MailContract, letter: Letter) => Effect.Effect<Fate, TooManyLetters | BooksUnavailable>
-  /** Sends the letters that are due, up to eight in a turn, and deletes old rows. `layerJobs` runs it. */
+  /** Sends up to eight due letters per turn, and deletes old rows. `layerJobs` runs it. */
   readonly jobs: ReadonlyArray<Loop.Job>
 }
 
 /** How long `post` waits for an attempt. */
 const patience = Duration.seconds(10)
-/** The most posted letters that may wait for one address. */
+/** The maximum number of posted letters waiting for one address. */
 const postedMax = 100
 
 export class Outbox extends Context.Tag("tollgate/mail/Outbox")<Outbox, OutboxContract>() {
@@ -73,7 +73,7 @@ export class Outbox extends Context.Tag("tollgate/mail/Outbox")<Outbox, OutboxCo
 interface Dependencies extends Delivery.Dependencies {
   readonly quota: Quota.Quota
   readonly waker: Loop.Waker
-  /** The scope of the outbox: attempts go on in it if the caller leaves. */
+  /** The scope of the outbox. Attempts continue in it if the caller is interrupted. */
   readonly scope: Scope.Scope
 }
 
@@ -88,7 +88,7 @@ const make = Effect.gen(function* () {
     scope: yield* Effect.scope
   }
   const mail = yield* Mail
-  // A process that serves alone finds only its own interrupted letters. With several nodes they may still be on their way.
+  // A single process finds only its own interrupted letters. With several nodes, other nodes may still be sending theirs.
   if (mail !== undefined && Delivery.servesAlone(sql))
     yield* Delivery.endInterrupted(dependencies, Number.MAX_SAFE_INTEGER)
   const { quota, waker } = dependencies
@@ -127,7 +127,7 @@ const storing = (dependencies: Dependencies, demanded: number | undefined) =>
     return statement(inserted, demanded)
   })
 
-/** Stores a posted letter as one that is being sent. */
+/** Stores a posted letter with the status `sending`. */
 const storePosted = ({ sql, writer }: Dependencies, { created_at, key, recipient, sealed }: Row) => {
   const waiting = sql`SELECT count(*) FROM tollgate_mail_outbox
     WHERE recipient = ${recipient} AND status IN ('waiting', 'sending') AND caused_by IS NULL`
@@ -144,9 +144,9 @@ const posting = (dependencies: Dependencies): OutboxContract["post"] =>
   Effect.fn("Outbox.post")(function* (port, letter) {
     const { scope, waker } = dependencies
     const row = yield* newRow(dependencies, letter)
-    // The row says `sending` before the first byte: after a crash, no process knows whether the letter left.
+    // Store `sending` before the first byte: after a crash, no process knows whether the letter was sent.
     if (!(yield* storePosted(dependencies, row))) return yield* new TooManyLetters({ retry_after: 60 })
-    // The attempt goes on if the caller leaves. Then the loop takes over a letter that could not leave yet.
+    // The attempt continues if the caller is interrupted. If the letter is postponed, the loop takes over.
     const attempt = Effect.zipLeft(Delivery.attempt(dependencies, port, row, "deleted"), waker.wake)
     const sending = yield* Effect.forkIn(Effect.uninterruptible(attempt), scope)
     // Metered calls are uninterruptible, and an uninterruptible wait has no timeout.
@@ -158,17 +158,17 @@ const posting = (dependencies: Dependencies): OutboxContract["post"] =>
   })
 
 const loopName = "outbox"
-/** The pause after a turn in which a letter could not be handled at all. */
+/** The pause after a turn in which a letter could not be handled. */
 const afterFailure = Duration.seconds(10)
-/** No attempt lasts longer: a mail server that hangs times out long before. */
+/** The maximum length of an attempt. A mail server that hangs times out long before. */
 const handOverMax = Duration.toMillis(Duration.minutes(5))
-/** The longest pause. A commit with a late answer stores a letter and wakes no loop, so the loop looks for letters by itself. */
+/** The longest pause. A commit confirmed late stores a letter without waking the loop, so the loop also polls. */
 const pauseMax = Duration.minutes(1)
-/** The most letters in a turn, and at once. A mail server that hangs holds each for a minute. */
+/** The maximum number of letters in a turn, and concurrently. A mail server that hangs holds each for a minute. */
 const turnMax = 8
 const atOnce = 4
 
-/** Sends what is due. Answers the pause until the next turn. */
+/** Sends due letters. Returns the pause until the next turn. */
 const turn = Effect.fnUntraced(function* (dependencies: Dependencies, port: MailContract | undefined) {
   const { sql } = dependencies
   const now = yield* Clock.currentTimeMillis
@@ -196,12 +196,12 @@ const turn = Effect.fnUntraced(function* (dependencies: Dependencies, port: Mail
   return Duration.min(pauseMax, Duration.millis(Math.max(0, next.due_at - (yield* Clock.currentTimeMillis))))
 })
 
-/** A new secret cannot open a letter that the old one sealed. */
+/** A new secret cannot open letters sealed with the old one. */
 export const lettersEnd: Ending = {
   count: (sql) => sql`SELECT count(*) AS n FROM tollgate_mail_outbox WHERE status IN ('waiting', 'sending')`,
   statements: (sql, now) => [
     statement(sql`UPDATE tollgate_mail_outbox SET status = 'failed', sealed = '', ended_at = ${now},
       last_error = 'the secret that sealed it was replaced' WHERE status IN ('waiting', 'sending')`)
   ],
-  notice: (n) => `${n} letters that had not left yet are given up`
+  notice: (n) => `${n} unsent letters are given up`
 }

@@ -1,8 +1,8 @@
-/** Refusals of the mail route, and of routes that cause letters. */
+/** Refusals of the mail route and of routes that cause letters. */
 import { Schema } from "effect"
 import { Problem } from "../../kernel/Problem.ts"
 
-/** The body does not name the account: the credential does. */
+/** The credential's account has no verified address. The body does not name an account. */
 export class EmailNotVerified extends Problem<EmailNotVerified>()("EmailNotVerified", {
   status: 400,
   error: "the key's account has no verified email address to send to",
@@ -11,14 +11,14 @@ export class EmailNotVerified extends Problem<EmailNotVerified>()("EmailNotVerif
   details: {}
 }) {}
 
-/** Refused for good. A letter that is refused for now waits in the outbox. */
+/** A permanent refusal. After a temporary refusal, the letter waits in the outbox. */
 export class LetterRefused extends Problem<LetterRefused>()("LetterRefused", {
   status: 500,
   error: "the mail server refused the letter",
   code: "upstream_error"
 }) {}
 
-/** The account has caused as many letters as it may for now, or too many letters wait for its address. Nothing was done. */
+/** The account has reached its letter limit, or too many letters wait for its address. Nothing was done. */
 export class TooManyLetters extends Problem<TooManyLetters>()("TooManyLetters", {
   status: 429,
   error: "you have caused too many letters, try again later",

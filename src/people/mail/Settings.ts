@@ -8,12 +8,12 @@ import { Mail } from "../../upstream/mail/Mail.ts"
 
 const MailServer = Schema.Struct({
   host: NonEmpty,
-  /** By default 465 with `secure`, otherwise 587. */
+  /** Defaults to 465 with `secure`, otherwise to 587. */
   port: Schema.optional(Count),
   /** TLS from the first byte. Otherwise STARTTLS is used if the server offers it. */
   secure: Schema.optionalWith(Schema.Boolean, { default: () => false }),
   user: Schema.optional(NonEmpty),
-  /** The environment variable that holds the password. */
+  /** The environment variable with the password. */
   password_env: Schema.optional(NonEmpty),
   /** The price of a letter to oneself. */
   usd_per_letter: Schema.optionalWith(UsdPer(1), { default: () => 0n as UnitPrice }),
@@ -40,13 +40,13 @@ export interface LetterLimitFacts extends Schema.Schema.Type<typeof LetterLimitF
 
 const presets: LetterLimitFacts = Schema.decodeSync(LetterLimitFacts)({})
 
-/** The most letters that an account may cause by invitations and transfers: in an hour, and in a day to one address. */
+/** The maximum number of letters that an account may cause through invitations and transfers: per hour, and per day to one address. */
 export class LetterLimits extends Context.Reference<LetterLimits>()("tollgate/mail/LetterLimits", {
   defaultValue: () => presets
 }) {}
 
 export const fields = {
-  /** The mail server; without it, no letter leaves. */
+  /** The mail server; without it, no letter is sent. */
   mail: Schema.optional(MailServer),
   letter_limits: Schema.optionalWith(LetterLimitFacts, { default: () => presets })
 }

@@ -1,4 +1,4 @@
-/** Old rows of the outbox: letters that have ended are deleted, letters that no mail server takes fail. */
+/** Handles old rows of the outbox: deletes finished letters, and fails letters that no mail server accepts. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { Duration, Effect } from "effect"
@@ -15,10 +15,10 @@ interface Dependencies {
 
 /** How long a row is kept after its letter was written. */
 const retention = Duration.toMillis(Duration.days(30))
-/** The most rows that one turn changes. */
+/** The maximum number of rows changed per turn. */
 const sweptMax = 1_000
 
-/** Writes a change of some of the rows that `which` selects, if there are any. */
+/** Applies a change to some of the rows selected by `which`, if there are any. */
 const sweep = Effect.fnUntraced(function* (
   { sql, writer }: Dependencies,
   which: Fragment,
@@ -29,14 +29,14 @@ const sweep = Effect.fnUntraced(function* (
   if (found.length > 0) yield* Statements.write(writer, statement(change(keys)))
 })
 
-/** Deletes letters that ended long ago. */
+/** Deletes letters that finished long ago. */
 export const deleteOld = (dependencies: Dependencies, now: number) => {
   const { sql } = dependencies
   const old = sql`status IN ('sent', 'failed', 'unknown') AND created_at < ${now - retention}`
   return sweep(dependencies, old, (keys) => sql`DELETE FROM tollgate_mail_outbox WHERE key IN (${keys})`)
 }
 
-/** Fails waiting letters that are too old to be sent. */
+/** Fails waiting letters that are too old to send. */
 export const failOld = (dependencies: Dependencies, now: number) => {
   const { sql } = dependencies
   const old = sql`status = 'waiting' AND created_at < ${now - lifetime}`

@@ -1,4 +1,4 @@
-/** Notifications of an account inside the service. */
+/** In-service notifications of an account. */
 import { Schema } from "effect"
 import * as Ids from "../../kernel/Ids.ts"
 import type { AccountId } from "../../kernel/Ids.ts"
@@ -24,7 +24,7 @@ export const Notification = Schema.Struct({
   /** `title` is one line, `text` one or two sentences. */
   title: Schema.String,
   text: Schema.String,
-  /** Ids of the objects that it is about: `{ transfer_id }`. */
+  /** Ids of the related objects: `{ transfer_id }`. */
   data: Schema.Record({ key: Schema.String, value: Schema.String }),
   created_at: Moment,
   read_at: Schema.NullOr(Moment)
@@ -33,16 +33,16 @@ export type Notification = typeof Notification.Type
 
 export const NotificationPage = Schema.Struct({
   ...Paginated(Notification).fields,
-  /** The number of all unread notifications. */
+  /** The total number of unread notifications. */
   unread: Schema.Int
 }).annotations({ identifier: "NotificationPage" })
 
-/** Marks notifications up to an id as read, inclusive, or all. */
+/** Marks notifications up to and including an id as read, or all of them. */
 export const NotificationsRead = Schema.Struct({
   up_to: Schema.optionalWith(NotificationId, { exact: true })
 }).annotations({ identifier: "NotificationsRead" })
 
-/** The number of newly marked notifications, and of unread ones. */
+/** The number of newly marked notifications, and of those still unread. */
 export const NotificationsMarked = Schema.Struct({ marked: Schema.Int, unread: Schema.Int }).annotations({
   identifier: "NotificationsMarked"
 })
@@ -55,10 +55,10 @@ export interface Notice {
   readonly data?: Readonly<Record<string, string>>
 }
 
-/** The most notifications that an account keeps. */
+/** The maximum number of notifications kept per account. */
 export const noticesMax = 1_000
 
-/** The statement that notifies an account, for the transaction that is the cause. In a full list, it overwrites the oldest notification. */
+/** The statement that notifies an account, for the transaction that causes it. In a full list, it overwrites the oldest notification. */
 export const notice = ({ account_id, data = {}, kind, text, title }: Notice, now: number): Statement => {
   const id = Ids.at("ntf", now)
   return {

@@ -1,9 +1,9 @@
 /**
- * An account's notifications: listing them and marking them as read. Other rooms write them, with `notice`.
+ * An account's notifications: listing them and marking them as read. Other rooms write them with `notice`.
  *
  * Where the specification is silent:
  * - An account keeps its 1,000 newest notifications; one more overwrites the oldest, read or not.
- * - A page of notifications has `unread`, the number of all unread notifications.
+ * - A page of notifications has `unread`, the total number of unread notifications.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -22,9 +22,9 @@ type By = Pick<Caller, "account_id">
 
 /** Times are milliseconds since 1970. */
 export interface NotificationsContract {
-  /** A page of the caller's notifications, newest first, and the number of all unread ones. */
+  /** A page of the caller's notifications, newest first, and the total number of unread ones. */
   readonly list: (request: { readonly caller: By } & PageOf) => Effect.Effect<typeof NotificationPage.Type>
-  /** The newest id of each account. Accounts without notifications are left out. */
+  /** The newest id per account. Accounts without notifications are absent. */
   readonly newest: (accounts: ReadonlyArray<AccountId>) => Effect.Effect<ReadonlyMap<AccountId, NotificationId>>
   /** Notifications after an id, oldest first. An empty id means all. */
   readonly since: (account: AccountId, id: string, limit: number) => Effect.Effect<ReadonlyArray<Notification>>
@@ -33,7 +33,7 @@ export interface NotificationsContract {
     readonly caller: By
     readonly id: NotificationId
   }) => Effect.Effect<Notification, NotificationNotFound | BooksUnavailable>
-  /** Marks the caller's notifications up to an id as read, inclusive, or all. */
+  /** Marks the caller's notifications up to and including an id as read, or all of them. */
   readonly readAll: (request: {
     readonly caller: By
     readonly up_to?: NotificationId | undefined

@@ -1,4 +1,4 @@
-/** The routes of a person's own passkeys. Signing in with one is the console's (`console/Api`). */
+/** The routes for a person's own passkeys. Passkey sign-in belongs to the console (`console/Api`). */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Envelope } from "../../kernel/Envelope.ts"
@@ -18,7 +18,7 @@ export class PasskeysApi extends HttpApiGroup.make("passkeys")
   .add(
     HttpApiEndpoint.get("passkeys", "/v1/me/passkeys")
       .addSuccess(Envelope(Passkeys))
-      .annotate(OpenApi.Summary, "My passkeys, the oldest first")
+      .annotate(OpenApi.Summary, "My passkeys, oldest first")
   )
   .add(
     HttpApiEndpoint.post("passkeyOptions", "/v1/me/passkeys/options")
@@ -28,7 +28,7 @@ export class PasskeysApi extends HttpApiGroup.make("passkeys")
       .addError(TooManyPasskeys)
       .annotate(
         OpenApi.Summary,
-        "Begin to register a passkey: options for the browser, with a challenge of five minutes"
+        "Start to register a passkey: options for the browser, with a challenge valid for five minutes"
       )
   )
   .add(
@@ -40,13 +40,13 @@ export class PasskeysApi extends HttpApiGroup.make("passkeys")
       .addError(PasskeyRegistered)
       .addError(PasskeysUnavailable)
       .addError(TooManyPasskeys)
-      .annotate(OpenApi.Summary, "Register the passkey that the browser made")
+      .annotate(OpenApi.Summary, "Register the passkey that the browser created")
   )
   .add(
     HttpApiEndpoint.del("removePasskey", "/v1/me/passkeys/:passkey_id")
       .setPath(Schema.Struct({ passkey_id: PasskeyId }))
       .addSuccess(Envelope(Schema.Struct({ success: Schema.Literal(true) })))
       .addError(PasskeyNotFound)
-      .annotate(OpenApi.Summary, "Delete a passkey: it signs in no more")
+      .annotate(OpenApi.Summary, "Delete a passkey, which can then no longer sign in")
   )
   .middleware(SignInToken) {}

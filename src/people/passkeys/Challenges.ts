@@ -1,4 +1,4 @@
-/** Challenges of WebAuthn: stored as hashes, spent once, valid for five minutes, each for one account or one browser. */
+/** WebAuthn challenges: stored as hashes, spent once, valid for five minutes, each bound to one account or one browser. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Duration, Effect } from "effect"
 import { createHash, randomBytes } from "node:crypto"
@@ -9,10 +9,10 @@ import type { AccountId } from "../../kernel/Ids.ts"
 
 export const challengeLifetime = Duration.minutes(5)
 
-/** The holder of a challenge: the account that registers a passkey, or the browser that signs in, by its cookie. */
+/** The holder of a challenge: the account that registers a passkey, or the browser that signs in, identified by its cookie. */
 export type Holder = { readonly account_id: AccountId } | { readonly browser: string }
 
-/** Challenges and cookies are 32 random bytes, so a plain hash gives nothing away. */
+/** Challenges and cookies are 32 random bytes, so a plain hash reveals nothing. */
 const hashOf = (text: string): string => createHash("sha256").update(text).digest("hex")
 
 export const newSecret = (): string => randomBytes(32).toString("base64url")
@@ -38,7 +38,7 @@ export const make = (sql: SqlClient, writer: WriterContract) => {
     return challenge
   })
 
-  /** Spends a challenge of this holder. Answers `false` if there is none; a challenge of another holder is not spent. */
+  /** Spends a challenge of this holder. Returns `false` if there is none. Another holder's challenge is not spent. */
   const spend = Effect.fn("Passkeys.spend")(function* (challenge: string, holder: Holder) {
     const now = yield* Clock.currentTimeMillis
     const held =

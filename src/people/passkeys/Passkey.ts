@@ -1,4 +1,4 @@
-/** Passkeys, and the messages of WebAuthn between the service and a browser. Bytes are base64url texts. */
+/** Passkeys, and the WebAuthn messages between the service and a browser. Bytes are base64url text. */
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
 import { StoredText } from "../../kernel/StoredText.ts"
@@ -21,7 +21,7 @@ const Bytes = Schema.String.pipe(Schema.pattern(/^[A-Za-z0-9_-]*$/), Schema.maxL
 
 const Transports = Schema.Array(Schema.Literal("ble", "cable", "hybrid", "internal", "nfc", "smart-card", "usb"))
 
-/** A credential as options name it. */
+/** A reference to a credential in the options. */
 const Named = Schema.Struct({ id: Schema.String, type: Schema.Literal("public-key"), transports: Transports })
 
 /** For `navigator.credentials.create`. */
@@ -33,7 +33,7 @@ export const CreationOptions = Schema.Struct({
   /** Milliseconds. */
   timeout: Schema.Int,
   attestation: Schema.Literal("none"),
-  /** The person's passkeys: an authenticator that has one refuses another. */
+  /** The person's passkeys. An authenticator that already holds one refuses to create another. */
   excludeCredentials: Schema.Array(Named),
   authenticatorSelection: Schema.Struct({
     residentKey: Schema.Literal("required"),
@@ -43,7 +43,7 @@ export const CreationOptions = Schema.Struct({
 }).annotations({ identifier: "PasskeyCreationOptions" })
 export interface CreationOptions extends Schema.Schema.Type<typeof CreationOptions> {}
 
-/** For `navigator.credentials.get`. It names no credential: the authenticator offers those that it has. */
+/** For `navigator.credentials.get`. It names no credential: the authenticator offers its stored credentials. */
 export const RequestOptions = Schema.Struct({
   challenge: Schema.String,
   rpId: Schema.String,
@@ -55,7 +55,7 @@ export interface RequestOptions extends Schema.Schema.Type<typeof RequestOptions
 
 const credential = { id: Bytes, rawId: Bytes, type: Schema.Literal("public-key") }
 
-/** The credential that `navigator.credentials.create` gave. */
+/** The credential that `navigator.credentials.create` returned. */
 export const Created = Schema.Struct({
   ...credential,
   response: Schema.Struct({
@@ -66,7 +66,7 @@ export const Created = Schema.Struct({
 }).annotations({ identifier: "PasskeyCreated" })
 export interface Created extends Schema.Schema.Type<typeof Created> {}
 
-/** The credential that `navigator.credentials.get` gave. */
+/** The credential that `navigator.credentials.get` returned. */
 export const Asserted = Schema.Struct({
   ...credential,
   response: Schema.Struct({
@@ -79,7 +79,7 @@ export const Asserted = Schema.Struct({
 export interface Asserted extends Schema.Schema.Type<typeof Asserted> {}
 
 export const NewPasskey = Schema.Struct({
-  /** Tells the person's passkeys apart. */
+  /** Distinguishes the person's passkeys. */
   name: StoredText.pipe(Schema.minLength(1), Schema.maxLength(100)),
   credential: Created
 }).annotations({ identifier: "NewPasskey" })
@@ -87,6 +87,6 @@ export interface NewPasskey extends Schema.Schema.Type<typeof NewPasskey> {}
 
 export type Transport = (typeof Transports.Type)[number]
 
-/** The known ones of the transports that an authenticator reports. */
+/** Filters the reported transports to known ones. */
 export const transportsIn = (reported: ReadonlyArray<string>): ReadonlyArray<Transport> =>
   reported.filter((one): one is Transport => Schema.is(Transports.value)(one))

@@ -1,9 +1,9 @@
 /**
- * Passkeys: a person registers them while signed in, and signs in with one without naming an account.
+ * Passkeys: a person registers them while signed in, and later signs in with one without naming an account.
  *
  * Where the specification is silent:
- * - Passkeys are bound to the domain name of `public_url`. At an address without a domain name or without https there are none.
- * - The authenticator must verify the person (by a PIN, a finger or a face), because a passkey is the only factor.
+ * - Passkeys are bound to the domain name of `public_url`. They are not available at an address without a domain name or without https.
+ * - The authenticator must verify the person (by PIN, fingerprint or face), because a passkey is the only factor.
  * - An account has up to 20 passkeys. A registration belongs to the account, a sign-in to the browser that began it; each has five minutes.
  * - A passkey signs in to the console. The OAuth pages offer the other ways.
  */
@@ -35,19 +35,19 @@ import {
 import { algorithms, challengeIn, relyingPartyOf, verifiedAssertion, verifiedCreation } from "./RelyingParty.ts"
 import type { RelyingParty } from "./RelyingParty.ts"
 
-/** The most passkeys of an account. */
+/** The maximum number of passkeys per account. */
 export const passkeysMax = 20
 
 export interface PasskeysContract {
   /** Whether browsers offer passkeys at the service's address. */
   readonly available: boolean
-  /** The account's passkeys, the oldest first. */
+  /** The account's passkeys, oldest first. */
   readonly list: (account: AccountId) => Effect.Effect<ReadonlyArray<Passkey>>
   /** Begins a registration. */
   readonly begin: (
     account: AccountId
   ) => Effect.Effect<CreationOptions, PasskeysUnavailable | TooManyPasskeys | AccountNotFound | BooksUnavailable>
-  /** Ends a registration: stores the passkey that the authenticator made. */
+  /** Ends a registration: stores the passkey that the authenticator created. */
   readonly register: (
     account: AccountId,
     passkey: NewPasskey
@@ -56,12 +56,12 @@ export interface PasskeysContract {
     PasskeysUnavailable | PasskeyRejected | PasskeyRegistered | TooManyPasskeys | BooksUnavailable
   >
   readonly remove: (account: AccountId, id: PasskeyId) => Effect.Effect<void, PasskeyNotFound | BooksUnavailable>
-  /** Begins a sign-in. Only the browser that gets `cookie` may end it. */
+  /** Begins a sign-in. Only the browser with `cookie` may end it. */
   readonly challenge: Effect.Effect<
     { readonly options: RequestOptions; readonly cookie: string },
     PasskeysUnavailable | BooksUnavailable
   >
-  /** Ends a sign-in: answers the person whose passkey signed the challenge of this browser. */
+  /** Ends a sign-in: returns the person whose passkey signed this browser's challenge. */
   readonly signIn: (
     cookie: string | undefined,
     asserted: Asserted
@@ -114,7 +114,7 @@ const listed = ({ sql }: Dependencies, account: AccountId) =>
       WHERE account_id = ${account} ORDER BY id`
   )
 
-/** An authenticator keeps this beside the passkey, and names the account by it. */
+/** The authenticator stores this with the passkey and returns it to identify the account. */
 const userHandleOf = (account: AccountId): string => Buffer.from(account, "utf8").toString("base64url")
 
 // ---- registering --------------------------------------------------------------------------------------------------------
@@ -226,7 +226,7 @@ const signingIn = (dependencies: Dependencies): PasskeysContract["signIn"] =>
     return { account_id, tenant_id: account.tenant_id }
   })
 
-/** Stores the counter and the time. A sign-in that was verified against an older counter is refused. */
+/** Stores the counter and the time. Refuses a sign-in verified against an older counter. */
 const noteUse = Effect.fnUntraced(function* ({ sql, writer }: Dependencies, row: Row, counter: number) {
   const now = yield* Clock.currentTimeMillis
   const used = sql`UPDATE tollgate_passkeys_passkeys SET counter = ${counter}, last_used_at = ${now}

@@ -2,29 +2,29 @@
 import { Schema } from "effect"
 import { Problem } from "../../kernel/Problem.ts"
 
-/** WebAuthn binds a passkey to a domain name, and browsers need a secure connection to it. */
+/** WebAuthn binds a passkey to a domain name, and browsers require a secure connection to it. */
 export class PasskeysUnavailable extends Problem<PasskeysUnavailable>()("PasskeysUnavailable", {
   status: 409,
-  error: "passkeys need a public_url with https and a domain name, or with localhost",
+  error: "passkeys require a public_url with https and a domain name, or with localhost",
   code: "passkeys_unavailable"
 }) {}
 
-/** An unknown passkey or challenge, another browser, another origin, a wrong signature, or a counter that went back. One text for all. */
+/** Covers an unknown passkey or challenge, another browser or origin, a wrong signature, and a counter that did not grow. All have one text. */
 export class PasskeyRejected extends Problem<PasskeyRejected>()("PasskeyRejected", {
   status: 401,
-  error: "the passkey could not be verified: try again, or sign in in another way",
+  error: "the passkey could not be verified: try again, or sign in another way",
   code: "passkey_rejected"
 }) {}
 
 export class PasskeyRegistered extends Problem<PasskeyRegistered>()("PasskeyRegistered", {
   status: 409,
-  error: "this passkey is registered already",
+  error: "this passkey is already registered",
   code: "passkey_registered"
 }) {}
 
 export class TooManyPasskeys extends Problem<TooManyPasskeys>()("TooManyPasskeys", {
   status: 409,
-  error: "this account has as many passkeys as it may have: delete one first",
+  error: "this account has reached its limit of passkeys: delete one first",
   code: "too_many_passkeys",
   fields: { limit: Schema.Int }
 }) {}

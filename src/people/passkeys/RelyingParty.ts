@@ -1,4 +1,4 @@
-/** The service as a relying party of WebAuthn: its domain name and origin, and the verification of what authenticators sign. */
+/** The service as a WebAuthn relying party: its domain name and origin, and the verification of authenticators' signatures. */
 import type { VerifiedAuthenticationResponse, VerifiedRegistrationResponse } from "@simplewebauthn/server"
 import { Effect } from "effect"
 import { isIP } from "node:net"
@@ -11,7 +11,7 @@ export interface RelyingParty {
   readonly origin: string
 }
 
-/** `undefined` if browsers offer no passkeys at this address. */
+/** `undefined` if browsers do not offer passkeys at this address. */
 export const relyingPartyOf = (public_url: string): RelyingParty | undefined => {
   const { hostname, origin, protocol } = new URL(public_url)
   const isLocal = hostname === "localhost" || hostname.endsWith(".localhost")
@@ -19,7 +19,7 @@ export const relyingPartyOf = (public_url: string): RelyingParty | undefined => 
   return isName && (protocol === "https:" || isLocal) ? { id: hostname, origin } : undefined
 }
 
-/** ES256, EdDSA and RS256, by their numbers in COSE. */
+/** ES256, EdDSA and RS256, by their COSE numbers. */
 export const algorithms = [-7, -8, -257] as const
 
 /** A stored passkey. */
@@ -30,7 +30,7 @@ export interface StoredKey {
   readonly transports: ReadonlyArray<Transport>
 }
 
-/** Loaded at the first use: it parses certificates, and most processes never need it. */
+/** Loaded on first use: it parses certificates, and most processes never need it. */
 const library = Effect.promise(() => import("@simplewebauthn/server"))
 
 const verified = <A>(verify: (webauthn: Effect.Effect.Success<typeof library>) => Promise<A>) =>
@@ -38,7 +38,7 @@ const verified = <A>(verify: (webauthn: Effect.Effect.Success<typeof library>) =
     Effect.tryPromise({ try: () => verify(webauthn), catch: () => new PasskeyRejected() })
   )
 
-/** The challenge that the client data names; empty if they name none. */
+/** The challenge in the client data; empty if there is none. */
 export const challengeIn = ({ clientDataJSON }: { readonly clientDataJSON: string }): string => {
   try {
     const data = JSON.parse(Buffer.from(clientDataJSON, "base64url").toString("utf8")) as { challenge?: unknown } | null
@@ -64,7 +64,7 @@ export const verifiedCreation = Effect.fnUntraced(function* (party: RelyingParty
   return registrationInfo === undefined ? yield* new PasskeyRejected() : registrationInfo.credential
 })
 
-/** Answers the passkey's new counter. A counter that does not grow is refused: the passkey may have been copied. */
+/** Returns the passkey's new counter. Refuses a counter that does not grow: the passkey may have been copied. */
 export const verifiedAssertion = Effect.fnUntraced(function* (
   party: RelyingParty,
   challenge: string,

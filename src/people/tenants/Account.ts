@@ -9,7 +9,7 @@ export type Role = typeof Role.Type
 
 export const MembershipStatus = Schema.Literal("active", "invited", "suspended", "removed")
 
-/** An account. `tenant_id`, `role` and `status` are those of its home tenant. */
+/** An account. `tenant_id`, `role` and `status` refer to its home tenant. */
 export const Account = Schema.Struct({
   id: AccountId,
   tenant_id: TenantId,
@@ -59,7 +59,7 @@ export const Membership = Schema.Struct({
 }).annotations({ identifier: "Membership" })
 export interface Membership extends Schema.Schema.Type<typeof Membership> {}
 
-/** A member of a tenant, for its other members. */
+/** A member as other members of the tenant see them. */
 export const Member = Schema.Struct({
   account_id: AccountId,
   name: Schema.String,
@@ -67,7 +67,7 @@ export const Member = Schema.Struct({
   role: Role,
   status: MembershipStatus,
   is_home: Schema.Boolean,
-  /** The time of joining, and of the last change of role or status. */
+  /** The times of joining, and of the last change of role or status. */
   created_at: Moment,
   updated_at: Moment
 }).annotations({ identifier: "Member" })

@@ -1,17 +1,17 @@
 /**
- * Applications and their API keys. A key is shown once, when its application is created; the database keeps its keyed hash.
+ * Applications and their API keys. A key is shown once, when its application is created; the database stores its keyed hash.
  *
  * Where the specification is silent:
- * - A key may have a spending limit, for all time or for each calendar month (UTC). Earlier charges count. A limit below them refuses
- *   further calls. A limit for all time is stricter than the same limit for each month.
- * - Limits that an owner, an admin or the operator has set on another person's key can only be made stricter by that person.
- * - A limit binds one key, not its member. The member may delete the key, for example when it has leaked, make another one, or call with
- *   their sign-in's own token. `member_spend_enabled` says whether a tenant pays for its members.
- * - A key may have an expiry (`expires_at`) and a list of models. A change takes effect at once in this process, and within
+ * - A key may have a spending limit, either total or per calendar month (UTC). Earlier charges count. A limit below them refuses further calls. A
+ *   total limit is stricter than the same limit per month.
+ * - A person can only tighten limits that an owner, an admin or the operator set on their key.
+ * - A limit binds one key, not its member. The member may delete the key (for example after a leak), create another, or call with their sign-in's
+ *   own token. `member_spend_enabled` says whether a tenant pays for its members.
+ * - A key may have an expiry (`expires_at`) and a list of models. A change takes effect immediately in this process, and within
  *   `KeyCallers.cacheLifetime` in others.
- * - A list of models names what usage records can have: a name that the configuration lacks is 400, unless the key has it already.
- * - A key that an OAuth client created ends when the client's sign-in is ended, and is no longer listed. A sign-in that expires ends no key.
- * - Applications without limits have no fields for limits.
+ * - A list of models contains names from usage records: a name missing from the configuration is 400, unless the key already has it.
+ * - A key created by an OAuth client ends when the client's sign-in is ended, and is no longer listed. A sign-in that expires does not end keys.
+ * - Applications without limits have no limit fields.
  */
 import { Schema } from "effect"
 import { AccountId, ApplicationId } from "../../kernel/Ids.ts"
@@ -66,10 +66,10 @@ const fields = {
   id: ApplicationId,
   name: Schema.String,
   description: Schema.String,
-  /** The account that created it. */
+  /** The account that created the application. */
   account_id: AccountId,
   key_hash: Schema.String,
-  /** The first characters of the key, to recognize it. */
+  /** The first characters of the key, for recognition. */
   key_prefix: Schema.String,
   last_used_at: Schema.NullOr(Moment),
   created_at: Moment,
@@ -77,14 +77,14 @@ const fields = {
   /** The OAuth client that created it with the person's token; absent if the person created it. */
   created_by: Schema.optional(Schema.Struct({ client_id: Schema.String, name: Schema.String })),
   spending_limit_usd: Schema.optional(Usd),
-  /** `month`: the limit holds for each calendar month (UTC). */
+  /** `month`: the limit applies to each calendar month (UTC). */
   spending_limit_period: Schema.optional(Period),
-  /** The charges of the key in this period, and the reservations of its open calls. */
+  /** The key's charges in this period, and the reservations of its open calls. */
   spent_usd: Schema.optional(Usd),
   reserved_usd: Schema.optional(Usd),
-  /** The key is refused from this time. */
+  /** The key is refused from this time on. */
   expires_at: Schema.optional(Moment),
-  /** The models that the key may call, by their names in usage records. */
+  /** The models that the key may call, named as in usage records. */
   allowed_models: Schema.optional(Schema.Array(Schema.String))
 } as const
 

@@ -1,4 +1,4 @@
-/** Rows of applications, and the SQL conditions that other statements need about them. */
+/** Rows of applications, and SQL conditions on them for other statements. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import type { Actor } from "../../kernel/Caller.ts"
@@ -24,13 +24,13 @@ export interface Row extends Pick<
   readonly allowed_models: string | null
   readonly client_id: string | null
   readonly client_name: string | null
-  /** The sign-in of the OAuth client that made the key. The key ends with it. */
+  /** The sign-in of the OAuth client that created the key. The key ends with it. */
   readonly family_id: string | null
   /** `Bounds`, as JSON. */
   readonly bounds: string | null
 }
 
-/** The operator, who reaches every application of the tenant. */
+/** The operator, who may access every application of the tenant. */
 export interface Operator {
   readonly tenant_id: TenantId
   readonly account_id: null
@@ -39,7 +39,7 @@ export interface Operator {
 export const modelsToRow = (models: ReadonlyArray<string> | null): string | null =>
   models === null ? null : JSON.stringify([...new Set(models)])
 
-/** Optional fields are absent where the row or the ledger has no value. */
+/** Optional fields are absent if the row or the ledger has no value. */
 export const fromRow = (row: Row, limit: Limit | undefined): Application => ({
   id: row.id,
   name: row.name,
@@ -68,7 +68,7 @@ export const isManager = (sql: SqlClient, { account_id, tenant_id }: Actor | Ope
     : sql`EXISTS (SELECT 1 FROM tollgate_tenants_memberships
         WHERE account_id = ${account_id} AND tenant_id = ${tenant_id} AND status = 'active' AND role IN ('owner', 'admin'))`
 
-/** True if the caller may see and change the application. A statement that changes one repeats the condition, so that a lost role counts. */
+/** True if the caller may see and change the application. A changing statement repeats the condition, to detect a role lost meanwhile. */
 export const isReached = (sql: SqlClient, caller: Actor | Operator): Fragment =>
   caller.account_id === null ? sql`true` : sql`(account_id = ${caller.account_id} OR ${isManager(sql, caller)})`
 

@@ -1,10 +1,10 @@
 /**
- * Applications of a tenant and their API keys. A member reaches their own applications, owners and admins reach all of the tenant. The
- * ledger keeps spending limits; this room's table keeps the rest.
+ * Applications of a tenant and their API keys. A member may access their own applications; owners and admins may access all of the tenant's.
+ * Spending limits are stored in the ledger, the rest in this room's table.
  *
  * Where the specification is silent:
- * - A member has up to 1,000 applications in a tenant; one more is refused with 409 `too_many_applications`. Applications whose sign-in has
- *   ended do not count; they are deleted when the member creates another.
+ * - A member has up to 1,000 applications in a tenant; one more is refused with 409 `too_many_applications`. Applications whose sign-in has ended
+ *   do not count; they are deleted when the member creates another.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -48,32 +48,32 @@ export type { Operator }
 export interface By {
   readonly caller: Actor | Operator
 }
-/** Names an application of the caller's tenant. */
+/** Identifies an application of the caller's tenant. */
 export interface OfApplication extends By {
   readonly application_id: ApplicationId
 }
 
 /** Times are milliseconds since 1970. */
 export interface ApplicationsContract {
-  /** Creates an application. Only this answer holds its key. */
+  /** Creates an application. Only this response contains its key. */
   readonly create: (request: {
     readonly caller: Actor & Pick<Caller, "oauth_client" | "sign_in">
     readonly application: NewApplication
-    /** The name of the caller's OAuth client; its id by default. */
+    /** The name of the caller's OAuth client. Defaults to its id. */
     readonly client_name?: string | undefined
-    /** Whether the limits are the operator's, so that the member may only make them stricter. */
+    /** Whether the limits are the operator's, so the member may only tighten them. */
     readonly isBound?: boolean | undefined
     /** Statements in the same transaction. */
     readonly beside?: ((id: ApplicationId) => ReadonlyArray<Statement>) | undefined
   }) => Effect.Effect<ApplicationWithKey, InvalidRequest | TooManyApplications | BooksUnavailable>
-  /** A page of the applications that the caller reaches, newest first. */
+  /** A page of the applications that the caller may access, newest first. */
   readonly list: (request: By & PageOf) => Effect.Effect<typeof ApplicationPage.Type>
   readonly find: (request: OfApplication) => Effect.Effect<Application, ApplicationNotFound | InsufficientRole>
   readonly change: (
     request: OfApplication & { readonly change: ApplicationChange }
   ) => Effect.Effect<Application, ApplicationNotFound | InsufficientRole | InvalidRequest | BooksUnavailable>
   /**
-   * Deletes an application, in one transaction with `beside`. Its key ends at once in this process, within two seconds on other nodes over
+   * Deletes an application, in one transaction with `beside`. Its key ends immediately in this process, within two seconds on other nodes over
    * PostgreSQL, and within `cacheLifetime` in another process on the same file.
    */
   readonly remove: (
@@ -82,7 +82,7 @@ export interface ApplicationsContract {
   ) => Effect.Effect<Application, ApplicationNotFound | InsufficientRole | BooksUnavailable>
   /** The caller of an API key; `undefined` for an unknown or deleted key. */
   readonly callerOf: (key: string) => Effect.Effect<Caller | undefined, ExpiredKey>
-  /** The answer of `callerOf` if it is cached, otherwise `undefined`. */
+  /** The result of `callerOf` if it is cached, otherwise `undefined`. */
   readonly rememberedCallerOf: (key: string) => Caller | undefined
 }
 
@@ -90,10 +90,10 @@ export class Applications extends Context.Tag("tollgate/tenants/Applications")<A
   static readonly layer = Layer.suspend(() => Layer.effect(Applications, make))
 }
 
-/** The most applications of a member in one tenant. */
+/** The maximum number of applications of a member in one tenant. */
 const applicationsMax = 1_000
 
-/** How many applications of ended sign-ins one request deletes. */
+/** The number of applications with ended sign-ins that one request deletes. */
 const sweptMax = 20
 
 interface Dependencies {
@@ -101,7 +101,7 @@ interface Dependencies {
   readonly writer: WriterContract
   readonly secret: DeploymentSecretContract
   readonly belonging: BelongingContract
-  /** Of API keys, without the dash. */
+  /** The prefix of API keys, without the dash. */
   readonly prefix: string
   readonly known: KnownModels["Type"]
 }
@@ -133,7 +133,7 @@ const make = Effect.gen(function* () {
 
 const live = (sql: SqlClient) => isLive(sql, "family_id")
 
-/** The applications of rows, with their limits. */
+/** Converts rows to applications with their limits. */
 const shown = (sql: SqlClient, rows: ReadonlyArray<Row>, now: number): Effect.Effect<ReadonlyArray<Application>> => {
   const ids = rows.map(({ id }) => id)
   return Effect.map(limitsOf(sql, ids, now), (limits) => rows.map((row) => fromRow(row, limits.get(row.id))))
@@ -148,7 +148,7 @@ const listing = (sql: SqlClient): ApplicationsContract["list"] =>
     return paginated({ page, per_page }, count?.n ?? 0, yield* shown(sql, rows, yield* Clock.currentTimeMillis))
   }, Effect.orDie)
 
-/** The row of an application that the caller reaches. */
+/** The row of an application that the caller may access. */
 const rowOf = Effect.fnUntraced(function* (sql: SqlClient, { application_id, caller }: OfApplication) {
   const { tenant_id } = caller
   const [row] = yield* Effect.orDie(
@@ -196,7 +196,7 @@ const limitAfter = (
 
 const checkEnd = (expires_at: number | null | undefined, now: number): Effect.Effect<void, InvalidRequest> =>
   typeof expires_at === "number" && expires_at <= now
-    ? InvalidRequest.of("expires_at", "an instant in the future; delete the application to end its key now")
+    ? InvalidRequest.of("expires_at", "a time in the future; delete the application to end its key now")
     : Effect.void
 
 /** Every tenant has a billing account. */
@@ -241,7 +241,7 @@ const newRow = (
   return { api_key, row }
 }
 
-/** Deletes some of the member's applications whose sign-in has ended. */
+/** Deletes a few of the member's applications whose sign-in has ended. */
 const sweep = Effect.fnUntraced(function* (sql: SqlClient, { account_id, tenant_id }: Actor) {
   const ended = yield* Effect.orDie(sql<{ id: ApplicationId }>`SELECT id FROM tollgate_tenants_applications
     WHERE tenant_id = ${tenant_id} AND account_id = ${account_id} AND NOT ${live(sql)} LIMIT ${sweptMax}`)
@@ -282,7 +282,7 @@ const creating = (dependencies: Dependencies): ApplicationsContract["create"] =>
 
 // ---- changing and deleting ----------------------------------------------------------------------------------------------
 
-/** Writes a change; answers `false` if the caller did not reach the application any more. */
+/** Writes a change. Returns `false` if the caller lost access to the application. */
 const guarded = (
   writer: WriterContract,
   change: Parameters<typeof statement>[0],
@@ -323,7 +323,7 @@ const changing = (
           AND bounds IS NOT DISTINCT FROM ${row.bounds} AND ${allowed} RETURNING id`,
       limit === undefined ? [] : [setLimit(application_id, caller.tenant_id, limit)]
     )
-    // The ledger reads a spending limit with each call; the cache of keys holds the rest.
+    // The ledger reads the spending limit with each call; the key cache holds the rest.
     const isCached = expires_at !== undefined || allowed_models !== undefined
     const changed = yield* isCached ? afterCommit(written, belonging.changed(application_id)) : written
     return yield* changed ? find(request) : change(request)
@@ -351,7 +351,7 @@ const removing = (
   return remove
 }
 
-/** The bounds of an application after a change. Refuses a change that breaks them. */
+/** The bounds of an application after a change. Refuses a change that violates them. */
 const boundsAfter = (
   row: Row & { readonly manages: number },
   { account_id, tenant_id }: By["caller"],
@@ -364,12 +364,15 @@ const boundsAfter = (
     )
   return Bounds.permits(bounds, asked)
     ? Effect.succeed(bounds)
-    : new InsufficientRole({ tenant_id, message: "an owner or admin has set this limit: only they raise or lift it" })
+    : new InsufficientRole({
+        tenant_id,
+        message: "an owner or admin has set this limit: only they may raise or lift it"
+      })
 }
 
-/** A new secret knows no API key of the old one. */
+/** API keys of the old secret are invalid under a new one. */
 export const apiKeysEnd: Ending = {
   count: (sql) => sql`SELECT count(*) AS n FROM tollgate_tenants_applications`,
   statements: (sql) => [statement(sql`DELETE FROM tollgate_tenants_applications`)],
-  notice: (n) => `${n} API keys are deleted: people make new ones`
+  notice: (n) => `${n} API keys are deleted: people must create new ones`
 }

@@ -1,23 +1,23 @@
 /**
  * Cache invalidation: marks of accounts, tenants and applications. A cache takes marks before it reads, stores them with the value, and reads
- * again once a mark is not current. A change of an account (memberships, pinned payer, ended sign-ins), a tenant (plan, billing settings) or an
- * application (limits, deletion) ends its mark, and no other. It takes effect at once in this process. Other nodes are signaled
- * (`storage/engine/Signals`); a node that may have missed a signal ends all its marks.
+ * again once a mark is no longer current. A change to an account (memberships, pinned payer, ended sign-ins), a tenant (plan, billing settings) or
+ * an application (limits, deletion) invalidates only its own mark. It takes effect immediately in this process. Other nodes are signaled
+ * (`storage/engine/Signals`); a node that may have missed a signal invalidates all its marks.
  *
  * Where the specification is silent:
- * - Cached callers and payers have marks (`people/tenants/Belonging`) of their account, tenants and application. A change ends only the marks
- *   of the rows that it changed.
+ * - Cached callers and payers have marks (`people/tenants/Belonging`) of their account, tenants and application. A change invalidates only the
+ *   marks of the rows that it changed.
  */
 import { Context, Effect, Layer } from "effect"
 import type { AccountId, ApplicationId, TenantId } from "../../kernel/Ids.ts"
 import { Signals } from "../../storage/engine/Signals.ts"
 
 export interface Mark {
-  /** False once something has changed. */
+  /** False after a change. */
   current: boolean
 }
 
-/** Whether all marks are current. A loop without a callback, because it runs for every call. */
+/** Whether all marks are current. A plain loop, because it runs for every call. */
 export const isCurrent = (marks: ReadonlyArray<Mark>): boolean => {
   for (const mark of marks) if (!mark.current) return false
   return true
@@ -28,11 +28,11 @@ type Marked = AccountId | TenantId | ApplicationId
 export interface BelongingContract {
   /** A plain function, because calls take marks on the hot path. */
   readonly markOf: (id: Marked) => Mark
-  /** Ends marks after the commit of a change. It waits a few seconds at most for the other nodes. */
+  /** Invalidates marks after a change is committed. Waits at most a few seconds for the other nodes. */
   readonly changed: (...ids: ReadonlyArray<Marked>) => Effect.Effect<void>
 }
 
-/** The most marks. One more ends the oldest, whose caches read again. */
+/** The maximum number of marks. One more invalidates the oldest, whose caches then read again. */
 const marksMax = 100_000
 
 const topic = "belonging"
@@ -43,7 +43,7 @@ export class Belonging extends Context.Tag("tollgate/tenants/Belonging")<Belongi
 
 const make = Effect.gen(function* () {
   const { publish, subscribe } = yield* Signals
-  // A plain map instead of Effect's `Cache`: marks are taken outside of effects.
+  // A plain map instead of Effect's `Cache`: marks are taken outside effects.
   const marks = new Map<string, Mark>()
   const end = (id: string) => {
     const mark = marks.get(id)

@@ -1,9 +1,9 @@
-/** Limits that an owner or admin has set on another person's key. That person may only make them stricter. */
+/** Limits that an owner or admin set on another person's key. That person may only tighten them. */
 import type { Limit } from "../../books/ledger/rules/Transaction.ts"
 
 type Spending = Pick<Limit, "amount" | "period">
 
-/** The limits that were set, stored in the row of an application. */
+/** The limits, stored in the application's row. */
 export interface Bounds {
   readonly spending?: { readonly amount: string; readonly period: Spending["period"] }
   readonly expires_at?: number
@@ -22,11 +22,11 @@ export const ofRow = (json: string | null): Bounds => (json === null ? {} : (JSO
 export const toRow = (bounds: Bounds): string | null =>
   Object.keys(bounds).length === 0 ? null : JSON.stringify(bounds)
 
-/** A limit for all time also holds in each month, but not the other way round. */
+/** A total limit also holds in each month, but not vice versa. */
 const isWithin = (bound: NonNullable<Bounds["spending"]>, { amount, period }: Spending): boolean =>
   amount <= BigInt(bound.amount) && (period === bound.period || period === "total")
 
-/** Whether the change loosens no limit. */
+/** Whether the change keeps or tightens every limit. */
 export const permits = (bounds: Bounds, { allowed_models, expires_at, spending }: Asked): boolean => {
   if (bounds.spending !== undefined && spending !== undefined)
     if (spending === null || !isWithin(bounds.spending, spending)) return false

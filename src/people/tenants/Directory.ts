@@ -1,6 +1,6 @@
 /**
- * Tenants, people and keys for the operator. `tenantsLike` searches parts of texts and reads all tenants. `make` searches by id or by the
- * beginning of a name, address or key, which an index finds.
+ * Tenants, people and keys for the operator. `tenantsLike` matches substrings and reads all tenants. `make` matches an id or the prefix of a name,
+ * address or key, which an index finds.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
@@ -9,7 +9,7 @@ import type { AccountId, ApplicationId, TenantId } from "../../kernel/Ids.ts"
 export interface Listed {
   readonly id: TenantId
   readonly name: string
-  /** The address of the first owner; null if no owner is left. */
+  /** The address of the first owner; null if there is none. */
   readonly owner_email: string | null
   readonly created_at: number
 }
@@ -41,7 +41,7 @@ export interface Person {
   readonly email_verified: boolean
   readonly home_tenant_id: TenantId
   readonly created_at: number
-  /** The time of a suspension by the operator; `null` if there is none. */
+  /** The time of a suspension by the operator; `null` if not suspended. */
   readonly suspended_at: number | null
 }
 
@@ -80,10 +80,10 @@ export const make = (sql: SqlClient) => ({
   keysOfAccount: (account: AccountId, limit: number) => keysOfAccount(sql, account, limit)
 })
 
-/** Sorts after every text with the same prefix. */
+/** Sorts after all texts with the same prefix. */
 const last = "\u{10ffff}"
 
-/** True if the expression begins with the text. An index finds it. */
+/** True if the expression begins with the text. Uses an index. */
 const begins = (sql: SqlClient, expression: string, text: string) => {
   const column = sql.literal(expression)
   return sql`${column} >= lower(${text}) AND ${column} < lower(${text + last})`
@@ -112,7 +112,7 @@ const tenantsById = (sql: SqlClient, ids: ReadonlyArray<string>) =>
       WHERE t.id IN (SELECT value FROM json_each(${JSON.stringify(ids)})) ORDER BY t.id DESC`
   )
 
-/** The names of tenants. Unknown ids are left out. */
+/** The names of tenants. Unknown ids are absent. */
 const namesOf = (sql: SqlClient, ids: Iterable<string | null>): Effect.Effect<ReadonlyMap<string, string>> => {
   const asked = [...new Set(ids)].filter((id) => id !== null)
   if (asked.length === 0) return Effect.succeed(new Map())
@@ -154,7 +154,7 @@ const peopleBefore = (sql: SqlClient, before: string | undefined, limit: number)
     (rows) => rows.map(personOf)
   )
 
-/** People whose address begins with the text, then people whose name does. */
+/** People whose address begins with the text, then those whose name does. */
 const peopleLike = Effect.fnUntraced(function* (sql: SqlClient, text: string, limit: number) {
   const byAddress = yield* sql<PersonRow>`SELECT ${people(sql)}
     WHERE ${begins(sql, "lower(a.email)", text)} ORDER BY lower(a.email), a.id LIMIT ${limit}`
@@ -187,7 +187,7 @@ const keysBefore = (sql: SqlClient, before: string | undefined, limit: number) =
       WHERE ${before === undefined ? sql`true` : sql`k.id < ${before}`} ORDER BY k.id DESC LIMIT ${limit}`
   )
 
-/** Keys whose stored prefix begins with the text, then keys whose name does. */
+/** Keys whose stored prefix begins with the text, then those whose name does. */
 const keysLike = Effect.fnUntraced(function* (sql: SqlClient, text: string, limit: number) {
   const [beginning] = /^[A-Za-z0-9]+-prod-[0-9a-f]{0,4}/.exec(text) ?? []
   const byPrefix =

@@ -1,4 +1,4 @@
-/** Makes a shared tenant with its billing account and its first owner, in one transaction with the statements of another room. */
+/** Creates a shared tenant with its billing account and its first owner, in one transaction with another room's statements. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
 import * as Ids from "../../kernel/Ids.ts"
@@ -18,7 +18,7 @@ export const make = (
   belonging: BelongingContract
 ) => {
   const members = Members.make(sql, writer, tenants, belonging)
-  /** Fails with `Conflict` if a statement of `beside` does not find its rows, or if the owner has no room for one more tenant. */
+  /** Fails with `Conflict` if a statement in `beside` does not find its rows, or if the owner may not own another tenant. */
   return Effect.fn("Tenants.found")(function* (
     { account_id, name }: { readonly account_id: AccountId; readonly name: string },
     beside: (id: TenantId) => ReadonlyArray<Statement>

@@ -1,10 +1,10 @@
 /**
- * Team memberships that follow from groups of an identity provider, updated at each sign-in with that provider.
+ * Team memberships derived from an identity provider's groups, updated at each sign-in with that provider.
  *
  * Where the specification is silent:
- * - A group takes away only what a group gave: a membership by invitation stays. Owners stay too, and a suspension in the team does.
+ * - Groups remove only memberships that groups gave: a membership by invitation stays. Owners stay too, and so does a suspension in the team.
  * - A person whose groups lead to one team with two roles gets the higher one.
- * - If all seats of the team are taken, the person signs in without it; the log names the team.
+ * - If all seats of the team are taken, the person is signed in without it; the log names the team.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
@@ -32,14 +32,14 @@ interface Dependencies {
 
 type GroupRole = GroupRule["role"]
 
-/** A membership that a group wants or has given. */
+/** A membership that a group requires or has given. */
 interface Place {
   readonly account: AccountId
   readonly team: TenantId
   readonly provider: string
 }
 
-/** Updates the teams of a person who signs in. */
+/** Updates a person's teams at sign-in. */
 export const make = (dependencies: Dependencies) =>
   Effect.fn("Registration.applyGroups")(function* (
     account: AccountId,
@@ -64,7 +64,7 @@ const teamsOf = (rules: ReadonlyArray<GroupRule>): ReadonlyMap<TenantId, GroupRo
   return teams
 }
 
-/** The teams that groups have given to the account, and the providers of those groups. */
+/** The teams that the account has through groups, and the providers of those groups. */
 const givenTo = ({ sql }: Dependencies, account: AccountId) =>
   Effect.map(
     Effect.orDie(
@@ -125,7 +125,7 @@ const take = Effect.fnUntraced(function* ({ belonging, sql, writer }: Dependenci
   yield* afterCommit(Statements.write(writer, ...statements), belonging.changed(account))
 })
 
-/** Revokes the open invitations of a person who may not invite any more. */
+/** Revokes the open invitations of a person who may no longer invite. */
 const withoutInvites = (sql: SqlClient, { account, team }: Place, now: number): Statement =>
   statement(sql`UPDATE tollgate_tenants_invites SET status = 'revoked', ended_at = ${now}
     WHERE tenant_id = ${team} AND invited_by = ${account} AND status = 'pending'

@@ -19,7 +19,7 @@ export const TenantsHttp = HttpApiBuilder.group(
     const tenants = yield* Tenants
     const applications = yield* Applications
     const clients = yield* Clients
-    /** The name of the OAuth client that holds the token. */
+    /** The name of the token's OAuth client. */
     const clientName = ({ oauth_client }: Caller) =>
       oauth_client === undefined
         ? Effect.succeed(undefined)

@@ -1,5 +1,5 @@
 /**
- * Invitations to tenants. The link is mailed, stays open for 14 days, and admits the account that has proved the address.
+ * Invitations to tenants. The link is mailed, stays open for 14 days, and admits the account with that verified address.
  *
  * Where the specification is silent:
  * - A tenant keeps its 500 newest invitations, and older ones while they are open. The link of a deleted invitation is 404 `invite_not_found`.
@@ -33,7 +33,7 @@ import type { TenantsContract } from "./Tenants.ts"
 /** The lifetime of an invitation. */
 export const inviteLifetime = Duration.days(14)
 
-/** The most invitations that a tenant keeps, beside those that are open. */
+/** The maximum number of invitations kept per tenant, apart from open ones. */
 const keptMax = 500
 
 interface Row {
@@ -142,7 +142,7 @@ const inviting = (dependencies: Dependencies): OrganisationsContract["invite"] =
   return invite
 }
 
-/** Stores an invitation. Revokes an open one to the same address, and deletes the tenant's oldest ones. */
+/** Stores an invitation. Revokes an open one to the same address, and deletes the tenant's oldest invitations. */
 const stored = (sql: SqlClient, row: Row, token_hash: string): ReadonlyArray<Statement> => {
   const { created_at: now, email, tenant_id } = row
   return [
@@ -221,7 +221,7 @@ const accepting = (dependencies: Dependencies): OrganisationsContract["accept"] 
   return accept
 }
 
-/** The seats of the tenant's plan. Refuses if the account joins and all seats are taken. */
+/** The seats of the tenant's plan. Fails if the account joins and all seats are taken. */
 const seatsFor = Effect.fnUntraced(function* (tenants: TenantsContract, tenant_id: TenantId, joins: boolean) {
   const plan = yield* tenants.plan(tenant_id)
   const seats = plan.plan === "none" ? Number.MAX_SAFE_INTEGER : plan.seats
@@ -229,7 +229,7 @@ const seatsFor = Effect.fnUntraced(function* (tenants: TenantsContract, tenant_i
   return joins && taken >= seats ? yield* new TeamFull({ tenant_id, seats, members: taken }) : seats
 })
 
-/** Accepts an invitation and makes the account a member, within the seats. */
+/** Accepts an invitation and makes the account a member, if a seat is free. */
 const joined = (
   sql: SqlClient,
   { id, role, tenant_id }: Row,
@@ -255,7 +255,7 @@ const joined = (
   )
 ]
 
-// ---- what people read ---------------------------------------------------------------------------------------------------
+// ---- texts for people ---------------------------------------------------------------------------------------------------
 
 const inviteOf = (row: Row, now: number): Invite => ({
   ...row,
@@ -282,7 +282,7 @@ const letterOf = (
   }
 }
 
-/** Notifies an invited person who has an account. The token is only in the letter. */
+/** Notifies an invited person with an account. The token is only in the letter. */
 const noticeOf = (
   { email, id, role, tenant_id }: Row,
   {
@@ -297,18 +297,18 @@ const noticeOf = (
       account_id: invited,
       kind: "tenant_invite",
       title: `An invitation to ${tenant_name}`,
-      text: `${inviter} invites you to join ${tenant_name} as ${role}. The letter to ${email} holds the link.`,
+      text: `${inviter} invites you to join ${tenant_name} as ${role}. The letter to ${email} contains the link.`,
       data: { tenant_id, invite_id: id }
     },
     now
   )
 
-/** A new secret knows no invitation of the old one. */
+/** Invitations of the old secret are invalid under a new one. */
 export const invitationsEnd: Ending = {
   count: (sql, now) =>
     sql`SELECT count(*) AS n FROM tollgate_tenants_invites WHERE status = 'pending' AND expires_at > ${now}`,
   statements: (sql, now) => [
     statement(sql`UPDATE tollgate_tenants_invites SET status = 'revoked', ended_at = ${now} WHERE status = 'pending'`)
   ],
-  notice: (n) => `${n} open invitations to organisations are revoked: people are invited again`
+  notice: (n) => `${n} open invitations to organisations are revoked: people must be invited again`
 }

@@ -1,4 +1,4 @@
-/** The callers of API keys. A key is read by its hash, and cached for a minute or until it expires. */
+/** The callers of API keys. A key is looked up by its hash and cached for a minute, or until it expires. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Duration, Effect } from "effect"
 import type { Clock } from "effect"
@@ -41,7 +41,7 @@ interface Dependencies {
   readonly belonging: BelongingContract
 }
 
-/** `callerOf` gives the caller of a key, or `undefined` for an unknown or deleted key. `remembered` gives the caller of a cached key. */
+/** `callerOf` returns the caller of a key, or `undefined` for an unknown or deleted key. `remembered` returns the caller of a cached key. */
 export const make = (
   sql: SqlClient,
   writer: WriterContract,
@@ -65,9 +65,8 @@ export const make = (
 type Cache = ReturnType<typeof makeCache>
 
 /**
- * Callers by their whole key, in memory only: hashing the key would be a fortieth of every call. An expired entry stays for a minute, so that
- * a key which is read again keeps the same caller object. A plain map instead of Effect's `Cache`: every call by a key reads it without an
- * allocation.
+ * Callers by whole key, only in memory: hashing the key would take a fortieth of every call's time. An expired entry stays for a minute, so a key
+ * that is read again keeps the same caller object. A plain map instead of Effect's `Cache`: every call with a key reads it without an allocation.
  */
 const makeCache = () => {
   const entries = new Map<string, Entry>()
@@ -78,7 +77,7 @@ const makeCache = () => {
       sweepAt = now + lifetime
       for (const [other, { until }] of entries) if (until + lifetime <= now) entries.delete(other)
     }
-    // A map keeps the order of insertion: the first entry is the oldest.
+    // A map keeps insertion order: the first entry is the oldest.
     entries.delete(key)
     if (entries.size >= cachedMax) entries.delete(entries.keys().next().value!)
     entries.set(key, entry)
@@ -89,13 +88,13 @@ const makeCache = () => {
     return known !== undefined && known.until > now && isCurrent(known.marks) ? known.caller : undefined
   }
 
-  /** The caller of an entry that may have expired. */
+  /** The caller of an entry, even if it has expired. */
   const earlierCaller = (key: string): Caller | undefined => entries.get(key)?.caller
 
   return { set, callerAt, earlierCaller }
 }
 
-/** Reads the caller of a key from the database, and caches it. */
+/** Reads a key's caller from the database and caches it. */
 const read = Effect.fnUntraced(function* (dependencies: Dependencies, cache: Cache, key: string, now: number) {
   const { belonging, secret, sql } = dependencies
   const hash = secret.hash("api_key", key)
@@ -103,13 +102,13 @@ const read = Effect.fnUntraced(function* (dependencies: Dependencies, cache: Cac
     Pick<Row, "account_id" | "id">
   >`SELECT id, account_id FROM tollgate_tenants_applications WHERE key_hash = ${hash}`.pipe(Effect.orDie)
   if (application === undefined) return undefined
-  // The marks are taken before the row is read: a change in between ends them.
+  // Take the marks before the row is read, so a concurrent change invalidates them.
   const marks = [belonging.markOf(application.account_id), belonging.markOf(application.id)]
   const row = yield* liveRow(sql, hash)
   if (row === undefined) return undefined
   const { account_id, allowed_models, expires_at, id, tenant_id } = row
   if (expires_at !== null && expires_at <= now) return yield* new ExpiredKey({ expired_at: expires_at })
-  // Of several calls that read at once, the first fills the cache.
+  // Of several concurrent reads, the first fills the cache.
   const cached = cache.callerAt(key, now)
   if (cached !== undefined) return cached
   const caller = earlier<Caller>(cache.earlierCaller(key), {
@@ -121,12 +120,12 @@ const read = Effect.fnUntraced(function* (dependencies: Dependencies, cache: Cac
     ...(allowed_models !== null && { allowed_models: JSON.parse(allowed_models) as ReadonlyArray<string> })
   })
   cache.set(key, { caller, until: Math.min(now + lifetime, expires_at ?? Number.POSITIVE_INFINITY), marks }, now)
-  // The call does not wait for it.
+  // The call does not wait for this write.
   yield* Effect.forkDaemon(noteUse(dependencies, id, now))
   return caller
 })
 
-/** The application of a key that admits a caller: its account is an active member of the tenant, and the sign-in of the key has not ended. */
+/** The application of a usable key: its account is an active member of the tenant and not suspended, and the key's sign-in has not ended. */
 const liveRow = (sql: SqlClient, hash: string) =>
   Effect.map(
     Effect.orDie(sql<Row>`SELECT a.id, a.account_id, a.tenant_id, a.expires_at, a.allowed_models
@@ -137,7 +136,7 @@ const liveRow = (sql: SqlClient, hash: string) =>
     ([row]) => row
   )
 
-/** Writes the time of use, at most once a minute: a key that a full cache evicts is read more often. */
+/** Writes the time of use, at most once a minute. A key evicted from a full cache is read more often. */
 const noteUse = ({ sql, writer }: Dependencies, id: ApplicationId, now: number) =>
   Statements.write(
     writer,

@@ -1,8 +1,8 @@
-/** The names of API keys, for rooms that know keys by their ids. */
+/** The names of API keys, for rooms that store only their ids. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
-/** The names of the keys by id. Deleted keys are absent. */
+/** Key names by id. Deleted keys are absent. */
 export const keyNames = (sql: SqlClient, ids: ReadonlyArray<string>): Effect.Effect<ReadonlyMap<string, string>> =>
   ids.length === 0
     ? Effect.succeed(new Map())

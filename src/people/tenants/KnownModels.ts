@@ -1,13 +1,13 @@
-/** The names that a key's list of models may have: those of usage records. */
+/** The names allowed in a key's list of models: those of usage records. */
 import { Context, Effect } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 
-/** `undefined`: any name, where no configuration is known. */
+/** `undefined` allows any name, for a process without a configuration. */
 export class KnownModels extends Context.Reference<KnownModels>()("tollgate/tenants/KnownModels", {
   defaultValue: (): ReadonlySet<string> | undefined => undefined
 }) {}
 
-/** Refuses the first name that no call can have. A name that the key has already stays allowed when its model leaves the configuration. */
+/** Refuses the first name that no call can have. A name that the key already has stays allowed after its model leaves the configuration. */
 export const checkModels = (
   known: ReadonlySet<string> | undefined,
   models: ReadonlyArray<string> | null | undefined,
@@ -18,6 +18,6 @@ export const checkModels = (
     ? Effect.void
     : InvalidRequest.of(
         "allowed_models",
-        `names as usage records have them; there is no model, search provider or tool ${JSON.stringify(unknown)} here`
+        `names as in usage records; there is no model, search provider or tool ${JSON.stringify(unknown)} here`
       )
 }

@@ -1,4 +1,4 @@
-/** Members of shared tenants. Each permission is checked first, and again in the transaction that uses it. */
+/** Members of shared tenants. Each permission is checked first, and again in the transaction that depends on it. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
@@ -15,10 +15,10 @@ import type { OrganisationsContract } from "./Organisations.ts"
 import { HomeTenant, InsufficientRole, LastOwner, MemberNotFound, NotAMember, TooManyTenants } from "./Problems.ts"
 import type { TenantsContract } from "./Tenants.ts"
 
-/** The most tenants that an account may own, its home included, and be a member of. */
+/** The maximum number of tenants that an account may own (including its home tenant), and be a member of. */
 const ownedMax = 20
 const membershipsMax = 100
-/** The most ended memberships that are kept of a tenant. */
+/** The maximum number of ended memberships kept per tenant. */
 const removedMax = 500
 
 interface Dependencies {
@@ -34,13 +34,13 @@ export const make = (
   tenants: TenantsContract,
   belonging: BelongingContract
 ) => ({
-  /** The members of a tenant and the viewer's role. Refuses a viewer who is no active member. */
+  /** The members of a tenant and the viewer's role. Fails unless the viewer is an active member. */
   membersOf: (tenant: TenantId, viewer: AccountId) => membersOf(tenants, tenant, viewer),
-  /** The same, for owners and admins only. */
+  /** The same, only for owners and admins. */
   managed: (tenant: TenantId, viewer: AccountId) => managed(tenants, tenant, viewer),
-  /** Refuses the transaction unless the account is an active member with this role. */
+  /** Fails the transaction unless the account is an active member with this role. */
   stillHasRole: (account: AccountId, tenant: TenantId, role: Role) => stillHasRole(sql, account, tenant, role),
-  /** Refuses the transaction if the account has too many memberships (`joins`) or owns too many tenants (`owner`). */
+  /** Fails the transaction if the account has too many memberships (`joins`) or owns too many tenants (`owner`). */
   stillHasRoom: (account: AccountId, joins: boolean, owner: boolean) => stillHasRoom(sql, account, joins, owner),
   /** The same check outside a transaction. */
   hasRoom: (account: AccountId, joins: boolean, owner: boolean) => hasRoom(sql, account, joins, owner),
@@ -69,7 +69,7 @@ const stillHasRole = (sql: SqlClient, account: AccountId, tenant: TenantId, role
     1
   )
 
-/** Selects a row if the account may have one more membership (`joins`) and own one more tenant (`owner`). */
+/** Selects a row if the account may have another membership (`joins`) and own another tenant (`owner`). */
 const room = (sql: SqlClient, account: AccountId, joins: boolean, owner: boolean) =>
   sql`SELECT 1 FROM (SELECT count(*) AS all_of_them, count(*) FILTER (WHERE role = 'owner') AS owned
       FROM tollgate_tenants_memberships WHERE account_id = ${account} AND status <> 'removed')
@@ -117,10 +117,7 @@ const changing = (dependencies: Dependencies): OrganisationsContract["change"] =
   return change
 }
 
-/**
- * Revokes the open invitations of a member to roles that this member may not give any more: an invitation must not let a removed admin back
- * in.
- */
+/** Revokes a member's open invitations to roles that the member may no longer give. Otherwise a removed admin could return through one. */
 const withoutInvites = (sql: SqlClient, tenant: TenantId, { account_id, role, status }: Member, now: number) => {
   const lost = Role.literals.filter((one) => status !== "active" || !mayTouch(role, one))
   const revoked = sql`UPDATE tollgate_tenants_invites SET status = 'revoked', ended_at = ${now}
@@ -128,7 +125,7 @@ const withoutInvites = (sql: SqlClient, tenant: TenantId, { account_id, role, st
   return lost.length === 0 ? [] : [statement(revoked)]
 }
 
-/** Deletes the memberships of a tenant that ended first, beyond the number that is kept. */
+/** Deletes the tenant's oldest ended memberships beyond the maximum. */
 const withoutOldest = (sql: SqlClient, tenant: TenantId): Statement => {
   const removed = sql`tenant_id = ${tenant} AND status = 'removed'`
   return statement(sql`DELETE FROM tollgate_tenants_memberships WHERE ${removed} AND (updated_at, account_id) <= (
@@ -143,7 +140,7 @@ interface Decision {
   readonly becomesOwner: boolean
 }
 
-/** Decides whether the caller may make the change; answers `undefined` if it changes nothing. */
+/** Decides whether the caller may make the change. Returns `undefined` if it changes nothing. */
 const decide = Effect.fnUntraced(function* (
   { account_id, caller, change: { role, status }, tenant_id }: Parameters<OrganisationsContract["change"]>[0],
   members: ReadonlyArray<Member>,
@@ -156,7 +153,7 @@ const decide = Effect.fnUntraced(function* (
   if (before === undefined) return yield* new MemberNotFound({ tenant_id, account_id })
   if (role === undefined && status === undefined) {
     return yield* new InvalidRequest({
-      message: "role or status: one of them must be given",
+      message: "role or status: one of them is required",
       field: "role",
       rule: "role or status"
     })

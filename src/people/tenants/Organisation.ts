@@ -40,7 +40,7 @@ export const NewInvite = Schema.Struct({
 }).annotations({ identifier: "NewInvite" })
 export interface NewInvite extends Schema.Schema.Type<typeof NewInvite> {}
 
-/** An invitation, for the tenant. Its token is only in the letter. */
+/** An invitation as the tenant sees it. Its token is only in the letter. */
 export const Invite = Schema.Struct({
   id: InviteId,
   tenant_id: TenantId,
@@ -53,7 +53,7 @@ export const Invite = Schema.Struct({
 }).annotations({ identifier: "Invite" })
 export interface Invite extends Schema.Schema.Type<typeof Invite> {}
 
-/** An invitation, for the holder of its link. */
+/** An invitation as the holder of its link sees it. */
 export const InvitePreview = Schema.Struct({
   tenant_name: Schema.String,
   role: Role,
@@ -74,7 +74,7 @@ export const PlanChange = Schema.Struct({
 }).annotations({ identifier: "PlanChange" })
 export interface PlanChange extends Schema.Schema.Type<typeof PlanChange> {}
 
-/** The plan of a tenant. The status is `none` without a plan. */
+/** A tenant's plan. The status is `none` without a plan. */
 export const TenantPlan = Schema.Struct({
   plan: PlanName,
   status: Schema.Literal("none", ...PlanStatus.literals),
@@ -87,5 +87,5 @@ export interface TenantPlan extends Schema.Schema.Type<typeof TenantPlan> {}
 /** Whether the role may change the tenant's settings, members and invitations. */
 export const manages = (role: Role): boolean => role !== "member"
 
-/** Whether a member with role `by` may give, take or change the role `of`: only owners change owners. */
+/** Whether a member with role `by` may give, remove or change the role `of`. Only owners may change owners. */
 export const mayTouch = (by: Role, of: Role): boolean => by === "owner" || (by === "admin" && of !== "owner")

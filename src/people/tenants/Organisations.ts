@@ -4,11 +4,11 @@
  * Where the specification is silent:
  * - A member cannot be suspended in their home tenant or removed from it (409 `home_tenant`). The last active owner of a tenant stays (409
  *   `last_owner`). Only owners change or appoint owners. Every other member may leave.
- * - A second invitation to an address replaces the open one, whose link ends. An invitation is open for 14 days. If an account has verified
- *   the address, it gets a notification too, without the token. An invitation does not end a suspension. A member who is removed, suspended or given a
- *   lower role keeps no open invitation to a role that this member may not give any more.
- * - Active and suspended members take seats. Without a plan there is no limit. If a plan has fewer seats than members, the members stay, and
- *   no one else can join. A canceled plan has no seats; the next plan begins with 25 by default. Owners and admins set plan and billing.
+ * - A second invitation to an address replaces the open one, whose link ends. An invitation is open for 14 days. An account that has verified the
+ *   address also gets a notification, without the token. An invitation does not end a suspension. When a member is removed, suspended or demoted,
+ *   their open invitations to roles that they may no longer give are revoked.
+ * - Active and suspended members take seats. Without a plan there is no limit. If a plan has fewer seats than members, the members stay, and no
+ *   one else can join. A canceled plan has no seats; the next plan begins with 25 by default. Owners and admins set plan and billing.
  * - A membership never has the status `invited`: an invited person has an invitation instead.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -85,18 +85,18 @@ export interface OrganisationsContract {
     | InvalidRequest
     | BooksUnavailable
   >
-  /** Up to 500 invitations, newest first; for owners and admins. */
+  /** Up to 500 invitations, newest first. Allowed for owners and admins. */
   readonly invites: (request: InTenant) => Effect.Effect<ReadonlyArray<Invite>, NotAMember | InsufficientRole>
-  /** Mails a link to the address, in one transaction with `beside`. It replaces an open invitation to the same address, whose link ends. */
+  /** Mails a link to the address, in one transaction with `beside`. Replaces an open invitation to the same address, whose link ends. */
   readonly invite: (
     request: InTenant & { readonly invite: NewInvite; readonly beside?: ReadonlyArray<Statement> }
   ) => Effect.Effect<Invite, NotAMember | InsufficientRole | AlreadyMember | TooManyLetters | BooksUnavailable>
   readonly revoke: (
     request: InTenant & { readonly invite_id: InviteId }
   ) => Effect.Effect<Invite, NotAMember | InsufficientRole | InviteNotFound | BooksUnavailable>
-  /** The invitation of a token, without a credential. */
+  /** Finds an invitation by its token, without a credential. */
   readonly previewInvite: (request: { readonly token: string }) => Effect.Effect<InvitePreview, InviteNotFound>
-  /** Joins the tenant by the token of a letter. A repeated request answers the same membership. */
+  /** Joins the tenant with the token from a letter. A repeated request returns the same membership. */
   readonly accept: (
     request: By & { readonly token: string }
   ) => Effect.Effect<Membership, InviteNotFound | EmailMismatch | TeamFull | TooManyTenants | BooksUnavailable>

@@ -17,7 +17,7 @@ export const make = (sql: SqlClient, writer: WriterContract, belonging: Belongin
   const plan = (tenant: TenantId) =>
     sql<Plan>`SELECT plan, status, seats FROM tollgate_tenants_plans WHERE tenant_id = ${tenant}`.pipe(
       Effect.orDie,
-      // A canceled plan gives no seats.
+      // A canceled plan has no seats.
       Effect.map(([row]) => (row === undefined || row.plan === "none" ? noPlan : row))
     )
 

@@ -1,4 +1,4 @@
-/** Refusals about accounts, applications, members and invitations. */
+/** Refusals concerning accounts, applications, members and invitations. */
 import { Schema } from "effect"
 import { AccountId, ApplicationId, TenantId } from "../../kernel/Ids.ts"
 import { Problem } from "../../kernel/Problem.ts"
@@ -19,7 +19,7 @@ export class ApplicationNotFound extends Problem<ApplicationNotFound>()("Applica
   details: {}
 }) {}
 
-/** On organisation routes, and a refresh for another tenant. */
+/** On organisation routes, and when refreshing for another tenant. */
 export class NotAMember extends Problem<NotAMember>()("NotAMember", {
   status: 403,
   error: "you are not an active member of this tenant",
@@ -28,7 +28,7 @@ export class NotAMember extends Problem<NotAMember>()("NotAMember", {
   details: {}
 }) {}
 
-/** The caller is no member of the tenant, or lacks the role. */
+/** The caller is not a member of the tenant, or lacks the role. */
 export class InsufficientRole extends Problem<InsufficientRole>()("InsufficientRole", {
   status: 403,
   error: "your role in this tenant does not allow this",
@@ -37,10 +37,10 @@ export class InsufficientRole extends Problem<InsufficientRole>()("InsufficientR
   details: {}
 }) {}
 
-/** On routes that act for an address: the caller has verified another one. */
+/** On routes that act for an address: the caller's verified address differs. */
 export class EmailMismatch extends Problem<EmailMismatch>()("EmailMismatch", {
   status: 403,
-  error: "this was sent to another email address than the verified one of your account",
+  error: "this was sent to an address other than your account's verified email address",
   code: "email_mismatch"
 }) {}
 
@@ -77,7 +77,7 @@ export class AlreadyMember extends Problem<AlreadyMember>()("AlreadyMember", {
   details: {}
 }) {}
 
-/** Unknown, revoked, expired, deleted, or replaced by a later invitation. */
+/** The invitation is unknown, revoked, expired, deleted, or replaced by a later one. */
 export class InviteNotFound extends Problem<InviteNotFound>()("InviteNotFound", {
   status: 404,
   error: "there is no such invitation, or it is no longer open",
@@ -99,7 +99,6 @@ export class TooManyTenants extends Problem<TooManyTenants>()("TooManyTenants", 
   code: "too_many_tenants"
 }) {}
 
-/** The member has too many applications in the tenant. */
 export class TooManyApplications extends Problem<TooManyApplications>()("TooManyApplications", {
   status: 409,
   error: "a member has at most 1000 applications in a tenant: delete one that is not used",

@@ -1,6 +1,6 @@
 /**
- * Signing in as far as it concerns who may: people with an account, and new people as the configuration allows. Groups of the identity provider
- * put a person into teams.
+ * Decides who may sign in: people with an account, and new people as the configuration allows. An identity provider's groups add a person to
+ * teams.
  *
  * Where the specification is silent:
  * - A person without an account needs an invitation to a team, a pending transfer to their address, or a rule of `registration`: `open`, a
@@ -21,7 +21,7 @@ import { admits, RegistrationPolicy } from "./RegistrationPolicy.ts"
 import { Tenants } from "./Tenants.ts"
 import type { TenantsContract, Welcomed } from "./Tenants.ts"
 
-/** Whether another room holds something for a verified address, so that its owner may create an account. */
+/** Whether another room has something pending for a verified address, which lets its owner create an account. */
 export class InvitedElsewhere extends Context.Tag("tollgate/tenants/InvitedElsewhere")<
   InvitedElsewhere,
   (email: string) => Effect.Effect<boolean>
@@ -31,16 +31,16 @@ export class InvitedElsewhere extends Context.Tag("tollgate/tenants/InvitedElsew
 }
 
 export interface RegistrationContract {
-  /** Signs a verified person in: admits them, creates their account if they have none, and updates their teams. */
+  /** Signs in a verified person: checks that they may sign in, creates their account if they have none, and updates their teams. */
   readonly signIn: (
     identity: VerifiedIdentity
   ) => Effect.Effect<Welcomed, NotInvited | AccountSuspended | BooksUnavailable>
-  /** Puts an account into the teams of these groups, and takes it out of teams that other groups of this provider gave. */
+  /** Adds an account to the teams of these groups, and removes it from teams that other groups of this provider gave. */
   readonly applyGroups: (
     account: AccountId,
     identity: Pick<VerifiedIdentity, "provider" | "groups">
   ) => Effect.Effect<void, BooksUnavailable>
-  /** Whether the owner of this address could sign in, if it were verified. */
+  /** Whether the owner of this address could sign in if it were verified. */
   readonly mayCome: (identity: VerifiedIdentity) => Effect.Effect<boolean>
 }
 

@@ -1,10 +1,10 @@
-/** The conditions for a new account, and the teams that a group leads to. */
+/** The conditions for a new account, and the teams for each group. */
 import { Context, Layer } from "effect"
 import type { TenantId } from "../../kernel/Ids.ts"
 import type { VerifiedIdentity } from "../../upstream/identity/Identity.ts"
 import type { Role } from "./Account.ts"
 
-/** A group of one provider. With `team`, its people are members of that team with this role. */
+/** A group of one provider. With `team`, people in the group are members of that team with this role. */
 export interface GroupRule {
   readonly provider: string
   readonly group: string
@@ -13,7 +13,7 @@ export interface GroupRule {
 }
 
 export interface Policy {
-  /** Anyone whom a provider vouches for. */
+  /** Admits anyone whom a provider has authenticated. */
   readonly open: boolean
   /** Domains of verified addresses, in lower case. */
   readonly domains: ReadonlyArray<string>
@@ -24,23 +24,23 @@ export interface Policy {
 
 export const invitedOnly: Policy = { open: false, domains: [], emails: [], groups: [] }
 
-/** `registration` of the configuration. */
+/** The configured `registration`. */
 export class RegistrationPolicy extends Context.Tag("tollgate/tenants/RegistrationPolicy")<
   RegistrationPolicy,
   Policy
 >() {
   static readonly layer = (policy: Policy) => Layer.succeed(RegistrationPolicy, policy)
-  /** Without a configuration: people with an invitation only. */
+  /** Without a configuration: only people with an invitation. */
   static readonly layerInvitedOnly = Layer.succeed(RegistrationPolicy, invitedOnly)
 }
 
-/** The rules of the groups that the provider has named for this person. */
+/** The rules for the groups that the provider reported for this person. */
 export const rulesFor = (
   rules: ReadonlyArray<GroupRule>,
   { groups = [], provider }: Pick<VerifiedIdentity, "groups" | "provider">
 ) => rules.filter((rule) => rule.provider === provider && groups.includes(rule.group))
 
-/** Whether a rule admits a person who has no account. */
+/** Whether a rule admits a person without an account. */
 export const admits = (policy: Policy, identity: VerifiedIdentity): boolean => {
   const { email, email_verified } = identity
   if (policy.open || rulesFor(policy.groups, identity).length > 0) return true

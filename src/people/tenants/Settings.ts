@@ -1,4 +1,4 @@
-/** The conditions for a new account: `registration` of the configuration file. */
+/** The configured conditions for a new account: `registration`. */
 import { Layer, Schema } from "effect"
 import { TenantId } from "../../kernel/Ids.ts"
 import { NonEmpty } from "../../kernel/Setting.ts"
@@ -18,10 +18,10 @@ const EmailAddress = Schema.transform(
 )
 
 const GroupRule = Schema.Struct({
-  /** The entry of `identity` whose claim names the group. */
+  /** The `identity` entry whose claim contains the group. */
   provider: NonEmpty,
   group: NonEmpty,
-  /** The tenant that its people are members of. */
+  /** People in the group are members of this tenant. */
   team: Schema.optional(TenantId),
   role: Schema.optionalWith(Schema.Literal("member", "admin"), { default: () => "member" as const })
 })
@@ -36,7 +36,7 @@ const Registration = Schema.Struct({
 })
 
 export const fields = {
-  /** The conditions for a new account. Without an entry: an invitation. */
+  /** The conditions for a new account. Without an entry: an invitation is required. */
   registration: Schema.optionalWith(Registration, { default: (): Policy => invitedOnly })
 }
 

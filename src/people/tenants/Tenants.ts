@@ -1,4 +1,4 @@
-/** Accounts and their tenants: created at the first sign-in, read, suspended, and their plans. */
+/** Accounts and their tenants: creation at the first sign-in, reading, suspension, and plans. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer } from "effect"
 import type { Actor, Caller } from "../../kernel/Caller.ts"
@@ -20,12 +20,12 @@ import * as Welcome from "./Welcome.ts"
 
 export interface TenantsContract {
   /**
-   * The account of a person whom a provider has verified; created with its home tenant and signup credit at the first sign-in. Concurrent
-   * sign-ins create one account, and grant the credit once, when the address is verified first.
+   * Returns the account of a person verified by a provider. The first sign-in creates it with its home tenant and signup credit. Concurrent
+   * sign-ins create one account. The credit is granted once, when the address is first verified.
    */
   readonly welcome: (identity: VerifiedIdentity) => Effect.Effect<Welcomed, BooksUnavailable>
   readonly me: (account: AccountId) => Effect.Effect<Me, AccountNotFound>
-  /** An account that the caller may see: their own, or one that shares a tenant with them. */
+  /** An account that the caller may see: their own, or one in a tenant that they share. */
   readonly account: (request: {
     readonly caller: Pick<Caller, "account_id">
     readonly account_id: AccountId
@@ -33,9 +33,9 @@ export interface TenantsContract {
   /** The account's memberships, except removed ones; the home tenant first. */
   readonly memberships: (account: AccountId) => Effect.Effect<ReadonlyArray<Membership>>
   readonly isActiveMember: (account: AccountId, tenant: TenantId) => Effect.Effect<boolean>
-  /** The role of an active member; `undefined` for other accounts and suspended people. */
+  /** The role of an active member; `undefined` for others and for suspended people. */
   readonly roleOf: (account: AccountId, tenant: TenantId) => Effect.Effect<Role | undefined>
-  /** Refuses unless the account is an owner or admin of the tenant. */
+  /** Fails unless the account is an owner or admin of the tenant. */
   readonly mayManage: (actor: Actor) => Effect.Effect<void, InsufficientRole>
   /** The verified address of the account; `undefined` if it has none. */
   readonly verifiedEmail: (account: AccountId) => Effect.Effect<string | undefined>
@@ -44,24 +44,21 @@ export interface TenantsContract {
     email: string
   ) => Effect.Effect<{ readonly account_id: AccountId; readonly home_tenant_id: TenantId } | undefined>
   readonly nameOf: (tenant: TenantId) => Effect.Effect<string | undefined>
-  /** The members of the tenant, except removed ones, in the order of joining. */
+  /** The members of the tenant, except removed ones, in joining order. */
   readonly members: (tenant: TenantId) => Effect.Effect<ReadonlyArray<Member>>
-  /** Accounts by their ids. Unknown ids are left out. */
+  /** Accounts by their ids. Unknown ids are absent. */
   readonly named: (
     accounts: ReadonlyArray<AccountId>
   ) => Effect.Effect<ReadonlyArray<Pick<Account, "id" | "name" | "email">>>
-  /** The plan of a tenant; `noPlan` by default. */
+  /** A tenant's plan. Defaults to `noPlan`. */
   readonly plan: (tenant: TenantId) => Effect.Effect<Plan>
-  /**
-   * Changes the given fields of a plan; answers `false` for an unknown tenant. A new plan is active, and has `seatsDefault` seats by
-   * default.
-   */
+  /** Changes the given fields of a plan. Returns `false` for an unknown tenant. A new plan is active, with `seatsDefault` seats unless given. */
   readonly setPlan: (tenant: TenantId, change: Partial<Plan>) => Effect.Effect<boolean, BooksUnavailable>
-  /** Suspends a person in one transaction with `beside`. Answers `false` if the person is suspended already or unknown. */
+  /** Suspends a person in one transaction with `beside`. Returns `false` if the person is unknown or already suspended. */
   readonly suspend: (account: AccountId, beside: ReadonlyArray<Statement>) => Effect.Effect<boolean, BooksUnavailable>
-  /** Ends a suspension. Answers `false` if there is none. */
+  /** Ends a suspension. Returns `false` if there is none. */
   readonly activate: (account: AccountId, beside: ReadonlyArray<Statement>) => Effect.Effect<boolean, BooksUnavailable>
-  /** Changes the name of an account, in one transaction with `beside`. Answers `false` for an unknown account. */
+  /** Changes an account's name in one transaction with `beside`. Returns `false` for an unknown account. */
   readonly renameAccount: (
     account: AccountId,
     name: string,

@@ -1,4 +1,4 @@
-/** The first sign-in of a person: creates account, home tenant, billing account and signup credit, each once. */
+/** A person's first sign-in: creates account, home tenant, billing account and signup credit, each once. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
 import * as Ids from "../../kernel/Ids.ts"
@@ -17,7 +17,7 @@ export interface AccountRow {
   readonly email: string
   readonly name: string
   readonly email_verified: number
-  /** The time of the signup credit; null while it waits for a verified address, or if the price list has none. */
+  /** The time of the signup credit. Null while it waits for a verified address, or if the price list has none. */
   readonly granted_at: number | null
   readonly created_at: number
   readonly updated_at: number
@@ -78,7 +78,7 @@ const link = (sql: SqlClient, { email, provider, subject }: VerifiedIdentity, ac
     1
   )
 
-/** Creates account, home tenant and billing account in one transaction. Refused if another sign-in has created them. */
+/** Creates account, home tenant and billing account in one transaction. Fails if another sign-in has created them. */
 const create = Effect.fnUntraced(function* ({ prices, sql, writer }: Dependencies, identity: VerifiedIdentity) {
   const now = yield* Clock.currentTimeMillis
   const account = Ids.at("acc", now) as AccountId
@@ -109,7 +109,7 @@ const create = Effect.fnUntraced(function* ({ prices, sql, writer }: Dependencie
   return { account_id: account, home_tenant_id: tenant, created: true }
 })
 
-/** Verifies the address of an account, and grants the credit that waited for it. */
+/** Verifies the address of an account and grants the credit that waited for it. */
 const verifyEmail = Effect.fnUntraced(function* (
   { prices, sql, writer }: Dependencies,
   row: AccountRow,
@@ -137,7 +137,7 @@ const welcoming = (dependencies: Dependencies): TenantsContract["welcome"] => {
   const welcome: TenantsContract["welcome"] = Effect.fn("Tenants.welcome")(function* (identity) {
     const [known] = yield* byIdentity(dependencies.sql, identity)
     if (known === undefined) {
-      // After a conflict the account exists.
+      // After a conflict, the account exists.
       return yield* Effect.catchTags(firstSignIn(dependencies, identity), {
         Conflict: () => welcome(identity),
         AccountExists: Effect.die,
@@ -159,9 +159,9 @@ const welcoming = (dependencies: Dependencies): TenantsContract["welcome"] => {
 }
 
 /**
- * Links the identity to the account with the same verified address, whichever provider verified it, or creates an account. Credit is sent
- * to addresses, so the owner of an address could claim that account's credit anyway. An unverified address, on either side, proves nothing:
- * otherwise naming an address would be enough to take over its account.
+ * Links the identity to the account with the same verified address, whichever provider verified it, or creates an account. Credit is sent to
+ * addresses, so the owner of an address could claim that account's credit anyway. An unverified address, on either side, proves nothing: otherwise
+ * anyone could take over an account by naming its address.
  */
 const firstSignIn = Effect.fnUntraced(function* (dependencies: Dependencies, identity: VerifiedIdentity) {
   const { sql, writer } = dependencies

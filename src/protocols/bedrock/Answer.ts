@@ -1,8 +1,8 @@
 /**
- * A whole answer of Bedrock's Converse, read and written; and the stop reasons and errors that a stream of it says too.
+ * A whole answer of Bedrock's Converse, read and written, and the stop reasons and errors, which streams share.
  *
  * Where the specification is silent:
- * - `guardrail_intervened` and `content_filtered` are `refusal`, `model_context_window_exceeded` is `length`. What a model could not write
+ * - `guardrail_intervened` and `content_filtered` are read as `refusal`, `model_context_window_exceeded` as `length`. Malformed output
  *   (`malformed_model_output`, `malformed_tool_use`) is a failure.
  */
 import { Either } from "effect"
@@ -43,7 +43,7 @@ const words: Readonly<Record<StopReason, string>> = {
 
 export const writeStop = (reason: StopReason): string => words[reason]
 
-/** The stop sequence, which Claude says among the fields of its own. */
+/** The stop sequence, which Claude reports in its additional fields. */
 export const sequenceOf = (fields: unknown): string | undefined => {
   const { delta, stop_sequence } = objectOf(fields)
   return text(stop_sequence) ?? text(objectOf(delta).stop_sequence)
@@ -56,7 +56,7 @@ const kinds: ReadonlyMap<string, FailureKind> = new Map([
   ["validationException", "invalid_request"]
 ])
 
-/** An exception by its name, whichever letter it begins with. */
+/** The failure for an exception's name. The case of the first letter is ignored. */
 export const failureOf = (name: string, json: JsonObject): Failure => ({
   kind: kinds.get(name.slice(0, 1).toLowerCase() + name.slice(1)) ?? "vendor",
   message: wordsOr(json.message, wordsOr(json.originalMessage, `the upstream sent ${name}`))
@@ -80,7 +80,7 @@ const readPart = (value: unknown): ReadonlyArray<AnswerPart> => {
 }
 
 export const readAnswer = (json: unknown): Either.Either<Answer, Failure> => {
-  if (!isObject(json)) return Either.left({ kind: "vendor", message: "the upstream's answer is no JSON object" })
+  if (!isObject(json)) return Either.left({ kind: "vendor", message: "the upstream's answer is not a JSON object" })
   const { content } = objectOf(objectOf(json.output).message)
   if (!Array.isArray(content))
     return Either.left({ kind: "vendor", message: wordsOr(json.message, "the upstream's answer has no message") })

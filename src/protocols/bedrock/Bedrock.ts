@@ -1,4 +1,4 @@
-/** Bedrock's Converse and ConverseStream, whose frames are read and made elsewhere. */
+/** Bedrock's Converse and ConverseStream. `upstream/wire/EventFrames` decodes their frames. */
 import type { Translation } from "../conversation/Translation.ts"
 import { readAnswer, writeAnswer } from "./Answer.ts"
 import { reader, writer } from "./Events.ts"

@@ -1,8 +1,8 @@
 /**
- * The content blocks of Bedrock's Converse, read and written. A cache mark is a block of its own after what it marks.
+ * The content blocks of Bedrock's Converse, read and written. A cache mark is a separate block after the marked block.
  *
  * Where the specification is silent:
- * - A document's name has only the letters that Bedrock takes; one without a name is `document`.
+ * - A document's name keeps only the characters that Bedrock accepts. Without a name it is `document`.
  */
 import type {
   AssistantPart,
@@ -29,7 +29,7 @@ const cacheOf = (block: unknown): CacheMark | undefined => {
   return isObject(cachePoint) ? (cachePoint.ttl === "1h" ? "1h" : "5m") : undefined
 }
 
-/** The blocks that are something, each with the mark that follows it. */
+/** The content blocks, each with the cache mark that follows it. */
 export const marked = (
   blocks: ReadonlyArray<unknown>
 ): ReadonlyArray<{ readonly index: number; readonly block: JsonObject; readonly cache: CacheMark | undefined }> =>
@@ -101,7 +101,6 @@ export const readUserParts = (fields: Fields, at: string, blocks: ReadonlyArray<
     return part === undefined ? [] : [part]
   })
 
-/** The thought of a block. */
 export const thoughtOf = (reasoning: JsonObject): Omit<ThinkingPart, "type" | "at"> => {
   const { reasoningText, redactedContent } = reasoning
   if (typeof redactedContent === "string")

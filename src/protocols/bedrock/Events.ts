@@ -2,8 +2,8 @@
  * The events of Bedrock's ConverseStream, read and written, each with its name (`:event-type` or `:exception-type` of its frame).
  *
  * Where the specification is silent:
- * - Only tool calls begin with an event; another block begins with its first piece, and is what that piece is.
- * - A stream has no last event: it is whole when `messageStop` came, and its usage follows.
+ * - Only tool calls have a start event. Any other block begins with its first piece, which determines its type.
+ * - A stream has no last event. It is complete after `messageStop`, and the usage follows.
  */
 import type { JsonObject } from "../conversation/Conversation.ts"
 import type { Delta } from "../conversation/Delta.ts"

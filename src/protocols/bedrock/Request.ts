@@ -1,12 +1,12 @@
 /**
- * A request of Bedrock's Converse, read and written. The model and whether it streams stand in the path.
+ * A request of Bedrock's Converse, read and written. The path contains the model and selects streaming.
  *
  * Where the specification is silent:
- * - Written for another client: instructions that stand later in the conversation go to `system`. `parallel_tool_calls`, `user`, `seed`,
- *   penalties, `verbosity` and cache keys are left out: Converse has no such fields. `top_k`, how much to think, and cache marks go to
- *   the models that take them (Claude; of Nova cache marks and efforts; of OpenAI's efforts), and are left out for others.
- * - Refused: what stands at an address, audio, custom tools, a format without a schema, and a choice that Converse cannot say (`none`
- *   where the conversation has calls, some of the tools).
+ * - Written for another client: later instructions are moved to `system`. `parallel_tool_calls`, `user`, `seed`, penalties, `verbosity` and cache
+ *   keys are dropped, because Converse has no such fields. `top_k`, reasoning settings and cache marks are sent only to models that accept them
+ *   (Claude: all; Nova: cache marks and efforts; OpenAI: efforts).
+ * - Refused: content by address, audio, custom tools, a format without a schema, and a tool choice that Converse cannot express (`none` if the
+ *   conversation has calls, or a subset of the tools).
  */
 import type {
   Conversation,
@@ -60,7 +60,7 @@ const readTools = (fields: Fields, tools: ReadonlyArray<unknown>): ReadonlyArray
     const at = `${names.tools}.${index}`
     const { description, inputSchema, name, strict } = objectOf(block.toolSpec)
     if (!isObject(block.toolSpec)) {
-      fields.refuse(at, "it is a tool that the upstream of this model does not have")
+      fields.refuse(at, "the upstream of this model does not have this tool")
       return []
     }
     return [
@@ -181,7 +181,7 @@ const writeChoice = (fields: Fields, { names, tool_choice }: Conversation): Json
   }
 }
 
-/** Converse has no word for tools that must not be called; without calls in the conversation they are left out instead. */
+/** Converse cannot forbid tool calls. If the conversation has no calls, the tools are omitted instead. */
 const writeTools = (fields: Fields, conversation: Conversation, marks: boolean): JsonObject | undefined => {
   const { tool_choice, tools, turns } = conversation
   if (tools.length === 0) return undefined
@@ -202,7 +202,7 @@ const writeFormat = (fields: Fields, { format, names }: Conversation): JsonObjec
   return { textFormat: { type: "json_schema", structure: { jsonSchema } } }
 }
 
-/** Fields of the model's own vendor. */
+/** Additional fields of the model's vendor. */
 const writeMore = (conversation: Conversation, model: string, limit: number | undefined): JsonObject | undefined => {
   const { reasoning, top_k } = conversation
   const more = isClaude(model)

@@ -1,9 +1,9 @@
 /**
- * A whole chat completion, read and written; and the stop reasons and errors that a stream of it says too.
+ * A whole chat completion, read and written, and the stop reasons and errors, which streams share.
  *
  * Where the specification is silent:
- * - Of several choices the first is the answer. A choice that ends with `error` is a failure.
- * - A client is told `content_filter` for a refusal that is no text of the model, and `stop` where a vendor pauses.
+ * - Of several choices, the first is the answer. A choice that ends with `error` is a failure.
+ * - A refusal without text from the model is written as `content_filter`, and a vendor's pause as `stop`.
  */
 import { Either } from "effect"
 import type { Answer, AnswerPart } from "../conversation/Answer.ts"
@@ -39,14 +39,14 @@ const words: Readonly<Record<StopReason, string>> = {
 
 export const writeStop = (reason: StopReason): string => words[reason]
 
-/** The failure in an object's `error`, which is an object or a text. */
+/** The failure in the member `error`, which is an object or a string. */
 export const failureOf = (error: unknown): Failure => {
   if (!isObject(error)) return { kind: "vendor", message: wordsOr(error, "the upstream sent an error") }
   const { code, message, type } = error
   return { kind: kindOf([code, type]), message: wordsOr(message, "the upstream sent an error") }
 }
 
-/** By the codes and types of errors that vendors give, or a status as their code. */
+/** The kind of failure, by a vendor's error codes and types, or by a status used as code. */
 const kindOf = (words: ReadonlyArray<unknown>): FailureKind => {
   for (const word of words) {
     const name = String(word)
@@ -59,7 +59,7 @@ const kindOf = (words: ReadonlyArray<unknown>): FailureKind => {
 
 export const isFailure = (error: unknown): boolean => error !== undefined && error !== null
 
-/** Texts of a content, whether it is one or a list of parts. */
+/** The text of a content, which is a string or a list of parts. */
 export const textsIn = (content: unknown): string =>
   typeof content === "string"
     ? content
@@ -86,7 +86,7 @@ const said = (type: "text" | "refusal", value: string): ReadonlyArray<AnswerPart
   value === "" ? [] : [{ type, text: value }]
 
 export const readAnswer = (json: unknown): Either.Either<Answer, Failure> => {
-  if (!isObject(json)) return Either.left({ kind: "vendor", message: "the upstream's answer is no JSON object" })
+  if (!isObject(json)) return Either.left({ kind: "vendor", message: "the upstream's answer is not a JSON object" })
   if (isFailure(json.error)) return Either.left(failureOf(json.error))
   const choice = listOf(json.choices)[0]
   if (!isObject(choice) || !isObject(choice.message))

@@ -1,4 +1,4 @@
-/** OpenAI's chat completions, as it and compatible servers speak them. */
+/** Chat completions of OpenAI and compatible servers. */
 import type { Translation } from "../conversation/Translation.ts"
 import { readAnswer, writeAnswer } from "./Answer.ts"
 import { reader, writer } from "./Events.ts"

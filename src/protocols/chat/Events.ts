@@ -2,11 +2,10 @@
  * The chunks of a streamed chat completion, read and written.
  *
  * Where the specification is silent:
- * - A call of a tool begins with a chunk that has its name; one with another id than the call of the same `index` begins another call, as
- *   some servers number all calls 0. A call ends with the answer, since pieces of several may come by turns.
- * - The answer is whole when a chunk says why it finished, with or without `[DONE]`. What is said after that is passed over, but for the
- *   usage.
- * - A stream that breaks ends with a chunk `{ "error": ... }` and `[DONE]`, as one that passes untouched.
+ * - A tool call begins with a chunk that has its name. A chunk with a new id for the same `index` begins another call, because some servers give
+ *   all calls the number 0. A call ends with the answer, since pieces of several calls may alternate.
+ * - The answer is complete when a chunk has a finish reason, with or without `[DONE]`. Later chunks are ignored, except for the usage.
+ * - A broken stream ends with a chunk `{ "error": … }` and `[DONE]`, like an untranslated one.
  */
 import type { JsonObject, Signer } from "../conversation/Conversation.ts"
 import type { Delta, Failure } from "../conversation/Delta.ts"
@@ -26,11 +25,11 @@ interface Call {
   readonly id: string
 }
 
-/** The part of the answer that is open beside calls of tools. */
+/** The open part of the answer, apart from tool calls. */
 interface Open {
   readonly type: "text" | "refusal" | "thinking"
   readonly part: number
-  /** Of a thought: which of `reasoning_details` it is. */
+  /** For a thought: its index in `reasoning_details`. */
   readonly detail: unknown
 }
 
@@ -40,7 +39,7 @@ class Reading {
   #parts = 0
   #open: Open | undefined
   readonly #calls = new Map<unknown, Call>()
-  /** Parts of calls, in the order in which they began. */
+  /** The parts of the calls, in order. */
   readonly #callParts: Array<number> = []
   #deltas: Array<Delta> = []
 
@@ -163,10 +162,10 @@ const done = "data: [DONE]\n\n"
 const broken = ({ message }: Failure): string =>
   `data: ${JSON.stringify({ error: { message, type: "upstream_error", code: "upstream_error" } })}\n\n${done}`
 
-/** The client's part: where its pieces go. */
+/** A part of the client's answer, for its pieces. */
 interface Target {
   readonly type: "text" | "refusal" | "thinking" | "function" | "custom"
-  /** The number of a call, or of a thought. */
+  /** The index of a call or a thought. */
   readonly number: number
   readonly signer: Signer
   written: boolean

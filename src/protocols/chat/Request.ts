@@ -2,7 +2,7 @@
  * A request of chat completions, read and written.
  *
  * Where the specification is silent:
- * - Dropped for a vendor of another protocol, because it does not change what is asked: `store`, `metadata`, `service_tier` with its default
+ * - Dropped for a vendor of another protocol, because the answer does not depend on it: `store`, `metadata`, `service_tier` with its default
  *   value, `prompt_cache_retention`, `min_p`, `top_a`, `typical_p`, `repetition_penalty`, `include_reasoning`, `usage`, and a message's
  *   `name`, which Anthropic's own chat endpoint drops too. `seed`, penalties, `verbosity`, `prompt_cache_key` and `safety_identifier` go to
  *   vendors that support them and are dropped elsewhere.
@@ -285,7 +285,7 @@ export const readRequest = reading((fields, body) => {
   return conversation
 })
 
-/** The assistant's message. Thoughts that another vendor signed are left out, unless the client's protocol is chat. */
+/** The assistant's message. Thoughts signed by another vendor are omitted, unless the client's protocol is chat. */
 const writeAssistant = (parts: ReadonlyArray<AssistantPart>, byChat: boolean): JsonObject => {
   const said = parts.filter((part) => part.type === "text")
   const refusal = parts.flatMap((part) => (part.type === "refusal" ? [part.text] : [])).join("")
@@ -400,7 +400,7 @@ const writeFormat = (conversation: Conversation): JsonObject | undefined => {
   return json_schema === undefined ? { type: "json_object" } : { type: "json_schema", json_schema }
 }
 
-/** Sends `none` only if the client's protocol has the word. Elsewhere it is the models' default, and many vendors refuse the word. */
+/** Sends `none` only if the client's protocol supports it. Elsewhere it is the models' default, and many vendors refuse it. */
 export const effortWord = ({ protocol, reasoning }: Conversation, limit: number | undefined): string | undefined => {
   if (reasoning === undefined) return undefined
   if (!reasoning.off) return effortOf(reasoning, limit)

@@ -1,11 +1,11 @@
 /**
- * Thoughts in chat completions, for which OpenAI has no words: `reasoning_content` (DeepSeek, vLLM and most) or `reasoning`, and
- * `reasoning_details` (OpenRouter), which alone hold signatures, each with the name of the format that it has.
+ * Thoughts in chat completions. OpenAI defines no fields for them. `reasoning_content` (DeepSeek, vLLM and most) or `reasoning` has the text;
+ * `reasoning_details` (OpenRouter) also has signatures, each with the name of its format.
  *
  * Where the specification is silent:
- * - A client is given `reasoning_content`, and `reasoning_details` where a vendor signed its thoughts.
- * - Signed thoughts that came from an upstream of chat keep the name of their format in the signature (`xai-responses-v1~...`), since only
- *   an upstream of chat can read them again.
+ * - A client gets `reasoning_content`, and also `reasoning_details` if the vendor signed its thoughts.
+ * - Signed thoughts from a chat upstream keep the name of their format in the signature (`xai-responses-v1~...`), since only a chat upstream can
+ *   read them.
  */
 import type { AnswerPart } from "../conversation/Answer.ts"
 import type { JsonObject, Signer, ThinkingPart } from "../conversation/Conversation.ts"
@@ -23,13 +23,13 @@ const signers: ReadonlyMap<unknown, Signer> = new Map(
 
 export type Thought = Extract<AnswerPart, { type: "thinking" }>
 
-/** The unsigned thoughts of a message, or of a piece of one. */
+/** The unsigned thoughts of a message or chunk. */
 export const plainThought = (message: JsonObject): string => {
   const { reasoning, reasoning_content } = message
   return typeof reasoning_content === "string" && reasoning_content !== "" ? reasoning_content : textOr(reasoning, "")
 }
 
-/** One of `reasoning_details`. Of a client each goes back to its signer; a vendor's go back to a vendor of chat. */
+/** One entry of `reasoning_details`. A client's entry goes back to its signer, a vendor's to a chat vendor. */
 const detailOf = (detail: JsonObject, of: "client" | "vendor"): Thought => {
   const value = text(detail.signature) ?? text(detail.data)
   const format = textOr(detail.format, "")
@@ -44,7 +44,7 @@ const detailOf = (detail: JsonObject, of: "client" | "vendor"): Thought => {
   }
 }
 
-/** The details of a message, those that have the same `index` (pieces of a stream that were kept apart) each by itself. */
+/** The details of a message, one thought per entry. */
 export const detailsOf = (message: JsonObject, of: "client" | "vendor"): ReadonlyArray<Thought> =>
   listOf(message.reasoning_details).flatMap((detail) => (isObject(detail) ? [detailOf(detail, of)] : []))
 
@@ -58,7 +58,7 @@ export const thoughtsOf = (message: JsonObject, of: "client" | "vendor"): Readon
     : [{ type: "thinking", text: plain, signature: undefined, signer: "unknown", redacted: false }, ...details]
 }
 
-/** How a signature is written: with the name of its format. */
+/** A signature for the wire: its format and its value. */
 const signed = (signer: Signer, signature: string): { readonly format: string; readonly value: string } => {
   if (signer !== "unknown") return { format: formats[signer], value: signature }
   const cut = signature.indexOf("~")
@@ -67,7 +67,7 @@ const signed = (signer: Signer, signature: string): { readonly format: string; r
     : { format: signature.slice(0, cut), value: signature.slice(cut + 1) }
 }
 
-/** One entry of `reasoning_details`; `index` numbers the thoughts of a message. */
+/** One entry of `reasoning_details`. `index` numbers the thoughts of a message. */
 export const detail = (
   thought: Pick<ThinkingPart, "text" | "signature" | "signer">,
   index: number,

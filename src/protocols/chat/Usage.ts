@@ -1,17 +1,17 @@
 /**
- * The usage of chat completions, as OpenAI and compatible servers report it.
+ * The usage of chat completions, as reported by OpenAI and compatible servers.
  *
  * Where the specification is silent:
- * - An upstream whose `total_tokens` is the sum of its two figures and of tokens that it names besides counts those outside of the two, and
- *   they are added: thoughts (xAI), or what came from a cache or went into it.
- * - What was read from a cache has other names at DeepSeek (`prompt_cache_hit_tokens`), Moonshot (`cached_tokens`) and others.
+ * - If `total_tokens` is the sum of prompt, completion and another reported figure, the upstream counts that figure outside the two, so it is
+ *   added: thoughts (xAI), or cache reads and writes.
+ * - Cache reads have other names at DeepSeek (`prompt_cache_hit_tokens`), Moonshot (`cached_tokens`) and others.
  */
 import type { JsonObject } from "../conversation/Conversation.ts"
 import { isObject, objectOf, present } from "../conversation/Json.ts"
 import { count, written } from "../conversation/Usage.ts"
 import type { Usage } from "../conversation/Usage.ts"
 
-/** The names of what came from a cache, and of what went into it: among the details of a prompt, else beside the totals. */
+/** The names of cache reads and writes: in the details of the prompt, otherwise next to the totals. */
 const cachedNames = [
   "cached_tokens",
   "prompt_cache_hit_tokens",
@@ -30,7 +30,7 @@ const firstOf = (names: ReadonlyArray<string>, details: JsonObject, usage: JsonO
   return undefined
 }
 
-/** `undefined` where neither total was reported. */
+/** `undefined` if neither total was reported. */
 export const usageOf = (usage: unknown): Usage | undefined => {
   if (!isObject(usage)) return undefined
   const prompt = count(usage.prompt_tokens)
@@ -59,10 +59,10 @@ export const usageOf = (usage: unknown): Usage | undefined => {
   }
 }
 
-/** Infinity without infinity is none. */
+/** The difference, but 0 for two infinities. */
 const less = (tokens: number, part: number): number => (tokens > part ? tokens - part : 0)
 
-/** Tokens that the upstream's own total counts outside of its two figures. */
+/** Which tokens the upstream's own total counts in addition to the two figures. */
 const outsideOf = (usage: JsonObject, figures: number, cache: number, reasoning: number) => {
   const complete = count(usage.prompt_tokens) !== undefined && count(usage.completion_tokens) !== undefined
   const more = complete ? (count(usage.total_tokens) ?? 0) - figures : 0

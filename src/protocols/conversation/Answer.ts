@@ -1,4 +1,4 @@
-/** A model's whole answer in one form for all protocols, and how it is built from the steps of a stream. */
+/** A model's whole answer in one form for all protocols, and its construction from the deltas of a stream. */
 import { Either } from "effect"
 import type { Signer } from "./Conversation.ts"
 import type { Delta, Failure, StopReason } from "./Delta.ts"
@@ -16,16 +16,16 @@ export type AnswerPart =
     }
   | {
       readonly type: "tool_call"
-      /** Empty if the vendor gives none. */
+      /** Empty if the vendor sends none. */
       readonly id: string
       readonly name: string
-      /** The model's own text: a JSON object, unless the tool is `custom` or the model made a mistake. */
+      /** The model's own text: a JSON object, unless the tool is `custom` or the model made an error. */
       readonly arguments: string
       readonly custom: boolean
     }
 
 export interface Answer {
-  /** The vendor's id of the answer, and its name of the model. */
+  /** The vendor's id of the answer and name of the model. */
   readonly id: string | undefined
   readonly model: string | undefined
   readonly parts: ReadonlyArray<AnswerPart>
@@ -69,7 +69,7 @@ const blank = {
   custom: false
 } as const
 
-/** Builds the whole answer from a stream's steps. It is a failure if the stream broke or has not ended. */
+/** Builds the whole answer from a stream's deltas. A failure if the stream broke or has not ended. */
 export const answerOf = (deltas: Iterable<Delta>): Either.Either<Answer, Failure> => {
   const parts: Array<OpenPart> = []
   let id: string | undefined
@@ -118,7 +118,7 @@ export const answerOf = (deltas: Iterable<Delta>): Either.Either<Answer, Failure
   return Either.left({ kind: "vendor", message: "the stream has not ended" })
 }
 
-/** The steps of a whole answer, as if it had been streamed with each part in one piece. */
+/** The deltas of a whole answer, with each part in one piece. */
 export const deltasOf = (answer: Answer): ReadonlyArray<Delta> => [
   { type: "start", id: answer.id, model: answer.model, usage: undefined },
   ...answer.parts.flatMap((part, index) => partDeltas(part, index)),

@@ -1,17 +1,17 @@
 /**
- * A request to a model, in one form for all protocols: each protocol is read into it and written from it.
+ * A request to a model, in one form for all protocols. Each protocol is read into it and written from it.
  *
- * Names of the wire that several protocols share keep that name. Each part knows where it stood in the client's body (`at`), so that a
- * refusal names the client's own field, whatever protocol cannot carry it.
+ * Names shared by several protocols are kept. Each part has its path in the client's body (`at`), so that a refusal names the client's own
+ * field, whatever the upstream's protocol.
  */
 
-/** How a model is spoken to; the name of an upstream's `protocol` in the configuration. */
+/** A wire protocol of models; the name of an upstream's `protocol` in the configuration. */
 export type Protocol = "chat" | "messages" | "responses" | "google" | "bedrock"
 
-/** The families of models whose signatures of thoughts fit each other: who has signed, and can read it again. */
+/** A family of models that can verify each other's signed thoughts. */
 export type Signer = "anthropic" | "openai" | "google" | "unknown"
 
-/** How long the vendor is asked to keep the prompt up to here. */
+/** How long the vendor should cache the prompt up to this point. */
 export type CacheMark = "5m" | "1h"
 
 export interface TextPart {
@@ -21,7 +21,7 @@ export interface TextPart {
   readonly cache: CacheMark | undefined
 }
 
-/** Bytes in base64 with their media type, or an address. */
+/** Base64 data with its media type, or an address. */
 export type Source =
   | { readonly type: "data"; readonly media_type: string; readonly data: string }
   | { readonly type: "url"; readonly url: string }
@@ -30,16 +30,16 @@ export interface ImagePart {
   readonly type: "image"
   readonly at: string
   readonly source: Source
-  /** `low`, `high`, `auto`, ...: how closely OpenAI's models look at it. */
+  /** `low`, `high`, `auto`, ...: the image resolution for OpenAI's models. */
   readonly detail: string | undefined
   readonly cache: CacheMark | undefined
 }
 
-/** A file that is read: a PDF, a text. */
+/** A file to read: a PDF or a text. */
 export interface DocumentPart {
   readonly type: "document"
   readonly at: string
-  /** A plain text is `text`, without base64. */
+  /** `text` is plain text, without base64. */
   readonly source: Source | { readonly type: "text"; readonly text: string }
   readonly name: string | undefined
   readonly context: string | undefined
@@ -55,15 +55,15 @@ export interface AudioPart {
   readonly format: string
 }
 
-/** A thought of the model. One without text holds only what its vendor wants back: an encrypted or redacted thought, or a signature. */
+/** A thought of the model. Without text, it only carries data for its vendor: an encrypted or redacted thought, or a signature. */
 export interface ThinkingPart {
   readonly type: "thinking"
   readonly at: string
   readonly text: string
-  /** The vendor's token to return with it: a signature, or the encrypted thought. */
+  /** The vendor's data to return with it: a signature, or the encrypted thought. */
   readonly signature: string | undefined
   readonly signer: Signer
-  /** `signature` is the whole thought, which only the vendor can read (`redacted_thinking`). */
+  /** Whether `signature` is the whole thought, readable only by the vendor (`redacted_thinking`). */
   readonly redacted: boolean
 }
 
@@ -72,9 +72,9 @@ export interface ToolCallPart {
   readonly at: string
   readonly id: string
   readonly name: string
-  /** As the model wrote them: JSON of an object, unless it is `custom` or the model was wrong. An empty text is no arguments. */
+  /** The model's own text: a JSON object, unless it is `custom` or the model made an error. Empty for no arguments. */
   readonly arguments: string
-  /** A call of a tool that takes a text, not JSON. */
+  /** Whether the tool takes text instead of JSON. */
   readonly custom: boolean
   readonly cache: CacheMark | undefined
 }
@@ -82,7 +82,7 @@ export interface ToolCallPart {
 export interface ToolResultPart {
   readonly type: "tool_result"
   readonly at: string
-  /** The id of its call. */
+  /** The id of the tool call. */
   readonly id: string
   readonly content: ReadonlyArray<TextPart | ImagePart | DocumentPart>
   readonly is_error: boolean
@@ -100,8 +100,8 @@ export type UserPart = TextPart | ImagePart | DocumentPart | AudioPart | ToolRes
 export type AssistantPart = TextPart | ThinkingPart | ToolCallPart | RefusalPart
 
 /**
- * One turn. Two of the same role may follow each other; a writer whose protocol wants them to alternate joins them (`joined`). A turn
- * may have no part. Results of tools stand in user turns.
+ * One turn. Consecutive turns may have the same role; `alternating` joins them for protocols that require alternation. A turn may have no parts.
+ * Tool results belong to user turns.
  */
 export type Turn =
   | { readonly role: "system" | "developer"; readonly at: string; readonly parts: ReadonlyArray<TextPart> }
@@ -116,13 +116,13 @@ export type Tool =
       readonly at: string
       readonly name: string
       readonly description: string | undefined
-      /** JSON Schema of an object; `undefined`: it takes no arguments. */
+      /** JSON Schema of an object; `undefined` if the tool takes no arguments. */
       readonly parameters: JsonObject | undefined
       readonly strict: boolean | undefined
       readonly cache: CacheMark | undefined
     }
   | {
-      /** It takes a text, perhaps of a grammar (OpenAI). */
+      /** A tool that takes text, possibly with a grammar (OpenAI). */
       readonly type: "custom"
       readonly at: string
       readonly name: string
@@ -133,7 +133,7 @@ export type Tool =
 export type ToolChoice =
   | { readonly type: "auto" | "none" | "any" }
   | { readonly type: "tool"; readonly name: string; readonly custom: boolean }
-  /** One of these, or perhaps none (`auto`). */
+  /** One of these tools, or possibly none (`auto`). */
   | { readonly type: "allowed"; readonly mode: "auto" | "any"; readonly names: ReadonlyArray<string> }
 
 export type ResponseFormat =
@@ -146,22 +146,22 @@ export type ResponseFormat =
       readonly strict: boolean | undefined
     }
 
-/** How much a model is to think. */
+/** The amount of reasoning. */
 export type Effort = "minimal" | "low" | "medium" | "high" | "xhigh" | "max"
 
 export interface Reasoning {
-  /** Not at all. */
+  /** Whether reasoning is disabled. */
   readonly off: boolean
   readonly effort: Effort | undefined
-  /** In tokens; a vendor that knows only efforts is told the nearest. */
+  /** In tokens. A vendor that supports only efforts gets the nearest effort. */
   readonly budget: number | undefined
-  /** The model decides how much it thinks (`adaptive`). */
+  /** Whether the model decides how much to reason (`adaptive`). */
   readonly adaptive: boolean
-  /** Whether thoughts are shown, or in which way (`auto`, `concise`, `detailed`); `undefined`: as the vendor does. */
+  /** Whether thoughts are shown, or their style (`auto`, `concise`, `detailed`); `undefined` for the vendor's default. */
   readonly summary: boolean | string | undefined
 }
 
-/** The client's names of fields that are called otherwise elsewhere, for refusals. */
+/** The client protocol's names of fields that differ between protocols, for refusals. */
 export interface FieldNames {
   readonly turns: string
   readonly tools: string
@@ -173,7 +173,7 @@ export interface FieldNames {
   readonly reasoning: string
 }
 
-/** A request to a model. `undefined` is what the client did not say. */
+/** A request to a model. `undefined` means that the client did not set the field. */
 export interface Conversation {
   /** The protocol of the request. */
   readonly protocol: Protocol
@@ -196,14 +196,14 @@ export interface Conversation {
   readonly format: ResponseFormat | undefined
   readonly reasoning: Reasoning | undefined
   readonly verbosity: string | undefined
-  /** The whole prompt is to be kept: Anthropic's `cache_control` of the request. */
+  /** Caching of the whole prompt: Anthropic's `cache_control` of the request. */
   readonly cache: CacheMark | undefined
-  /** Which prompts are alike, for OpenAI's cache. */
+  /** Groups similar prompts for OpenAI's cache. */
   readonly prompt_cache_key: string | undefined
-  /** Who asks, by the client's own name for them. */
+  /** The end user, by the client's own id. */
   readonly user: string | undefined
   readonly safety_identifier: string | undefined
   readonly stream: boolean
-  /** Whether the client wants the usage at the end of a stream; protocols that always show it say `true`. */
+  /** Whether the client wants the usage at the end of a stream; `true` for protocols that always send it. */
   readonly include_usage: boolean
 }

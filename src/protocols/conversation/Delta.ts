@@ -1,31 +1,31 @@
 /**
- * One step of an answer that is streamed, in one form for all protocols.
+ * One step of a streamed answer, in one form for all protocols.
  *
- * A stream is `start`, then parts, then `stop`, then `end`; `usage` comes anywhere, each time with all that is known until then. A
- * part begins with its `*_start`, goes on with pieces, and ends with `part_end`; parts are numbered from 0 in the order in which they
- * begin. Several parts may be open at once (tool calls whose arguments come by turns). A stream that breaks ends with `failure` instead
- * of `end`, wherever it is; parts may be open then. Nothing follows either.
+ * A stream is `start`, then parts, then `stop`, then `end`. `usage` may come anywhere, each time with all figures so far. A part begins with its
+ * `*_start`, continues with pieces, and ends with `part_end`. Parts are numbered from 0 in the order of their start. Several parts may be open at
+ * once (tool calls with interleaved arguments). A broken stream ends with `failure` instead of `end`, possibly with open parts. Nothing follows
+ * `end` or `failure`.
  */
 import type { Signer } from "./Conversation.ts"
 import type { Usage } from "./Usage.ts"
 
 /**
- * Why a model stopped: it had said all (`end`), it wants tools called (`tool`), the answer is as long as allowed (`length`), it came to a
- * stop sequence (`sequence`), it or a filter refused (`refusal`), or it wants to be asked to go on (`pause`).
+ * Why a model stopped: its answer is complete (`end`), it calls tools (`tool`), the answer reached its limit (`length`), a stop sequence occurred
+ * (`sequence`), the model or a filter refused (`refusal`), or the vendor paused and expects a request to continue (`pause`).
  */
 export type StopReason = "end" | "tool" | "length" | "sequence" | "refusal" | "pause"
 
-/** The vendor's own kind of a failure. */
+/** The kind of a vendor's failure. */
 export type FailureKind = "overloaded" | "rate_limit" | "invalid_request" | "vendor"
 
 export interface Failure {
   readonly kind: FailureKind
-  /** In the vendor's words, or ours. May be shown to an operator; whether a client sees it is the caller's choice. */
+  /** The vendor's message or ours. It may be shown to an operator. The caller decides whether a client sees it. */
   readonly message: string
 }
 
 export type Delta =
-  /** The vendor's id and name of the model. A vendor that reports what the prompt used at the start says it here. */
+  /** The vendor's id and name of the model, and its usage if it reports the prompt's usage at the start. */
   | {
       readonly type: "start"
       readonly id: string | undefined
@@ -37,14 +37,14 @@ export type Delta =
   | {
       readonly type: "tool_start"
       readonly index: number
-      /** Empty where the vendor gives none. */
+      /** Empty if the vendor sends none. */
       readonly id: string
       readonly name: string
       readonly custom: boolean
     }
-  /** A piece of a text, a refusal or a thought, or of the arguments of a tool call. */
+  /** A piece of a text, a refusal, a thought, or a tool call's arguments. */
   | { readonly type: "piece"; readonly index: number; readonly text: string }
-  /** A piece of the signature of a thought, or of one that is redacted. */
+  /** A piece of the signature of a thought, or of a redacted thought. */
   | { readonly type: "signature"; readonly index: number; readonly text: string }
   | { readonly type: "part_end"; readonly index: number }
   | { readonly type: "usage"; readonly usage: Usage }

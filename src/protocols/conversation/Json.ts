@@ -1,4 +1,4 @@
-/** Guards for the kinds of JSON values, and readers of request fields that note a finding for a value of another kind. */
+/** Guards for JSON values, and readers of request fields that record a finding for a value of the wrong type. */
 import type { JsonObject } from "./Conversation.ts"
 import type { Findings } from "./Uncarriable.ts"
 
@@ -9,7 +9,7 @@ export const textOr = (value: unknown, otherwise: string): string => (typeof val
 
 export const text = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
 
-/** A text that says something. */
+/** A non-empty text. */
 export const wordsOr = (value: unknown, otherwise: string): string =>
   typeof value === "string" && value !== "" ? value : otherwise
 
@@ -20,7 +20,7 @@ export const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray
 const empty: JsonObject = {}
 const none: ReadonlyArray<unknown> = []
 
-/** JSON is written by recursion, which a value nested a few thousand levels deep takes out of stack. */
+/** The maximum nesting. JSON is serialized recursively, and a few thousand levels overflow the stack. */
 const levelsMax = 200
 
 export const isDeep = (value: unknown, levels = levelsMax): boolean => {
@@ -31,10 +31,10 @@ export const isDeep = (value: unknown, levels = levelsMax): boolean => {
   return false
 }
 
-/** The JSON of a value; `undefined` of one that is nested too deeply, or is none. */
+/** The JSON of a value; `undefined` if it is nested too deeply or has no JSON. */
 export const written = (value: unknown): string | undefined => (isDeep(value) ? undefined : JSON.stringify(value))
 
-/** The value of a JSON text; `undefined` where it is none. */
+/** The value of a JSON text; `undefined` if it is invalid. */
 export const parsed = (json: string): unknown => {
   try {
     return JSON.parse(json)
@@ -43,10 +43,7 @@ export const parsed = (json: string): unknown => {
   }
 }
 
-/**
- * The value of a JSON text that a vendor wrote. Some vendors write numbers that JSON does not have (`NaN`, `Infinity`): those count as `null`.
- * `undefined` if the text is no JSON in other ways too.
- */
+/** The value of a vendor's JSON text; `undefined` if it is invalid. Some vendors write `NaN` or `Infinity`, which count as `null`. */
 export const parsedOfVendor = (json: string): unknown => {
   try {
     return JSON.parse(json)
@@ -58,7 +55,7 @@ export const parsedOfVendor = (json: string): unknown => {
 const noNumber = /NaN|Infinity/
 const noNumberHere = /-?(?:NaN|Infinity)/y
 
-/** The text with `null` for such numbers. Strings stay. (One expression for strings and numbers would run out of stack in a long string.) */
+/** The text with `null` for such numbers outside strings. (A single regular expression would run out of stack in a long string.) */
 const withoutNoNumbers = (json: string): string => {
   let out = ""
   let from = 0
@@ -77,14 +74,14 @@ const withoutNoNumbers = (json: string): string => {
   return out + json.slice(from)
 }
 
-/** The same object without the fields that are `undefined`. */
+/** The object without its `undefined` fields. */
 export const present = (fields: Readonly<Record<string, unknown>>): JsonObject => {
   const object: Record<string, unknown> = {}
   for (const name in fields) if (fields[name] !== undefined) object[name] = fields[name]
   return object
 }
 
-/** Reads fields of a request that may be left out or `null`, and notes what is of another kind. */
+/** Reads request fields that may be absent or `null`, and records a finding for a value of the wrong type. */
 export class Fields {
   readonly #findings: Findings
   constructor(findings: Findings) {
@@ -101,7 +98,7 @@ export class Fields {
     return typeof value === "string" ? value : this.refuse(at, "a text")
   }
 
-  /** A text that must be there. */
+  /** A required text. */
   needed(at: string, value: unknown): string {
     if (typeof value === "string" && value !== "") return value
     this.refuse(at, "a text that is not empty")
@@ -138,7 +135,7 @@ export class Fields {
     return none
   }
 
-  /** Texts; one by itself stands for a list of one. */
+  /** A list of texts. A single text counts as a list of one. */
   texts(at: string, value: unknown): ReadonlyArray<string> {
     if (typeof value === "string") return [value]
     const list = this.list(at, value)
@@ -147,7 +144,7 @@ export class Fields {
     return []
   }
 
-  /** Every field but these is refused by name, unless it is `null` or an empty list: who sends it counts on it. */
+  /** Refuses every other field by name, unless it is `null` or an empty list, because the client relies on it. */
   only(body: JsonObject, known: ReadonlySet<string>): void {
     for (const name in body) {
       const value = body[name]

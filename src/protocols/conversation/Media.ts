@@ -1,7 +1,7 @@
-/** Images, files and audio: data addresses, media types, and the names that vendors have for them. */
+/** Images, files and audio: data URIs, media types, and vendors' names for them. */
 import type { Source } from "./Conversation.ts"
 
-/** The content of an address: data of its own (`data:image/png;base64,...`), or a location. `undefined` for data in another form. */
+/** The content of a URL: inline data (`data:image/png;base64,...`), or a location. `undefined` for data in another encoding. */
 export const sourceOf = (url: string): Source | undefined => {
   if (!/^data:/i.test(url)) return { type: "url", url }
   const comma = url.indexOf(",")
@@ -10,11 +10,11 @@ export const sourceOf = (url: string): Source | undefined => {
   return { type: "data", media_type: media_type === "" ? "text/plain" : media_type!, data: url.slice(comma + 1) }
 }
 
-/** The address of a source. */
+/** The URL of a source. */
 export const urlOf = (source: Source): string =>
   source.type === "url" ? source.url : `data:${source.media_type};base64,${source.data}`
 
-/** Bedrock's names of document formats, by media type. The names are file extensions too. */
+/** Bedrock's names of document formats, by media type. The names are also file extensions. */
 const documents: ReadonlyMap<string, string> = new Map([
   ["application/pdf", "pdf"],
   ["text/csv", "csv"],
@@ -52,6 +52,6 @@ export const typeByEnding = (url: string): string | undefined => {
 const imageEnding = (ending: string): string | undefined =>
   imageFormats.has(`image/${ending}`) ? `image/${ending}` : undefined
 
-/** How closely the model looks at an image. Vendors use `auto` by default. */
+/** The image resolution for the model. Vendors use `auto` by default. */
 export const detailOf = (detail: unknown): string | undefined =>
   typeof detail === "string" && detail !== "auto" ? detail : undefined

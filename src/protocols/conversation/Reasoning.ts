@@ -1,12 +1,12 @@
 /**
- * How much a model is to think, between vendors that say it in words and vendors that say it in tokens.
+ * The amount of reasoning, translated between vendors that use efforts and vendors that use token budgets.
  *
  * Where the specification is silent:
- * - An effort becomes the share of the answer's limit that its name says (`shares`), at least 1,024 tokens; a budget the smallest effort
- *   whose share of the limit holds it.
- * - Claude's models from 4.6 on are told the effort itself; older ones, and models of others behind `messages`, a budget. An effort is
- *   left out where they would refuse it: with a tool that must be called, after calls without their thoughts, with no room for 1,024
- *   tokens. It is how much to think, not what is asked. A client that itself speaks of budgets is taken by its word.
+ * - An effort becomes a share of the answer's limit (`shares`), at least 1,024 tokens. A budget becomes the smallest effort whose share of the
+ *   limit contains it.
+ * - Claude models from 4.6 on get the effort itself. Older ones, and other models that speak `messages`, get a budget. An effort is dropped where
+ *   the model would refuse it: with a forced tool call, after tool calls without their thoughts, or without room for 1,024 tokens. It is only a
+ *   hint. A client's own budget is sent unchanged.
  */
 import type { AssistantPart, Conversation, Effort, JsonObject, Reasoning } from "./Conversation.ts"
 import { present } from "./Json.ts"
@@ -24,26 +24,26 @@ const shares: Readonly<Record<Effort, number>> = {
 export const isEffort = (value: unknown): value is Effort => typeof value === "string" && Object.hasOwn(shares, value)
 
 const budgetLeast = 1_024
-/** The default if the length of the answer is not limited. */
+/** The assumed limit of an unlimited answer. */
 const limitUsual = 32_000
 
 export const budgetOf = (effort: Effort, limit: number | undefined): number =>
   Math.max(budgetLeast, Math.floor((limit ?? limitUsual) * shares[effort]))
 
-/** The word for how much is to be thought; `undefined` where that is left to the model. */
+/** The effort for reasoning settings; `undefined` to leave it to the model. */
 export const effortOf = ({ budget, effort }: Reasoning, limit: number | undefined): Effort | undefined => {
   if (effort !== undefined || budget === undefined) return effort
   const share = budget / (limit ?? limitUsual)
   return share <= shares.low ? "low" : share <= shares.medium ? "medium" : "high"
 }
 
-/** Claude's models that are told a budget, and know no effort. */
+/** Claude models that accept only a budget. */
 const isOld = (model: string): boolean =>
   /claude-(?:[123]|instant|v\d|(?:opus|sonnet|haiku)-4(?:-[015])?(?:$|[-:@]\d{8}|[@:]|-latest|-v\d))/.test(model)
 
 const knowsEffort = (model: string): boolean => model.includes("claude") && !isOld(model)
 
-/** Whether the newest calls of tools stand without the thoughts that led to them. */
+/** Whether the latest tool calls lack the thoughts that led to them. */
 const lacksThoughts = ({ turns }: Conversation): boolean => {
   const last = turns.findLast((turn) => turn.role === "assistant")
   const parts: ReadonlyArray<AssistantPart> = last?.role === "assistant" ? last.parts : []

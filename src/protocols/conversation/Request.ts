@@ -1,7 +1,4 @@
-/**
- * The common part of reading and writing requests in all protocols: a request's fields are checked in order, and the first finding is the
- * answer.
- */
+/** The common part of reading and writing requests in all protocols. Fields are checked in order, and the first finding is returned. */
 import { Either } from "effect"
 import type { Conversation, JsonObject } from "./Conversation.ts"
 import { Fields, isDeep, isObject } from "./Json.ts"
@@ -9,7 +6,7 @@ import type { RequestOptions, Translation } from "./Translation.ts"
 import { Findings } from "./Uncarriable.ts"
 import type { Uncarriable } from "./Uncarriable.ts"
 
-/** Reads a request that is a JSON object. */
+/** Reads a request from a JSON object. */
 export const reading =
   (read: (fields: Fields, body: JsonObject) => Conversation): Translation["readRequest"] =>
   (body) => {

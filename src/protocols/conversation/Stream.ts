@@ -1,10 +1,10 @@
 /**
- * The code that the readers and writers of all protocols' streams share.
+ * Shared code of the stream readers and writers of all protocols.
  *
  * Where the specification is silent:
- * - An event that is not a JSON object, or belongs to a part that never began, is a failure of the stream. An event of an unknown kind is
- *   skipped. A stream whose bytes end before its answer is whole is a failure, wherever it was cut.
- * - An unknown stop reason is `end`, or `tool` if tools are called.
+ * - An event that is not a JSON object, or belongs to a part that never began, is a failure of the stream. An unknown event is skipped. A stream
+ *   whose bytes end before its answer is complete is a failure, wherever it was cut.
+ * - An unknown stop reason is `end`, or `tool` if there are tool calls.
  */
 import type { JsonObject } from "./Conversation.ts"
 import type { Delta, FailureKind, StopReason } from "./Delta.ts"
@@ -15,7 +15,7 @@ export const noDeltas: ReadonlyArray<Delta> = []
 
 export const failure = (kind: FailureKind, message: string): Delta => ({ type: "failure", failure: { kind, message } })
 
-/** The failure of a stream that makes no sense. */
+/** The failure of an invalid stream. */
 export const senseless = (what: string): Delta => failure("vendor", `the upstream sent ${what}`)
 
 export const cutOff: Delta = failure("vendor", "the upstream's stream was cut")
@@ -25,7 +25,7 @@ const isLast = (delta: Delta | undefined): boolean => delta?.type === "end" || d
 /** The start of a stream without a start event. */
 const unnamed: Delta = { type: "start", id: undefined, model: undefined, usage: undefined }
 
-/** A reader of events that are JSON objects, ended by `[DONE]` or by the end of the bytes. */
+/** A reader of events with JSON objects, ended by `[DONE]` or by the end of the bytes. */
 export const streamReader = (
   read: (json: JsonObject, event: string | undefined) => ReadonlyArray<Delta>,
   atEnd: () => ReadonlyArray<Delta>
@@ -48,7 +48,7 @@ export const streamReader = (
       if (piece !== undefined) return [piece]
       if (data.length < 10 && data.trim() === "[DONE]") return noting(atEnd())
       const json = parsedOfVendor(data)
-      if (!isObject(json)) return noting([senseless("an event that is no JSON object")])
+      if (!isObject(json)) return noting([senseless("an event that is not a JSON object")])
       const deltas = read(json, event)
       pieces.learn(data, event, deltas)
       return noting(deltas)
@@ -59,13 +59,13 @@ export const streamReader = (
 
 type Piece = Extract<Delta, { readonly type: "piece" }>
 
-/** After this many events in a row that did not help to recognize the next, the attempt is given up. */
+/** Recognition stops after this many consecutive events that did not help to recognize the next. */
 const fruitlessMax = 8
 
 /**
- * Recognizes events that differ from the previous one only in the text of their piece, as most events of an answer do. They are not parsed,
- * which saves most of the time. An event whose result is exactly one piece becomes the model for the events after it. The first of these is
- * parsed anyway, to check that the text in that place is its result. Reading such an event changes no state.
+ * Recognizes events that differ from the previous one only in the text of their piece, as most events of an answer do. Skipping their parsing
+ * saves most of the time. An event that yields exactly one piece becomes the model for later events. The first event that matches is still
+ * parsed, to verify that the text at that position is its result. Reading such an event changes no state.
  */
 class Pieces {
   private name: string | undefined
@@ -75,7 +75,7 @@ class Pieces {
   private index = 0
   private text = ""
   private proven = false
-  /** The result of the current event, if the model is right. */
+  /** The text of the current event, if the model is right. */
   private expected: string | undefined
   private fruitless = 0
 
@@ -90,7 +90,7 @@ class Pieces {
     return undefined
   }
 
-  /** Must be called for every event that is read. */
+  /** Must be called for every parsed event. */
   learn(data: string, event: string | undefined, deltas: ReadonlyArray<Delta>): void {
     const { expected } = this
     this.expected = undefined
@@ -99,7 +99,7 @@ class Pieces {
       this.before = ""
       return
     }
-    // The same text twice does not show its place.
+    // The same text twice does not prove its position.
     if (expected === piece.text && expected !== this.text && piece.index === this.index) {
       this.proven = true
       this.fruitless = 0
@@ -119,12 +119,12 @@ class Pieces {
   }
 }
 
-/** Shorter slices of a string are copies. */
+/** V8 copies shorter slices of a string. */
 const sliceLeast = 13
 
 /**
- * The content of the JSON string between these quotes, if it is one and not empty. A long one is parsed even without escapes, because a slice
- * would keep the whole original text in memory.
+ * The content of the JSON string between these quotes, if valid and not empty. A long one is parsed even without escapes, because a slice would
+ * keep the whole original text in memory.
  */
 const stringIn = (json: string, from: number, to: number): string | undefined => {
   const text = json.slice(from, to)
@@ -142,21 +142,21 @@ const isVerbatim = (text: string): boolean => {
   return true
 }
 
-/** The name of an event: from its name field, or from its own data. */
+/** The name of an event: its data's `type`, otherwise its event field. */
 export const nameOf = (json: JsonObject, event: string | undefined): string | undefined => text(json.type) ?? event
 
-/** A stop reason. Some vendors say only that the answer ended. */
+/** A stop reason. Some vendors report only that the answer ended. */
 export const stopWith = (reason: StopReason | undefined, calls: boolean): StopReason =>
   calls && (reason === undefined || reason === "end") ? "tool" : (reason ?? "end")
 
 export const event = (name: string, json: string): string => `event: ${name}\ndata: ${json}\n\n`
 
 /**
- * Reorders the steps of interleaved parts so that one part follows the other, for protocols with one open part at a time. Steps of a later part
- * wait until the earlier parts have ended.
+ * Reorders interleaved deltas so that parts follow each other, for protocols with one open part at a time. Deltas of a later part wait until the
+ * earlier parts have ended.
  */
 export const inSequence = (emit: (delta: Delta) => void): ((delta: Delta) => void) => {
-  /** The open part, and the waiting steps of the other parts in the order of their beginning. */
+  /** The open part, and the waiting deltas of other parts in the order of their start. */
   let open = -1
   const waiting = new Map<number, Array<Delta>>()
   const next = (): void => {

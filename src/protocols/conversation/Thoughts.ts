@@ -1,16 +1,16 @@
 /**
- * Signatures of thoughts. A vendor takes a thought back only with its own signature, and a client returns the thoughts it got, whichever
- * vendor answers next. So a signature in the protocol of another vendor goes with the name of its signer: `google:EsYB...`.
+ * Signatures of thoughts. A vendor accepts a thought only with its own signature, but a client returns the thoughts that it received, whichever
+ * vendor answers next. So in another vendor's protocol, a signature has the name of its signer as prefix: `google:EsYB...`.
  *
  * Where the specification is silent:
- * - A thought goes back to the family of models that signed it, and is left out for every other: none takes it. Unsigned thoughts go to
- *   upstreams of `chat` only, as `reasoning_content`.
- * - A request with such a name in it does not pass untouched, even to an upstream that speaks its protocol: it is translated, which leaves
- *   the thought out (`isForeign`).
+ * - A thought goes back only to the family of models that signed it. It is omitted for all others, because none accepts it. Unsigned thoughts go
+ *   only to `chat` upstreams, as `reasoning_content`.
+ * - A request with such a prefix in a signature is always translated, even for an upstream that speaks its protocol. The translation omits the
+ *   thought (`isForeign`).
  */
 import type { Protocol, Signer, ThinkingPart } from "./Conversation.ts"
 
-/** The signer of answers from a vendor of a protocol. */
+/** The signer of answers in a protocol. */
 export const home: Readonly<Record<Protocol, Signer>> = {
   messages: "anthropic",
   bedrock: "anthropic",
@@ -27,11 +27,11 @@ export interface Signature {
 
 const named = /^(anthropic|openai|google|unknown)(!?):/
 
-/** How a signature is written in a protocol whose vendor is `home`; `undefined` where there is none. */
+/** A signature for a protocol with the signer `home`; `undefined` if there is none. */
 export const signatureIn = (home: Signer, { redacted, signature, signer }: Signature): string | undefined =>
   signer === home ? signature : `${signer}${redacted ? "!" : ""}:${signature ?? ""}`
 
-/** The content of a signature in a protocol whose vendor is `home`. */
+/** Reads a signature in a protocol with the signer `home`. */
 export const signatureOf = (home: Signer, value: unknown): Signature => {
   if (typeof value !== "string" || value === "") return { signature: undefined, signer: home, redacted: false }
   const [prefix, signer, redacted] = named.exec(value) ?? []
@@ -40,10 +40,10 @@ export const signatureOf = (home: Signer, value: unknown): Signature => {
   return { signature: rest === "" ? undefined : rest, signer: signer as Signer, redacted: redacted === "!" }
 }
 
-/** Whether the JSON of a request gives back a thought that another vendor signed than the client's protocol has. */
+/** Whether the JSON of a request contains a thought signed by another vendor than that of the client's protocol. */
 export const isForeign = (json: string): boolean => foreign.test(json)
 const foreign = /"(?:signature|encrypted_content|data)"\s*:\s*"(?:anthropic|openai|google|unknown)!?:/
 
-/** Whether the vendor takes this thought back. */
+/** Whether the vendor accepts this thought. */
 export const isTakenBy = (home: Signer, { signature, signer }: ThinkingPart): boolean =>
   signer === home && signature !== undefined

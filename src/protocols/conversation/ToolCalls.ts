@@ -2,12 +2,12 @@
  * Ids and arguments of tool calls.
  *
  * Where the specification is silent:
- * - Chat and Responses have arguments as a text, Messages, Google and Bedrock as an object. An empty text is the empty object. A text that
- *   is no JSON of an object is `{ "INVALID_JSON": text }`, as Anthropic's guide for such calls has it, and that object is the text again.
- *   In a stream the pieces of the text pass as they come.
- * - A text written for a client or a vendor is never empty: clients parse it. Empty arguments are `{}` there.
- * - A vendor's id of a call that another vendor would not take (its letters, its length) is replaced by one that follows from it, in the
- *   call and in its result alike. A call without an id has one that follows from the answer's.
+ * - Arguments are a text in Chat and Responses, and an object in Messages, Google and Bedrock. An empty text becomes the empty object. A text
+ *   that is not a JSON object becomes `{ "INVALID_JSON": text }`, as Anthropic's guide recommends, and that object becomes the text again. In a
+ *   stream, the pieces of the text pass as they arrive.
+ * - Text arguments are never empty, because clients parse them: empty arguments become `{}`.
+ * - A call id that another vendor would refuse (by its characters or length) is replaced by an id derived from it, both in the call and in its
+ *   result. A call without an id gets one derived from the answer's id.
  */
 import type { JsonObject } from "./Conversation.ts"
 import { isDeep, isObject, parsed, written } from "./Json.ts"
@@ -21,7 +21,7 @@ export const inputOf = (argumentsText: string): JsonObject => {
   return isObject(value) && !isDeep(value) ? value : { [invalid]: argumentsText }
 }
 
-/** The arguments as a text; `undefined` where they are nested too deeply. */
+/** The arguments as text; `undefined` if they are nested too deeply. */
 export const argumentsOf = (input: unknown): string | undefined => {
   if (input === undefined || input === null) return "{}"
   if (isObject(input) && typeof input[invalid] === "string" && Object.keys(input).length === 1) return input[invalid]
@@ -35,7 +35,7 @@ const digest = (value: string): string => {
   return (hash >>> 0).toString(16).padStart(8, "0")
 }
 
-/** The id itself where it has only letters, digits, `_` and `-` and is short enough, else one that follows from it. */
+/** The id, if it is short enough and has only letters, digits, `_` and `-`. Otherwise an id derived from it. */
 export const fittingId = (id: string, lengthMax: number): string =>
   id.length <= lengthMax && /^[\w-]+$/.test(id)
     ? id
@@ -45,10 +45,10 @@ export const fittingId = (id: string, lengthMax: number): string =>
 export const callId = (id: string, answer: string, index: number): string =>
   id === "" ? `call_${answer}_${index}` : id
 
-/** The id itself where it is short enough: for vendors that take any letters. */
+/** The id, if it is short enough, for vendors that accept any characters. */
 export const shortId = (id: string, lengthMax: number): string =>
   id.length <= lengthMax ? id : fittingId(id, lengthMax)
 
-/** Arguments as a text that can be parsed where they are none. */
+/** Arguments as text. Empty arguments become `{}`. */
 export const argumentsText = (call: { readonly arguments: string; readonly custom: boolean }): string =>
   call.arguments === "" && !call.custom ? "{}" : call.arguments

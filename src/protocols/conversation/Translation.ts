@@ -1,8 +1,8 @@
 /**
- * How one protocol is read and written. A request goes from the client's protocol to the vendor's as
- * `translations[vendor].writeRequest(translations[client].readRequest(body))`, an answer back as
- * `translations[client].writeAnswer(translations[vendor].readAnswer(json))`, and a stream through `reader` of the vendor's and `writer` of
- * the client's. All of it is words: nothing here waits, throws, or knows the time; whatever JSON comes, there is a value or a reason.
+ * Reading and writing of one protocol. A request is translated from the client's protocol to the vendor's with
+ * `translations[vendor].writeRequest(translations[client].readRequest(body))`, an answer back with
+ * `translations[client].writeAnswer(translations[vendor].readAnswer(json))`, and a stream with the vendor's `reader` and the client's `writer`.
+ * Everything here is pure. Any JSON yields a value or a reason; nothing throws.
  */
 import type { Either } from "effect"
 import type { Answer } from "./Answer.ts"
@@ -11,27 +11,27 @@ import type { Delta, Failure } from "./Delta.ts"
 import type { Uncarriable } from "./Uncarriable.ts"
 import type { Usage } from "./Usage.ts"
 
-/** Parameters of a vendor's request beside the conversation. */
+/** Parameters of a vendor's request in addition to the conversation. */
 export interface RequestOptions {
-  /** The vendor's name of the model. Google and Bedrock want it in the path: there the body has none. */
+  /** The vendor's name of the model. For Google and Bedrock it is in the path, not in the body. */
   readonly model: string
-  /** The most tokens of the answer, in place of the client's. `undefined` where the upstream takes no limit; `messages` wants one. */
+  /** The most tokens of the answer, in place of the client's limit. `undefined` if the upstream accepts none; `messages` requires one. */
   readonly limit: number | undefined
-  /** For `chat`: the name of the limit. */
+  /** For `chat`: the field of the limit. */
   readonly limit_field: "max_completion_tokens" | "max_tokens"
-  /** Google and Bedrock say it by the path: there the body does not. For `chat` it asks for the usage too. */
+  /** For Google and Bedrock it is in the path, not in the body. For `chat` it also requests the usage. */
   readonly stream: boolean
 }
 
-/** The id of a client's answer. */
+/** Properties of a client's answer. */
 export interface AnswerOptions {
-  /** Unique letters, digits, `-` or `_`, without the protocol's prefix (`msg_`, `chatcmpl-`, `resp_`), which is put before it. */
+  /** Unique letters, digits, `-` or `_`. The protocol's prefix (`msg_`, `chatcmpl-`, `resp_`) is added. */
   readonly id: string
   /** The client's name of the model. */
   readonly model: string
   /** Seconds since 1970. */
   readonly created: number
-  /** The client's body: an answer of Responses says its fields again. */
+  /** The client's body, because an answer of Responses repeats its fields. */
   readonly request: JsonObject
 }
 
@@ -40,19 +40,19 @@ export interface StreamOptions extends AnswerOptions {
   readonly include_usage: boolean
 }
 
-/** An event of a vendor's stream: its name, if the protocol names events beside their data, and its data, unchanged. */
+/** An event of a vendor's stream: its name, if the protocol has event names, and its data, unchanged. */
 export interface VendorEvent {
   readonly event: string | undefined
   readonly data: string
 }
 
-/** Reads one stream of a vendor. Stateful. After `end` or `failure` it says nothing more. */
+/** Reads one stream of a vendor. Stateful. Returns nothing after `end` or `failure`. */
 export interface StreamReader {
-  /** The steps in an event; none in one that is unknown, or a ping. */
+  /** The deltas of an event; none for an unknown event or a ping. */
   readonly read: (event: VendorEvent) => ReadonlyArray<Delta>
   /**
-   * The bytes have ended. `end` where the protocol has no last event (Google) and the answer was whole; a `failure` where the stream was
-   * cut; nothing where the stream's own end was read.
+   * Ends the bytes. Returns `end` if the protocol has no last event (Google) and the answer was complete, a `failure` if the stream was cut, and
+   * nothing if the stream's own end was read.
    */
   readonly close: () => ReadonlyArray<Delta>
 }
@@ -60,32 +60,32 @@ export interface StreamReader {
 /** Writes one stream for a client. Stateful. */
 export interface StreamWriter {
   /**
-   * The text of server-sent events that a step becomes, perhaps none. What is written for the step `end` is what a client takes for the
-   * answer's completion, the `[DONE]` of `chat` included: who must not complete before a commit holds that text back. For Bedrock the text
-   * is `event: <name>` and `data: <json>` too; its adapter turns them into frames.
+   * The server-sent events for a delta, possibly none. The text for `end` completes the answer for the client, including the `[DONE]` of `chat`. A
+   * caller that must not complete before a commit holds that text back. For Bedrock, too, the text is `event: <name>` and `data: <json>`; its adapter
+   * turns it into frames.
    */
   readonly write: (delta: Delta) => string
 }
 
 export interface Translation {
   readonly protocol: Protocol
-  /** A client's request. `body` is any JSON. */
+  /** Reads a client's request. `body` is any JSON. */
   readonly readRequest: (body: unknown) => Either.Either<Conversation, Uncarriable>
-  /** The body for a vendor. */
+  /** Writes the body for a vendor. */
   readonly writeRequest: (conversation: Conversation, options: RequestOptions) => Either.Either<JsonObject, Uncarriable>
-  /** Whether a request that is written for this model says what is to be cached, where the conversation does. */
+  /** Whether a request for this model carries the conversation's cache marks. */
   readonly marksCaches: (model: string) => boolean
-  /** A vendor's whole answer, of status 200; one that is an error all the same, or makes no sense, is a failure. */
+  /** Reads a vendor's whole answer of status 200. An error or an invalid answer is a failure. */
   readonly readAnswer: (json: unknown) => Either.Either<Answer, Failure>
-  /** The client's whole answer. */
+  /** Writes the client's whole answer. */
   readonly writeAnswer: (answer: Answer, options: AnswerOptions) => JsonObject
   readonly reader: () => StreamReader
   readonly writer: (options: StreamOptions) => StreamWriter
   /**
-   * The figures of a usage object of this protocol: `usage` of an answer or chunk, `usageMetadata` of Google. `undefined` where it is no
-   * object, or has neither of the totals.
+   * Reads a usage object of this protocol: `usage` of an answer or chunk, `usageMetadata` of Google. `undefined` if it is not an object or has
+   * neither total.
    */
   readonly usageOf: (usage: unknown) => Usage | undefined
-  /** The usage object of this protocol that says the same, as far as it has names for it. */
+  /** Writes a usage object of this protocol, with the figures that it supports. */
   readonly writeUsage: (usage: Usage) => JsonObject
 }

@@ -1,7 +1,7 @@
-/** Turns of a conversation, put into the order that a protocol wants. */
+/** Turns of a conversation in the order that a protocol requires. */
 import type { AssistantPart, Conversation, TextPart, Turn, UserPart } from "./Conversation.ts"
 
-/** A turn of a protocol in which user and assistant alternate, and instructions stand apart. */
+/** A turn of a protocol in which user and assistant alternate and instructions are separate. */
 export type Alternating =
   | { readonly role: "user"; readonly at: string; readonly parts: ReadonlyArray<UserPart> }
   | { readonly role: "assistant"; readonly at: string; readonly parts: ReadonlyArray<AssistantPart> }
@@ -9,16 +9,13 @@ export type Alternating =
 const isEmptyText = (part: { readonly type: string; readonly text?: string }): boolean =>
   part.type === "text" && part.text === ""
 
-/** The texts of all instructions, in their order, without empty ones. */
+/** All instructions in order, without empty ones. */
 export const instructionsOf = (turns: ReadonlyArray<Turn>): ReadonlyArray<TextPart> =>
   turns.flatMap((turn) =>
     turn.role === "system" || turn.role === "developer" ? turn.parts.filter((part) => part.text !== "") : []
   )
 
-/**
- * User and assistant turns that alternate: those of the same role joined, without empty texts, thoughts that `takes` refuses, and turns
- * in which nothing is left.
- */
+/** Joins consecutive user or assistant turns. Drops empty texts, thoughts that `takes` refuses, and turns left empty. */
 export const alternating = (
   { turns }: Conversation,
   takes: (part: Extract<AssistantPart, { type: "thinking" }>) => boolean
@@ -37,11 +34,11 @@ export const alternating = (
   return joined as ReadonlyArray<Alternating>
 }
 
-/** Whether the conversation ends with what the model is to go on from. */
+/** Whether the conversation ends with a beginning of the answer, which the model should continue. */
 export const isPrefilled = ({ protocol, turns }: Conversation): boolean =>
   protocol !== "chat" && protocol !== "responses" && turns.at(-1)?.role === "assistant"
 
-/** Results of tools before everything else that the user says: so a vendor wants them after the calls. */
+/** Moves tool results before the user's other parts, because vendors require them directly after the calls. */
 export const resultsFirst = (parts: ReadonlyArray<UserPart>): ReadonlyArray<UserPart> =>
   parts.some((part) => part.type === "tool_result")
     ? [...parts.filter((part) => part.type === "tool_result"), ...parts.filter((part) => part.type !== "tool_result")]

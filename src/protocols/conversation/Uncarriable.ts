@@ -1,13 +1,13 @@
-/** Why a request does not go from one protocol into another: which field, and in one sentence why. */
+/** The reason why a request cannot be translated to another protocol, and its field. */
 
 export interface Uncarriable {
-  /** The field by the client's own names, as `messages.2.content.0`; empty where it is the request itself. */
+  /** The field in the client's protocol, for example `messages.2.content.0`; empty for the request itself. */
   readonly field: string
-  /** One sentence without a full stop, to be read after the field: `the upstream of this model takes no audio`. */
+  /** One sentence without a full stop that follows the field: `the upstream of this model takes no audio`. */
   readonly why: string
 }
 
-/** Findings while a request is read or written. The first of it is what the client is told. */
+/** Collects findings while a request is read or written. The client gets the first. */
 export class Findings {
   first: Uncarriable | undefined = undefined
 

@@ -1,25 +1,25 @@
 /**
- * A vendor's usage report for a call, in one form for all protocols. `undefined` is what was not reported.
+ * A vendor's usage report for a call, in one form for all protocols. `undefined` means not reported.
  *
  * Where the specification is silent:
- * - The two totals hold all their parts, whatever the vendor's own totals leave out: Anthropic and Bedrock report input without what came
- *   from the cache or went into it, Google reports output without thoughts.
- * - A figure is a whole number from 0, or infinity (`1e999`), which the charge caps as it caps every figure that is too large.
+ * - The two totals include all their parts, whatever the vendor's own totals exclude: Anthropic and Bedrock report input without cache reads and
+ *   writes, Google reports output without thoughts.
+ * - A figure is a whole number from 0, or infinity (`1e999`). The charge caps it like any figure that is too large.
  */
 export interface Usage {
-  /** All tokens of the prompt: read from a cache, written to one, or neither. */
+  /** All tokens of the prompt, cached or not. */
   readonly prompt_tokens: number | undefined
   /** All tokens of the answer, thoughts included. */
   readonly completion_tokens: number | undefined
-  /** Of the prompt: read from a cache. */
+  /** Prompt tokens read from a cache. */
   readonly cached_tokens: number | undefined
-  /** Of those: audio. */
+  /** Audio among them. */
   readonly cached_audio_tokens: number | undefined
-  /** Of the prompt: written to a cache, for five minutes or as long as the vendor does. */
+  /** Prompt tokens written to a cache, for five minutes or the vendor's default time. */
   readonly cache_write_tokens: number | undefined
-  /** Of the prompt: written to a cache for an hour. */
+  /** Prompt tokens written to a cache for an hour. */
   readonly cache_write_1h_tokens: number | undefined
-  /** Of the answer: thoughts. */
+  /** Thoughts in the answer. */
   readonly reasoning_tokens: number | undefined
   readonly prompt_audio_tokens: number | undefined
   readonly completion_audio_tokens: number | undefined
@@ -41,19 +41,19 @@ export const noUsage: Usage = {
   completion_image_tokens: undefined
 }
 
-/** A figure that can be believed, if it is one. */
+/** The value, if it is a valid figure. */
 export const count = (value: unknown): number | undefined =>
   typeof value === "number" && value >= 0 && (Number.isInteger(value) || value === Number.POSITIVE_INFINITY)
     ? value
     : undefined
 
-/** The sum of figures, `undefined` where the first was not reported. */
+/** The sum of figures; `undefined` if the first was not reported. */
 export const sum = (
   first: number | undefined,
   second: number | undefined,
   third?: number | undefined
 ): number | undefined => (first === undefined ? undefined : first + (second ?? 0) + (third ?? 0))
 
-/** All that was written to a cache, for protocols that do not say for how long. */
+/** All tokens written to a cache, for protocols that do not distinguish the time. */
 export const written = ({ cache_write_1h_tokens, cache_write_tokens }: Usage): number | undefined =>
   cache_write_tokens === undefined ? cache_write_1h_tokens : sum(cache_write_tokens, cache_write_1h_tokens)

@@ -1,11 +1,10 @@
 /**
- * Answers of Gemini, whole and streamed: each event of a stream is an answer with the next parts, so one reader reads both.
+ * Answers of Gemini, whole and streamed. Each event of a stream is an answer with the next parts, so one reader handles both.
  *
  * Where the specification is silent:
- * - A prompt that is blocked is an empty answer with the stop reason `refusal`, as is an answer that a filter stopped. A call that the
- *   model could not write (`MALFORMED_FUNCTION_CALL` and its like) is a failure.
- * - A stream has no last event: it is whole when a candidate says why it finished. What is said after that is passed over, but for the
- *   usage.
+ * - A blocked prompt is an empty answer with the stop reason `refusal`. An answer that a filter stopped has the same reason. A malformed call
+ *   (`MALFORMED_FUNCTION_CALL` and similar) is a failure.
+ * - A stream has no last event. It is complete when a candidate has a finish reason. Later events are ignored, except for the usage.
  */
 import { Either } from "effect"
 import { answerOf } from "../conversation/Answer.ts"
@@ -89,7 +88,7 @@ class Reading {
     if (piece !== "") this.#deltas.push({ type: "piece", index: this.#within(type), text: piece })
   }
 
-  /** A signature of a thought that is being read, or by itself. */
+  /** Adds a signature to the current thought, or as a separate thought. */
   #sign(signature: string, thought: boolean): void {
     if (!thought) this.#close()
     this.#deltas.push({ type: "signature", index: this.#within("thinking"), text: signature })
@@ -169,7 +168,7 @@ export const reader = (): StreamReader => {
 }
 
 export const readAnswer = (json: unknown): Either.Either<Answer, Failure> => {
-  if (!isObject(json)) return Either.left({ kind: "vendor", message: "the upstream's answer is no JSON object" })
+  if (!isObject(json)) return Either.left({ kind: "vendor", message: "the upstream's answer is not a JSON object" })
   const reading = new Reading()
   const deltas = reading.read(json)
   const last = deltas.at(-1)

@@ -2,12 +2,11 @@
  * The parts of Gemini's contents, read and written.
  *
  * Where the specification is silent:
- * - A signature stands at the part that follows the thought. In the common form it is a thought of its own without text, before the call
- *   that it stands at, or after the text.
- * - Gemini 3 takes no call without a signature: those of a conversation that another model began have the one that Google's guide gives for
- *   them.
- * - An image by address is one whose path ends as an image's does: Gemini reads films and documents in the same place.
- * - A result is `{ "output": text }`, or `{ "error": text }`; what of it is no text follows the results. Names of files are left out.
+ * - A signature belongs to the part after the thought. In the common form it is a separate thought without text, before its call or after its
+ *   text.
+ * - Gemini 3 requires a signature for each call. Calls of other models get the placeholder that Google's guide defines.
+ * - An image address must end with an image's extension, because Gemini would also read films and documents there.
+ * - A result is `{ "output": text }` or `{ "error": text }`. Its other parts follow the results. File names are dropped.
  */
 import type {
   AssistantPart,
@@ -27,7 +26,7 @@ import { typeByEnding } from "../conversation/Media.ts"
 import { home, signatureIn, signatureOf } from "../conversation/Thoughts.ts"
 import { argumentsOf, inputOf } from "../conversation/ToolCalls.ts"
 
-/** Calls of tools while a conversation is read: Gemini may name a result by its tool only. */
+/** Tool calls of a conversation in reading. Gemini may identify a result only by its tool's name. */
 export class Calls {
   readonly #open: Array<{ readonly id: string; readonly name: string }> = []
   #count = 0
@@ -146,7 +145,7 @@ const writeSource = (source: Source): JsonObject =>
     ? { inlineData: { mimeType: source.media_type, data: source.data } }
     : { fileData: present({ fileUri: source.url, mimeType: typeByEnding(source.url) }) }
 
-/** Gemini reads whatever stands at an address: a film, or a book, which are no image and cost by their length. */
+/** Gemini reads any file at an address: also a film or a book, which are billed by their length. */
 const writeImage = (fields: Fields, { at, source }: ImagePart): JsonObject => {
   if (source.type === "url" && !isImageAddress(source.url))
     fields.refuse(
@@ -171,7 +170,7 @@ const writeContent = (fields: Fields, part: TextPart | ImagePart | DocumentPart)
 
 const writeResult = (fields: Fields, part: ToolResultPart, names: ReadonlyMap<string, string>): JsonObject => {
   const name = names.get(part.id)
-  if (name === undefined) fields.refuse(part.at, "it is the result of no call")
+  if (name === undefined) fields.refuse(part.at, "no call has this id")
   const texts = part.content.flatMap((one) => (one.type === "text" ? [one.text] : []))
   const said = texts.length === 1 ? texts[0]! : texts
   return {
@@ -179,7 +178,7 @@ const writeResult = (fields: Fields, part: ToolResultPart, names: ReadonlyMap<st
   }
 }
 
-/** The parts of a user's turn: results, what came with them, and the rest. */
+/** The parts of a user's turn: tool results first, then their other content and the rest. */
 export const writeUserParts = (
   fields: Fields,
   parts: ReadonlyArray<UserPart>,
@@ -197,7 +196,7 @@ export const writeUserParts = (
   return [...results, ...rest]
 }
 
-/** The signature of a call that Gemini did not make. */
+/** The signature for a call that Gemini did not make. */
 const noSignature = "skip_thought_signature_validator"
 
 type ModelPart =
@@ -205,7 +204,7 @@ type ModelPart =
   | Pick<ThinkingPart, "type" | "text" | "signature" | "signer" | "redacted">
   | Pick<ToolCallPart, "type" | "id" | "name" | "arguments">
 
-/** The parts of a model's turn, or of an answer. `demands`: whether a call wants a signature. */
+/** The parts of a model's turn or an answer. `demands`: whether calls require a signature. */
 export const writeModelParts = (parts: ReadonlyArray<ModelPart>, demands: boolean): ReadonlyArray<JsonObject> => {
   const out: Array<JsonObject> = []
   let signature: string | undefined

@@ -1,11 +1,11 @@
 /**
- * A request of Gemini (`generateContent`, `streamGenerateContent`), read and written. The model and whether it streams stand in the path.
+ * A request of Gemini (`generateContent`, `streamGenerateContent`), read and written. The path contains the model and selects streaming.
  *
  * Where the specification is silent:
- * - Written for another client: instructions that stand later in the conversation go to `systemInstruction`. `parallel_tool_calls`, `user`,
- *   `verbosity`, cache keys and cache marks are left out: Gemini has no such fields. Strict functions are the mode `VALIDATED`. Custom
- *   tools are refused. Schemas pass unchanged (`parametersJsonSchema`, `responseJsonSchema`).
- * - The amount of thinking is a level for Gemini 3 and later, a budget for older models; a budget passes unchanged.
+ * - Written for another client: later instructions are moved to `systemInstruction`. `parallel_tool_calls`, `user`, `verbosity`, cache keys and
+ *   cache marks are dropped, because Gemini has no such fields. Strict functions use the mode `VALIDATED`. Custom tools are refused. Schemas
+ *   pass unchanged (`parametersJsonSchema`, `responseJsonSchema`).
+ * - Reasoning is a level for Gemini 3 and later, and a budget for older models. A client's budget passes unchanged.
  */
 import type {
   Conversation,
@@ -53,7 +53,7 @@ const readTools = (fields: Fields, tools: unknown): ReadonlyArray<Tool> =>
   fields.list("tools", tools).flatMap((tool, group) => {
     const other = Object.keys(objectOf(tool)).find((name) => name !== "functionDeclarations")
     if (other !== undefined)
-      fields.refuse(`tools.${group}.${other}`, "it is a tool that the upstream of this model does not have")
+      fields.refuse(`tools.${group}.${other}`, "the upstream of this model does not have this tool")
     return listOf(objectOf(tool).functionDeclarations).map((value, index): Tool => {
       const at = `tools.${group}.functionDeclarations.${index}`
       const declared = objectOf(value)
@@ -150,7 +150,7 @@ export const readRequest = reading((fields, body) => {
   return conversation
 })
 
-/** Models before Gemini 3: they think by a budget, and take calls without signatures. */
+/** Models before Gemini 3. They use a reasoning budget, and accept calls without signatures. */
 const isOld = (model: string): boolean => /gemini-(?:[12](?!\d)|pro)/.test(model)
 
 const writeTool = (fields: Fields, tool: Tool): JsonObject => {

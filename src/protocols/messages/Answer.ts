@@ -1,9 +1,9 @@
 /**
- * A whole answer of Messages, read and written; and the stop reasons and errors that a stream of it says too.
+ * A whole answer of Messages, read and written, and the stop reasons and errors, which streams share.
  *
  * Where the specification is silent:
- * - `model_context_window_exceeded` is `length`. A refusal in the words of the model is a text with the stop reason `refusal`.
- * - Blocks of a kind that is unknown are passed over: the vendor's own tools were refused with the request.
+ * - `model_context_window_exceeded` is read as `length`. A refusal with text from the model is written as text with the stop reason `refusal`.
+ * - Blocks of an unknown type are ignored. The vendor's own tools were already refused in the request.
  */
 import { Either } from "effect"
 import type { Answer, AnswerPart } from "../conversation/Answer.ts"
@@ -101,7 +101,7 @@ const readPart = (block: unknown): ReadonlyArray<AnswerPart> => {
 }
 
 export const readAnswer = (json: unknown): Either.Either<Answer, Failure> => {
-  if (!isObject(json)) return Either.left({ kind: "vendor", message: "the upstream's answer is no JSON object" })
+  if (!isObject(json)) return Either.left({ kind: "vendor", message: "the upstream's answer is not a JSON object" })
   if (json.type === "error" || isObject(json.error)) return Either.left(failureOf(json))
   if (!Array.isArray(json.content))
     return Either.left({ kind: "vendor", message: "the upstream's answer has no content" })

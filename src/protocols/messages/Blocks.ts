@@ -15,14 +15,14 @@ import { home, signatureIn, signatureOf } from "../conversation/Thoughts.ts"
 import type { Signature } from "../conversation/Thoughts.ts"
 import { argumentsOf, fittingId, inputOf } from "../conversation/ToolCalls.ts"
 
-/** A `cache_control`, as a mark. */
+/** The mark in a `cache_control`. */
 export const cacheOf = (control: unknown): CacheMark | undefined =>
   isObject(control) ? (control.ttl === "1h" ? "1h" : "5m") : undefined
 
 export const cacheControl = (cache: CacheMark | undefined): JsonObject | undefined =>
   cache === undefined ? undefined : cache === "1h" ? { type: "ephemeral", ttl: "1h" } : { type: "ephemeral" }
 
-/** The blocks of a content, which a text stands for too. */
+/** The blocks of a content. A string is one text block. */
 const blocksOf = (
   fields: Fields,
   at: string,
@@ -109,7 +109,6 @@ const readResult = (fields: Fields, at: string, block: JsonObject): ToolResultPa
   cache: cacheOf(block.cache_control)
 })
 
-/** The texts of `system`. */
 export const readTexts = (fields: Fields, at: string, content: unknown): ReadonlyArray<TextPart> =>
   blocksOf(fields, at, content).flatMap(({ at, block }) => {
     if (block.type === "text") return [readText(fields, at, block)]
@@ -159,7 +158,7 @@ const readAssistantPart = (fields: Fields, at: string, block: JsonObject): Assis
 export const readAssistantParts = (fields: Fields, at: string, content: unknown): ReadonlyArray<AssistantPart> =>
   blocksOf(fields, at, content).flatMap(({ at, block }) => readAssistantPart(fields, at, block) ?? [])
 
-/** A text that stands in a data address. */
+/** The text in base64 data. */
 const decoded = (base64: string): string => Buffer.from(base64, "base64").toString()
 
 const writeSource = (fields: Fields, { at, source }: DocumentPart): JsonObject | undefined => {
@@ -196,7 +195,7 @@ const writeContent = (fields: Fields, part: Content): JsonObject => {
   }
 }
 
-/** A text by itself, without blocks, where nothing else is said of it. */
+/** A plain string if there is only one text without a cache mark. */
 export const writeTexts = (fields: Fields, parts: ReadonlyArray<Content>): string | ReadonlyArray<JsonObject> => {
   const [first] = parts
   if (parts.length === 1 && first?.type === "text" && first.cache === undefined) return first.text

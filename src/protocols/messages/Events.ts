@@ -2,8 +2,8 @@
  * The events of a stream of Messages, read and written.
  *
  * Where the specification is silent:
- * - `message_start` has the usage of the prompt if the vendor reports it that early, else zero. `message_delta` always has it.
- * - An answer is whole once `message_delta` says why it stopped, with or without `message_stop`, like one that passes untouched.
+ * - `message_start` has the usage of the prompt if the vendor reports it by then, otherwise zero. `message_delta` always has it.
+ * - An answer is complete once `message_delta` has a stop reason, with or without `message_stop`, like an untranslated one.
  * - One block is open at a time. If pieces of two tool calls alternate, the second call begins after the first has ended.
  */
 import type { JsonObject, Signer } from "../conversation/Conversation.ts"
@@ -27,11 +27,11 @@ import type { Usage } from "../conversation/Usage.ts"
 import { failureOf, readStop, writeFailure, writeStop } from "./Answer.ts"
 import { usageOf, writeUsage } from "./Usage.ts"
 
-/** A block of the vendor's that is open. */
+/** An open block of the vendor. */
 interface Block {
-  /** The part that it is; -1 of a block that is passed over. */
+  /** The index of its part; -1 for an ignored block. */
   readonly part: number
-  /** Arguments that came with its start, for vendors that send no pieces of them. */
+  /** The arguments in its start event, for vendors that send no pieces. */
   early: string
 }
 
@@ -133,7 +133,7 @@ class Reading {
     return deltas
   }
 
-  /** Blocks that a vendor has not ended. */
+  /** Ends the blocks that the vendor has not ended. */
   #closeAll(deltas: Array<Delta>): void {
     for (const { part } of this.#blocks.values()) if (part !== -1) deltas.push({ type: "part_end", index: part })
     this.#blocks.clear()
@@ -170,7 +170,7 @@ class Reading {
         this.#begun = true
         const { id, model, usage } = objectOf(json.message)
         const counted = this.#counted(usage)
-        // The count of the answer at that time is not its total.
+        // The answer's count in this event is not its total.
         this.#usage = { ...this.#usage, output_tokens: undefined }
         return [{ type: "start", id: text(id), model: text(model), usage: counted }]
       }
@@ -218,11 +218,11 @@ const startEvent = ({ id, model }: StreamOptions, usage: Usage | undefined): str
 const blockStart = (index: number, block: JsonObject): string =>
   event("content_block_start", JSON.stringify({ type: "content_block_start", index, content_block: block }))
 
-/** The event of each piece, which is written thousands of times: only its text is made into JSON. */
+/** The event for a piece, which is written thousands of times. Only its text is serialized as JSON. */
 const blockDelta = (index: number, type: string, field: string, text: string): string =>
   `event: content_block_delta\ndata: {"type":"content_block_delta","index":${index},"delta":{"type":"${type}","${field}":${JSON.stringify(text)}}}\n\n`
 
-/** A part, while it is open. */
+/** An open part. */
 interface Open {
   readonly type: "text" | "thinking" | "redacted" | "tool"
   readonly signer: Signer
@@ -305,7 +305,7 @@ class Writing {
     }
   }
 
-  /** The signature, which is whole only when the part ends. */
+  /** The signature, which is complete only at the end of the part. */
   #partEnd(index: number): string {
     const { signature, signer, type } = this.#open
     if (type !== "thinking" && type !== "redacted") return ""

@@ -1,9 +1,9 @@
 /**
- * The usage of Anthropic's Messages: `input_tokens` is without what a cache gave or took.
+ * The usage of Anthropic's Messages. `input_tokens` excludes cache reads and writes.
  *
  * Where the specification is silent:
- * - What was written to a cache is said in one figure, and by how long it is kept in others. Where those are less than the one (a stream
- *   says them at its start alone, and some vendors say 0 there), the rest was written for minutes.
+ * - The vendor reports cache writes as one figure, and separately by their lifetime. If the separate figures sum to less (a stream reports them
+ *   only at its start, and some vendors send 0 there), the rest counts as written for minutes.
  */
 import type { JsonObject } from "../conversation/Conversation.ts"
 import { isObject, objectOf } from "../conversation/Json.ts"
@@ -38,7 +38,7 @@ export const usageOf = (usage: unknown): Usage | undefined => {
   }
 }
 
-/** The prompt's usage beside the cache: no figure is below zero, whatever a vendor reports. */
+/** The prompt's uncached tokens, at least zero, whatever a vendor reports. */
 const uncached = (usage: Usage): number =>
   Math.max(
     0,

@@ -1,11 +1,11 @@
 /**
- * A whole response, read and written; and the stop reasons and errors that a stream of it says too.
+ * A whole response, read and written, and the stop reasons and errors, which streams share.
  *
  * Where the specification is silent:
- * - A refusal that is no text of the model is `incomplete` with the reason `content_filter`. An answer that came to a stop sequence or
- *   pauses is `completed`.
- * - Items of a kind that is unknown are passed over: the vendor's own tools were refused with the request.
- * - An answer repeats the request's fields unchanged; `store` is always false.
+ * - A refusal without text from the model is `incomplete` with the reason `content_filter`. An answer that ends with a stop sequence or a pause
+ *   is `completed`.
+ * - Items of an unknown type are ignored. The vendor's own tools were already refused in the request.
+ * - An answer repeats the request's fields unchanged. `store` is always false.
  */
 import { Either } from "effect"
 import type { Answer, AnswerPart } from "../conversation/Answer.ts"
@@ -21,7 +21,7 @@ import { thoughtText } from "./Items.ts"
 import { ownName } from "./Namespaces.ts"
 import { usageOf, writeUsage } from "./Usage.ts"
 
-/** Why a response stopped; `undefined` where it says nothing beyond that it is complete. */
+/** Why a response stopped; `undefined` if it only reports completion. */
 export const readStop = (response: JsonObject): StopReason | undefined => {
   if (response.status !== "incomplete") return undefined
   return objectOf(response.incomplete_details).reason === "content_filter" ? "refusal" : "length"
@@ -50,7 +50,7 @@ const kinds: ReadonlyMap<unknown, FailureKind> = new Map([
   ["context_length_exceeded", "invalid_request"]
 ])
 
-/** The failure that an object with `code` and `message` says. */
+/** The failure in an object with `code` and `message`. */
 export const failureOf = (error: unknown): Failure => {
   const { code, message, type } = objectOf(error)
   return {
@@ -106,7 +106,7 @@ const readItem = (item: unknown): ReadonlyArray<AnswerPart> => {
 }
 
 export const readAnswer = (json: unknown): Either.Either<Answer, Failure> => {
-  if (!isObject(json)) return Either.left({ kind: "vendor", message: "the upstream's answer is no JSON object" })
+  if (!isObject(json)) return Either.left({ kind: "vendor", message: "the upstream's answer is not a JSON object" })
   if (isObject(json.error)) return Either.left(failureOf(json.error))
   const { status } = json
   if (status !== undefined && status !== null && status !== "completed" && status !== "incomplete")
@@ -162,7 +162,7 @@ interface CallItem {
   readonly custom: boolean
 }
 
-/** `request`: the client's, which may have the tool in a namespace. */
+/** `request` is the client's, which may define the tool in a namespace. */
 export const callItem = (id: string, call: CallItem, request: JsonObject): JsonObject => {
   const { arguments: written, call_id, custom, status } = call
   const named = ownName(request, call.name)
@@ -171,11 +171,11 @@ export const callItem = (id: string, call: CallItem, request: JsonObject): JsonO
     : { id, type: "function_call", status, call_id, ...named, arguments: written }
 }
 
-/** The id of an item, which follows from the answer's and its place in the output. */
+/** The id of an item, derived from the answer's id and the item's index. */
 export const itemId = (kind: "msg" | "rs" | "fc" | "ctc", answer: string, output_index: number): string =>
   `${kind}_${answer}_${output_index}`
 
-/** The output of an answer; texts and refusals that follow each other are one message. */
+/** The output of an answer. Consecutive texts and refusals form one message. */
 const writeOutput = (parts: ReadonlyArray<AnswerPart>, { id, request }: AnswerOptions): ReadonlyArray<JsonObject> => {
   const output: Array<JsonObject> = []
   let content: Array<JsonObject> | undefined
@@ -208,7 +208,7 @@ const writeOutput = (parts: ReadonlyArray<AnswerPart>, { id, request }: AnswerOp
   return output
 }
 
-/** A response: what it is, and what the client asked, again. */
+/** A response: its state, and the fields of the client's request. */
 export const responseOf = (
   { created, id, model, request }: AnswerOptions,
   state: {

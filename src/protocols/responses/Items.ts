@@ -52,7 +52,7 @@ const readText = (fields: Fields, at: string, part: JsonObject): TextPart => {
   return { type: "text", at, text: textOr(part.text, ""), cache: undefined }
 }
 
-/** The parts of a content, which a text stands for too. */
+/** The parts of a content. A string is one text part. */
 const readParts = <A>(
   fields: Fields,
   at: string,
@@ -104,7 +104,7 @@ const readSaid = (fields: Fields, at: string, content: unknown): ReadonlyArray<T
     }
   })
 
-/** The readable words of a reasoning item: its summary, or what an open model thought. */
+/** The readable text of a reasoning item: its summary, or an open model's thoughts. */
 export const thoughtText = ({ content, summary }: JsonObject): string => {
   const texts = (list: unknown) => listOf(list).map((one) => textOr(objectOf(one).text, ""))
   const summaries = texts(summary)
@@ -166,7 +166,7 @@ const readOtherItem = (fields: Fields, at: string, item: JsonObject): Turn | und
   }
 }
 
-/** The turns of an input. What an assistant thought, said and called, item after item, is one turn. */
+/** The turns of an input. Consecutive items of an assistant (thoughts, texts and calls) form one turn. */
 export const readInput = (fields: Fields, input: unknown): ReadonlyArray<Turn> => {
   if (typeof input === "string")
     return [{ role: "user", at: "input", parts: [{ type: "text", at: "input", text: input, cache: undefined }] }]
@@ -215,7 +215,7 @@ const writeFile = (fields: Fields, { at, context, name, source }: DocumentPart):
 
 const idLengthMax = 64
 
-/** A text by itself where a tool answered only that. */
+/** A plain string if the tool returned only one text. */
 const writeOutput = (fields: Fields, parts: ReadonlyArray<Content>): string | ReadonlyArray<JsonObject> => {
   const [first] = parts
   if (parts.length === 0) return ""
@@ -259,7 +259,7 @@ const writeThought = (part: ThinkingPart): JsonObject =>
     encrypted_content: part.signature
   })
 
-/** Items of an assistant; texts and refusals that follow each other are one message. */
+/** The items of an assistant. Consecutive texts and refusals form one message. */
 const writeAssistant = (parts: ReadonlyArray<AssistantPart>): ReadonlyArray<JsonObject> => {
   const items: Array<JsonObject> = []
   let content: Array<JsonObject> | undefined

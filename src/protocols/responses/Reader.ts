@@ -1,10 +1,10 @@
 /**
- * The events of a stream of Responses, read.
+ * Reads the events of a Responses stream.
  *
  * Where the specification is silent:
- * - A part begins with its event, or with its first piece where a server leaves that out. What no piece has said is taken from the event
- *   that ends the item.
- * - Parts of a summary are one thought, with an empty line between them.
+ * - A part begins with its own event, or with its first piece if a server omits that event. Content without pieces is taken from the event that
+ *   ends the item.
+ * - The parts of a summary form one thought, separated by an empty line.
  */
 import type { JsonObject } from "../conversation/Conversation.ts"
 import type { Delta } from "../conversation/Delta.ts"
@@ -19,7 +19,7 @@ import { usageOf } from "./Usage.ts"
 interface Part {
   readonly index: number
   readonly kind: "text" | "refusal" | "thinking" | "call"
-  /** Whether a piece of it came. */
+  /** Whether a piece of it has arrived. */
   said: boolean
   open: boolean
 }
@@ -28,7 +28,7 @@ class Reading {
   #begun = false
   #parts = 0
   #calls = false
-  /** By number of the item, and of the content in it. */
+  /** By index of the item, and of the content in it. */
   readonly #known = new Map<string, Part>()
   #deltas: Array<Delta> = []
 
@@ -85,7 +85,7 @@ class Reading {
     else if (item.type === "function_call" || item.type === "custom_tool_call") this.#call(json, item)
   }
 
-  /** Content of the whole item that its pieces did not have. */
+  /** Adds content of the complete item that its pieces did not have. */
   #itemEnds(json: JsonObject): void {
     const item = objectOf(json.item)
     if (item.type === "reasoning") {

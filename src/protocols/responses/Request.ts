@@ -2,18 +2,17 @@
  * A request of OpenAI's Responses, read and written.
  *
  * Where the specification is silent:
- * - Nothing is kept behind a translation. `previous_response_id`, `conversation`, `prompt`, references to items, files by id and
- *   `background` are refused; `store: true` is not carried, and the answer says `store: false`.
- * - Left out for a vendor of another protocol, since it says how, not what: `include` (but for probabilities of tokens, which are refused),
- *   `truncation`, `metadata`, `client_metadata`, `max_tool_calls`, `stream_options`, `prompt_cache_retention`, `service_tier` with its
- *   default value.
- * - A tool in a namespace has that in front of its name for a vendor of another protocol (`Namespaces`).
- * - Refused by name: tools of the vendor (`web_search`, `mcp`, `local_shell`, ...), items of their calls, and every field that is not known
- *   here.
- * - Written for another client: `store` is false. Thoughts that OpenAI encrypted are asked for where there is to be thought, and given back
- *   without their id. Stop sequences and audio are refused; `top_k`, `seed`, penalties and cache marks are left out; that a tool's result
- *   is an error is in its text only. `strict` of a function is false where the client did not say it: so is it everywhere else. A
- *   conversation of Messages that ends with the assistant's words is refused, and so is a limit of the answer below 16: OpenAI takes none.
+ * - Translated answers are not kept. `previous_response_id`, `conversation`, `prompt`, references to items, files by id and `background` are
+ *   refused. `store: true` is dropped, and the answer says `store: false`.
+ * - Dropped for a vendor of another protocol, because the answer does not depend on it: `include` (except for token probabilities, which are
+ *   refused), `truncation`, `metadata`, `client_metadata`, `max_tool_calls`, `stream_options`, `prompt_cache_retention`, `service_tier` with
+ *   its default value.
+ * - For a vendor of another protocol, the name of a tool in a namespace begins with the namespace (`Namespaces`).
+ * - Refused by name: tools of the vendor (`web_search`, `mcp`, `local_shell`, ...), items of their calls, and every unknown field.
+ * - Written for another client: `store` is false. If reasoning is enabled, OpenAI's encrypted thoughts are requested. They are returned without
+ *   their ids. Stop sequences and audio are refused. `top_k`, `seed`, penalties and cache marks are dropped. Only the text of a tool result
+ *   says that it is an error. `strict` of a function is false by default, as in all other protocols. A Messages conversation that ends with an
+ *   assistant message is refused. So is a limit of the answer below 16, which OpenAI does not accept.
  */
 import { effortWord, isCustom, readFormat, schemaOf, userOf } from "../chat/Request.ts"
 import type {
@@ -226,13 +225,13 @@ const writeReasoning = (conversation: Conversation, limit: number | undefined): 
   return effort === undefined && summary === undefined ? undefined : present({ effort, summary })
 }
 
-/** Instructions that stand alone at the head have a field of their own. */
+/** A single leading instruction has its own field. */
 const leading = (turns: ReadonlyArray<Turn>): string | undefined => {
   const [first] = turns
   return first?.role === "system" && first.parts.length === 1 ? first.parts[0]!.text : undefined
 }
 
-/** The least limit of an answer that OpenAI takes. */
+/** The lowest limit of an answer that OpenAI accepts. */
 const limitLeast = 16
 
 export const writeRequest = writing((fields, conversation, options) => {

@@ -1,6 +1,6 @@
 /**
- * The events of a stream of Responses, written: numbered, each item added and done, its contents in between, and the whole response at
- * the start and at the end.
+ * Writes the events of a Responses stream. They are numbered. Each item has an event when it is added and when it is done, with its content in
+ * between. The whole response is sent at the start and at the end.
  */
 import type { JsonObject } from "../conversation/Conversation.ts"
 import type { Delta, Failure, StopReason } from "../conversation/Delta.ts"
@@ -21,23 +21,23 @@ import {
 } from "./Answer.ts"
 import { ownName } from "./Namespaces.ts"
 
-/** A message that is open: its contents as they end. */
+/** An open message, with its content so far. */
 interface Message {
   readonly id: string
   readonly output_index: number
   readonly content: Array<JsonObject>
-  /** Contents that have begun and not ended. */
+  /** The number of open content parts. */
   open: number
 }
 
-/** A part of the answer, and where its pieces go. */
+/** A part of the answer, and the target of its pieces. */
 interface Part {
   readonly start: Extract<Delta, { type: "text_start" | "refusal_start" | "thinking_start" | "tool_start" }>
   readonly item: string
   readonly output_index: number
   readonly content_index: number
   readonly message: Message | undefined
-  /** The members of each piece's event after its number. */
+  /** JSON members for the events of its pieces. */
   readonly place: string
   text: string
   signature: string | undefined
@@ -235,7 +235,7 @@ class Writing {
     return closed + this.#event(`response.${status}`, { response })
   }
 
-  /** Both events, as OpenAI sends them: its SDK fails by the first, others by the second. */
+  /** Sends both events, like OpenAI: its SDK reacts to the first, others to the second. */
   #fail(failure: Failure): string {
     const begun = this.#begin()
     const { code, message } = writeFailure(failure)

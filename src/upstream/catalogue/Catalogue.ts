@@ -1,7 +1,4 @@
-/**
- * Models that are known, with limits and prices. The file is read on demand and not kept: a service keeps the models that its configuration
- * names.
- */
+/** Known models with limits and prices. The file is read on demand and not kept, because a service keeps only its configured models. */
 import { read } from "./CatalogueFile.ts"
 import type { CatalogueDocument, Price, PriceFields, Stored } from "./Document.ts"
 import { nearest } from "../../kernel/Likeness.ts"
@@ -12,23 +9,22 @@ export interface KnownModel extends Stored {
   readonly vendor: string
   /** The vendor's name of the model. */
   readonly model: string
-  /** Where the vendor is asked. */
+  /** The host of the vendor's API. */
   readonly host: string | undefined
 }
 
 export interface Catalogue extends Pick<CatalogueDocument, "day" | "sources"> {
   readonly models: ReadonlyArray<KnownModel>
   readonly find: (id: string) => KnownModel | undefined
-  /** Of the models of vendors that are asked by this name, or at this host. */
+  /** Finds a model among the vendors with this upstream's name or host. */
   readonly findAt: (
     upstream: { readonly name: string; readonly base_url: string },
     model: string
   ) => KnownModel | undefined
-  /** The ids that look most like this one, if any does. */
+  /** The most similar ids, if any. */
   readonly near: (id: string) => ReadonlyArray<string>
 }
 
-/** Reads the file. */
 export const open = (): Catalogue => {
   const { day, sources, vendors } = JSON.parse(read()) as CatalogueDocument
   const models = Object.entries(vendors).flatMap(([vendor, { host, models }]) =>
@@ -64,7 +60,7 @@ export const open = (): Catalogue => {
 export const hostOf = (address: string): string | undefined =>
   URL.canParse(address) ? new URL(address).hostname : undefined
 
-/** A price under the names of the configuration. */
+/** A price with the field names of the configuration. */
 export const settingOf = ({ long_context, ...fields }: Price) => ({
   ...namesOf(fields),
   ...(long_context !== undefined && {

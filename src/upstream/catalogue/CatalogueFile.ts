@@ -1,4 +1,4 @@
-/** Where the file of known models is: beside this one, or beside the bundle. (The single executable has another way.) */
+/** The location of the catalogue: next to this file or the bundle. The single executable has its own. */
 import { readFileSync } from "node:fs"
 
 // In the package the modules are below the bundle.

@@ -1,4 +1,4 @@
-/** The file of models that are known, as `npm run catalogue` writes it: prices in USD a million tokens, as decimal texts. */
+/** The file of known models, written by `npm run catalogue`. Prices are USD per million tokens, as decimal strings. */
 
 export interface PriceFields {
   readonly prompt?: string | undefined
@@ -20,15 +20,15 @@ export interface Price extends PriceFields {
   readonly long_context?: ReadonlyArray<PriceFields & { readonly above_prompt_tokens: number }> | undefined
 }
 
-/** A model of a vendor. What is missing is not known. */
+/** A model of a vendor. Missing values are unknown. */
 export interface Stored {
   readonly name: string
   readonly context_length?: number | undefined
   readonly max_output_tokens?: number | undefined
-  /** Text alone where it is missing. */
+  /** Only text if missing. */
   readonly input_modalities?: readonly ["text", "image"] | undefined
   readonly limit_field?: "max_tokens" | undefined
-  /** How many tokens the vendor adds to a prompt at the most: its template, its words about tools, an image. */
+  /** The most tokens that the vendor adds to a prompt: for its template, for tools, for an image. */
   readonly max_added_tokens?: number | undefined
   readonly max_tool_tokens?: number | undefined
   readonly max_attachment_tokens?: number | undefined
@@ -38,9 +38,9 @@ export interface Stored {
 }
 
 export interface Vendor {
-  /** Where it is asked. */
+  /** The host of its API. */
   readonly host?: string | undefined
-  /** By the vendor's own names. */
+  /** By the vendor's name of the model. */
   readonly models: { readonly [id: string]: Stored }
 }
 

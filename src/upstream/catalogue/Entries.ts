@@ -1,18 +1,17 @@
 /**
- * Entries of the configuration that name a model of the catalogue: `{ "catalogue": "openai/gpt-…" }` becomes the whole entry.
+ * Entries of the configuration that name a model of the catalogue: `{ "catalogue": "openai/gpt-…" }` becomes a complete entry.
  *
  * Where the specification is silent:
- * - What stands beside `catalogue` goes before what the catalogue has. The model's id is the one of the catalogue.
- * - A `price` that says what a token of the prompt or of the answer costs is the whole price. One that says neither adds its lines to those
- *   of the catalogue, or stands in their place: `"price": { "cache_write_1h_usd_per_million": "6" }`. So does each part of its
- *   `long_context`.
- * - Without `upstreams` it is asked of the one upstream that has the vendor's name or host. An upstream that is named without a `model` is
- *   asked for it by the vendor's name.
- * - A model without a price or a limit in the catalogue is refused, unless the entry has it.
- * - `{ "catalogue": "openai/*" }` stands for each model of the catalogue whose id begins with `openai/`, if the catalogue has its price and
- *   limits. The entry's other settings apply to each of them. An entry that names one of these models wins.
- * - Prices are those of the catalogue that is a part of this version: they change when the service is brought up to date, or the entry.
- *   What was charged before names the version of its price.
+ * - The entry's other fields override the catalogue. The model's id is that of the catalogue.
+ * - A `price` with a prompt or answer price replaces the catalogue's whole price. Without either, its lines are added to those of the catalogue
+ *   or replace them: `"price": { "cache_write_1h_usd_per_million": "6" }`. The same holds for each part of its `long_context`.
+ * - Without `upstreams`, the model is served by the one upstream with the vendor's name or host. For an upstream without a `model`, the vendor's
+ *   name of the model is used.
+ * - A model whose price or limit is missing in the catalogue is refused, unless the entry has it.
+ * - `{ "catalogue": "openai/*" }` stands for each model of the catalogue whose id begins with `openai/` and whose price and limits are known. The
+ *   entry's other settings apply to each of them. An entry that names one of these models takes precedence.
+ * - Prices are those of the catalogue in this version. They change with an upgrade of the service, or when the entry changes. Earlier charges
+ *   name the version of their price.
  */
 import { hostOf, open, settingOf } from "./Catalogue.ts"
 import type { Catalogue, KnownModel } from "./Catalogue.ts"
@@ -30,7 +29,7 @@ const isFields = (value: unknown): value is Fields =>
 
 const isOfCatalogue = (entry: unknown): entry is Fields => isFields(entry) && Object.hasOwn(entry, "catalogue")
 
-/** The document with whole entries, or what is wrong with them. The catalogue is read where an entry names a model of it. */
+/** The document with complete entries, and the faults found. The catalogue is read only if an entry names one of its models. */
 export const withEntries = (
   document: unknown
 ): { readonly document: unknown; readonly issues: ReadonlyArray<Issue> } => {
@@ -59,15 +58,15 @@ export const withEntries = (
 
 const isWildcard = (id: unknown): id is string => typeof id === "string" && id.endsWith("*")
 
-/** An entry, and the place in the file that a message about it names. */
+/** An entry, and its index in the file for messages. */
 interface Placed {
   readonly entry: unknown
   readonly place: number
 }
 
 /**
- * The entries with each wildcard replaced. Its first model takes its place and the others stand at the end, so that the other entries keep their
- * places.
+ * Replaces each wildcard by its models. The first model takes the wildcard's place and the others follow at the end, so that the other entries
+ * keep their places.
  */
 const expanded = (
   entries: ReadonlyArray<unknown>,
@@ -139,7 +138,7 @@ const wholeEntry = (known: KnownModel, beside: Fields, asked: ReadonlyArray<stri
 const isWholePrice = (price: Fields): boolean =>
   price["prompt_usd_per_million"] !== undefined || price["completion_usd_per_million"] !== undefined
 
-/** The price of the catalogue with what stands beside. */
+/** The catalogue's price combined with the entry's. */
 const priceWith = (known: Fields, beside: unknown): unknown => {
   if (beside === undefined) return known
   if (!isFields(beside) || isWholePrice(beside)) return beside
@@ -150,7 +149,7 @@ const priceWith = (known: Fields, beside: unknown): unknown => {
 
 const isEmpty = (value: unknown): boolean => Array.isArray(value) && value.length === 0
 
-/** Those of longer prompts, in their order. A value that is no list of such prices is left unchanged, for the schema to refuse. */
+/** The tiers for longer prompts, in order. An invalid value is left unchanged; the schema will refuse it. */
 const tiersWith = (known: unknown, beside: unknown): unknown => {
   if (!Array.isArray(known) || !Array.isArray(beside) || !beside.every(isFields)) return beside
   const tiers = new Map<unknown, Fields>()
@@ -163,7 +162,7 @@ const tiersWith = (known: unknown, beside: unknown): unknown => {
   )
 }
 
-/** The upstreams that may be the vendor's. */
+/** The upstreams with the vendor's name or host. */
 const upstreamsOf = ({ host, vendor }: KnownModel, upstreams: Fields): ReadonlyArray<string> =>
   Object.entries(upstreams).flatMap(([name, upstream]) => {
     const address = isFields(upstream) ? upstream["base_url"] : undefined
@@ -171,13 +170,13 @@ const upstreamsOf = ({ host, vendor }: KnownModel, upstreams: Fields): ReadonlyA
     return name === vendor || isAtHost ? [name] : []
   })
 
-/** The values that the entry still needs. */
+/** Messages about values that the entry still needs. */
 const missing = ({ id }: KnownModel, entry: Fields): ReadonlyArray<string> =>
   ["price", "context_length", "max_output_tokens"]
     .filter((field) => entry[field] === undefined)
     .map((field) => `the catalogue has no ${field} of ${id}: say it beside`)
 
-/** Why it is not known whom to ask. */
+/** A message if no upstream, or more than one, has the vendor's name or host. */
 const ambiguous = ({ host, vendor }: KnownModel, asked: ReadonlyArray<string>): ReadonlyArray<string> => {
   if (asked.length === 1) return []
   const which = host === undefined ? `the name ${vendor}` : `the name ${vendor} or the host ${host}`

@@ -1,6 +1,6 @@
 /**
- * A vendor that makes images and videos from a queue, in the manner of fal: a job is submitted, asked for, fetched, cancelled.
- * Here is how that looks on its wire, and which of its answers mean what.
+ * A vendor with a queue for images and videos, like fal: jobs are submitted, polled, fetched and cancelled. This file defines the wire format and
+ * interprets the answers.
  */
 import { Data, Effect, Redacted } from "effect"
 import type { Admission } from "../../books/gate/Gate.ts"
@@ -13,18 +13,18 @@ import { isStorable } from "../../kernel/StoredText.ts"
 import type { Upstream } from "../models/Upstreams.ts"
 import type { Whole, WireRequest } from "../wire/Wire.ts"
 
-/** The vendor refused the job itself, in its own words. */
+/** The vendor rejected the job, with its own message. */
 export class JobRejected extends Data.TaggedError("JobRejected")<{ readonly words: UpstreamWords }> {}
 
-/** The vendor takes no job now. It may say after how many seconds it will. */
+/** The vendor accepts no job now. It may report how many seconds to wait. */
 export class VendorBusy extends Data.TaggedError("VendorBusy")<{
   readonly words: { readonly retry_after?: number }
 }> {}
 
-/** The vendor gave no answer, or one that means nothing here. The reason is for the log, never for a caller. */
+/** The vendor gave no answer or an unexpected one. The reason is for the log, never for a caller. */
 export class VendorUnavailable extends Data.TaggedError("VendorUnavailable")<{ readonly reason: string }> {}
 
-/** Why the vendor did not take a job. */
+/** Why the vendor did not accept a job. */
 export type NotTaken = JobRejected | VendorBusy | VendorUnavailable
 
 export interface Taken {
@@ -32,7 +32,7 @@ export interface Taken {
   readonly queue_position: number | null
 }
 
-/** `gone`: the vendor knows no such job. `failed` is final, and has words. */
+/** `gone`: the vendor does not know the job. `failed` is final and has an error message. */
 export type Standing =
   | { readonly how: "queued"; readonly queue_position: number | null }
   | { readonly how: "running" }
@@ -49,7 +49,7 @@ export type Result =
 const answerMegabytesMax = 8
 const answerBytesMax = answerMegabytesMax * 1024 * 1024
 
-/** With these members left out, a result that is too long is read to its end, so that it is known for what it is. */
+/** Members to omit from a result that is too long, so that it can still be read to its end and recognized. */
 const longOutput: LongMembers = { names: new Set(["url"]), depth: 3 }
 
 const whole = (value: unknown): number | null =>
@@ -87,7 +87,7 @@ const ask = (
     )
     .pipe(Effect.mapError(({ reason }) => new VendorUnavailable({ reason })))
 
-/** A look costs nothing: it is not read on for a caller who has left. */
+/** A poll costs nothing, so it is not read on for a caller that has left. */
 const looking = { read_on: false } as const
 
 const unavailable = ({ status }: Whole) => new VendorUnavailable({ reason: `status ${status}` })
@@ -153,7 +153,7 @@ export const result = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Result, VendorUnavailable> {
   const answer = yield* ask(upstream, admission, "GET", jobPath(endpoint, vendor_id), { ...looking, long: longOutput })
   const { lost, status } = answer
-  // Another request would bring the same.
+  // A repeated request would have the same result.
   if (lost !== undefined && status >= 200 && status < 300) {
     return { how: "failed", error_type: "media_failed", error: `its result is longer than ${answerMegabytesMax} MiB` }
   }
@@ -165,7 +165,7 @@ export const result = Effect.fnUntraced(function* (
   return yield* unavailable(answer)
 })
 
-/** Best effort: `completed` where it was too late. */
+/** Best effort. `completed` if it was too late. */
 export const cancel = Effect.fnUntraced(function* (
   upstream: Upstream,
   admission: Admission,

@@ -1,4 +1,4 @@
-/** Discovery documents of issuers: requested once for all concurrent callers, kept for an hour, requested again a second after a failure. */
+/** Issuers' discovery documents: requested once for all concurrent callers, cached for an hour, requested again a second after a failure. */
 import { Clock, Deferred, Duration, Effect, FiberId } from "effect"
 import type { Scope } from "effect"
 import { IdentityProviderUnavailable } from "./Problems.ts"
@@ -9,22 +9,22 @@ export const patience = 10_000
 const documentLifetime = Duration.toMillis(Duration.hours(1))
 const afterFailure = Duration.toMillis(Duration.seconds(1))
 
-/** `undefined` if the issuer did not answer with one. */
+/** `undefined` if the issuer returned none. */
 export type Document = { readonly [entry: string]: unknown } | undefined
 
 type Endpoint = "jwks_uri" | "authorization_endpoint" | "token_endpoint" | "userinfo_endpoint"
 
 interface Known {
   readonly document: Deferred.Deferred<Document>
-  /** The time at which it is requested again; infinite during a request. */
+  /** The time of the next request; infinite during a request. */
   until: number
-  /** The last document that the issuer gave. */
+  /** The last document of the issuer. */
   last: Document
   /** Whether the last request had a document; `undefined` before the first answer. */
   reachable: boolean | undefined
 }
 
-/** `scope` owns the requests: if the first caller leaves, the others still get the document. */
+/** `scope` owns the requests. If the first caller leaves, the others still get the document. */
 export const make = (scope: Scope.Scope) => {
   const documents = new Map<string, Known>()
 
@@ -33,12 +33,12 @@ export const make = (scope: Scope.Scope) => {
     const now = yield* Clock.currentTimeMillis
     entry.until = now + (document === undefined ? afterFailure : documentLifetime)
     entry.reachable = document !== undefined
-    // An issuer's keys of an hour ago are better than none.
+    // Use the last known document: outdated keys are better than none.
     entry.last = document ?? entry.last
     yield* Deferred.succeed(entry.document, entry.last)
   })
 
-  /** The request under way, or a new one. Uninterruptible: an entry whose request never begins would be awaited without end. */
+  /** The current request, or a new one. Uninterruptible, because an entry whose request never begins would block its callers. */
   const requested = (issuer: string): Effect.Effect<Known> =>
     Effect.uninterruptible(
       Effect.flatMap(Clock.currentTimeMillis, (now) => {
@@ -65,7 +65,7 @@ export const make = (scope: Scope.Scope) => {
       return URL.canParse(address) ? Effect.succeed(new URL(address).href) : new IdentityProviderUnavailable()
     })
 
-  /** Whether the issuer answered last, without waiting. Starts the next request if one is due. */
+  /** Whether the last request succeeded. Does not wait. Starts the next request if it is due. */
   const isReachable = (issuer: string): Effect.Effect<boolean | undefined> =>
     Effect.map(requested(issuer), ({ reachable }) => reachable)
 

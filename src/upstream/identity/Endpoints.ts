@@ -1,4 +1,4 @@
-/** Requests to a provider's endpoints: the exchange of a code for tokens, and resources that an access token reads. */
+/** Requests to a provider's endpoints: the exchange of a code for tokens, and resources that need an access token. */
 import { Effect, Redacted } from "effect"
 import { patience } from "./Discovery.ts"
 import { IdentityProviderUnavailable, IdentityRejected } from "./Problems.ts"
@@ -12,7 +12,7 @@ export interface ProviderTokens {
   readonly access_token: string
 }
 
-/** A JSON answer. A refusal (4xx) is the request's fault, everything else the provider's. Redirects could leak the secret. */
+/** A JSON answer. A 4xx refusal is the request's fault, any other failure the provider's. Redirects are refused, since they could leak the secret. */
 const json = (url: string, request: RequestInit): Effect.Effect<unknown, Failure> =>
   Effect.flatMap(
     Effect.tryPromise({
@@ -70,6 +70,6 @@ export const exchanged = (
   })
 }
 
-/** A resource of the person, by their access token. */
+/** Reads a resource of the person with their access token. */
 export const readWith = (access_token: string, url: string, headers: Readonly<Record<string, string>> = {}) =>
   json(url, { headers: { accept: "application/json", ...headers, authorization: `Bearer ${access_token}` } })

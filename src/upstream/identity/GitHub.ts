@@ -1,9 +1,9 @@
 /**
- * GitHub, which has OAuth 2.0 without ID tokens: the person and their addresses come from its API.
+ * GitHub. It supports OAuth 2.0 without ID tokens, so the person and their addresses come from its API.
  *
  * Where the specification is silent:
  * - The address is the primary one, if GitHub has verified it. A person without one signs in without an address.
- * - `POST /v1/auth/github` is 401: GitHub's tokens are opaque, so another application's token would sign that person in here.
+ * - `POST /v1/auth/github` answers 401. GitHub's tokens are opaque, so a token of another application would sign its user in here.
  */
 import { Effect } from "effect"
 import { isStorable } from "../../kernel/StoredText.ts"

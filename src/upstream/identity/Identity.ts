@@ -3,11 +3,11 @@
  * issuer's published keys.
  *
  * Where the specification is silent:
- * - An `access_token` of a provider is accepted only if it is a signed token for one of our audiences: with an opaque token, any other
- *   application could sign that person in here.
- * - An entry with a `client_id` signs browsers in by the code flow with PKCE. An entry with `audiences` only keeps the posted ID token, which
- *   needs no secret and another redirect address.
- * - If the ID token has no address, or not the groups, the provider's userinfo endpoint is read. Claims of the ID token win.
+ * - A provider's `access_token` is accepted only if it is a signed token for one of our audiences. With an opaque token, any other application
+ *   could sign its user in here.
+ * - An entry with a `client_id` signs browsers in by the code flow with PKCE. An entry with only `audiences` uses a posted ID token, which needs
+ *   no secret but another redirect address.
+ * - If the ID token lacks the address or the groups, the userinfo endpoint is read. Claims of the ID token take precedence.
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import { createRemoteJWKSet, errors, jwtVerify } from "jose"
@@ -49,7 +49,7 @@ export interface IdentityContract {
       readonly nonce?: string | undefined
     }
   ) => Effect.Effect<VerifiedIdentity, IdentityProblem>
-  /** Exchanges the code that the provider's page gave for the person. */
+  /** Exchanges the code from the provider's page for the person. */
   readonly redeem: (provider: ProviderName, redemption: Redemption) => Effect.Effect<VerifiedIdentity, Failure>
   /** The configured providers, in the order of the configuration. */
   readonly configured: ReadonlyArray<ProviderName>
@@ -57,7 +57,7 @@ export interface IdentityContract {
   readonly nameOf: (provider: ProviderName) => string
   /** `code`: the browser returns with a code. `form`: it posts an ID token. */
   readonly flowOf: (provider: ProviderName) => "code" | "form"
-  /** The URL of the provider's sign-in page, which leads the browser back to `redirect_uri`. */
+  /** The URL of the provider's sign-in page, which returns the browser to `redirect_uri`. */
   readonly signInPage: (
     provider: ProviderName,
     parameters: {
@@ -66,11 +66,11 @@ export interface IdentityContract {
       readonly state: string
       /** The PKCE verifier of the code flow. */
       readonly verifier?: string
-      /** The person who wants to sign in, as far as is known. */
+      /** The person who wants to sign in, if known. */
       readonly login_hint?: string
     }
   ) => Effect.Effect<string, IdentityProviderUnavailable | IdentityProviderUnconfigured>
-  /** The providers that did not answer last. Starts the next request if one is due, and does not wait for it. */
+  /** The providers whose last request failed. Starts the next request if it is due, without waiting for it. */
   readonly unreachable: Effect.Effect<ReadonlyArray<ProviderName>>
 }
 
@@ -123,7 +123,7 @@ const settingsOf = ({ providers }: Dependencies, provider: ProviderName) => {
 
 // ---- tokens -------------------------------------------------------------------------------------------------------------
 
-/** The provider's published keys. An unknown key id fetches them again. */
+/** The provider's published keys. An unknown key id triggers another fetch. */
 const keysOf = Effect.fnUntraced(function* (
   { discovery, keySets }: Dependencies,
   provider: ProviderName,
@@ -132,7 +132,7 @@ const keysOf = Effect.fnUntraced(function* (
   const known = keySets.get(provider)
   if (known !== undefined) return known
   const uri = jwks_uri ?? (yield* discovery.endpointOf(issuer, "jwks_uri"))
-  // Of concurrent callers that waited for the document, the first has made the key set.
+  // Another caller may have made the key set while this one waited for the document.
   const made = keySets.get(provider)
   if (made !== undefined) return made
   const keys = createRemoteJWKSet(new URL(uri), { timeoutDuration: patience, cooldownDuration: 5_000 })
@@ -140,7 +140,7 @@ const keysOf = Effect.fnUntraced(function* (
   return keys
 })
 
-/** The claims of a token that this issuer signed for one of the audiences, and that is still valid. */
+/** The claims of a valid token that this issuer signed for one of the audiences. */
 const claimsOf = Effect.fnUntraced(function* (
   dependencies: Dependencies,
   provider: ProviderName,
@@ -167,7 +167,7 @@ const claimsOf = Effect.fnUntraced(function* (
   return nonce === undefined || payload.nonce === nonce ? payload : yield* new IdentityRejected()
 })
 
-/** Errors that jose throws about the key set instead of the token: status not 200, no JSON (both generic), no key set, timeout. */
+/** jose's error codes for faults of the key set instead of the token: wrong status or no JSON (both generic), no key set, timeout. */
 const providerFaults: ReadonlySet<string> = new Set([
   errors.JOSEError.code,
   errors.JWKSInvalid.code,
@@ -197,8 +197,8 @@ const identityOf = (
 const verifying = (dependencies: Dependencies): IdentityContract["verify"] =>
   Effect.fn("Identity.verify")(function* (provider, { access_token, id_token, nonce }) {
     const settings = yield* settingsOf(dependencies, provider)
-    // An access token is accepted only if it is a signed token for one of our audiences too: with an opaque token, any other application of
-    // the person could sign in here as them.
+    // An access token, too, must be signed for one of our audiences. With an opaque token, any other application of the person could sign in here
+    // as them.
     const token = id_token || access_token
     if (token === undefined || token === "") {
       return yield* new InvalidRequest({ message: "id_token: required", field: "id_token", rule: "required" })
@@ -221,7 +221,7 @@ const redeeming = (dependencies: Dependencies): IdentityContract["redeem"] =>
     if (settings.kind === "github") return yield* GitHub.redeemed(provider, settings, redemption)
     const { client_id, issuer } = settings
     const { iss, nonce } = redemption
-    // Another issuer's answer at this issuer's address (RFC 9207).
+    // Refuse another issuer's answer at this issuer's address (RFC 9207).
     if (iss !== undefined && iss !== issuer) return yield* new IdentityRejected()
     const { discovery } = dependencies
     const endpoint = yield* discovery.endpointOf(issuer, "token_endpoint")
@@ -262,7 +262,7 @@ const leading = (dependencies: Dependencies): IdentityContract["signInPage"] =>
     )
     const query =
       client_id === undefined
-        ? // The token comes straight to us, in a form, so no secret is needed to fetch it.
+        ? // The token is posted directly to us in a form, so no secret is needed to fetch it.
           { response_type: "id_token", response_mode: "form_post", client_id: audiences[0]! }
         : {
             response_type: "code",

@@ -5,34 +5,33 @@ import type { Redacted } from "effect"
 export type ProviderName = string
 
 export interface ProviderSettings {
-  /** An OpenID Connect issuer, or GitHub, which has OAuth 2.0 without ID tokens. `openid` by default. */
+  /** An OpenID Connect issuer (the default), or GitHub, which supports OAuth 2.0 without ID tokens. */
   readonly kind?: "openid" | "github" | undefined
-  /** The issuer's address; for GitHub the address of its pages. */
+  /** The issuer's address; for GitHub, the address of its pages. */
   readonly issuer: string
-  /** The client ids that its tokens may be issued for. */
+  /** The accepted audiences of its tokens: client ids. */
   readonly audiences: ReadonlyArray<string>
-  /** The address of its keys. By default its discovery document names it. */
+  /** The address of its keys; by default taken from its discovery document. */
   readonly jwks_uri?: string | undefined
   /** Treat an address as verified unless the token says that it is not. */
   readonly trust_email?: boolean | undefined
-  /** The client of the code flow. Without it a browser signs in by a posted ID token, which needs no secret. */
+  /** The client of the code flow. Without it, browsers sign in with a posted ID token, which needs no secret. */
   readonly client_id?: string | undefined
   readonly client_secret?: Redacted.Redacted | undefined
-  /** The name on the button. */
+  /** The label on the sign-in button. */
   readonly name?: string | undefined
-  /** The requested scope. */
   readonly scope?: string | undefined
-  /** The claim that lists the person's groups. Dots lead into nested claims. */
+  /** The claim that lists the person's groups. Dots address nested claims. */
   readonly groups_claim?: string | undefined
   /** GitHub only: the address of its API. */
   readonly api_url?: string | undefined
 }
 
-/** A person as the provider vouches for them. */
+/** A person verified by the provider. */
 export interface VerifiedIdentity {
   readonly provider: ProviderName
   readonly subject: string
-  /** In lower case; empty if the provider gives none. */
+  /** In lower case; empty if the provider sends none. */
   readonly email: string
   readonly email_verified: boolean
   readonly name: string
@@ -40,7 +39,7 @@ export interface VerifiedIdentity {
   readonly groups?: ReadonlyArray<string> | undefined
 }
 
-/** The answer of the sign-in page, with the values that the browser left with. */
+/** The parameters of the sign-in page's answer, with the values sent at the start. */
 export interface Redemption {
   readonly code: string
   readonly redirect_uri: string
@@ -54,12 +53,12 @@ export interface Redemption {
 
 export const defaultGroupsClaim = "groups"
 
-/** A claim that is a text; empty otherwise. */
+/** The value if it is text, otherwise an empty string. */
 export const text = (value: unknown): string => (typeof value === "string" ? value : "")
 
 type Claims = Readonly<Record<string, unknown>>
 
-/** The claim of this name. A name with dots that is no claim itself leads into nested claims: `realm_access.roles`. */
+/** The claim with this name. A name with dots that is not a claim itself addresses nested claims: `realm_access.roles`. */
 const claimAt = (claims: Claims, name: string): unknown => {
   if (Object.hasOwn(claims, name)) return claims[name]
   let value: unknown = claims
@@ -70,13 +69,13 @@ const claimAt = (claims: Claims, name: string): unknown => {
   return value
 }
 
-/** The groups that the claims list. A single text is one group. */
+/** The groups in the claims. A single string is one group. */
 export const groupsIn = (claims: Claims, { groups_claim = defaultGroupsClaim }: ProviderSettings) => {
   const value = claimAt(claims, groups_claim)
   const listed = Array.isArray(value) ? value : [value]
   return listed.filter((group): group is string => typeof group === "string" && group !== "")
 }
 
-/** Whether the claims state groups at all. */
+/** Whether the claims mention groups. */
 export const statesGroups = (claims: Claims, { groups_claim = defaultGroupsClaim }: ProviderSettings): boolean =>
   claimAt(claims, groups_claim) !== undefined

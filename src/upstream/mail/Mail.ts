@@ -5,7 +5,7 @@ import type { Redacted } from "effect"
 export interface MailSettings {
   readonly host: string
   readonly port: number
-  /** TLS from the first byte on; otherwise STARTTLS is used where the server offers it. */
+  /** TLS from the first byte. Otherwise STARTTLS is used if the server offers it. */
   readonly secure: boolean
   readonly user?: string | undefined
   readonly password?: Redacted.Redacted | undefined
@@ -17,13 +17,13 @@ export interface Message {
   readonly to: string
   readonly subject: string
   readonly text: string
-  /** Its Message-ID without the brackets: the same at each attempt, so that a receiver knows a second copy for what it is. */
+  /** Its Message-ID without brackets. It is the same at each attempt, so that a receiver recognizes a second copy. */
   readonly id: string
 }
 
 /**
- * `refused`: the server said no for good; `later`: it said not now, or was not reached; `unknown`: the connection ended after the
- * letter was handed over and before the answer to it.
+ * `refused`: the server refused permanently. `later`: it refused temporarily or was not reached. `unknown`: the connection ended after the letter
+ * was sent and before the server's answer.
  */
 export class MailFailed extends Data.TaggedError("MailFailed")<{
   readonly how: "refused" | "later" | "unknown"
@@ -36,10 +36,9 @@ export interface MailContract {
   readonly send: (message: Message) => Effect.Effect<void, MailFailed>
 }
 
-/** `undefined` where the deployment has no mail. */
+/** `undefined` if the deployment has no mail. */
 export class Mail extends Context.Tag("tollgate/upstream/Mail")<Mail, MailContract | undefined>() {
   static readonly layerSmtp = (settings: MailSettings) => Layer.sync(Mail, () => make(settings))
-  /** Nothing is mailed. */
   static readonly layerNone = Layer.succeed(Mail, undefined)
 }
 
@@ -52,5 +51,5 @@ const make = (settings: MailSettings): MailContract => ({
     )
 })
 
-/** The bare address of a sender. */
+/** The bare address in a sender. */
 export const addressOf = (from: string): string => /<([^>]+)>/.exec(from)?.[1] ?? from

@@ -1,6 +1,6 @@
 /**
- * Mail over SMTP, by nodemailer: its composer and its connection rather than its transport, which does not tell whether a connection
- * ended before the letter was handed over or after.
+ * Mail over SMTP with nodemailer. Its composer and connection are used instead of its transport, which does not report whether a connection ended
+ * before or after the letter was sent.
  */
 import { Effect, Redacted } from "effect"
 import MailComposer from "nodemailer/lib/mail-composer"
@@ -16,7 +16,7 @@ export const send = (settings: MailSettings, message: Message): Effect.Effect<vo
   )
 
 const compose = ({ from }: MailSettings, { id, subject, text, to }: Message): Promise<Buffer> =>
-  // The recipient as an object: a text would be searched for more of them.
+  // The recipient is an object, because a string would be parsed for further recipients.
   new MailComposer({ from, to: { name: "", address: to }, subject, text, messageId: `<${id}>` }).compile().build()
 
 /** One connection for one letter. */
@@ -41,7 +41,7 @@ const hand = (settings: MailSettings, to: string, bytes: Buffer): Effect.Effect<
     }
     connection.once("error", fail)
     const send = () => {
-      // Read only once the server has said that it is ready for it.
+      // Read only after the server is ready for the letter.
       const letter = new Readable({
         read() {
           handedOver = true

@@ -1,15 +1,15 @@
 /**
- * Tokens that a vendor's token endpoint gives for a limited time: to a service account of Google Cloud (RFC 7523: a signed assertion), and to an
- * application of Microsoft Entra (RFC 6749, 4.4: id and secret). `google-auth-library` and `@azure/identity` do much more (metadata servers,
- * command lines, browsers), each with an HTTP client of its own; what is needed here is one POST.
+ * Access tokens from a vendor's token endpoint: for a service account of Google Cloud (RFC 7523: a signed assertion) and for an application of
+ * Microsoft Entra (RFC 6749, 4.4: id and secret). `google-auth-library` and `@azure/identity` do much more (metadata servers, command lines,
+ * browsers), each with its own HTTP client. Here, one POST is enough.
  *
  * Where the specification is silent:
- * - A token is asked for by the first request that needs one, once for all who wait. From the last fifth of its time on (five minutes before its
- *   end at the earliest) the next request asks for another; it goes on with the old one meanwhile.
- * - An endpoint that does not give one is not asked again for a second. A request without a token was not sent: it fails as one whose
- *   upstream is not reached, so that the next upstream is tried, and nothing is charged.
- * - A token that the vendor refuses (401) is dropped, and the next request asks for another. One that is not a minute old is kept: another would
- *   be refused as well, and the endpoint would be asked for each call.
+ * - The first request that needs a token fetches it, once for all concurrent requests. During the last fifth of its lifetime (at most five
+ *   minutes), the next request fetches a new one and continues with the old one meanwhile.
+ * - After a failure, an endpoint is not asked again for a second. A request without a token is not sent. It fails like a request to an
+ *   unreachable upstream: the next upstream is tried, and nothing is charged.
+ * - A token that the vendor refuses (401) is dropped, and the next request fetches a new one. A token less than a minute old is kept, because a
+ *   new one would probably be refused as well, and each call would ask the endpoint.
  */
 import { Clock, Deferred, Effect, FiberId, Redacted } from "effect"
 import type { Scope } from "effect"
@@ -17,7 +17,7 @@ import { SignJWT } from "jose"
 import { createPrivateKey } from "node:crypto"
 import * as Wire from "../wire/Wire.ts"
 
-/** A service account's key, as Google Cloud gives it out in a JSON file. */
+/** A service account's key, from the JSON file of Google Cloud. */
 export interface GoogleAccount {
   readonly kind: "google_cloud"
   readonly client_email: string
@@ -27,10 +27,10 @@ export interface GoogleAccount {
   readonly token_uri: string
 }
 
-/** An application that is registered with Microsoft Entra. */
+/** An application registered with Microsoft Entra. */
 export interface EntraClient {
   readonly kind: "entra"
-  /** `https://login.microsoftonline.com`, or that of a national cloud. */
+  /** `https://login.microsoftonline.com`, or the address of a national cloud. */
   readonly authority: string
   readonly tenant_id: string
   readonly client_id: string
@@ -43,30 +43,30 @@ export type TokenHolder = GoogleAccount | EntraClient
 
 export interface AccessTokens {
   readonly current: Effect.Effect<string, Wire.Unreachable>
-  /** The vendor refused this token. */
+  /** Reports that the vendor refused this token. */
   readonly refused: (token: string) => Effect.Effect<void>
 }
 
 const googleScope = "https://www.googleapis.com/auth/cloud-platform"
-/** How long an assertion is good: the most that Google takes. */
+/** The lifetime of an assertion: the maximum that Google allows. */
 const assertionSeconds = 3_600
 const patience = 10_000
 const answerMax = 65_536
 const afterFailure = 1_000
-/** How old a token must be to be dropped where it is refused. */
+/** A refused token is dropped only from this age on. */
 const refusedAfter = 60_000
-/** How long before its end a token is replaced, at the earliest. */
+/** The earliest replacement of a token before its end. */
 const aheadMax = 300_000
 
 interface Token {
   readonly text: string
   readonly given_at: number
-  /** From when on another is asked for. */
+  /** From this time on, a new token is fetched. */
   readonly replace_at: number
   readonly expires_at: number
 }
 
-/** Which address is asked, with which form. */
+/** The form for the token endpoint. */
 const requestOf = async (holder: TokenHolder, now: number): Promise<URLSearchParams> => {
   if (holder.kind === "entra") {
     const { client_id, client_secret, scope } = holder
@@ -91,12 +91,12 @@ const addressOf = (holder: TokenHolder): URL =>
       : holder.token_uri
   )
 
-/** The token in an endpoint's answer; `undefined` where there is none. An error's words may repeat the secret: they are left out. */
+/** The token in an endpoint's answer, if any. An error message may repeat the secret, so it is discarded. */
 const tokenIn = ({ body, status }: Wire.Whole, now: number): Token | undefined => {
   if (status !== 200) return undefined
   try {
     const { access_token: text, expires_in } = JSON.parse(body.toString("utf8"))
-    // The characters of a header value, and nothing else.
+    // Only characters that are valid in a header value.
     if (typeof text !== "string" || !/^[\x21-\x7e]{1,16384}$/.test(text)) return undefined
     const lifetime = Number(expires_in) * 1_000
     if (!(lifetime > 0)) return undefined
@@ -137,21 +137,21 @@ export const make = (holder: TokenHolder): Effect.Effect<AccessTokens, never, Sc
         ({ reason }) => fail(reason)
       )
       const given = tokenIn(answer, now)
-      if (given === undefined) return yield* fail(`it answered ${answer.status} without one`)
+      if (given === undefined) return yield* fail(`it answered ${answer.status} without a token`)
       token = given
       return given.text
     })
 
-    // Uninterruptible but for the wait: an ask that is noted and never begins would be waited for without end.
+    // Only the wait is interruptible. A recorded request that never begins would block its callers forever.
     const current = Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(Clock.currentTimeMillis, (now) => {
         const known = token !== undefined && now < token.expires_at ? token : undefined
         if (known !== undefined && now < known.replace_at) return Effect.succeed(known.text)
         if (asking === undefined && now - failed_at < afterFailure)
-          return known === undefined ? fail("it gave none a moment ago") : Effect.succeed(known.text)
+          return known === undefined ? fail("it just failed to give one") : Effect.succeed(known.text)
         const start = asking === undefined
         const answer = (asking ??= Deferred.unsafeMake(FiberId.none))
-        // If the first caller leaves, the others wait on.
+        // If the first caller leaves, the others still get the token.
         const begin = start ? Effect.forkIn(settle(answer), scope) : Effect.void
         return Effect.zipRight(
           begin,

@@ -1,12 +1,11 @@
 /**
- * How an upstream is told who asks: by its key in a header that its vendor reads, or by a signature of each request (AWS).
+ * The credential of an upstream: its key in a header that the vendor reads, or a signature of each request (AWS).
  *
  * Where the specification is silent:
- * - Where the configuration names no credential, it is the one that the vendor of the request's protocol reads: `x-api-key` for
- *   Anthropic's messages, `x-goog-api-key` for Google, else a bearer token, which OpenAI and nearly all others read, Bedrock's API keys
- *   among them. Azure OpenAI reads `api-key`.
- * - What an AWS access key signs is the host, the path, the body and the time of the service's clock. Temporary credentials are those of the
- *   environment at the start; a deployment whose credentials change is started again.
+ * - The default header is the one that the vendor of the request's protocol reads: `x-api-key` for Anthropic's messages, `x-goog-api-key` for
+ *   Google, otherwise a bearer token, which OpenAI and nearly all others accept, including Bedrock's API keys. Azure OpenAI reads `api-key`.
+ * - An AWS access key signs the host, the path, the body and the service's time. Temporary credentials are read from the environment at the
+ *   start. If they change, the deployment must be restarted.
  */
 import aws4 from "aws4"
 import { Redacted } from "effect"
@@ -14,28 +13,28 @@ import { toDate } from "../../kernel/Moment.ts"
 import type { ProtocolName } from "./Protocol.ts"
 import type { WireRequest } from "../wire/Wire.ts"
 
-/** The headers in which vendors read a key. */
+/** The headers for a key. */
 export const keyHeaders = ["bearer", "x-api-key", "api-key", "x-goog-api-key"] as const
 export type KeyHeader = (typeof keyHeaders)[number]
 
-/** An AWS access key, which signs requests (Signature Version 4). */
+/** An AWS access key for signing requests (Signature Version 4). */
 export interface AwsCredential {
   /** `us-east-1`. */
   readonly region: string
   readonly access_key_id: Redacted.Redacted
   readonly secret_access_key: Redacted.Redacted
-  /** Of temporary credentials. */
+  /** For temporary credentials. */
   readonly session_token?: Redacted.Redacted | undefined
 }
 
-/** The header in which the vendor of a protocol reads its key. */
+/** The default header for a key in a protocol. */
 export const usualHeader = (protocol: ProtocolName): KeyHeader =>
   protocol === "messages" ? "x-api-key" : protocol === "google" ? "x-goog-api-key" : "bearer"
 
 export const headerOf = (header: KeyHeader, key: Redacted.Redacted): Readonly<Record<string, string>> =>
   header === "bearer" ? { authorization: `Bearer ${Redacted.value(key)}` } : { [header]: Redacted.value(key) }
 
-/** Signs requests to one address for Bedrock. A body that streams cannot be signed, and is a defect. */
+/** Signs requests to one Bedrock address. A streaming body cannot be signed and is a defect. */
 export const signer = (base_url: string, credential: AwsCredential) => {
   const { host, pathname } = new URL(base_url)
   const prefix = pathname.replace(/\/+$/, "")
@@ -60,7 +59,7 @@ export const signer = (base_url: string, credential: AwsCredential) => {
         ...(credential.session_token !== undefined && { sessionToken: Redacted.value(credential.session_token) })
       }
     )
-    // The host and the length are the connection's to say, as they were signed.
+    // The connection sends host and length itself, with the signed values.
     const { "Content-Length": _, Host: __, ...sent } = signed.headers as Record<string, string | number>
     return { ...request, headers: Object.fromEntries(Object.entries(sent).map(([name, value]) => [name, `${value}`])) }
   }

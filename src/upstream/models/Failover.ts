@@ -1,4 +1,4 @@
-/** Several ways to the same answer: the next way is tried if it might do better. */
+/** Failover: several ways to the same answer. The next way is tried if it might succeed. */
 import { Data, Effect } from "effect"
 import type { Admission, Measured } from "../../books/gate/Gate.ts"
 import type { Busy } from "../../kernel/Busy.ts"
@@ -30,20 +30,19 @@ export const spent = (
   )
 
 /** The failure reason of an answer above the size limit. */
-export const tooLong = "its answer is too long to be handed on"
+export const tooLong = "its answer is too long"
 
-/** Observes the attempts of `firstOf`. */
 export interface Watch<Way, E> {
-  /** Runs before the next way is tried. */
+  /** Runs before each further attempt. */
   readonly goesOn: (problem: E) => Effect.Effect<void>
   /** Sees each failed attempt. */
   readonly failed?: ((way: Way, problem: E | Spent) => void) | undefined
 }
 
 /**
- * Tries the ways in order. The next way is tried after a failure that it might avoid, and never once an answer has begun. A way that cannot
- * carry the request (`InvalidRequest`) is skipped: the failure of an earlier way stays the answer. If the caller has left, the call ends with
- * the interruption instead of a failure. `isLast`: there is no next way.
+ * Tries the ways in order. The next way is tried after a failure that it might avoid, and never after an answer has begun. A way that cannot carry
+ * the request (`InvalidRequest`) is skipped, and the failure of an earlier way is returned. If the caller has left, the call ends with the
+ * interruption instead of a failure. `isLast`: no way follows.
  */
 export const firstOf = <Way, A, E extends UpstreamProblem | BooksUnavailable | Busy | InvalidRequest>(
   ways: ReadonlyArray<Way>,
@@ -55,7 +54,7 @@ export const firstOf = <Way, A, E extends UpstreamProblem | BooksUnavailable | B
   return Effect.catchAll(attempt(first!, others.length === 0), (problem): Effect.Effect<A, E | UpstreamFailed> => {
     failed?.(first!, problem)
     if (problem._tag === "Spent") return Effect.interruptible(Effect.fail((problem as Spent).problem))
-    // The upstream has answered, and the gate goes on writing the charge.
+    // The upstream has answered, and the gate continues to write the charge.
     if (problem._tag === "BooksUnavailable" || problem._tag === "Busy") return Effect.fail(problem)
     const said = problem._tag === "InvalidRequest" ? (before ?? problem) : problem
     return problem._tag === "UpstreamRejected" || others.length === 0
@@ -70,17 +69,17 @@ export const firstOf = <Way, A, E extends UpstreamProblem | BooksUnavailable | B
 /** Fails with the interruption of a caller that has left. */
 export const stillThere = Effect.interruptible(Effect.void)
 
-/** The longest answer. */
+/** The most bytes of an answer. */
 export const answerBytesMax = 64 * 1024 * 1024
 
 /** A whole answer that is a JSON object: its bytes and its value. */
 export interface Answered {
   readonly bytes: Buffer
-  /** Of a long one the outline. */
+  /** For a long answer, its outline. */
   readonly body: Readonly<Record<string, unknown>>
-  /** Of a long one: where what is left empty in `body` stands in the bytes. */
+  /** For a long answer: the positions, in the bytes, of the values that are empty in `body`. */
   readonly emptied: ReadonlyArray<Place> | undefined
-  /** There was no room for its bytes. */
+  /** Whether the bytes were dropped for lack of room. */
   readonly lost: boolean
 }
 
@@ -89,14 +88,14 @@ export interface Question {
   /** Below the upstream's address. */
   readonly path: string
   readonly body: string | Buffer
-  /** The fault of an answer of a 2xx status, for the log; `undefined` if it has none. */
+  /** The fault of a 2xx answer, for the log; `undefined` if it has none. */
   readonly faultIn: (body: Answered["body"]) => string | undefined
-  /** The cost of an answer with a fault; `undefined` if it reports no usage. `body` is an outline if it is too long, and a gist if it is no JSON. */
+  /** The cost of a faulty answer; `undefined` if it reports no usage. `body` is an outline if it is too long, and a gist if it is not JSON. */
   readonly costOf: (body: Answered["body"], isTooLong: boolean) => Measured | undefined
   readonly request_id: string | undefined
-  /** Room for the answer; without it there is room for any. */
+  /** The room for the answer; unlimited by default. */
   readonly room?: Room | undefined
-  /** The members of an answer that may be long. `faultIn` sees them empty in a long answer. */
+  /** The members of an answer that can be long. They are empty for `faultIn` in a long answer. */
   readonly long?: LongMembers | undefined
 }
 

@@ -1,8 +1,8 @@
-/** The protocols in which models are asked: clients speak them to the service, and the service to its upstreams. */
+/** The protocols of models, for clients of the service and for its upstreams. */
 
 /**
- * `chat` and `text`: OpenAI's chat and text completions. `messages`: Anthropic's. `responses`: OpenAI's newer. Only upstreams speak `google`
- * (Gemini's generateContent) and `bedrock` (Converse). `embeddings`: OpenAI's. `rerank`: Cohere's and Jina's.
+ * `chat` and `text`: OpenAI's chat and text completions. `messages`: Anthropic's. `responses`: OpenAI's newer protocol. `google` (Gemini's
+ * generateContent) and `bedrock` (Converse) are for upstreams only. `embeddings`: OpenAI's. `rerank`: Cohere's and Jina's.
  */
 export const protocolNames = [
   "chat",
@@ -16,8 +16,8 @@ export const protocolNames = [
 ] as const
 export type ProtocolName = (typeof protocolNames)[number]
 
-/** Those that clients speak. */
+/** The protocols that clients can speak. */
 export type ClientProtocol = "chat" | "text" | "messages" | "responses"
 
-/** The protocol of an upstream whose configuration does not name one. */
+/** The protocols of an upstream whose configuration names none. */
 export const usualProtocols: ReadonlyArray<ProtocolName> = ["chat", "text", "embeddings", "rerank"]

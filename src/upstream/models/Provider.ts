@@ -1,4 +1,4 @@
-/** Providers of a tool, as the configuration lists them. The first is asked unless a caller names another. */
+/** The configured providers of a tool. The first is used unless a caller names another. */
 import { Either, Schema } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import * as Price from "../../kernel/Price.ts"
@@ -6,59 +6,59 @@ import type { UnitPrice } from "../../kernel/Price.ts"
 import { NonEmpty } from "../../kernel/Setting.ts"
 
 export interface Provider {
-  /** The name that callers select it with. */
+  /** Callers select it by this name. */
   readonly id: string
   readonly name: string
   readonly description: string
-  /** The name of its upstream in the configuration. */
+  /** Its upstream in the configuration. */
   readonly upstream: string
 }
 
 /** The common configuration of every provider. */
 export const providerFields = {
-  /** The name that callers select it with. */
+  /** Callers select it by this name. */
   id: NonEmpty,
   name: Schema.optional(NonEmpty),
   description: Schema.optionalWith(Schema.String, { default: () => "" }),
-  /** The name of its upstream in the configuration. */
+  /** Its upstream in the configuration. */
   upstream: NonEmpty
 } as const
 
 /** The common configuration of every model of a provider. */
 export const modelFields = {
-  /** The name that callers select it with. */
+  /** Callers select it by this name. */
   id: NonEmpty,
-  /** The upstream's name of the model, unless it is the id. */
+  /** The upstream's name of the model; the id by default. */
   model: Schema.optional(NonEmpty)
 } as const
 
-/** A provider or model that has no name of its own is called by its id. */
+/** Uses the id of a provider or model as its default name. */
 export const named = <E extends { readonly id: string; readonly name?: string | undefined }>(entry: E) => ({
   ...entry,
   name: entry.name ?? entry.id
 })
 
-/** As the documented routes list them. */
+/** The list of the documented routes. */
 export const ProviderNames = Schema.Struct({ providers: Schema.Array(Schema.String) }).annotations({
   identifier: "ProviderNames"
 })
 
-/** As the routes below `/v1/tools` list them. */
+/** The list of the routes below `/v1/tools`. */
 export const ProviderList = Schema.Struct({
   providers: Schema.Array(Schema.Struct({ id: Schema.String, name: Schema.String, description: Schema.String }))
 }).annotations({ identifier: "ProviderList" })
 
-/** Models of speech and transcription, in the order in which they are chosen. */
+/** Models of speech and transcription, in order of preference. */
 export const ToolModelList = Schema.Struct({
   models: Schema.Array(
     Schema.Struct({
       id: Schema.String,
-      /** Its provider: a model of several providers is listed for each. */
+      /** The model's provider. A model of several providers is listed for each. */
       provider: Schema.String,
       provider_name: Schema.String,
       unit: Schema.Literal("character", "second"),
       unit_price_usd: Schema.Number,
-      /** The model of a call that names neither model nor provider. */
+      /** Whether this is the default, for calls that name neither model nor provider. */
       default: Schema.Boolean
     }).annotations({ identifier: "ToolModelEntry" })
   )
@@ -87,10 +87,10 @@ export const listOf = (providers: ReadonlyArray<Provider>) => ({
   providers: providers.map(({ description, id, name }) => ({ id, name, description }))
 })
 
-/** No provider has this name. Over HTTP it is an `InvalidRequest` of the field `provider`. */
+/** No provider has this name. Over HTTP, an `InvalidRequest` for the field `provider`. */
 export class UnknownProvider extends InvalidRequest {
   readonly provider: string
-  /** The names that there are. */
+  /** The known names. */
   readonly providers: ReadonlyArray<string>
 
   // @effect-diagnostics-next-line overriddenSchemaConstructor:off -- it is made from a name, and decoded as the InvalidRequest that it is
@@ -101,10 +101,10 @@ export class UnknownProvider extends InvalidRequest {
   }
 }
 
-/** No model has this name. Over HTTP it is an `InvalidRequest` of the field `model`. */
+/** No model has this name. Over HTTP, an `InvalidRequest` for the field `model`. */
 export class UnknownModel extends InvalidRequest {
   readonly model: string
-  /** The names that there are. */
+  /** The known names. */
   readonly models: ReadonlyArray<string>
 
   // @effect-diagnostics-next-line overriddenSchemaConstructor:off -- it is made from a name, and decoded as the InvalidRequest that it is
@@ -120,7 +120,7 @@ const oneOf = (field: string, names: ReadonlyArray<string>) => {
   return { field, rule, message: `${field}: ${rule}` }
 }
 
-/** The provider that a caller names, else the first. */
+/** The provider that a caller names, otherwise the first. */
 export const pick = <P extends Provider>(
   providers: ReadonlyArray<P>,
   name: string | undefined
@@ -130,7 +130,7 @@ export const pick = <P extends Provider>(
   return Either.left(new UnknownProvider(name ?? "", idsOf(providers)))
 }
 
-/** The model that a caller names, else the first. */
+/** The model that a caller names, otherwise the first. */
 export const pickModel = <M extends { readonly id: string }>(
   models: ReadonlyArray<M>,
   name: string | undefined
@@ -139,7 +139,7 @@ export const pickModel = <M extends { readonly id: string }>(
   return found === undefined ? Either.left(new UnknownModel(name ?? "", idsOf(models))) : Either.right(found)
 }
 
-/** The first provider that has this model, for callers who name no provider. */
+/** The first provider with this model, for callers that name no provider. */
 export const withModel = <P extends Provider & { readonly models: ReadonlyArray<{ readonly id: string }> }>(
   providers: ReadonlyArray<P>,
   model: string

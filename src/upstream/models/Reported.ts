@@ -1,4 +1,4 @@
-/** Figures of a vendor, believed as far as the request can have caused them. */
+/** A vendor's figures, accepted as far as the request can have caused them. */
 import type { UsageSource } from "../../books/ledger/rules/Transaction.ts"
 
 export interface Figure {
@@ -7,8 +7,8 @@ export interface Figure {
 }
 
 /**
- * The figure to charge: the vendor's, up to `most`. One beyond it counts as `most`; in place of one that is missing or no count stands
- * the `estimate`. Either is marked estimated. An explicit zero is believed.
+ * The figure to charge: the vendor's, up to `most`. A larger one counts as `most`. One that is missing or not a count is replaced by `estimate`.
+ * Both are marked estimated. An explicit zero is accepted.
  */
 export const believed = (reported: unknown, most: number, estimate: number): Figure => {
   const isCount = typeof reported === "number" && Number.isInteger(reported) && reported >= 0
@@ -16,5 +16,5 @@ export const believed = (reported: unknown, most: number, estimate: number): Fig
   return { count: isCount ? most : Math.min(estimate, most), usage_source: "estimated" }
 }
 
-/** Without a count: four bytes a token, the usual measure of English text. */
+/** An estimate of four bytes per token, usual for English text. */
 export const tokensEstimated = (bytes: number): number => Math.ceil(bytes / 4)

@@ -1,4 +1,4 @@
-/** The upstreams of the configuration file: `upstreams`, by their names. */
+/** The upstreams of the configuration file: `upstreams`, by name. */
 import { Effect, Layer, Redacted, Schema } from "effect"
 import { createPrivateKey } from "node:crypto"
 import { Address, ConfigProblem, NonEmpty, Seconds, secretOf } from "../../kernel/Setting.ts"
@@ -16,25 +16,25 @@ const KeyHeader = Schema.Literal(...keyHeaders).annotations({
   message: () => ({ message: `one of ${keyHeaders.join(", ")}`, override: true })
 })
 
-/** A timer of Node holds up to 24 days. */
+/** Node's timers run for at most 24 days. */
 const TotalSeconds = Seconds.pipe(Schema.lessThanOrEqualTo(2_000_000_000, { message: () => "at most 2000000 seconds" }))
 
-/** Names and values that go with every request; no credential. */
+/** Names and values to add to every request. Not for credentials. */
 const Texts = Schema.optional(Schema.Record({ key: NonEmpty, value: Schema.String }))
 
-/** Requests are signed by an AWS access key. Each entry but the region is the name of an environment variable. */
+/** Signs requests with an AWS access key. Each field but the region is the name of an environment variable. */
 const AwsEntry = Schema.Struct({
   region: NonEmpty,
   access_key_id_env: Schema.optionalWith(NonEmpty, { default: () => "AWS_ACCESS_KEY_ID" }),
   secret_access_key_env: Schema.optionalWith(NonEmpty, { default: () => "AWS_SECRET_ACCESS_KEY" }),
-  /** Of temporary credentials. */
+  /** For temporary credentials. */
   session_token_env: Schema.optional(NonEmpty)
 })
 
-/** Tokens of Google Cloud, for Vertex AI: the environment variable that holds the JSON key of a service account. */
+/** Google Cloud tokens for Vertex AI: the environment variable with the JSON key of a service account. */
 const GoogleCloudEntry = Schema.Struct({ service_account_env: NonEmpty })
 
-/** Tokens of Microsoft Entra, for Azure. */
+/** Microsoft Entra tokens for Azure. */
 const EntraEntry = Schema.Struct({
   tenant_id: NonEmpty,
   client_id: NonEmpty,
@@ -43,38 +43,38 @@ const EntraEntry = Schema.Struct({
   scope: Schema.optionalWith(NonEmpty, { default: () => "https://cognitiveservices.azure.com/.default" })
 })
 
-/** Entries that an upstream has at most once. */
+/** Alternative credentials. An upstream may have only one. */
 const credentials = ["api_key_env", "api_key", "aws", "google_cloud", "entra"] as const
 
 const UpstreamFields = Schema.Struct({
   base_url: Address,
-  /** The environment variable that holds its key. */
+  /** The environment variable with its key. */
   api_key_env: Schema.optional(NonEmpty),
-  /** The key itself; for addresses that need no secret, like a local server. */
+  /** The key itself, for addresses without a secret, like a local server. */
   api_key: Schema.optional(Schema.String),
-  /** In which header it reads the key; the one that the vendor of the request's protocol reads, unless it says so. */
+  /** The header for the key; by default that of the vendor of the request's protocol. */
   credential: Schema.optional(KeyHeader),
   /** Instead of a key. */
   aws: Schema.optional(AwsEntry),
   google_cloud: Schema.optional(GoogleCloudEntry),
   entra: Schema.optional(EntraEntry),
   headers: Texts,
-  /** Added to every address: Azure's `api-version`. */
+  /** Added to every URL, for example Azure's `api-version`. */
   query: Texts,
-  /** The longest time without a byte. After that it counts as unreachable. */
+  /** The longest time without a byte. After that the upstream counts as unreachable. */
   silence_ms_max: Schema.optionalWith(Seconds, { default: () => 300_000 }).pipe(Schema.fromKey("timeout_seconds")),
   /**
-   * The longest time from a request to the last byte of its answer, an hour by default. A stream that takes longer is ended, and costs what
-   * came; a whole answer that takes longer is a failure.
+   * The longest time from a request to the last byte of its answer, an hour by default. A stream that takes longer is ended, and costs the output so
+   * far. A whole answer that takes longer is a failure.
    */
   total_ms_max: Schema.optionalWith(TotalSeconds, { default: () => 3_600_000 }).pipe(
     Schema.fromKey("total_timeout_seconds")
   ),
-  /** The protocols in which it can be asked for models. */
+  /** The protocols that it speaks. */
   speaks: Schema.optionalWith(Schema.NonEmptyArray(SpokenProtocol), { default: () => usualProtocols as never }),
-  /** How long it is asked last after three failures in a row, or after a `Retry-After`; never unless it says so. */
+  /** How long it is asked last after three consecutive failures or a `Retry-After`. Without it, failures do not change the order. */
   cooldown_ms: Schema.optional(Seconds).pipe(Schema.fromKey("cooldown_seconds")),
-  /** Whether callers may go on from responses that it has kept. It keeps them by its key; whose they are is kept here (`calls/prompts/Kept`). */
+  /** Whether callers may continue from responses that it keeps. It keeps them under its key; `calls/prompts/Kept` records their owners. */
   keeps_responses: Schema.optionalWith(Schema.Boolean, { default: () => false })
 })
 
@@ -85,11 +85,12 @@ const regionIn = (base_url: string): string | undefined =>
 const UpstreamEntry = UpstreamFields.pipe(
   Schema.filter((entry) => {
     const given = credentials.filter((name) => entry[name] !== undefined)
-    if (given.length > 1) return { path: [given[1]!], message: `one credential alone, and there is ${given[0]!}` }
+    if (given.length > 1)
+      return { path: [given[1]!], message: `only one credential is allowed, and ${given[0]!} is set` }
     if (entry.aws === undefined) return true
     const region = regionIn(entry.base_url)
     if (region === undefined || region === entry.aws.region) return true
-    return { path: ["aws", "region"], message: `${region}, as base_url has it` }
+    return { path: ["aws", "region"], message: `must be ${region}, the region in base_url` }
   })
 )
 type UpstreamEntry = typeof UpstreamEntry.Type
@@ -98,7 +99,7 @@ export const fields = {
   upstreams: Schema.optionalWith(Schema.Record({ key: NonEmpty, value: UpstreamEntry }), { default: () => ({}) })
 }
 
-/** Fails where the variable of a credential is not set, or holds none. */
+/** Fails if the environment variable of a credential is unset or invalid. */
 export const layer = ({ upstreams }: { readonly upstreams: { readonly [name: string]: UpstreamEntry } }) =>
   Layer.unwrapEffect(
     Effect.map(
@@ -137,7 +138,7 @@ const awsOf = (
   )
 }
 
-/** The required members of a service account's key file. Its private key is tried, so that a damaged one stops the start. */
+/** The required members of a service account's key file. Its private key is parsed, so that a damaged key stops the start. */
 const ServiceAccount = Schema.parseJson(
   Schema.Struct({
     type: Schema.Literal("service_account"),
@@ -160,7 +161,7 @@ const googleOf = (
         createPrivateKey(private_key)
         return { kind: "google_cloud", ...account, private_key: Redacted.make(private_key) }
       },
-      // Without the cause, which repeats a part of what the variable holds.
+      // Omit the cause, which repeats a part of the variable's value.
       catch: () =>
         new ConfigProblem({
           message: `${entry}: the environment variable ${variable} must hold the JSON key of a service account, with client_email, private_key_id, private_key and token_uri`

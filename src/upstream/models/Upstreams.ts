@@ -1,4 +1,4 @@
-/** The addresses of the outside world that serve models, by the names that the configuration gives them. */
+/** The addresses that serve models, by their configured names. */
 import { Clock, Context, Effect, Layer, Schema } from "effect"
 import type { Redacted, Scope } from "effect"
 import type { Admission } from "../../books/gate/Gate.ts"
@@ -13,28 +13,28 @@ import { Health } from "../routing/Health.ts"
 import * as Wire from "../wire/Wire.ts"
 
 export interface UpstreamSettings {
-  /** Up to and without the route: `https://api.example.com/v1`. */
+  /** The address without the route: `https://api.example.com/v1`. */
   readonly base_url: string
   readonly api_key: Redacted.Redacted
-  /** In which header it reads the key; the one that the vendor of the request's protocol reads, unless it says so. */
+  /** The header for the key; by default that of the vendor of the request's protocol. */
   readonly credential?: KeyHeader | undefined
   /** Signs every request, instead of a key. */
   readonly aws?: AwsCredential | undefined
   /** The source of a token for every request, instead of a key. */
   readonly token_for?: AccessTokens.TokenHolder | undefined
-  /** Go with every request. */
+  /** Added to every request. */
   readonly headers?: Readonly<Record<string, string>> | undefined
-  /** Added to every address. */
+  /** Added to every URL. */
   readonly query?: Readonly<Record<string, string>> | undefined
-  /** The most milliseconds without a byte. After that it counts as unreachable. */
+  /** The most milliseconds without a byte. After that the upstream counts as unreachable. */
   readonly silence_ms_max: number
   /** The most milliseconds from a request to the last byte of its answer. */
   readonly total_ms_max?: number | undefined
-  /** The protocols in which it can be asked; `chat`, `text`, `embeddings` and `rerank` unless it says so. */
+  /** The protocols that it speaks; by default `chat`, `text`, `embeddings` and `rerank`. */
   readonly speaks?: ReadonlyArray<ProtocolName> | undefined
-  /** Whether callers may go on from responses that it has kept; else it is asked to keep none. */
+  /** Whether callers may continue from responses that it keeps. Otherwise it is asked to keep none. */
   readonly keeps_responses?: boolean | undefined
-  /** How many milliseconds it is asked last after failures; never unless it says so. */
+  /** How many milliseconds it is asked last after failures. Without it, failures do not change the order. */
   readonly cooldown_ms?: number | undefined
 }
 
@@ -44,23 +44,23 @@ export interface Upstream {
   readonly host: string
   readonly speaks: ReadonlyArray<ProtocolName>
   readonly keeps_responses: boolean
-  /** How its exchanges went. */
+  /** Statistics of its exchanges. */
   readonly health: Health
-  /** Only who has been admitted gets at the wire. */
+  /** Requires an admission. */
   readonly wire: (admission: Admission) => Wire.Wire
-  /** For requests that the vendor serves for nothing, and that are no metered call: counting tokens. */
+  /** For requests that vendors serve for free and that are not metered: counting tokens. */
   readonly unbilled: Wire.Wire
-  /** For JSON, with the credential as the vendor of the protocol reads it. */
+  /** Headers for JSON requests, with the credential for the vendor of the protocol. */
   readonly headersFor: (protocol: ProtocolName) => Readonly<Record<string, string>>
-  /** The same for tools, which no protocol of models serves. */
+  /** The same for tools, which use no model protocol. */
   readonly headers: Readonly<Record<string, string>>
-  /** The key, for those that want it otherwise. */
+  /** The key, for vendors that expect it elsewhere. */
   readonly key: Redacted.Redacted
 }
 
 /**
- * Told of every exchange with an upstream: which, how it ended (`2xx`, `4xx`, `5xx`, `unreachable`), and how many milliseconds the head of
- * its answer took.
+ * Called for every exchange with the upstream's name, the outcome (`2xx`, `4xx`, `5xx`, `unreachable`), and the milliseconds to the head of the
+ * answer.
  */
 export class UpstreamObserver extends Context.Reference<UpstreamObserver>()("tollgate/upstream/UpstreamObserver", {
   defaultValue: () => (_upstream: string, _outcome: string, _millis: number) => {}
@@ -106,14 +106,14 @@ const upstreamOf = (name: string, settings: UpstreamSettings, wire: Wire.Wire, h
   }
 }
 
-/** An entry of the settings names an upstream that speaks no protocol in which the entry can be served. */
+/** An entry of the settings names an upstream that speaks no protocol for it. */
 export class UnspokenProtocol extends Schema.TaggedError<UnspokenProtocol>()("UnspokenProtocol", {
   upstream: Schema.String,
-  /** The entry, by its kind and id: `embedding model small`. */
+  /** The entry, by kind and id: `embedding model small`. */
   named_by: Schema.String,
-  /** The protocol of the upstream. */
+  /** The protocols of the upstream. */
   speaks: Schema.Array(Schema.String),
-  /** It needs at least one of these protocols. */
+  /** The acceptable protocols. */
   needs: Schema.Array(Schema.String)
 }) {
   override get message() {
@@ -125,9 +125,9 @@ export class UnspokenProtocol extends Schema.TaggedError<UnspokenProtocol>()("Un
 /** An entry of the settings names an upstream that `Upstreams` does not have. */
 export class UnknownUpstream extends Schema.TaggedError<UnknownUpstream>()("UnknownUpstream", {
   upstream: Schema.String,
-  /** The entry, by its kind and id: `search provider tavily`. */
+  /** The entry, by kind and id: `search provider tavily`. */
   named_by: Schema.String,
-  /** The names that there are. */
+  /** The known names. */
   upstreams: Schema.Array(Schema.String)
 }) {
   override get message() {
@@ -137,8 +137,8 @@ export class UnknownUpstream extends Schema.TaggedError<UnknownUpstream>()("Unkn
 }
 
 /**
- * The upstreams that entries of the settings name, looked up by name. For a room to ask while it is built: fails with the first entry
- * whose upstream is not there. `kind` is what the error calls an entry.
+ * Looks up the upstreams that entries of the settings name. Fails with the first entry whose upstream is unknown. `kind` names an entry in the
+ * error.
  */
 export const upstreamLookup = (
   kind: string,
@@ -151,7 +151,7 @@ export const upstreamLookup = (
     return new UnknownUpstream({ upstream, named_by: `${kind} ${id}`, upstreams: [...upstreams.keys()] })
   })
 
-/** The same for models: fails with the first entry whose upstream speaks none of these protocols, too. */
+/** The same for models. Also fails with the first entry whose upstream speaks none of these protocols. */
 export const speakerLookup = (
   kind: string,
   entries: ReadonlyArray<{ readonly id: string; readonly upstream: string }>,
@@ -165,7 +165,7 @@ export const speakerLookup = (
     return new UnspokenProtocol({ upstream, named_by: `${kind} ${id}`, speaks: upstreamOf(upstream).speaks, needs })
   })
 
-/** The wire, observed, with the trace of who uses it where traces are collected, and with what every request needs. */
+/** The wire for all requests of an upstream: observed, traced if tracing is on, with the configured query and credentials. */
 const wireOf = (
   name: string,
   settings: UpstreamSettings,
@@ -193,7 +193,7 @@ const wireOf = (
   }))
 }
 
-/** The wire, with the token of this time in each request. */
+/** The wire with the current token in each request. */
 const withToken = (
   { current, refused }: AccessTokens.AccessTokens,
   { exchange, open }: Wire.Wire,
@@ -215,7 +215,7 @@ const withToken = (
   }
 }
 
-/** The wire, observed, and with the trace of who uses it where traces are collected. */
+/** The wire, observed, and with the caller's trace if tracing is on. */
 const observed = (
   name: string,
   health: Health,

@@ -1,20 +1,20 @@
-/** The payment processor: what is asked of it, and what its events mean. Its adapter (`Stripe`) is loaded when it is first asked. */
+/** The payment processor: requests to it, and the meaning of its events. Its adapter (`Stripe`) is loaded at the first request. */
 import { Context, Data, Effect, Layer } from "effect"
 import type { Redacted } from "effect"
 
 export interface PaymentSettings {
   readonly secret_key: Redacted.Redacted
   readonly webhook_secret: Redacted.Redacted
-  /** Another address than Stripe's own: `http://127.0.0.1:9000`. */
+  /** An address in place of Stripe's own: `http://127.0.0.1:9000`. */
   readonly base_url: string | undefined
-  /** Where people come back to from the processor's pages. */
+  /** The address to which the processor's pages return. */
   readonly return_url: string
 }
 
-/** The processor did not answer, or not so that one could know whether it did what it was asked. */
+/** The processor did not answer, or its answer leaves the outcome unknown. */
 export class ProcessorSilent extends Data.TaggedError("ProcessorSilent")<{ readonly reason: string }> {}
 
-/** It said no: a declined card, a method that is gone. The words are for the customer. */
+/** The processor refused: a declined card, a deleted payment method. The message is for the customer. */
 export class ChargeDeclined extends Data.TaggedError("ChargeDeclined")<{ readonly reason: string }> {}
 
 export interface PaymentMethod {
@@ -26,28 +26,28 @@ export interface PaymentMethod {
   readonly exp_year: number | null
 }
 
-/** A payment that went through. `tenant_id` is what we wrote on it. */
+/** A successful payment. `tenant_id` is our metadata on it. */
 export interface Paid {
   readonly payment_id: string
   readonly tenant_id: string
   readonly kind: "checkout" | "auto_reload"
   /** In cents of USD. */
   readonly cents: number
-  /** The attempt that it was made for. */
+  /** The attempt that caused the payment. */
   readonly attempt: string | undefined
   /** By the processor's clock, in milliseconds. */
   readonly charged_at?: number | undefined
 }
 
-/** Money that left a payment after it was made, or came back to it. */
+/** Money that left a payment later, or came back to it. */
 export interface Moved {
-  /** The refund's or dispute's id; the payment's for a total. */
+  /** The id of the refund or dispute; for a total, of the payment. */
   readonly id: string
-  /** `total`: all refunds of the payment together, as they stood then. */
+  /** `total`: the sum of all refunds of the payment at that time. */
   readonly kind: "refund" | "total" | "dispute"
   /** In cents of USD. */
   readonly cents: number
-  /** The refund failed, or the money of the dispute was reinstated. */
+  /** Whether the refund failed or the disputed money was reinstated. */
   readonly returned: boolean
 }
 
@@ -61,22 +61,22 @@ export type ProcessorEvent =
       readonly moved: ReadonlyArray<Moved>
     }
   | { readonly _tag: "Other"; readonly id: string; readonly type: string }
-  /** Signed, but not what an event of the processor looks like. */
+  /** A signed event in an unknown form. */
   | { readonly _tag: "Unreadable"; readonly field: string; readonly rule: string }
 
 export interface PaymentsContract {
-  /** Makes the tenant a customer; asked again it answers the same one. */
+  /** Makes the tenant a customer. Idempotent. */
   readonly customer: (tenant_id: string, name: string) => Effect.Effect<string, ProcessorSilent>
-  /** A page on which so many cents are paid for the tenant. */
+  /** The URL of a page for paying this amount. */
   readonly checkout: (order: {
     readonly customer: string
     readonly tenant_id: string
     readonly cents: number
   }) => Effect.Effect<string, ProcessorSilent>
-  /** A page on which a payment method is stored. */
+  /** The URL of a page for storing a payment method. */
   readonly setup: (customer: string, tenant_id: string) => Effect.Effect<string, ProcessorSilent>
   readonly methods: (customer: string) => Effect.Effect<ReadonlyArray<PaymentMethod>, ProcessorSilent>
-  /** Charges a stored method without its owner there. `attempt` makes it happen once, however often it is asked. */
+  /** Charges a stored method without its owner present. `attempt` makes the request idempotent. */
   readonly charge: (order: {
     readonly attempt: string
     readonly customer: string
@@ -85,31 +85,30 @@ export interface PaymentsContract {
     readonly cents: number
   }) => Effect.Effect<Paid, ChargeDeclined | ProcessorSilent>
   /**
-   * The outcome of a payment attempt: its payment, a refusal, silence while it is under way, or `undefined` if there is no such payment. To
-   * be asked before charging again: the processor forgets an idempotency key after a day.
+   * The outcome of a payment attempt: its payment, a refusal, `ProcessorSilent` while it is in progress, or `undefined` if it does not exist. Must be
+   * called before charging again, because the processor forgets an idempotency key after a day.
    */
   readonly found: (order: {
     readonly attempt: string
     readonly customer: string
     readonly tenant_id: string
-    /** When the attempt was begun, in milliseconds. */
+    /** The start of the attempt, in milliseconds. */
     readonly since: number
   }) => Effect.Effect<Paid | undefined, ChargeDeclined | ProcessorSilent>
-  /** The content of a webhook, if it is signed for us; `undefined` if it is not. `now` in milliseconds. */
+  /** The content of a webhook; `undefined` if its signature is invalid. `now` in milliseconds. */
   readonly event: (body: string, signature: string, now: number) => Effect.Effect<ProcessorEvent | undefined>
 }
 
-/** `undefined` where the deployment has no processor. */
+/** `undefined` if the deployment has no processor. */
 export class Payments extends Context.Tag("tollgate/upstream/Payments")<Payments, PaymentsContract | undefined>() {
   static readonly layerStripe = (settings: PaymentSettings) => Layer.effect(Payments, make(settings))
-  /** No payment is taken. */
   static readonly layerNone = Layer.succeed(Payments, undefined)
 }
 
-/** The adapter, loaded when it is first asked for something. */
+/** The adapter, loaded at the first request. */
 const make = (settings: PaymentSettings): Effect.Effect<PaymentsContract> =>
   Effect.sync(() => {
-    // One promise for all: a caller who leaves while it is loaded must not be what everybody gets from then on.
+    // Share one promise, so that a caller leaving during the load does not affect the others.
     let loading: Promise<PaymentsContract> | undefined
     const loaded = Effect.promise(() => (loading ??= import("./Stripe.ts").then((stripe) => stripe.make(settings))))
     return {

@@ -1,4 +1,4 @@
-/** The payment processor by Stripe's own library. */
+/** The payment processor, using Stripe's library. */
 import { Effect, Either, ParseResult, Redacted, Schema } from "effect"
 import { Stripe } from "stripe"
 import { amountMax, cent } from "../../kernel/Money.ts"
@@ -6,7 +6,7 @@ import { StoredText } from "../../kernel/StoredText.ts"
 import { ChargeDeclined, ProcessorSilent } from "./Payments.ts"
 import type { Moved, Paid, PaymentsContract, PaymentSettings, ProcessorEvent } from "./Payments.ts"
 
-/** How far a webhook's time may be from ours, in seconds. */
+/** The largest difference between a webhook's time and ours, in seconds. */
 const tolerance = 300
 
 interface Parts {
@@ -30,7 +30,7 @@ export const make = (settings: PaymentSettings): PaymentsContract => {
 const clientOf = (settings: PaymentSettings): Stripe => {
   const address = settings.base_url === undefined ? undefined : new URL(settings.base_url)
   return new Stripe(Redacted.value(settings.secret_key), {
-    // Retries and their times are decided here, not by the client library.
+    // Retries are decided here, not by the client library.
     maxNetworkRetries: 0,
     timeout: 20_000,
     telemetry: false,
@@ -141,7 +141,7 @@ const charge = ({ stripe }: Parts): PaymentsContract["charge"] =>
 const found = ({ stripe }: Parts): PaymentsContract["found"] =>
   Effect.fnUntraced(function* ({ attempt, customer, since, tenant_id }) {
     const intent = yield* ask(async () => {
-      // Its clock and ours may differ by minutes.
+      // Stripe's clock and ours may differ by minutes.
       const gte = Math.floor(since / 1_000) - 600
       for await (const one of stripe.paymentIntents.list({ customer, created: { gte }, limit: 100 })) {
         if (one.metadata["attempt"] === attempt) return one
@@ -190,13 +190,13 @@ const addressOf = ({ url }: { readonly url: string | null }): Effect.Effect<stri
 
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-/** Whether its time is a number. Of one that is none the library finds that it is not too far from ours. */
+/** Whether the signature's time is a number. The library accepts any other time as recent. */
 const hasTime = (signature: string): boolean =>
   signature.split(",").every((part) => !part.startsWith("t=") || /^t=\d+$/.test(part))
 
 // ---- events ---------------------------------------------------------------------------------------------------------------
 
-/** An id, or the object itself where the account has it expanded. Ids join rows of several tables, so they must be stored unchanged. */
+/** An id, or an object with one if the account expands it. Ids join rows of several tables, so they must be stored unchanged. */
 const Id = Schema.transform(Schema.Union(StoredText, Schema.Struct({ id: StoredText })), Schema.String, {
   strict: true,
   decode: (thing) => (typeof thing === "string" ? thing : thing.id),
@@ -249,7 +249,7 @@ const Event = Schema.Struct({ id: StoredText, type: Schema.String, data: Schema.
 
 type Read = Either.Either<ProcessorEvent, ParseResult.ParseError>
 
-/** The content of an event, by its type. Currencies other than USD are not ours. */
+/** The content of an event, by its type. Events in other currencies than USD are ignored. */
 const eventOf = (body: string): ProcessorEvent => {
   let json: unknown
   try {
@@ -271,7 +271,7 @@ const eventOf = (body: string): ProcessorEvent => {
 
 type Named = Pick<Extract<ProcessorEvent, { _tag: "Other" }>, "id" | "type">
 
-/** Reads the object of an event; `undefined` where it is no business of ours. */
+/** Reads the object of an event. If `tell` returns `undefined`, the event is ignored. */
 const reader =
   <A, I>(schema: Schema.Schema<A, I>, tell: (object: A, event: Named) => ProcessorEvent | undefined) =>
   (object: unknown, event: Named): Read =>
@@ -318,7 +318,7 @@ const readers = new Map(
       return { _tag: "Paid", ...event, paid: { payment_id: id, tenant_id, kind, cents: amount_received, attempt } }
     }),
     "checkout.session.completed": session,
-    // Methods that take days: the session is complete before it is paid.
+    // For methods that take days, the session completes before it is paid.
     "checkout.session.async_payment_succeeded": session,
     "charge.refunded": reader(Charge, (object, event) => {
       const { amount_refunded: cents, payment_intent, refunds } = object
@@ -330,7 +330,7 @@ const readers = new Map(
     "refund.updated": refund,
     "refund.failed": refund,
     "charge.refund.updated": refund,
-    // A dispute is opened, and may be an inquiry, before any money moves: only the movements count.
+    // Opening a dispute moves no money, and it may be only an inquiry. Only the movements count.
     "charge.dispute.funds_withdrawn": dispute(false),
     "charge.dispute.funds_reinstated": dispute(true)
   })

@@ -1,4 +1,4 @@
-/** The upstream that last answered each conversation: for prompt caches, which live for minutes. Bounded, in memory, per node. */
+/** The upstream that last answered each conversation, for prompt caches, which live for minutes. Bounded, in memory, per node. */
 
 const keptMax = 10_000
 /** Longer than prompt caches live. */
@@ -10,7 +10,7 @@ interface Answered {
 }
 
 export class Conversations {
-  /** The least recently answered first. */
+  /** Least recently answered first. */
   readonly #answered = new Map<string, Answered>()
 
   last(conversation: string, now: number): string | undefined {

@@ -2,7 +2,7 @@
 import { Context } from "effect"
 import type { Reason } from "./Order.ts"
 
-/** Outcome of one attempt. `charged`: it cost something, but its answer cannot be used. `skipped`: the upstream cannot carry the request. */
+/** The outcome of one attempt. `charged`: it cost something, but its answer is unusable. `skipped`: the upstream cannot carry the request. */
 export const attemptOutcomes = ["answered", "failed", "busy", "rejected", "charged", "skipped"] as const
 export type AttemptOutcome = (typeof attemptOutcomes)[number]
 

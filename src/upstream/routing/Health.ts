@@ -1,15 +1,15 @@
 /**
- * Health of one upstream, from its exchanges: outcomes and time to the answer's head over the last minutes, and its cooldown. Kept in memory: a
- * restart forgets it, and each node has its own.
+ * Health of one upstream, from its exchanges: outcomes and time to the answer's head over the last minutes, and its cooldown. Kept in memory. A
+ * restart loses it, and each node has its own.
  *
  * Where the specification is silent:
- * - An upstream cools down only if its configuration says for how long (`cooldown_seconds`). It does after three failures in a row, and at once
- *   after a `Retry-After`, which is believed up to ten minutes.
+ * - An upstream cools down only if its configuration has a duration (`cooldown_seconds`). It does so after three consecutive failures, and at
+ *   once after a `Retry-After`, which is accepted up to ten minutes.
  * - Failures are: no answer, a status of 5xx, 408 or 429, and a refused key (401, 403). Any other answer ends the cooldown.
- * - After the cooldown, one call goes to the upstream as before. Until that call has its answer, other calls still ask it last.
+ * - After the cooldown, one call uses the upstream as before. Until that call has its answer, other calls still ask it last.
  */
 
-/** Outcome of an exchange: the class of its status, or no answer. */
+/** The outcome of an exchange: the class of its status, or no answer. */
 export const outcomes = ["2xx", "4xx", "5xx", "unreachable"] as const
 export type OutcomeName = (typeof outcomes)[number]
 
@@ -17,13 +17,13 @@ export type OutcomeName = (typeof outcomes)[number]
 export const failureKinds = ["5xx", "unreachable", "busy", "key"] as const
 export type FailureKind = (typeof failureKinds)[number]
 
-/** Whether calls go to an upstream. `due`: its cooldown is over, and no call has probed it yet. */
+/** Whether calls use an upstream. `due`: its cooldown is over, and no call has probed it yet. */
 export type Standing = "ready" | "due" | "cooling"
 
 export interface HealthFigures {
   /** `failing`: the last exchanges failed. `unused`: no exchange in the window. */
   readonly state: "ok" | "failing" | "unused"
-  /** While it cools down: the end. */
+  /** The end of its cooldown, if it cools down. */
   readonly cooling_until: number | null
   readonly requests: Readonly<Record<OutcomeName, number>>
   readonly failures_in_a_row: number
@@ -45,7 +45,7 @@ export interface Failure {
 
 /** The end of an exchange. */
 export interface Exchange {
-  /** Its status; 0 without an answer. */
+  /** The answer's status; 0 without an answer. */
   readonly status: number
   /** Time to the answer's head. */
   readonly millis: number
@@ -53,14 +53,14 @@ export interface Exchange {
   readonly retry_after_ms?: number | undefined
 }
 
-/** Length of the window of the figures. */
+/** The window of the figures. */
 export const windowMinutes = 15
-/** Length of the window that routing looks at. */
+/** The window for routing by latency. */
 const routedMinutes = 5
 const minute = 60_000
-/** An upstream counts as failing after this many failures in a row. */
+/** This many consecutive failures make an upstream `failing`. */
 const failingFrom = 3
-/** The longest `Retry-After` that is believed. */
+/** The longest `Retry-After` to accept. */
 const retryAfterMax = 10 * minute
 const failuresKept = 5
 
@@ -97,16 +97,16 @@ const failureOf = (status: number): FailureKind | undefined => {
 }
 
 export class Health {
-  /** Indexed by number modulo the window. */
+  /** Indexed by minute number modulo the window. */
   readonly #minutes = Array.from({ length: windowMinutes }, emptyMinute)
   readonly #now: () => number
-  /** How long it cools down; `undefined`: never. */
+  /** The duration of its cooldown; `undefined` for none. */
   readonly #cooldown: number | undefined
   #failed = 0
   #success: number | null = null
   #failures: ReadonlyArray<Failure> = []
   #coolingUntil: number | null = null
-  /** Until then, one call probes it. */
+  /** The time until which one call probes it. */
   #probingUntil = 0
   #median: { readonly at: number; readonly millis: number | undefined } | undefined
 
@@ -144,7 +144,7 @@ export class Health {
     this.#probingUntil = 0
   }
 
-  /** Whether it can cool down at all. */
+  /** Whether it has a cooldown. */
   get cools(): boolean {
     return this.#cooldown !== undefined
   }
@@ -155,7 +155,7 @@ export class Health {
     return now < this.#coolingUntil || now < this.#probingUntil ? "cooling" : "due"
   }
 
-  /** A call that found it `due` goes there. If that call ends without an exchange, the next probe may begin after one more cooldown. */
+  /** Records that a call probes it. If that call ends without an exchange, the next probe may begin after one more cooldown. */
   probe(): void {
     this.#probingUntil = this.#now() + (this.#cooldown ?? 0)
   }

@@ -2,13 +2,13 @@
  * The order of a model's upstreams for one call, and the reason. Pure: chance, health and prices are arguments.
  *
  * Where the specification is silent:
- * - An upstream that cools down stays in the order, last: if all others fail, asking it is better than failing.
- * - Weights order all upstreams: the first is drawn by weight, then the next among the rest. A weight of 0 is asked only after all others.
- *   With `sticky`, the draw follows from the conversation, so that every node draws alike.
- * - Costs are what the vendor would charge for the prompt and an answer of at most 1,024 tokens. Equal costs, and medians of one class
- *   (25 %), keep the configured order.
+ * - An upstream in its cooldown stays in the order, last: if all others fail, asking it is better than failing.
+ * - Weights order all upstreams: the first is drawn by weight, then the next among the rest. A weight of 0 comes after all others. With `sticky`,
+ *   the draw is derived from the conversation, so that every node draws the same.
+ * - A cost is the vendor's charge for the prompt and an answer of at most 1,024 tokens. Equal costs, and medians in the same class (25 %), keep the
+ *   configured order.
  * - An upstream without an answer in the last five minutes has no latency. It is asked first, so that it gets one.
- * - With `sticky`, the upstream that last answered the conversation goes first, because its prompt cache may have the beginning.
+ * - With `sticky`, the upstream that last answered the conversation comes first, because its prompt cache may have the beginning.
  */
 import type { Standing } from "./Health.ts"
 
@@ -18,7 +18,7 @@ export type Policy = (typeof policies)[number]
 /** How a model's upstreams are chosen. */
 export interface Routing {
   readonly policy: Policy
-  /** The calls of one conversation go to one upstream while it serves. */
+  /** Whether the calls of one conversation go to one upstream, while it serves. */
   readonly sticky: boolean
 }
 
@@ -27,7 +27,7 @@ export interface Candidate {
   readonly standing: Standing
   /** Its share of the calls, relative to the weights of the others. */
   readonly weight: number
-  /** The vendor's charge for the call, in a unit that all candidates share. */
+  /** The vendor's charge for the call, in the same unit for all candidates. */
   readonly cost?: bigint | undefined
   readonly latency_ms?: number | undefined
 }
@@ -38,7 +38,7 @@ export interface Question {
   readonly candidates: ReadonlyArray<Candidate>
   /** The upstream that last answered the conversation. */
   readonly last?: string | undefined
-  /** A number above 0 and at most 1 for an upstream. */
+  /** A number above 0 and at most 1, for each upstream. */
   readonly chance: (upstream: string) => number
 }
 
@@ -58,7 +58,7 @@ export const reasons = [
 export type Reason = (typeof reasons)[number]
 
 export interface Order {
-  /** Places of the candidates, the first to ask first. */
+  /** Indexes of the candidates, in the order of asking. */
   readonly places: ReadonlyArray<number>
   readonly reason: Reason
 }
@@ -74,7 +74,7 @@ export const orderOf = (question: Question): Order => {
   return { places, reason: reasonOf(question, ranked, open, held) }
 }
 
-/** All places by the policy alone. */
+/** All candidates in the order of the policy. */
 const ranking = ({ candidates, chance, policy }: Question): ReadonlyArray<number> => {
   const places = candidates.map((_, place) => place)
   switch (policy) {

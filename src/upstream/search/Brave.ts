@@ -1,12 +1,12 @@
 /**
- * Brave's web search: `GET /res/v1/web/search`, the key in the header `X-Subscription-Token`. It has no raw pages and no depths.
- * An answer to a query that finds no pages has no `web`.
+ * Brave's web search: `GET /res/v1/web/search`, with the key in the header `X-Subscription-Token`. It has no raw pages and no depths. An answer
+ * without results has no `web`.
  */
 import { isObject } from "../wire/Failures.ts"
 import { resultOf, resultsOf } from "./SearchVendor.ts"
 import type { SearchVendor } from "./SearchVendor.ts"
 
-/** The most results that it answers with. */
+/** The most results of one answer. */
 const resultsMax = 20
 
 export const brave: SearchVendor = {

@@ -6,9 +6,9 @@ export interface SearchAsk {
   readonly query: string
   readonly max_results: number
   readonly include_raw: boolean
-  /** The vendor's own word: `basic`, `advanced`. A vendor without depths ignores it. */
+  /** The vendor's own value: `basic`, `advanced`. A vendor without depths ignores it. */
   readonly search_depth: string
-  /** Only results from these domains; from all where it is empty. */
+  /** Restricts the results to these domains, if any. */
   readonly domains: ReadonlyArray<string>
 }
 
@@ -20,14 +20,14 @@ export interface SearchResult {
 }
 
 export interface SearchVendor {
-  /** As how many queries the vendor counts one of a depth, where that is more than one. */
+  /** How many queries the vendor counts for one of a depth, if more than one. */
   readonly queries_by_depth: Readonly<Record<string, number>>
   readonly request: (ask: SearchAsk, key: string) => WireRequest
-  /** The results in its answer; `undefined` where there is no list of them, and where none of those listed is usable. */
+  /** The results in its answer; `undefined` without a list of results, or if none in the list is usable. */
   readonly results: (answer: Record<string, unknown>) => ReadonlyArray<SearchResult> | undefined
 }
 
-/** Reads a vendor's list of results. An empty list is an answer; a list without a usable entry is none, and is not charged. */
+/** Reads a vendor's list of results. An empty list is a valid answer. A list without a usable entry is invalid and not charged. */
 export const resultsOf = (
   list: unknown,
   read: (one: Record<string, unknown>) => ReadonlyArray<SearchResult>
@@ -37,7 +37,7 @@ export const resultsOf = (
   return results.length === 0 && list.length > 0 ? undefined : results
 }
 
-/** A result. A title or content that the vendor leaves out is empty; without an address there is no result. */
+/** A result. A missing title or content is empty. Without an address there is no result. */
 export const resultOf = (url: unknown, title: unknown, content: unknown, raw_content?: unknown): Array<SearchResult> =>
   typeof url === "string" && url !== ""
     ? [

@@ -1,8 +1,8 @@
-/** Tavily's search: `POST /search`, the key as a bearer. A query costs one credit, an `advanced` query two. */
+/** Tavily's search: `POST /search`, with the key as a bearer token. A query costs one credit, an `advanced` query two. */
 import { resultOf, resultsOf } from "./SearchVendor.ts"
 import type { SearchVendor } from "./SearchVendor.ts"
 
-/** The most results that it answers with. */
+/** The most results of one answer. */
 const resultsMax = 20
 
 export const tavily: SearchVendor = {

@@ -1,28 +1,28 @@
 /**
- * Bytes on their way from a source to one reader, as they come and in constant memory: the source is paused while the reader's buffer is
- * full. A tap looks at each chunk and decides what the reader gets. The reader's end waits until `finish`, so that it comes after the work
- * that must be done first (the charge in the books, the answer stored). When the reader leaves, the source is read on for a while if the
- * caller asks for that. (A chunk costs 0.3 µs of CPU here and 2 µs in a `Stream` of effects.)
+ * Bytes from a source to one reader, passed on as they arrive, in constant memory: the source is paused while the reader's buffer is full. A tap
+ * inspects each chunk and decides what the reader gets. The reader's end waits for `finish`, which is called after the work that must be done first
+ * (the charge committed, the answer stored). When the reader leaves, the source is read on for a while if the caller asks for that. (A chunk
+ * costs 0.3 µs of CPU here and 2 µs in a `Stream` of effects.)
  *
- * Many servers reset a connection on which they cannot send. So a source that fails after its reader has held it up for long is not
- * `broken` but `unfinished`: its reader may have broken it.
+ * Many servers reset a connection on which they cannot send. So a source that fails after its reader has delayed it for long is `unfinished`
+ * instead of `broken`: the reader may have caused the failure.
  */
 import { Cause, Effect, FiberRef } from "effect"
 import { Readable } from "node:stream"
 import { after, readOnFor, Work } from "../../kernel/ReadOn.ts"
 import type { ReadsOn, ToItsEnd } from "../../kernel/ReadOn.ts"
 
-/** Takes a source's bytes. Exactly one of `end` and `cut` is called, last. */
+/** Receives a source's bytes. Exactly one of `end` and `cut` is called, last. */
 export interface Sink {
   readonly data: (chunk: Buffer) => void
   readonly end: () => void
-  /** `short`: the source did not fail. It ended in the middle of an event, or its time limit has passed. */
+  /** `short`: the source did not fail. It ended in the middle of an event, or its time limit passed. */
   readonly cut: (reason: string, short?: boolean) => void
 }
 
-/** Where bytes come from. */
+/** The origin of bytes. */
 export interface Source {
-  /** Hands the bytes over, starting with the bytes that have arrived already. */
+  /** Passes the bytes on, starting with those that have already arrived. */
   readonly flow: (sink: Sink) => void
   readonly pause: () => void
   readonly resume: () => void
@@ -30,22 +30,22 @@ export interface Source {
 }
 
 /**
- * How a stream ended. `complete`: the source finished. `unfinished`: the source stopped without a failure, but its last bytes do not finish
- * the answer; or it failed after its reader had held it up. `broken`: the source failed. `left`: the reader left before the source ended.
+ * How a stream ended. `complete`: the source finished. `unfinished`: the source stopped without a failure but before the answer was complete, or it
+ * failed after its reader had delayed it. `broken`: the source failed. `left`: the reader left before the source ended.
  */
 export type StreamEnd = "complete" | "unfinished" | "broken" | "left"
 
-/** Why no more bytes come: the source ended, it was cut (`short`: without a failure), or its reader left and the source was given up. */
+/** Why no more bytes come: the source ended, it was cut (`short`: without a failure), or its reader left and the source was aborted. */
 export type Stop = "ended" | "cut" | "short" | "left"
 
 export interface Tap {
-  /** Looks at a chunk. `stream.pass` gives bytes to the reader; `stream.end` ends the stream early. */
+  /** Inspects a chunk. `stream.pass` gives bytes to the reader. `stream.end` ends the stream early. */
   readonly data: (chunk: Buffer, stream: ByteStream) => void
-  /** Decides how the stream ended. The default is `usually`. */
+  /** Decides how the stream ended; `usually` by default. */
   readonly end?: (stream: ByteStream, stop: Stop) => StreamEnd
 }
 
-/** How a stream ended if its bytes say nothing about that. */
+/** How a stream ended, if its bytes do not tell. */
 export const usually = (stop: Stop): StreamEnd => (stop === "ended" ? "complete" : stop === "left" ? "left" : "broken")
 
 export interface Options {
@@ -54,22 +54,22 @@ export interface Options {
   readonly read_on: ToItsEnd | number
 }
 
-/** The number of bytes in the reader's buffer at which the source is paused. */
+/** The source is paused at this number of bytes in the reader's buffer. */
 const highWaterMark = 64 * 1024
 
 const nothing = () => {}
 
 export class ByteStream {
-  /** The reader's side. Destroying it means that the reader leaves. */
+  /** The reader's side. The reader leaves by destroying it. */
   readonly body: Readable
   private readonly source: Source
   private readonly tap: Tap
   private how: StreamEnd | undefined
   private gone = false
   private any = false
-  /** When the source was paused. */
+  /** The start of the current pause. */
   private paused: number | undefined
-  /** The milliseconds of earlier pauses. */
+  /** The total milliseconds of earlier pauses. */
   private held = 0
   /** Ends the wait for a source that is read on. */
   private readToEnd: () => void = nothing
@@ -113,7 +113,7 @@ export class ByteStream {
     this.onBegun?.(true)
   }
 
-  /** Ends the stream. Only the first end counts. A caller that ends the stream before its source ends also aborts the source. */
+  /** Ends the stream. Only the first end counts. A caller that ends the stream before its source must also abort the source. */
   end(how: StreamEnd): void {
     if (this.how !== undefined) return
     this.readToEnd()
@@ -132,7 +132,7 @@ export class ByteStream {
     return this.paused === undefined ? this.held : this.held + performance.now() - this.paused
   }
 
-  /** Whether its reader has held the source up for so long that a failure may be the reader's doing. */
+  /** Whether its reader has delayed the source for so long that it may have caused a failure. */
   private wasHeldUp(): boolean {
     return this.heldFor() > readOnFor
   }
@@ -150,8 +150,8 @@ export class ByteStream {
   }
 
   /**
-   * Waits for the first bytes: `false` if the stream ends without any. If the caller is interrupted meanwhile, the source is read on until
-   * its first bytes, for as long as `reads_on` allows.
+   * Waits for the first bytes. `false` if the stream ends without any. If the caller is interrupted meanwhile, the source is read on until its first
+   * bytes, as long as `reads_on` allows.
    */
   begun(reads_on: ReadsOn): Effect.Effect<boolean> {
     return Effect.suspend(() => {
@@ -168,10 +168,10 @@ export class ByteStream {
     })
   }
 
-  /** Gives the reader these bytes and the end. */
+  /** Gives the reader these bytes, then the end. */
   finish(last?: string | Buffer): void {
     if (this.gone) return
-    // A flowing reader would take the bytes now and the end a tick later, as two writes to its socket. From the buffer it takes both at once.
+    // A flowing reader would take the bytes now and the end a tick later, in two socket writes. When paused, it takes both at once.
     const flows = last !== undefined && this.body.readableFlowing === true
     if (flows) this.body.pause()
     if (last !== undefined) this.body.push(last)
@@ -179,7 +179,7 @@ export class ByteStream {
     if (flows) this.body.resume()
   }
 
-  /** Cuts the reader off without an end, so that the client does not take the bytes it has for the whole answer. */
+  /** Cuts the reader off without an end, so that the client does not mistake its bytes for the whole answer. */
   cut(reason: string): void {
     if (!this.gone) this.body.destroy(new Error(reason))
   }
@@ -198,7 +198,7 @@ export class ByteStream {
   }
 }
 
-/** A tap that passes everything on. */
+/** A tap that passes everything. */
 export const whole: Tap = { data: (chunk, stream) => stream.pass(chunk) }
 
 /** Another stream as a source. */
@@ -222,8 +222,8 @@ export const ofReadable = (readable: Readable): Source => ({
 })
 
 /**
- * Gives the caller a value that may contain a stream. If the caller was interrupted meanwhile, it does not get the value, and the stream is
- * destroyed. `make` is not interrupted between making the value and returning it.
+ * Returns a value that may contain a stream. If the caller was interrupted meanwhile, it does not get the value, and the stream is destroyed.
+ * There is no interruption between making and returning the value.
  */
 export const closeIfUnclaimed = <A, E, R>(
   make: Effect.Effect<A, E, R>,

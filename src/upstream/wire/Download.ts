@@ -1,6 +1,4 @@
-/**
- * A file that a vendor has made, fetched by the address that the vendor's answer gives, or decoded from a data URI. No redirect is followed.
- */
+/** A file made by a vendor, fetched from the address in the vendor's answer, or decoded from a data URI. Redirects are not followed. */
 import { Effect, Exit, Scope } from "effect"
 import { Readable } from "node:stream"
 import { ByteStream, closeIfUnclaimed } from "./ByteStream.ts"
@@ -8,7 +6,7 @@ import type { Tap } from "./ByteStream.ts"
 import { mayBePublic } from "./PublicAddress.ts"
 import * as Wire from "./Wire.ts"
 
-/** The most milliseconds without a byte of a file, and from the request to its last byte. */
+/** The most milliseconds without a byte, and from the request to the last byte. */
 const silence_ms_max = 60_000
 const total_ms_max = 3_600_000
 
@@ -19,7 +17,7 @@ const decoded = (url: string): Effect.Effect<Buffer, Wire.Unreachable> => {
     : new Wire.Unreachable({ reason: "a data URI that is not base64" })
 }
 
-/** An address that may be asked: a public one, or one on `host`, where the vendor itself is asked. */
+/** An allowed address: a public one, or one on `host`, the vendor's own host. */
 const placeOf = (url: string, host: string) => {
   const address = URL.canParse(url) ? new URL(url) : undefined
   if (address === undefined || !/^https?:$/.test(address.protocol)) {
@@ -35,7 +33,7 @@ const placeOf = (url: string, host: string) => {
 export interface FileDownload {
   /** The media type in lower case, without parameters; empty if the vendor sends none. */
   readonly content_type: string
-  /** In bytes; undefined if the vendor does not say. */
+  /** In bytes; `undefined` if the vendor sends none. */
   readonly length: number | undefined
   /** Destroying it ends the download. */
   readonly body: Readable
@@ -43,10 +41,7 @@ export interface FileDownload {
 
 const tooLong = (limit: number) => new Wire.Unreachable({ reason: `a file of more than ${limit} bytes` })
 
-/**
- * A file of up to `limit` bytes: only from a public address, unless it is on `host`, where the vendor itself is asked. Of a longer one the
- * end is missing.
- */
+/** A file of up to `limit` bytes, from a public address or from `host`, the vendor's own host. A longer file is truncated. */
 export const open = (url: string, host: string, limit: number): Effect.Effect<FileDownload, Wire.Unreachable> =>
   url.startsWith("data:")
     ? Effect.map(decoded(url), (bytes) => ({

@@ -1,10 +1,10 @@
 /**
- * Turns the frames of AWS event streams (`application/vnd.amazon.eventstream`) into server-sent events. The event has the name of the frame
- * (`:event-type`, `:exception-type`), and its data is the frame's JSON. Chunks may cut frames at any byte.
+ * Converts the frames of AWS event streams (`application/vnd.amazon.eventstream`) to server-sent events. An event has the name of the frame
+ * (`:event-type`, `:exception-type`), and its data is the frame's JSON. Chunks may split frames at any byte.
  *
  * Where the specification is silent:
- * - A frame whose checksum is wrong breaks the stream. The frames before it are passed on.
- * - A frame that is longer than an event may be, or in whose middle the bytes end, is dropped and the stream is cut short. That is no
+ * - A frame with a wrong checksum breaks the stream. The frames before it are passed on.
+ * - A frame that is longer than an event may be, or whose bytes end too early, is dropped and the stream is cut short. That does not count as a
  *   failure of the upstream.
  */
 import { EventStreamCodec } from "@smithy/core/event-streams"
@@ -15,11 +15,11 @@ const codec = new EventStreamCodec(
   (text) => Buffer.from(text, "utf8")
 )
 
-/** The longest frame. Frames of text have a few kilobytes. */
+/** The longest frame. Text frames have a few kilobytes. */
 export const frameMax = 8 * 1024 * 1024
-/** A frame has at least its length, the length of its headers, and two checksums. */
+/** A frame has at least its length, its headers' length, and two checksums. */
 const frameLeast = 16
-/** A frame begins with its length, in this number of bytes. */
+/** A frame begins with its length, in this many bytes. */
 const lengthBytes = 4
 
 type Headers = ReturnType<EventStreamCodec["decode"]>["headers"]
@@ -29,7 +29,7 @@ const textOf = (headers: Headers, name: string): string | undefined => {
   return header?.type === "string" ? header.value : undefined
 }
 
-/** A frame as an event. Throws if a checksum is wrong. */
+/** Converts a frame to an event. Throws if a checksum is wrong. */
 const eventOf = (frame: Uint8Array): string => {
   const { body, headers } = codec.decode(frame)
   const text = (name: string) => textOf(headers, name)
@@ -38,29 +38,29 @@ const eventOf = (frame: Uint8Array): string => {
     return `event: internalServerException\ndata: ${JSON.stringify({ message })}\n\n`
   }
   const name = text(":exception-type") ?? text(":event-type") ?? ""
-  // A line end in JSON is a space, and would end the event's line.
+  // A line break in JSON is whitespace, but would end the event's line.
   const json = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
     .toString("utf8")
     .replaceAll(/[\r\n]+/g, " ")
   return `event: ${name.replaceAll(/[\r\n]+/g, " ")}\ndata: ${json}\n\n`
 }
 
-/** The events of whole frames. With a `fault`, they are the events before a frame that cannot be read. */
+/** The events of complete frames. With a `fault`, the events before the unreadable frame. */
 interface Read {
   readonly events: string
   readonly fault?: string
-  /** The frame may be right, but is too long. */
+  /** Whether the frame may be valid but is too long. */
   readonly too_long?: boolean
 }
 
-/** Collects chunks until they make whole frames. */
+/** Collects chunks into complete frames. */
 class Frames {
   private pieces: Array<Buffer> = []
   private length = 0
-  /** The number of bytes needed before the next frame can be read. */
+  /** The number of bytes to collect before the next frame can be read. */
   private needed = lengthBytes
 
-  /** The events that these bytes complete. */
+  /** The events completed by these bytes. */
   take(chunk: Buffer): Read {
     this.pieces.push(chunk)
     this.length += chunk.length
@@ -72,7 +72,7 @@ class Frames {
     while (bytes.length - at >= lengthBytes) {
       const size = bytes.readUInt32BE(at)
       if (size < frameLeast || size > frameMax)
-        return { events, fault: `a frame says that it has ${size} bytes`, too_long: size > frameMax }
+        return { events, fault: `a frame claims to have ${size} bytes`, too_long: size > frameMax }
       if (bytes.length - at < size) {
         this.needed = size
         break

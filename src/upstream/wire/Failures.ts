@@ -1,17 +1,17 @@
 /**
- * The caller's problem for an upstream's failure, and the operator's log line.
+ * Turns an upstream's failure into the caller's problem and the operator's log line.
  *
  * Where the specification is silent:
- * - A provider's answer that makes no sense is a failure, and costs nothing unless it reports its usage. Audio that breaks off costs
- *   nothing and is cut off, so that no client takes it for whole. It costs its price if its client has held it up for ten seconds in all
- *   before that. Audio whose client has left is read on to its end, and costs what it costs others.
+ * - A provider's invalid answer is a failure, and costs nothing unless it reports its usage. Audio that breaks off costs nothing and is cut off, so
+ *   that no client mistakes it for complete. But it costs its price if its client had delayed it for ten seconds in total. Audio whose client has
+ *   left is read on to its end, and costs the usual price.
  */
 import { Clock, Effect } from "effect"
 import { parsedOfVendor, written } from "../../protocols/conversation/Json.ts"
 import { UpstreamBusy, UpstreamFailed, UpstreamRejected } from "./Problems.ts"
 import * as Wire from "./Wire.ts"
 
-/** An upstream's words of why it refused, for the caller. */
+/** An upstream's reason for its refusal, for the caller. */
 export interface UpstreamWords {
   readonly message?: string
   readonly field: string
@@ -20,7 +20,7 @@ export interface UpstreamWords {
 
 export type UpstreamProblem = UpstreamRejected | UpstreamBusy | UpstreamFailed
 
-/** The operator reads why; the caller only that. `unserved`: the upstream certainly did no work for the request. */
+/** Logs the reason for the operator. The caller learns only of the failure. `unserved`: the upstream certainly did no work for the request. */
 export const failed = (
   upstream: string,
   reason: string,
@@ -32,17 +32,17 @@ export const failed = (
     Effect.andThen(new UpstreamFailed(unserved === true ? { upstream, unserved } : { upstream }))
   )
 
-/** No answer came. */
+/** Fails because no answer came. */
 export const unanswered = (
   upstream: string,
   { reason, unsent }: Wire.Unreachable,
   request_id?: string | undefined
 ): Effect.Effect<never, UpstreamFailed> => failed(upstream, reason, request_id, unsent)
 
-/** Any status but a success. */
+/** Whether the status is not a success. */
 export const isRefusal = ({ status }: { readonly status: number }): boolean => status < 200 || status > 299
 
-/** An upstream's own refusal. Its words are passed on only where they speak of the request. */
+/** The problem for an upstream's refusal. Its message is passed on only if it is about the request. */
 export const refused = (
   upstream: string,
   { body, headers, status }: Wire.Whole,
@@ -50,7 +50,7 @@ export const refused = (
 ): Effect.Effect<never, UpstreamProblem> => {
   if (status === 400 || status === 404 || status === 413 || status === 422) {
     const words = parse(body)
-    if (isOfKey(words)) return failed(upstream, `status ${status}: it does not take the key`, request_id)
+    if (isOfKey(words)) return failed(upstream, `status ${status}: it does not accept the key`, request_id)
     return new UpstreamRejected(refusalOf(words))
   }
   if (status === 429)
@@ -60,27 +60,27 @@ export const refused = (
   return failed(upstream, `status ${status}`, request_id, isOverloaded(status))
 }
 
-/** Statuses of a server that did not begin to work on the request: 503, and Anthropic's 529. */
+/** Statuses of a server that did not start work on the request: 503, and Anthropic's 529. */
 const isOverloaded = (status: number): boolean => status === 503 || status === 529
 
-/** Google refuses a wrong key with 400, as if the request were wrong. */
+/** Google refuses an invalid key with status 400. */
 const isOfKey = (body: Record<string, unknown> | undefined): boolean =>
   isObject(body?.error) &&
   Array.isArray(body.error.details) &&
   body.error.details.some((one) => isObject(one) && one.reason === "API_KEY_INVALID")
 
-/** The seconds of a `Retry-After`, which may be a date too, as a problem says them. */
+/** The seconds of a `Retry-After`, which may also be a date, as a field of a problem. */
 export const retryAfterOf = (headers: Wire.WireHeaders): Effect.Effect<{ readonly retry_after?: number }> =>
   Effect.map(Clock.currentTimeMillis, (now) => {
     const retry_after = retryAfterIn(headers, now)
     return retry_after === undefined ? {} : { retry_after }
   })
 
-/** The same at a time. */
+/** The seconds of a `Retry-After` from `now` on. */
 export const retryAfterIn = (headers: Wire.WireHeaders, now: number): number | undefined => {
   const value = Wire.header(headers, "retry-after")?.trim() ?? ""
   if (/^\d+(\.\d+)?$/.test(value)) return Math.ceil(Number(value))
-  // Every form of a date in HTTP opens with a weekday, and is in UTC even where it does not say so.
+  // HTTP dates begin with a weekday, and are in UTC even if they do not say so.
   const at = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)/i.test(value) ? Date.parse(value.replace(/( GMT)?$/i, " GMT")) : Number.NaN
   return Number.isNaN(at) ? undefined : Math.max(0, Math.ceil((at - now) / 1_000))
 }
@@ -98,11 +98,11 @@ export const parse = (text: string | Buffer): Record<string, unknown> | undefine
 /** A vendor's answer that is a JSON object. */
 export interface VendorJson {
   readonly value: Record<string, unknown>
-  /** The vendor's bytes. They are written anew if they have numbers that JSON does not have. */
+  /** The vendor's bytes, or new JSON if they contain numbers that JSON does not allow. */
   readonly bytes: Buffer
 }
 
-/** Reads an answer; `undefined` if it is no JSON object. */
+/** Reads an answer; `undefined` if it is not a JSON object. */
 export const readJson = (bytes: Buffer): VendorJson | undefined => {
   const strict = parse(bytes)
   if (strict !== undefined) return { value: strict, bytes }
@@ -115,8 +115,8 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
 /**
- * The message in the error bodies that are common: `{ error: { message } }`, `{ error }`, `{ message }`, `{ detail }`, and
- * `{ detail: [{ msg }] }`. Callers read it, so it has lost what is not for them.
+ * The message in common error bodies: `{ error: { message } }`, `{ error }`, `{ message }`, `{ detail }`, and `{ detail: [{ msg }] }`. Secrets are
+ * removed, because callers see it.
  */
 export const messageOf = (body: Readonly<Record<string, unknown>> | undefined): string | undefined => {
   const error = body?.error
@@ -127,17 +127,17 @@ export const messageOf = (body: Readonly<Record<string, unknown>> | undefined): 
   return typeof message === "string" ? withoutSecrets(message.slice(0, 2_000)) : undefined
 }
 
-/** An upstream's refusal of the request in words for the caller: its message, and the field that it names, if it does. */
+/** An upstream's refusal for the caller: its message, and the field that it names, if any. */
 export const refusalOf = (body: Record<string, unknown> | undefined): UpstreamWords => {
   const message = messageOf(body)
   return {
     ...(message !== undefined && { message }),
     field: fieldOf(body),
-    rule: message ?? "refused by the model, which does not say why"
+    rule: message ?? "refused by the model without a reason"
   }
 }
 
-/** The field in the error bodies that are common: `{ error: { param } }`, and `{ detail: [{ loc: ["body", "prompt"] }] }`. */
+/** The field in common error bodies: `{ error: { param } }`, and `{ detail: [{ loc: ["body", "prompt"] }] }`. */
 const fieldOf = (body: Record<string, unknown> | undefined): string => {
   if (isObject(body?.error) && typeof body.error.param === "string") return body.error.param.slice(0, 200)
   const [first] = Array.isArray(body?.detail) ? (body.detail as ReadonlyArray<unknown>) : []
@@ -146,7 +146,7 @@ const fieldOf = (body: Record<string, unknown> | undefined): string => {
   return (path[0] === "body" ? path.slice(1) : path).join(".").slice(0, 200)
 }
 
-/** Upstreams like to quote the key that they refuse, and the address behind them that failed. */
+/** Removes keys and addresses. Upstreams tend to quote the refused key, or the internal address that failed. */
 export const withoutSecrets = (message: string): string =>
   message
     .replace(/https?:\/\/\S+/gi, "[address]")

@@ -1,26 +1,26 @@
 /**
- * Collects a whole answer of an upstream within the room of its call. While there is no room for a long answer, its upstream is paused. If
- * there is no room in time, the bytes are dropped, and the outline still gives the cost.
+ * Collects an upstream's whole answer within the room of its call. Without room for a long answer, its upstream is paused. If room does not become
+ * free in time, the bytes are dropped. The outline still gives the cost.
  */
 import { JsonOutline } from "../../kernel/JsonOutline.ts"
 import type { LongMembers } from "../../kernel/JsonOutline.ts"
 import type { Room } from "../../kernel/Room.ts"
 import { gistOf } from "../../protocols/conversation/Gist.ts"
 
-/** A longer answer is a long one: it is not parsed on the main thread. */
+/** A longer answer is not parsed on the main thread. */
 export const shortAnswerMax = 1024 * 1024
-/** An outlined answer is read up to this length. */
+/** The longest answer to read for its outline. */
 const outlinedMax = 1024 * 1024 * 1024
 
 /** Why the bytes of an answer were dropped. */
 export type Lost = "no_room" | "too_long"
 
 export interface Taking {
-  /** The longest answer that is kept, in bytes. A longer one is a failure, unless it has an outline: then only its outline is kept. */
+  /** The most bytes to keep. A longer answer is a failure, unless it has an outline: then only the outline is kept. */
   readonly limit: number
-  /** Without it there is room for every answer. */
+  /** Unlimited if absent. */
   readonly room?: Room | undefined
-  /** The members that the outline of a long answer leaves empty. Without it no outline is made. */
+  /** The members that the outline of a long answer leaves empty. Without this, there is no outline. */
   readonly long?: LongMembers | undefined
 }
 
@@ -38,16 +38,16 @@ export interface Taken {
   readonly lost: Lost | undefined
 }
 
-/** The members that an answer reports something in, also if it is long, was dropped, or is no JSON. */
+/** The reporting members of an answer, even if it is long, was dropped, or is not JSON. */
 export const reportsIn = ({ body, outline }: Taken): Readonly<Record<string, unknown>> =>
   outline === undefined ? gistOf(body).object : (outline.value ?? gistOf(outline.bytes).object)
 
 export class Intake {
   private readonly taking: Taking
-  /** Bytes that the room held at the start. */
+  /** The bytes that the room held at the start. */
   private readonly before: number
   private chunks: Array<Buffer> = []
-  /** The whole answer, once its room was claimed: chunks and a copy of them would need twice as much. */
+  /** The whole answer in one buffer, once its room was claimed. Chunks plus a copy would need twice as much. */
   private all: Buffer | undefined
   private size = 0
   private outline: JsonOutline | undefined
@@ -59,7 +59,7 @@ export class Intake {
     this.before = taking.room?.held ?? 0
   }
 
-  /** Takes the next bytes. Answers whether the answer is still within its limit. `declared` is its length, or 0. */
+  /** Takes the next bytes. Returns whether the answer is still within its limit. `declared` returns its length, or 0. */
   data(chunk: Buffer, flow: Flow, declared: () => number): boolean {
     const { limit, long, room } = this.taking
     this.size += chunk.length
@@ -83,7 +83,7 @@ export class Intake {
     return { body, outline, lost }
   }
 
-  /** The answer broke off: gives its room to another try. */
+  /** The answer broke off. Releases its room for another attempt. */
   cut(): void {
     this.stop()
     this.taking.room?.become(this.before)
@@ -96,14 +96,14 @@ export class Intake {
 
   private outlined(long: LongMembers): void {
     this.outline = new JsonOutline(long)
-    // The room may have been claimed before the answer was long.
+    // The room may have been claimed before the answer became long.
     for (const chunk of this.all === undefined ? this.chunks : [this.all.subarray(0, this.size)])
       this.outline.take(chunk)
   }
 
   private claim(room: Room, bytes: number, flow: Flow): void {
     this.stopWaiting = room.claim(bytes, (granted) => {
-      // The answer may have broken off since.
+      // The answer may have broken off meanwhile.
       if (this.stopWaiting === undefined) return
       this.stopWaiting = undefined
       if (granted) this.moved(bytes)
@@ -122,7 +122,7 @@ export class Intake {
     this.all = all
   }
 
-  /** Drops the bytes of an answer beyond its limit. Answers whether the outline goes on. */
+  /** Drops the bytes of an answer beyond its limit. Returns whether its outline continues. */
   private isOutlined(flow: Flow): boolean {
     if (this.outline === undefined || this.size > outlinedMax) return false
     if (this.lost === "too_long") return true

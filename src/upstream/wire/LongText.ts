@@ -1,12 +1,12 @@
-/** Long texts of requests and answers, such as pictures as base64, written in pieces. Other work has its turn between two pieces. */
+/** Long texts of requests and answers, such as base64 images, serialized in pieces. Other work runs between the pieces. */
 import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
 import { turn } from "../../kernel/Pieces.ts"
 
-/** A longer text is written in pieces of this length. */
+/** The length of a piece. */
 const piece = 192 * 1024
 
-/** Stands for a long string while the JSON around it is written. */
+/** A placeholder for a long string while the surrounding JSON is serialized. */
 const standIn = randomUUID()
 
 /** The JSON of a value. */
@@ -25,7 +25,7 @@ const filled = Effect.fnUntraced(function* (text: string, long: ReadonlyArray<st
     const one = long[i]!
     for (let at = 0; at < one.length; at += piece) {
       yield* turn
-      // Half of a pair of surrogates is escaped, so that a pair may be cut in two.
+      // A surrogate pair may be split, because JSON escapes each half.
       written.push(Buffer.from(JSON.stringify(one.slice(at, at + piece)).slice(1, -1)))
     }
     written.push(Buffer.from(after.slice(String(i).length)))

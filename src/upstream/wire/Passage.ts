@@ -1,4 +1,4 @@
-/** Passes the bytes of an upstream's answer through as they come. The end waits for the books. */
+/** Passes the bytes of an upstream's answer through as they arrive. The end waits for the commit of the charge. */
 import type { Effect } from "effect"
 import type { Readable } from "node:stream"
 import type { ToItsEnd } from "../../kernel/ReadOn.ts"
@@ -6,15 +6,15 @@ import { ByteStream, usually } from "./ByteStream.ts"
 import type { StreamEnd, Source, Tap } from "./ByteStream.ts"
 
 export interface Passage {
-  /** Waits for the first bytes: `false` if the answer ends without any. */
+  /** Waits for the first bytes. `false` if the answer ends without any. */
   readonly begun: Effect.Effect<boolean>
   /** The client's side. */
   readonly body: Readable
-  /** Waits for the end of the answer, also after its client has left. An answer without bytes is `broken`. */
+  /** Waits for the end of the answer, even after its client has left. An answer without bytes is `broken`. */
   readonly ended: Effect.Effect<StreamEnd>
-  /** Gives the client the end. An answer that lacks bytes is cut off, so that the client does not take it for a whole one. */
+  /** Sends the client the end. An incomplete answer is cut off, so that the client does not mistake it for a complete one. */
   readonly finish: (how: StreamEnd) => void
-  /** Cuts the client off, because the books could not be written in time. */
+  /** Cuts the client off, because the charge could not be committed in time. */
   readonly cut: () => void
 }
 
@@ -25,7 +25,7 @@ export const make = (upstream: Source, to_its_end: ToItsEnd): Passage => {
     body: stream.body,
     ended: stream.ended,
     finish: (how) => (how === "complete" ? stream.finish() : stream.cut("the upstream broke off")),
-    cut: () => stream.cut("the end of the call is not in the books yet")
+    cut: () => stream.cut("the charge is not committed yet")
   }
 }
 

@@ -3,10 +3,10 @@ import { Schema } from "effect"
 import { BrokenRule } from "../../kernel/InvalidRequest.ts"
 import { Problem } from "../../kernel/Problem.ts"
 
-/** Which upstream it was, by its name in the configuration. A program may read it; it is not shown to a client. */
+/** The upstream's name in the configuration. For programs; not shown to clients. */
 const fields = { upstream: Schema.optional(Schema.String) } as const
 
-/** The upstream found fault with the request itself; the text is its own. */
+/** The upstream found the request invalid. The message is its own. */
 export class UpstreamRejected extends Problem<UpstreamRejected>()("UpstreamRejected", {
   status: 400,
   error: "the model refused the request",
@@ -14,7 +14,7 @@ export class UpstreamRejected extends Problem<UpstreamRejected>()("UpstreamRejec
   fields: BrokenRule
 }) {}
 
-/** `retry_after` where the upstream says when it has room again. */
+/** `retry_after` if the upstream says when it will have capacity. */
 export class UpstreamBusy extends Problem<UpstreamBusy>()("UpstreamBusy", {
   status: 429,
   error: "the model is busy, try again shortly",
@@ -32,5 +32,5 @@ export class UpstreamFailed extends Problem<UpstreamFailed>()("UpstreamFailed", 
   details: {}
 }) {}
 
-/** Every way in which an upstream may fail a call. */
+/** All problems of an upstream. */
 export const UpstreamRefusal = Schema.Union(UpstreamRejected, UpstreamBusy, UpstreamFailed)

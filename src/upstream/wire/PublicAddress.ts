@@ -1,4 +1,4 @@
-/** Which addresses are the public internet's. What a vendor names in an answer must not lead into the network that the service runs in. */
+/** Tests whether an address is public. An address in a vendor's answer must not lead into the service's own network. */
 import { lookup } from "node:dns"
 import { BlockList, isIP } from "node:net"
 import type { LookupFunction } from "node:net"
@@ -19,7 +19,7 @@ for (const [network, prefix] of [
   inside.addSubnet(network, prefix, "ipv4")
 for (const [network, prefix] of [
   ["::", 127],
-  // Addresses that hold one of IPv4: translated, and tunnels.
+  // IPv6 addresses that contain an IPv4 address: translation and tunnels.
   ["64:ff9b::", 96],
   ["64:ff9b:1::", 48],
   ["2001::", 32],
@@ -30,19 +30,19 @@ for (const [network, prefix] of [
 ] as const)
   inside.addSubnet(network, prefix, "ipv6")
 
-/** Whether an address, in digits, is a public one. An IPv4 address in an IPv6 one is looked at as that. */
+/** Whether a numeric address is public. An IPv4 address in IPv6 form is treated as IPv4. */
 export const isPublic = (address: string): boolean => {
   const family = isIP(address)
   return family !== 0 && !inside.check(address, family === 6 ? "ipv6" : "ipv4")
 }
 
-/** Whether the host of an address is a name, or a public address. In a URL an IPv6 address stands in brackets. */
+/** Whether a host is a name or a public address. In a URL, an IPv6 address is in brackets. */
 export const mayBePublic = (hostname: string): boolean => {
   const bare = hostname.replace(/^\[(.*)\]$/, "$1")
   return isIP(bare) === 0 || isPublic(bare)
 }
 
-/** Looks a name up as a connection does, and knows only its public addresses: so it holds for the address that is connected to. */
+/** Resolves a name for a connection, but only to public addresses. So the check holds for the address of the connection. */
 export const lookupPublic: LookupFunction = (hostname, options, callback) =>
   lookup(hostname, { ...options, all: true }, (error, found) => {
     if (error !== null) return callback(error, "", 4)

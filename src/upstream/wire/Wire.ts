@@ -1,12 +1,11 @@
 /**
- * HTTP to an upstream: one keep-alive pool for each address, with whole answers and streams. This module reports what happened on the wire
- * and judges nothing.
+ * HTTP to an upstream: one keep-alive pool per address, with whole answers and streams. This module reports what happened on the wire and judges
+ * nothing.
  *
- * Interruption: a call that has not been sent when its fiber is interrupted is not sent. A call that has been sent may be charged, so it is
- * read on (`kernel/ReadOn`): to its end, within the limits of the upstream, if the caller passes an admission's `to_its_end`, else for up
- * to ten seconds. The answer is returned as usual to a caller in an uninterruptible region (the gate runs every metered call in one), which
- * puts it into the books. A call that fails or is aborted meanwhile fails with the interruption. The interrupting fiber waits for all of
- * this; `Effect.disconnect` spares it the wait.
+ * Interruption: if a fiber is interrupted before its call is sent, the call is not sent. A call that has been sent may be charged, so it is read on
+ * (`kernel/ReadOn`): to its end, within the upstream's limits, if the caller passes an admission's `to_its_end`, otherwise for up to ten seconds.
+ * A caller in an uninterruptible region gets the answer as usual and can charge it (the gate runs every metered call in such a region). A call that
+ * fails or is aborted meanwhile fails with the interruption. The interrupting fiber waits for all of this; `Effect.disconnect` avoids the wait.
  */
 import { Data, Effect } from "effect"
 import type { Scope } from "effect"
@@ -27,13 +26,13 @@ export interface WireRequest {
   /** Below the base address, with a leading slash. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  /** A stream is read once, at the speed of the upstream. */
+  /** A stream is read once, at the upstream's speed. */
   readonly body?: string | Buffer | Readable
 }
 
 /**
- * There is no answer: no connection, a connection that broke, or a time limit. The reason is for the log, never for a caller. `unsent`: there
- * was no connection, so the upstream cannot have charged anything.
+ * There is no answer: no connection, a broken connection, or a time limit. The reason is for the log, never for a caller. `unsent`: there was no
+ * connection, so the upstream cannot have charged anything.
  */
 export class Unreachable extends Data.TaggedError("Unreachable")<{
   readonly reason: string
@@ -45,43 +44,43 @@ export interface Whole extends Taken {
   readonly headers: WireHeaders
 }
 
-/** An answer whose head is here and whose body is still coming. */
+/** An answer whose head has arrived and whose body is still arriving. */
 export interface Streaming extends Source {
   readonly status: number
   readonly headers: WireHeaders
 }
 
 export interface Limits extends Taking {
-  /** The most milliseconds from the request to the answer's last byte. Without it the limits of the upstream hold alone. */
+  /** The most milliseconds from the request to the answer's last byte. By default, only the upstream's limits apply. */
   readonly timeout?: number
-  /** How long the call is read on when it is interrupted. `false` aborts it at once: it costs nothing. The default is ten seconds. */
+  /** How long an interrupted call is read on, ten seconds by default. `false` aborts it at once: it costs nothing. */
   readonly read_on?: ReadsOn | undefined
 }
 
 export interface Wire {
   /** The whole answer. */
   readonly exchange: (request: WireRequest, limits: Limits) => Effect.Effect<Whole, Unreachable>
-  /** The answer's head. Its body flows on `flow`. `read_on` says how long the call waits for the head once its caller has left. */
+  /** The answer's head. `flow` starts its body. `read_on` limits the wait for the head after the caller has left. */
   readonly open: (request: WireRequest, read_on?: ReadsOn) => Effect.Effect<Streaming, Unreachable>
 }
 
 export interface WireOptions {
   readonly base_url: string
   /**
-   * The most milliseconds without a byte: before the head, and between two chunks of the body. Informational heads (1xx) do not count: the
-   * final head must come within this time of the first one.
+   * The most milliseconds without a byte: before the head, and between two chunks of the body. Informational heads (1xx) do not count: the final head
+   * must arrive within this time of the first one.
    */
   readonly silence_ms_max: number
   /**
-   * The most milliseconds from the request to the answer's last byte. A whole answer that takes longer is a failure. A stream that takes
-   * longer is cut short. Without it there is no such limit.
+   * The most milliseconds from the request to the answer's last byte; unlimited by default. A whole answer that takes longer is a failure. A stream
+   * that takes longer is cut short.
    */
   readonly total_ms_max?: number | undefined
-  /** Connects to public addresses alone. */
+  /** Connects only to public addresses. */
   readonly isPublic?: boolean
   /**
-   * Is told how each call ended: the answer's status and headers (0 and none without an answer), and how long its head took. A call that is
-   * aborted because its caller has left says nothing about the upstream, and is not told.
+   * Called at the end of each call with the answer's status and headers (0 and none without an answer) and the milliseconds to its head. Not called
+   * for calls aborted because their caller left, since these say nothing about the upstream.
    */
   readonly observe?: (status: number, millis: number, headers: WireHeaders) => void
 }
@@ -91,7 +90,7 @@ const cutShort = new Error("aborted by the caller")
 
 type Handler = Dispatcher.DispatchHandler
 
-/** Keeps the time of one request, and tells the observer how it ended. */
+/** Keeps the time limits of one request, and reports its end to the observer. */
 class Clocked {
   private readonly options: WireOptions
   private readonly began = performance.now()
@@ -108,7 +107,7 @@ class Clocked {
     this.total = setTimeout(() => giveUp(`it did not end within ${total_ms_max} ms`), total_ms_max)
   }
 
-  /** Whether this is the final head. The pool starts its own timer again at each informational head. */
+  /** Whether this is the final head. The pool restarts its own timer at each informational head. */
   head(status: number): boolean {
     if (status >= 200) {
       clearTimeout(this.informed)
@@ -270,7 +269,7 @@ const unreachable = (reason: string): Effect.Effect<never, Unreachable> => new U
 
 const reasonOf = (error: Error & { readonly code?: string }): string => error.code ?? error.message
 
-/** Errors of a connection that was never made. */
+/** Error codes of connections that were never established. */
 const unsent: ReadonlySet<string> = new Set([
   "ECONNREFUSED",
   "EHOSTUNREACH",
@@ -285,7 +284,7 @@ const unanswered = (error: Error): Effect.Effect<never, Unreachable> => {
   return new Unreachable(unsent.has(reason) ? { reason, unsent: true } : { reason })
 }
 
-/** Reads the rest of a streaming answer as a whole one. */
+/** Collects a streaming answer into a whole one. */
 export const collect = (
   streaming: Streaming,
   { read_on, ...taking }: Omit<Limits, "timeout">
@@ -307,7 +306,6 @@ export const collect = (
     })
   })
 
-/** A header's first value. */
 export const header = (headers: WireHeaders, name: string): string | undefined => {
   const value = headers[name]
   return typeof value === "string" ? value : value?.[0]

@@ -140,18 +140,18 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
   ],
   ["held credit is that of the pending transfers", ...transfer(0), "UPDATE tollgate_transfers SET status = 'declined'"],
   ["held credit is that of the pending transfers", ...transfer(0), "DELETE FROM tollgate_transfers"],
-  ["a transfer's entries are those of its state", ...transfer(1), "UPDATE tollgate_transfers SET status = 'declined'"],
-  ["a transfer's entries are those of its state", ...transfer(1), "UPDATE tollgate_transfers SET amount = amount + 1"],
+  ["a transfer's entries match its state", ...transfer(1), "UPDATE tollgate_transfers SET status = 'declined'"],
+  ["a transfer's entries match its state", ...transfer(1), "UPDATE tollgate_transfers SET amount = amount + 1"],
   ["an entry of a transfer has its transfer", ...transfer(1), "DELETE FROM tollgate_transfers"],
   [
     "a payment has one credit",
     "INSERT INTO tollgate_payments_payments VALUES ('pay_x', 'ten_acme', 'offline', 1, 0, 1, 0)"
   ],
   [
-    "what is due of a payment is taken back or owed",
+    "the due amount of a payment is taken back or owed",
     "INSERT INTO tollgate_payments_payments VALUES ('pay_x', 'ten_acme', 'offline', 2, 1, 1, 1)"
   ],
-  ["a debt is of a payment", `UPDATE tollgate_ledger_accounts SET debts = '{"pay_x":"1"}' WHERE id = 'bil_acme'`],
+  ["a debt belongs to a payment", `UPDATE tollgate_ledger_accounts SET debts = '{"pay_x":"1"}' WHERE id = 'bil_acme'`],
   [
     "an account that owes has nothing free",
     `UPDATE tollgate_ledger_accounts SET debts = '{"pay_x":"1"}' WHERE id = 'bil_acme'`

@@ -1322,7 +1322,7 @@ describe("a client that has left", () => {
     const nothing = await stored(failing)
     expect([nothing.status, nothing.body]).toEqual([
       499,
-      { error: "the client left before there was an answer", code: "client_disconnected" }
+      { error: "the client disconnected before the response", code: "client_disconnected" }
     ])
     expect([main.received.length, spare.received]).toEqual([1, []])
     expect(await last(who)).toMatchObject({ success: false, cost: 0, error_type: "client_disconnected" })

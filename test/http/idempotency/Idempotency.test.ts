@@ -159,7 +159,8 @@ layer(small)("the stored answers of an account", (it) => {
       expect((yield* keptOf("acc_ada")).keys).toBe(30)
       expect(yield* call(signIn, key(30))).toBe("31 again")
       const gone = {
-        error: "the call with this Idempotency-Key was made once, but its answer was not kept: see its usage record",
+        error:
+          "the call with this Idempotency-Key was made once, but its response was not stored: see its usage record",
         code: "idempotency_answer_lost"
       }
       for (let i = 0; i < 2; i++) expect(JSON.parse(yield* call(signIn, key(1)))).toEqual(gone)

@@ -454,7 +454,7 @@ describe("refunds, disputes, reinstatements, transfers and open calls in any ord
       })
     )
     const [less, free, after, [pi, account]] = findings
-    expect(less).toEqual([["what is due of a payment is taken back or owed", pi]])
+    expect(less).toEqual([["the due amount of a payment is taken back or owed", pi]])
     expect(free).toEqual([["an account that owes has nothing free", account]])
     expect(after).toEqual([])
   })

@@ -44,7 +44,7 @@ describe("a loop", () => {
     pass(119)
     expect(trouble()).toBeUndefined()
     pass(2)
-    expect(trouble()).toBe("its turn does not come to an end")
+    expect(trouble()).toBe("its turn does not end")
     expect(figures()).toMatchObject([{ loop: "outbox", seconds_since_good: 121, failures: 0 }])
   })
 

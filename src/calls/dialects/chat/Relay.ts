@@ -1,11 +1,10 @@
 /**
- * The streams of chat and text completions. The reader looks for the usage, an error and the end. The last event, `[DONE]`, waits until
- * the charge is in the books.
+ * The streams of chat and text completions. The reader looks for the usage, an error and the end.
  *
  * Where the specification is silent:
- * - A stream's last event, `[DONE]`, waits for the commit of its charge. A client that has seen the end can read the charge.
+ * - A stream's last event, `[DONE]`, waits until its charge is committed. A client that has seen the end can read the charge.
  * - A broken stream ends with a chunk `{ "error": … }` and then `[DONE]`.
- * - If the client did not ask for usage, the member `usage` is cut out of each chunk. Every other byte stays.
+ * - Unless the client asked for usage, the member `usage` is cut out of each chunk. Every other byte stays.
  */
 import { usageOf } from "../../../protocols/chat/Usage.ts"
 import { generated } from "../../../protocols/conversation/Gist.ts"
@@ -23,9 +22,9 @@ import {
 import type { Looking, Reader, Run } from "../../prompts/EventRelay.ts"
 import { tokensIn, tokensOfString } from "../../prompts/Tokens.ts"
 
-/** The usual end of an event without usage. It is cut off without parsing the event. */
+/** The usual end of an event without usage. It is cut off without parsing. */
 const noUsage = `,"usage":null}${blankLine}`
-/** The same event without it. */
+/** The end of the same event after the cut. */
 const withoutNoUsage = `}${blankLine}`
 /** Matches an event that ends an answer. Earlier events have null or an empty string. */
 const finishes = /"finish_reason"\s*:\s*"[^"]/
@@ -45,7 +44,7 @@ export const reader = (options: { readonly show_usage: boolean }): Reader => {
   let tokens_counted = 0
   let finished = false
 
-  /** Looks at an event and returns the client's version: the event itself, another, or an empty text. */
+  /** Inspects an event and returns the client's version: the event itself, a changed one, or an empty string. */
   const look = (text: string): string | undefined => {
     if (text.includes("[DONE]") && isDone.test(text)) {
       finished = true
@@ -103,23 +102,23 @@ export const reader = (options: { readonly show_usage: boolean }): Reader => {
   }
 }
 
-/** Whether an answer, or an event of one, reports an error. Some vendors write `"error":null` without an error. */
+/** Whether an answer or event reports an error. Some vendors write `"error":null` without an error. */
 export const isFailure = ({ error }: Readonly<Record<string, unknown>>): boolean =>
   error !== undefined && error !== null
 
-/** Events in a row that have only pieces of an answer in them. */
+/** Consecutive events that contain only pieces of an answer. */
 interface PlainRun extends Run {
-  /** Whether one of them ends the answer. */
+  /** Whether one of the events ends the answer. */
   readonly finishes: boolean
 }
 
-/** Matches the names of generated strings, a `finish_reason`, a `usage` like that of `noUsage`, and every mark of an event that is not plain. */
+/** Matches names of generated strings, a `finish_reason`, a `usage` like that of `noUsage`, and every sign of an event that is not plain. */
 const marks =
   /"(?:(content|text|refusal|arguments|input|name|transcript|reasoning|reasoning_content|thinking)"\s*:\s*"|(finish_reason)"\s*:\s*"[^"]|usage"(:null\}\n\n)?|error"|reasoning_details")|\[DONE\]/g
 
 /**
- * The run that begins at `from`. It takes about half the time of a look at each event. It ends before an event that has more in it than pieces
- * of an answer, or is written in an unusual way. `returns`: the text has carriage returns.
+ * The run that begins at `from`. Reading it takes about half the time of inspecting each event. It ends before an event that contains more
+ * than pieces of an answer or is written in an unusual way. `returns`: the text has carriage returns.
  */
 const runOf = (text: string, from: number, blank: string, returns: boolean): PlainRun => {
   let tokens = 0
@@ -139,7 +138,7 @@ const runOf = (text: string, from: number, blank: string, returns: boolean): Pla
     }
     const name = mark[1]
     if (name !== undefined) {
-      // An event may have the same thoughts under several names. They count once.
+      // An event may repeat the same thoughts under several names. They count once.
       if (isThought(name) && (thought ??= name) !== name) return { end: start, tokens, finishes }
       const piece = marks.lastIndex
       const pieceEnd = endOfString(text, piece)
@@ -163,10 +162,10 @@ const withoutUsage = (event: string): string => {
   return `${others}data: ${withoutMember(dataOf(event).replaceAll("\n", " ").trim())}${blankLine}`
 }
 
-/** The text of an object without its member `usage`. The text is JSON from its first brace on. */
+/** The JSON of an object without its member `usage`. It begins at the first brace of the text. */
 const withoutMember = (json: string): string => {
   let depth = 0
-  /** The start of the member that is being read: its comma, or the byte behind the brace. */
+  /** The start of the current member: its comma, or the byte after the brace. */
   let member = 0
   let found: number | undefined
   for (let at = 0; at < json.length; at++) {

@@ -1,4 +1,4 @@
-/** Fields of messages that make a vendor bill otherwise than the model's price says, each with the reason. */
+/** Fields of messages that change the vendor's bill beyond the model's price, each with the reason. */
 import {
   anything,
   otherLimits,
@@ -10,18 +10,18 @@ import {
 } from "../../prompts/Extras.ts"
 import type { AsksFor, Billed, Rule } from "../../prompts/Extras.ts"
 
-/** Tools that the vendor defines and the client runs: they cost tokens alone. Those of the client itself need no type. */
+/** Tools defined by the vendor and run by the client. They cost only tokens. The client's own tools need no type. */
 const isClients = (type: unknown): boolean =>
   type === undefined || /^(?:custom$|bash_|text_editor_|computer_|memory_)/.test(String(type))
 
-/** Edits of the context by a summary, which a model writes. */
+/** Context edits that summarize, which a model writes. */
 const summaries: AsksFor = (value) => {
   const edits: unknown = (value as { readonly edits?: unknown } | null)?.edits
   const types = Array.isArray(edits) ? edits.map((edit: { readonly type?: unknown } | null) => String(edit?.type)) : []
   return types.filter((type) => type.startsWith("compact"))
 }
 
-/** Preview features, as the header names them, that have another price by themselves. */
+/** Preview features in the beta header that change the price. */
 const dearBetas: AsksFor = (value) =>
   String(value)
     .split(",")

@@ -1,11 +1,11 @@
 /**
- * A request for a message, in Anthropic's protocol: validated where its clients rely on it, otherwise passed on unchanged. And what its
- * cost depends on.
+ * A request for a message, in Anthropic's protocol. It is validated where clients rely on it, and otherwise passed on unchanged. This file also
+ * determines what its cost depends on.
  *
  * Where the specification is silent:
- * - The bound counts as that of chat does (`calls/prompts/Prompt`): a token is at least a byte of the request; an image counts
- *   `max_attachment_tokens`, whatever its bytes, also in the result of a tool; a document that is a text counts its bytes too; any other
- *   document, one by address or id, and a film, counts the whole context.
+ * - The bound is computed as for chat (`calls/prompts/Prompt`): a token is at least a byte of the request. An image counts
+ *   `max_attachment_tokens`, whatever its size, also in a tool's result. A text document counts its bytes too. Any other document, an attachment
+ *   by address or id, and a film count the whole context.
  */
 import { Schema } from "effect"
 import type { Either, ParseResult } from "effect"
@@ -28,7 +28,7 @@ const Content = Schema.Unknown.pipe(
 
 const Message = Schema.Struct({ role: Schema.String, content: Content })
 
-/** Whether these are messages as `Message` says. */
+/** Checks the same as the schema `Message`, for each message. */
 const areMessages = (messages: unknown): boolean =>
   Array.isArray(messages) &&
   messages.length > 0 &&
@@ -54,7 +54,7 @@ const options = {
   system: optional(Content.annotations({ [byHand]: isContent })),
   thinking: optional(Typed),
   tool_choice: optional(Typed),
-  /** Tools that the client runs; those of the vendor are priced by the model's `extras`. */
+  /** Tools that the client runs. The vendor's tools are priced by the model's `extras`. */
   tools: optional(
     Schema.Array(
       Schema.Struct({ name: Schema.optional(Schema.String), type: Schema.optional(Schema.NullOr(Schema.String)) })
@@ -89,7 +89,7 @@ export const CountTokensRequest = Schema.extend(
 ).annotations({ identifier: "CountTokensRequest" })
 export type CountTokensRequest = typeof CountTokensRequest.Type
 
-/** A request for a message; fields that are not named here reach the model unchanged. */
+/** A request for a message. Fields not named here reach the model unchanged. */
 export interface MessagesPrompt extends Omit<MessagesRequest, "messages" | "system" | "tools"> {
   readonly messages: ReadonlyArray<MessageParam>
   readonly system?: string | ReadonlyArray<Block> | null | undefined
@@ -103,7 +103,7 @@ export interface MessageParam {
   readonly [field: string]: unknown
 }
 
-/** A part of what is said: a text, an image, a tool's call or result. */
+/** A content block: text, an image, a tool's call or result. */
 export interface Block {
   readonly type: string
   readonly [field: string]: unknown
@@ -147,7 +147,7 @@ const attach = (type: string, source: Source, attached: Attached): void => {
   else addImage(attached, source.url ?? "")
 }
 
-/** Whether a container is named by its id, which may be all that is said of it. */
+/** Whether a container is given by id. The id may be its only content. */
 const isNamed = (container: unknown): boolean =>
   typeof container === "string" ||
   (typeof container === "object" &&
@@ -182,7 +182,7 @@ const reads = (
         names_kept: attached.by_id,
         prompts: 1,
         answers: 1,
-        // Of a request whose tokens are counted there is no answer.
+        // A request to count tokens has no answer.
         answer_tokens_max: request.max_tokens ?? 0
       }
     })
@@ -190,7 +190,7 @@ const reads = (
 
 export const readMessages: Read = reads(request, Schema.decodeUnknownEither(MessagesRequest))
 
-/** The same of a request whose tokens are only counted. */
+/** The same for a request that only counts tokens. */
 export const readCount: Read = reads(
   { required: conversation, optional: options },
   Schema.decodeUnknownEither(CountTokensRequest)

@@ -1,4 +1,4 @@
-/** Anthropic's messages, as the engine knows a protocol. */
+/** Anthropic's messages as a protocol of the engine. */
 import { written } from "../../prompts/Outgoing.ts"
 import { serverSentEvents } from "../../prompts/Protocol.ts"
 import type { Protocol } from "../../prompts/Protocol.ts"
@@ -10,7 +10,7 @@ import { billed } from "./Billed.ts"
 import { readMessages } from "./Prompt.ts"
 import { broken, reader } from "./Relay.ts"
 
-/** The version of the protocol, which every request names. */
+/** The protocol version. Every request names it. */
 export const version = "2023-06-01"
 
 export const messages: Protocol = {
@@ -22,13 +22,13 @@ export const messages: Protocol = {
   headers: { "anthropic-version": version },
   stream: serverSentEvents,
   long: { names: new Set(["content"]), depth: 1 },
-  // The limit cannot be left out, whatever the upstream makes of it.
+  // The protocol requires a limit.
   bodyFor: ({ body, json }, { route: { model } }, streams, limit = body.max_tokens as number) =>
     written({ ...body, model, max_tokens: limit, stream: streams ? true : undefined }, "messages", json),
   faultIn: (answer) =>
     answer.type === "message" && Array.isArray(answer.content)
       ? undefined
-      : `its answer has an error, or no content: ${messageOf(answer) ?? "it does not say why"}`,
+      : `its answer has an error or no content: ${messageOf(answer) ?? "no reason given"}`,
   usageIn: ({ usage }) => usageOf(usage) ?? noUsage,
   countIn: ({ content }) =>
     (content as ReadonlyArray<unknown>).reduce<number>((sum, block) => sum + tokensOf(block), 0),

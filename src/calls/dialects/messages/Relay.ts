@@ -1,10 +1,10 @@
 /**
- * The streams of messages. Most events are pieces of an answer, which pass as they come. The reader looks into the events with the usage
- * (`message_start`, `message_delta`), an error, and the last event, `message_stop`, which waits until the charge is in the books.
+ * The streams of messages. Most events are pieces of an answer and pass as they arrive. The reader inspects the events with the usage
+ * (`message_start`, `message_delta`), an error, and the last event, `message_stop`, which waits until the charge is committed.
  *
  * Where the specification is silent:
- * - The tokens of an answer are those of `message_delta`; `message_start` has only the first of them. A stream that broke before
- *   `message_delta` costs the tokens of its prompt, if they were reported.
+ * - An answer's tokens are those of `message_delta`; `message_start` counts only the first. A stream that breaks before `message_delta` costs
+ *   the tokens of its prompt, if they were reported.
  * - A broken stream ends with an event `error` in place of `message_stop`.
  */
 import type { StreamEnd } from "../../../upstream/wire/ByteStream.ts"
@@ -22,7 +22,7 @@ const brokenOff = `event: error\ndata: ${JSON.stringify({
 /** The end of a broken stream. */
 export const broken = (): string => brokenOff
 
-/** Matches the names of generated strings, and the events that are looked into. */
+/** Matches the names of generated strings, and the events to inspect. */
 const marks =
   /"(?:(text|thinking|partial_json)"\s*:\s*"|type"\s*:\s*"(message_start|message_delta|message_stop|error)")/g
 
@@ -48,7 +48,7 @@ export const reader = (): Reader => {
   let finished = false
   let last: string | undefined
 
-  /** Looks into an event and returns what passes to the client now. */
+  /** Inspects an event and returns what to pass to the client now. */
   const look = (event: string): string | undefined => {
     if (last !== undefined) {
       last += event
@@ -96,7 +96,7 @@ export const reader = (): Reader => {
       if (last !== undefined) return true
       tokens_counted += tokens
       if (look(text) === undefined) return false
-      // The client takes it for an event once its blank line has come. The blank line of the last event waits.
+      // A client treats the bytes as an event once the blank line arrives. The blank line of the last event waits.
       if (last === undefined) stream.pass(blank)
       else last = blank.toString("latin1")
       return true

@@ -1,4 +1,4 @@
-/** Fields of responses that make a vendor bill otherwise than the model's price says, each with the reason. */
+/** Fields of responses that change the vendor's bill beyond the model's price, each with the reason. */
 import { anything, otherLimits, otherModels, otherThan, toolsOtherThan, vendorTools } from "../../prompts/Extras.ts"
 import type { AsksFor, Billed, Rule } from "../../prompts/Extras.ts"
 
@@ -15,7 +15,7 @@ const clients: ReadonlySet<unknown> = new Set([
 
 const otherTools = toolsOtherThan((type) => clients.has(type))
 
-/** Tools, those in a namespace too. */
+/** All tools, including those in namespaces. */
 const everyTool = (tools: unknown): unknown =>
   Array.isArray(tools)
     ? tools.flatMap((tool: { readonly type?: unknown; readonly tools?: unknown } | null) =>
@@ -23,7 +23,7 @@ const everyTool = (tools: unknown): unknown =>
       )
     : tools
 
-/** Tools that stand in items, as a search for tools gives them. */
+/** Tools inside input items, as a tool search returns them. */
 const toolsOfItems: AsksFor = (input) => {
   if (!Array.isArray(input)) return []
   for (const item of input as ReadonlyArray<{ readonly tools?: unknown } | null>) {

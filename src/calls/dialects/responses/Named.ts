@@ -1,4 +1,4 @@
-/** Ids of what a vendor keeps, in requests and in answers of responses. */
+/** Ids of objects kept by a vendor, in requests and answers of responses. */
 import { inAnyCase } from "../../prompts/Extras.ts"
 import type { Named } from "../../prompts/Kept.ts"
 
@@ -8,10 +8,10 @@ const isObject = (value: unknown): value is Json => typeof value === "object" &&
 
 const conversationOf = (conversation: unknown): unknown => (isObject(conversation) ? conversation.id : conversation)
 
-/** Of an item of the input: its own id, and the id of the request that it approves. */
+/** Id fields of an input item: its own, and that of the request that it approves. */
 const ofItem = new Set(["id", "approval_request_id"])
 
-/** Whatever a request names that the vendor may keep. An item that is sent whole is named too: the vendor reads what it kept of it. */
+/** Everything in a request that the vendor may keep. An item sent whole counts too: the vendor reads its kept copy. */
 export const namedIn = ({ conversation, input, previous_response_id }: Json): ReadonlyArray<Named> => {
   const named: Array<Named> = []
   const add = (id: unknown, field: string) => {
@@ -21,12 +21,12 @@ export const namedIn = ({ conversation, input, previous_response_id }: Json): Re
   add(isObject(conversation) ? (conversation.id ?? "") : conversation, "conversation")
   if (!Array.isArray(input)) return named
   for (const [i, item] of (input as ReadonlyArray<unknown>).entries())
-    // Some upstreams read names in any case.
+    // Some upstreams ignore the case of names.
     if (isObject(item)) for (const name in item) if (ofItem.has(inAnyCase(name))) add(item[name], `input[${i}].${name}`)
   return named
 }
 
-/** The ids of a response, as far as it has come. */
+/** The ids of a response, complete or partial. */
 export const handedOutIn = ({ conversation, id, output }: Json): ReadonlyArray<string> => {
   const items = Array.isArray(output) ? (output as ReadonlyArray<unknown>).filter(isObject) : []
   const ids = [id, conversationOf(conversation), ...items.map((item) => item.id)]

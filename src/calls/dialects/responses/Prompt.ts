@@ -1,11 +1,11 @@
 /**
- * A request for a response, in OpenAI's protocol: validated where its clients rely on it, otherwise passed on unchanged. And what its cost
- * depends on.
+ * A request for a response, in OpenAI's protocol. It is validated where clients rely on it, and otherwise passed on unchanged. This file also
+ * determines what its cost depends on.
  *
  * Where the specification is silent:
- * - The bound counts as that of chat does (`calls/prompts/Prompt`): a token is at least a byte of the request; an image counts
- *   `max_attachment_tokens`, whatever its bytes, also in what a tool gave; a text and some audio count their bytes too; any other file,
- *   what is attached by an address or id (but an image), an earlier answer and a summary in its vendor's own form count the whole context.
+ * - The bound is computed as for chat (`calls/prompts/Prompt`): a token is at least a byte of the request. An image counts
+ *   `max_attachment_tokens`, whatever its size, also in a tool's output. Text and some audio count their bytes too. Any other file, an attachment
+ *   by address or id (except an image), an earlier answer and a summary in its vendor's own form count the whole context.
  */
 import { Schema } from "effect"
 import { addData, addImage, noteFiles, nothingAttached } from "../../prompts/Attachments.ts"
@@ -34,7 +34,7 @@ const request = {
     max_output_tokens: optional(whole(1, 1_000_000_000)),
     metadata: optional(Schema.Record({ key: Schema.String, value: Schema.String })),
     parallel_tool_calls: optional(Flag),
-    /** Refused where the upstream does not keep answers. */
+    /** Refused if the upstream does not keep answers. */
     previous_response_id: optional(Schema.String),
     reasoning: optional(Schema.Struct({ effort: Schema.optional(Schema.NullOr(Schema.String)) })),
     store: optional(Flag),
@@ -54,13 +54,13 @@ export const ResponsesRequest = Schema.extend(
 ).annotations({ identifier: "ResponsesRequest" })
 export type ResponsesRequest = typeof ResponsesRequest.Type
 
-/** A message, a tool's call or what it gave, a thought; and whatever a vendor knows besides. */
+/** A message, a tool's call or output, a thought, or any other item of a vendor. */
 export interface Item {
   readonly type?: string
   readonly [field: string]: unknown
 }
 
-/** A request for a response; fields that are not named here reach the model unchanged. */
+/** A request for a response. Fields not named here reach the model unchanged. */
 export interface ResponsesPrompt extends Omit<ResponsesRequest, "input"> {
   readonly input: string | ReadonlyArray<Item>
   readonly [field: string]: unknown
@@ -72,7 +72,7 @@ export interface ResponsesPrompt extends Omit<ResponsesRequest, "input"> {
 const isText = (type: unknown): boolean =>
   typeof type === "string" && /^(?:input_text|output_text|text|summary_text|reasoning_text|refusal)$/.test(type)
 
-/** Items that stand for more than they say. */
+/** Items that refer to content outside the request. */
 const isElsewhere = (type: unknown): boolean =>
   type === "item_reference" || type === "compaction" || type === "context_compaction"
 
@@ -94,7 +94,7 @@ const attach = (part: Item, attached: Attached): void => {
 
 const kept = /"(?:file_ids?|vector_store_ids?|container_ids?)":(?!\[\]|null)|"container":"/i
 
-/** Tools of the vendor name files, stores of files and containers that it keeps. */
+/** Notes files, file stores and containers that the vendor's tools name. */
 const noteStores = (attached: Attached, tools: unknown): void => {
   if (!Array.isArray(tools)) return
   const names = (tools as ReadonlyArray<Item | null>).some(

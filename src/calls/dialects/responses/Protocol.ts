@@ -1,4 +1,4 @@
-/** OpenAI's responses, as the engine knows a protocol. */
+/** OpenAI's responses as a protocol of the engine. */
 import { written } from "../../prompts/Outgoing.ts"
 import { serverSentEvents } from "../../prompts/Protocol.ts"
 import type { Passage, Protocol } from "../../prompts/Protocol.ts"
@@ -13,10 +13,10 @@ import { handedOutIn } from "./Named.ts"
 import { readResponses } from "./Prompt.ts"
 import { broken, reader } from "./Relay.ts"
 
-/** Fields that speak of what the vendor has kept of earlier calls. */
+/** Fields that refer to earlier calls kept by the vendor. */
 const ofKept = ["previous_response_id", "conversation"] as const
 
-/** Whether items are named by the ids that the vendor gave them. A reference may leave out its type. */
+/** Whether items are referenced by the vendor's ids. A reference may omit its type. */
 const refers = (input: unknown): boolean =>
   Array.isArray(input) &&
   input.some(
@@ -58,14 +58,14 @@ export const responses: Protocol = {
   faultIn: (answer) =>
     Array.isArray(answer.output) && (answer.error ?? null) === null && ends.has(answer.status)
       ? undefined
-      : `its answer has an error, or no output: ${messageOf(answer) ?? "it does not say why"}`,
+      : `its answer has an error or no output: ${messageOf(answer) ?? "no reason given"}`,
   usageIn: ({ usage }) => usageOf(usage) ?? noUsage,
   countIn: ({ output }) => (output as ReadonlyArray<unknown>).reduce<number>((sum, item) => sum + tokensOf(item), 0),
   broken,
   reader: (_, notes) => reader(notes)
 }
 
-/** How an answer stands that is whole. Some vendors do not say. */
+/** Statuses of a whole answer. Some vendors send none. */
 const ends: ReadonlySet<unknown> = new Set(["completed", "incomplete", undefined])
 
 /** The generated parts of an item: its texts, its thoughts, or the arguments of a tool call. */

@@ -1,9 +1,9 @@
 /**
- * The streams of responses. Most events are pieces of an answer, which pass as they come. The last event, `response.completed` or
- * `response.incomplete`, has the usage in it and waits until the charge is in the books.
+ * The streams of responses. Most events are pieces of an answer and pass as they arrive. The last event, `response.completed` or
+ * `response.incomplete`, contains the usage and waits until the charge is committed.
  *
  * Where the specification is silent:
- * - A broken stream ends with an event `error`. So does a stream with `response.failed`, whose words are not for the client.
+ * - A broken stream ends with an event `error`. So does a stream with `response.failed`, whose message is not shown to the client.
  */
 import { blankLine, eachEvent, parse, passedEventMax, runOf } from "../../prompts/EventRelay.ts"
 import type { Looking, Reader } from "../../prompts/EventRelay.ts"
@@ -14,18 +14,18 @@ import type { Usage } from "../../../protocols/conversation/Usage.ts"
 import { handedOutBy } from "./Named.ts"
 import type { StreamEnd } from "../../../upstream/wire/ByteStream.ts"
 
-/** The end of a broken stream, behind these events. */
+/** The end of a broken stream, after these events. */
 export const broken = (events: string): string => {
   const error = { type: "upstream_error", code: "upstream_error", message: "the model broke off", param: null }
   const sequence_number = lastNumber(events) + 1
   return `event: error\ndata: ${JSON.stringify({ ...error, type: "error", sequence_number, error })}${blankLine}`
 }
 
-/** Matches pieces of an answer, and the events that are looked into. */
+/** Matches pieces of an answer, and the events to inspect. */
 const marks =
   /"(?:(delta)"\s*:\s*"|type"\s*:\s*"(?:response\.(?:completed|incomplete|failed)|error)")|^data: ?\[DONE\]/gm
 
-/** The same with the events that hand out ids. */
+/** The same, plus the events that hand out ids. */
 const marksOfIds =
   /"(?:(delta)"\s*:\s*"|type"\s*:\s*"(?:response\.(?:created|completed|incomplete|failed|output_item\.(?:added|done))|error)")|^data: ?\[DONE\]/gm
 
@@ -42,7 +42,7 @@ export const reader = (notes: boolean): Reader => {
   let latest = ""
   let last: string | undefined
 
-  /** Looks into an event and returns what passes to the client now. */
+  /** Inspects an event and returns what to pass to the client now. */
   const look = (event: string): string | undefined => {
     // Some vendors send the `[DONE]` of chat after the last event.
     if (last !== undefined) return ""
@@ -85,7 +85,7 @@ export const reader = (notes: boolean): Reader => {
       tokens_counted += tokens
       latest = text
       if (look(text) === undefined) return false
-      // The client takes it for an event once its blank line has come. The blank line of the last event waits.
+      // A client treats the bytes as an event once the blank line arrives. The blank line of the last event waits.
       if (last === undefined) stream.pass(blank)
       else last = blank.toString("latin1")
       return true
