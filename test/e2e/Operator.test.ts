@@ -581,7 +581,7 @@ describe("a configuration", () => {
 
   it("that is not JSON is answered by the place", async () => {
     expect(await say('{\n  "upstreams": { "a": { "api_key": hunter2 } }\n}')).toContain(
-      "is not JSON: look at line 2, column 36"
+      "is not JSON: see line 2, column 36"
     )
     expect(await say("")).toContain("is not JSON")
     expect(await say('"hunter2"')).toContain("an object")
@@ -589,7 +589,7 @@ describe("a configuration", () => {
   })
 
   it("may begin with a byte order mark; a folder is none, nor is a file that is not there", async () => {
-    expect(await say('\uFEFF{"unknown": "hunter2"}')).toContain("unknown: is unexpected")
+    expect(await say('\uFEFF{"unknown": "hunter2"}')).toContain("unknown: is unknown")
     const at = folder()
     expect(await refusal(["serve", "--config", at], {})).toContain("it is a folder")
     expect(await refusal(["serve", "--config", join(at, "x")], {})).toContain("there is no such file")
