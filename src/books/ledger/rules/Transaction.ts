@@ -180,7 +180,7 @@ export interface CallOutcome {
   readonly prompt_tokens: number
   readonly completion_tokens: number
   readonly units: number
-  /** The upstream that served the call, if it differs from the one expected at admission. */
+  /** The upstream that served the call, if known. Default: the one expected at admission. */
   readonly provider?: string | null | undefined
   /** The model that served the call instead of the one at admission, with the version of its price. */
   readonly served?: { readonly model: string; readonly price: string } | undefined
