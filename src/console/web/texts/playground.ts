@@ -142,7 +142,7 @@ export const playgroundTexts = {
     fetch: "TypeScript · fetch",
     python: "Python"
   },
-  makeKey: "Make a key",
+  makeKey: "Create a key",
 
   kinds: { image: "Image", video: "Video" },
   per: (price: string, unit: string) => `${price} per ${unit}`,
@@ -197,7 +197,7 @@ export const playgroundTexts = {
   cancel: "Cancel",
   cancelled: "The provider was asked to stop. Output that it still completes is charged.",
   setAside: "Set aside",
-  givenBack: "Given back",
+  givenBack: "Released",
   inference: "Computed in",
   done: (model: string) => `${model} is done.`
 } as const

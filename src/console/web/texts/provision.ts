@@ -33,7 +33,7 @@ export const provisionTexts = {
   period: "Period",
   periods: { week: "week", month: "month" },
   keys: {
-    make: "Make a key",
+    make: "Create a key",
     made: (name: string) => `The key ${name} was created. It is shown only once.`,
     limit: "Limit",
     limitHelp: "The most it may spend. Leave empty for no limit.",
