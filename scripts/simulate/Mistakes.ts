@@ -41,26 +41,22 @@ export const mistakes: ReadonlyArray<Mistake> = [
   mistake(
     "limit-of-a-key",
     "a key is admitted within its limit",
+    ["books/ledger/rules/Budget.ts", "if (isEmpty || left < least) return unit", "if (isEmpty) return unit"],
     [
       "books/ledger/rules/Books.ts",
-      "if (limit !== undefined && left! < least) {",
-      "if (limit !== undefined && left! < 0n) {"
-    ],
-    [
-      "books/ledger/rules/Books.ts",
-      "const amount = left === undefined ? within : smaller(within, left)",
+      "const amount = limit === undefined ? within : smaller(within, limit)",
       "const amount = within"
     ],
     [
       "books/ledger/rules/Books.ts",
-      "const payable = amount + (limit === undefined ? free : smaller(free, leftOf(limit)))",
+      "const payable = amount + (left === undefined ? free : smaller(free, left))",
       "const payable = amount + free"
     ]
   ),
   mistake("limit-forgets-what-is-open", "a limit counts the reservations of open calls", [
-    "books/ledger/rules/Books.ts",
-    "larger(amount - spent - reserved, 0n)",
-    "larger(amount - spent, 0n)"
+    "books/ledger/rules/Budget.ts",
+    "largest(limit - budget.spent - budget.reserved, 0n)",
+    "largest(limit - budget.spent, 0n)"
   ]),
   mistake("reserved-credit-is-sent", "reserved credit cannot be sent", [
     "books/ledger/rules/Books.ts",

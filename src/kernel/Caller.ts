@@ -1,7 +1,7 @@
 /** The caller that a credential identifies. Over HTTP `people/auth/Credentials` creates it; an embedder creates it directly. */
 import type { AccountId, ApplicationId, TenantId } from "./Ids.ts"
 
-/** What a request says about itself for usage records and budgets. */
+/** Labels of a request, for usage records and budgets. */
 export interface Labels {
   /** Pairs `name=value`, one a line, ascending. */
   readonly tags?: string | undefined

@@ -412,7 +412,7 @@ export type Refusal =
       readonly name: string
       readonly unit: BudgetUnit
       readonly period: BudgetTerms["period"]
-      /** What the budget limits, and what is left: nano-USD, tokens, requests or open calls. */
+      /** The limit and its rest: nano-USD, tokens, requests or open calls. */
       readonly limit: Nano
       readonly left: Nano
       /** In milliseconds since 1970; absent if it never renews. */
