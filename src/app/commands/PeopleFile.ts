@@ -2,6 +2,7 @@
  * The file of `tollgate people import`: one person a line, with a head of columns.
  *
  * Where the specification is silent:
+ * - Columns are separated by commas, semicolons or tabs: by the first of these in the head.
  * - The columns are `email` and `name`, and optionally `external_id`, `team` and `allowance_usd`, in any order. Another column is refused.
  * - `team` is the external id of a tenant, and the name of one that the import makes. So another import, and a PUT by external id, mean the same team.
  * - Every line is checked before the first person is made. A wrong cell is named by line and column.
@@ -73,7 +74,7 @@ const personOf = (
 /** The people of a file; refuses it if one line is wrong. */
 export const read = Effect.fnUntraced(function* (file: string, text: string) {
   const rows = Csv.parse(text)
-  if (typeof rows === "number") return yield* refuse(`${file}, line ${rows}: a quote is not closed`)
+  if (Csv.isMalformed(rows)) return yield* refuse(`${file}, line ${rows.line}, column ${rows.column}: ${rows.fault}`)
   const head = yield* headOf(file, rows[0])
   if (rows.length < 2) return yield* refuse(`${file}: no person stands below its first line`)
   if (rows.length - 1 > peopleMax) return yield* refuse(`${file}: at most ${peopleMax} people at once`)
