@@ -9,6 +9,7 @@ import type { EnvironmentFacts } from "../Environment.ts"
 import { redirectAddresses } from "../../people/auth/RedirectAddress.ts"
 import * as NodeServer from "../../http/server/NodeServer.ts"
 import * as Engine from "../../storage/engine/Engine.ts"
+import * as Hangup from "./Hangup.ts"
 import { service } from "./Process.ts"
 import { fromEnvironment } from "./Report.ts"
 
@@ -24,6 +25,7 @@ export const serve = <E = never, R = never>(
   greet: (served: Served) => Effect.Effect<void, E, R> = () => Effect.void as Effect.Effect<void, E, R>
 ) =>
   Effect.gen(function* () {
+    if (config !== undefined) Hangup.hear()
     const facts = yield* fromEnvironment
     const file = config === undefined ? undefined : yield* readFile(config)
     if (file !== undefined && !servesSomething(file)) yield* Effect.logWarning(noModel(config!))
@@ -62,10 +64,9 @@ const serveDeployment = <E, R>(
 const reloading = Effect.gen(function* () {
   const { reload } = yield* Deployment
   const run = Runtime.runFork(yield* Effect.runtime<never>())
-  const onSignal = () => void run(Effect.ignore(reload))
   yield* Effect.acquireRelease(
-    Effect.sync(() => process.on("SIGHUP", onSignal)),
-    () => Effect.sync(() => process.off("SIGHUP", onSignal))
+    Effect.sync(() => Hangup.answer(() => void run(Effect.ignore(reload)))),
+    (end) => Effect.sync(end)
   )
 })
 
