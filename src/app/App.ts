@@ -141,12 +141,13 @@ export const domains = Layer.mergeAll(
   Provisioning.layer,
   Vouchers.layer,
   Browser.layer,
-  Passkeys.layer,
   Contacts.layer
 ).pipe(
   Layer.provideMerge(Allowances.layer),
   Layer.provideMerge(Feed.layer),
-  Layer.provideMerge(Layer.mergeAll(Authorization.layer, BrowserSessions.layer, Records.layer, Notifications.layer)),
+  Layer.provideMerge(
+    Layer.mergeAll(Authorization.layer, BrowserSessions.layer, Passkeys.layer, Records.layer, Notifications.layer)
+  ),
   Layer.provideMerge(
     Layer.mergeAll(
       Gate.layer,

@@ -298,8 +298,10 @@ export type * from "../../money/payments/Problems.ts"
 export type { BookedPayment, PurchasesContract, Purchases } from "../../money/payments/Purchases.ts"
 export type {
   Credited,
+  EndingOfSignIns,
   KeyRevoked,
   NewCredit,
+  PasskeyDeleted,
   PersonChanged,
   Reason,
   SignInsEnded,

@@ -10,6 +10,8 @@
  * - A suspended tenant pays for no call and sends no transfer: its billing account is `suspended`. It keeps what it has.
  * - Suspending a person ends their sign-ins. A new sign-in is refused (403 `account_suspended`), and so are the keys that they made, until they
  *   are activated. Tenants that they own carry on.
+ * - EndingOfSignIns the sign-ins of a person keeps their passkeys unless the operator asks to delete them (`passkeys=true`), because a passkey may be the
+ *   person's only way in. The answer says how many are left. One that a thief added from a stolen session signs in until it is deleted.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer } from "effect"
@@ -19,6 +21,9 @@ import { Ledger } from "../../books/ledger/Ledger.ts"
 import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 import type { AccountStatus } from "../../books/ledger/rules/Transaction.ts"
 import { Purchases } from "../../money/payments/Purchases.ts"
+import type { Passkey, PasskeyId } from "../../people/passkeys/Passkey.ts"
+import { Passkeys } from "../../people/passkeys/Passkeys.ts"
+import type { PasskeyNotFound } from "../../people/passkeys/Problems.ts"
 import { Applications } from "../../people/tenants/Applications.ts"
 import * as Tenancy from "../../people/tenants/Directory.ts"
 import type { AccountNotFound, ApplicationNotFound } from "../../people/tenants/Problems.ts"
@@ -26,8 +31,10 @@ import { Tenants } from "../../people/tenants/Tenants.ts"
 import * as Access from "./Access.ts"
 import type {
   Credited,
+  EndingOfSignIns,
   KeyRevoked,
   NewCredit,
+  PasskeyDeleted,
   PersonChanged,
   Reason,
   SignInsEnded,
@@ -71,8 +78,15 @@ export interface OperatorActsContract {
   readonly endSignIns: (
     by: Operator,
     account: AccountId,
-    reason: Reason
+    how: EndingOfSignIns
   ) => Effect.Effect<SignInsEnded, AccountNotFound | BooksUnavailable>
+  readonly passkeys: (account: AccountId) => Effect.Effect<ReadonlyArray<Passkey>, AccountNotFound>
+  readonly deletePasskey: (
+    by: Operator,
+    account: AccountId,
+    passkey: PasskeyId,
+    reason: Reason
+  ) => Effect.Effect<PasskeyDeleted, AccountNotFound | PasskeyNotFound | BooksUnavailable>
 }
 
 type CreditProblem = TenantNotFound | ReferenceUsed | BalanceBeyondBooks | BooksUnavailable
@@ -90,6 +104,7 @@ const make = Effect.gen(function* () {
     tenants: yield* Tenants,
     applications: yield* Applications,
     sessions: yield* Sessions,
+    passkeys: yield* Passkeys,
     log: yield* AuditLog,
     tenancy: Tenancy.make(sql)
   }
@@ -100,6 +115,8 @@ const make = Effect.gen(function* () {
     setTenant: Access.setTenant(parts),
     setPerson: Access.setPerson(parts),
     revokeKey: Access.revokeKey(parts),
-    endSignIns: Access.endSignIns(parts)
+    endSignIns: Access.endSignIns(parts),
+    passkeys: Access.passkeysOf(parts),
+    deletePasskey: Access.deletePasskey(parts)
   } satisfies OperatorActsContract
 })

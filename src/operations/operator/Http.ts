@@ -127,6 +127,12 @@ export const OperatorHttp = HttpApiBuilder.group(
       .handle("invariants", () => by((me) => watch.invariants(me)))
       .handle("reload", () => by((me) => reloadBy(log, reload, me)))
       .handleRaw("events", ({ request }) => live(request))
+      .handle("passkeys", ({ path }) =>
+        answered(Effect.map(acts.passkeys(path.account_id), (found) => ({ passkeys: found })))
+      )
+      .handle("deletePasskey", ({ path: { account_id, passkey_id }, urlParams }) =>
+        by((me) => acts.deletePasskey(me, account_id, passkey_id, urlParams))
+      )
       .handle("endSignIns", ({ path, urlParams }) => by((me) => acts.endSignIns(me, path.account_id, urlParams)))
   })
 )

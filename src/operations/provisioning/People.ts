@@ -151,7 +151,7 @@ const removing = (parts: Parts): PeopleContract["remove"] =>
     yield* Statements.write(
       parts.writer,
       parts.externals.removed("person", external_id, now),
-      removingAll(parts.sql, id),
+      ...removingAll(parts.sql, id),
       Audit.entry(by, { action: "person.remove", account_id: id, subject: external_id, details: { keys_revoked } }, now)
     )
     return { external_id, keys_revoked }

@@ -166,7 +166,7 @@ const removing = (parts: Parts): UsersContract["remove"] =>
     const now = yield* Clock.currentTimeMillis
     yield* Statements.write(
       writer,
-      removingAll(sql, account),
+      ...removingAll(sql, account),
       statement(sql`DELETE FROM tollgate_scim_members WHERE account_id = ${id}`),
       statement(sql`UPDATE tollgate_scim_users SET deleted_at = ${now} WHERE account_id = ${id} AND deleted_at IS NULL`)
     )

@@ -1,9 +1,11 @@
-/** Removal of an account's passkeys when its person is removed. The address may later be another person's, who gets this account. */
+/** Removal of all passkeys of an account: when its person is removed, as its address may later be another person's, and when an operator asks. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { statement } from "../../books/ledger/rules/Transaction.ts"
 import type { Statement } from "../../books/ledger/rules/Transaction.ts"
 import type { AccountId } from "../../kernel/Ids.ts"
 
-/** The statement that deletes all passkeys of an account, for the transaction of another room. */
-export const removingAll = (sql: SqlClient, account: AccountId): Statement =>
+/** The statements that delete all passkeys of an account and the registration that it has begun, for the transaction of another room. */
+export const removingAll = (sql: SqlClient, account: AccountId): ReadonlyArray<Statement> => [
+  statement(sql`DELETE FROM tollgate_passkeys_challenges WHERE account_id = ${account}`),
   statement(sql`DELETE FROM tollgate_passkeys_passkeys WHERE account_id = ${account}`)
+]

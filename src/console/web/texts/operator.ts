@@ -203,6 +203,10 @@ export const operatorTexts = {
     keys: "Keys",
     signIns: "Sign-ins",
     noSignIns: "Signed in nowhere.",
+    passkeys: "Passkeys",
+    noPasskeys: "No passkey.",
+    lastUsed: "Last used",
+    never: "never",
     noKeys: "No key.",
     kind: "Kind",
     client: "Signed in to",
@@ -251,8 +255,20 @@ export const operatorTexts = {
     endSignIns: "End sign-ins",
     endSignInsTitle: (name: string) => `End all sign-ins of ${name}?`,
     endSignInsText: "Every browser and every application of this person is signed out. They can sign in again.",
+    endPasskeys: "Delete the passkeys too",
+    endPasskeysHelp: "If a session was stolen: a passkey that was added from it signs in until it is deleted.",
     endedSignIns: (ended: number, name: string) =>
       ended === 1 ? `One sign-in of ${name} has ended.` : `${ended} sign-ins of ${name} have ended.`,
+    passkeysGone: (deleted: number, left: number) =>
+      deleted > 0
+        ? ` ${deleted === 1 ? "One passkey is" : `${deleted} passkeys are`} deleted.`
+        : left > 0
+          ? ` ${left === 1 ? "One passkey still signs" : `${left} passkeys still sign`} in.`
+          : "",
+    deletePasskey: "Delete",
+    deletePasskeyTitle: (name: string) => `Delete the passkey ${name}?`,
+    deletePasskeyText: "It signs in no more. Sessions that are open stay open until you end the sign-ins.",
+    deletedPasskey: (name: string) => `The passkey ${name} is deleted.`,
     endSession: "End",
     endSessionTitle: (name: string) => `End the session of ${name}?`,
     endSessionText: "Its tokens are refused from now on; a link that was not used works no more.",
@@ -431,6 +447,7 @@ export const operatorTexts = {
       "key.change": "Changed a key",
       "key.revoke": "Revoked a key",
       "sign_ins.revoke": "Ended sign-ins",
+      "passkey.delete": "Deleted a passkey",
       "session.end": "Ended a session",
       "management_key.create": "Made a management key",
       "management_key.end": "Ended a management key",
