@@ -39,15 +39,17 @@ export const setTenant = ({ ledger }: Parts): OperatorActsContract["setTenant"] 
   })
 
 export const setPerson = ({ sessions, tenancy, tenants }: Parts): OperatorActsContract["setPerson"] =>
-  Effect.fn("OperatorActs.setPerson")(function* (by, account_id, status, { reason }) {
+  Effect.fn("OperatorActs.setPerson")(function* (by, account_id, status, { reason, suspender }) {
     yield* personOf(tenancy, account_id)
     const now = yield* Clock.currentTimeMillis
     const entry = (action: string) => Audit.entry(by, { action, account_id, details: { reason } }, now)
     const changed =
       status === "suspended"
-        ? yield* tenants.suspend(account_id, [...sessions.endingAll(account_id), entry("person.suspend")])
-        : yield* tenants.activate(account_id, [entry("person.activate")])
-    return { account_id, status, changed }
+        ? yield* tenants.suspend(account_id, [...sessions.endingAll(account_id), entry("person.suspend")], suspender)
+        : yield* tenants.activate(account_id, [entry("person.activate")], suspender)
+    // The operator's suspension may be left when the directory has ended its own.
+    const isSuspended = yield* tenants.isSuspended(account_id)
+    return { account_id, status: isSuspended ? ("suspended" as const) : ("active" as const), changed }
   })
 
 export const revokeKey = ({ applications, tenancy }: Parts): OperatorActsContract["revokeKey"] =>

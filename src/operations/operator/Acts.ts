@@ -10,7 +10,8 @@
  * - A suspended tenant pays for no call and sends no transfer: its billing account is `suspended`. It keeps what it has.
  * - Suspending a person ends their sign-ins. A new sign-in is refused (403 `account_suspended`), and so are the keys that they made, until they
  *   are activated. Tenants that they own carry on.
- * - EndingOfSignIns the sign-ins of a person keeps their passkeys unless the operator asks to delete them (`passkeys=true`), because a passkey may be the
+ * - The operator's activation also ends a suspension by the directory. `changed` says whether a suspension began or ended.
+ * - Ending the sign-ins of a person keeps their passkeys unless the operator asks to delete them (`passkeys=true`), because a passkey may be the
  *   person's only way in. The answer says how many are left. One that a thief added from a stolen session signs in until it is deleted.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -27,6 +28,7 @@ import type { PasskeyNotFound } from "../../people/passkeys/Problems.ts"
 import { Applications } from "../../people/tenants/Applications.ts"
 import * as Tenancy from "../../people/tenants/Directory.ts"
 import type { AccountNotFound, ApplicationNotFound } from "../../people/tenants/Problems.ts"
+import type { Suspender } from "../../people/tenants/Suspensions.ts"
 import { Tenants } from "../../people/tenants/Tenants.ts"
 import * as Access from "./Access.ts"
 import type {
@@ -68,7 +70,8 @@ export interface OperatorActsContract {
     by: Operator,
     account: AccountId,
     status: PersonChanged["status"],
-    reason: Reason
+    /** `suspender`: by default the operator. */
+    how: Reason & { readonly suspender?: Suspender }
   ) => Effect.Effect<PersonChanged, AccountNotFound | BooksUnavailable>
   readonly revokeKey: (
     by: Operator,

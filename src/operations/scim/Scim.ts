@@ -4,8 +4,8 @@
  * Where the specification is silent:
  * - A user is an account: POST makes it, or adopts the account that has verified the same address. Its id is the account's.
  * - `active: false` and DELETE suspend the person, which ends their sign-ins and refuses their keys. DELETE also revokes the keys and deletes
- *   the passkeys. Credit and records stay, and a later POST of the same address brings the account back. `active: true` ends any suspension,
- *   because the directory decides.
+ *   the passkeys. Credit and records stay, and a later POST of the same address brings the account back. `active: true` ends the
+ *   directory's suspension and no operator's: `active` stays false until the operator has ended theirs.
  * - A new `userName` or address changes the directory's record. The account keeps its verified address.
  * - Group rules name the provider `scim`. Groups of the directory and of an identity provider do not take away each other's memberships.
  * - Filters are `eq` on names and ids. Bulk requests, sorting, ETags and password changes are not offered, which `ServiceProviderConfig` says.

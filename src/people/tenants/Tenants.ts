@@ -16,6 +16,7 @@ import * as Names from "./Names.ts"
 import * as Plans from "./Plans.ts"
 import type { AccountNotFound, InsufficientRole } from "./Problems.ts"
 import * as Suspensions from "./Suspensions.ts"
+import type { Suspender } from "./Suspensions.ts"
 import * as Welcome from "./Welcome.ts"
 
 export interface TenantsContract {
@@ -57,10 +58,23 @@ export interface TenantsContract {
    * default.
    */
   readonly setPlan: (tenant: TenantId, change: Partial<Plan>) => Effect.Effect<boolean, BooksUnavailable>
-  /** Suspends a person in one transaction with `beside`. Answers `false` if the person is suspended already or unknown. */
-  readonly suspend: (account: AccountId, beside: ReadonlyArray<Statement>) => Effect.Effect<boolean, BooksUnavailable>
-  /** Ends a suspension. Answers `false` if there is none. */
-  readonly activate: (account: AccountId, beside: ReadonlyArray<Statement>) => Effect.Effect<boolean, BooksUnavailable>
+  /**
+   * Suspends a person in one transaction with `beside`. Answers `false` if `by` (by default the operator) has suspended the person already, or
+   * if the person is unknown.
+   */
+  readonly suspend: (
+    account: AccountId,
+    beside: ReadonlyArray<Statement>,
+    by?: Suspender
+  ) => Effect.Effect<boolean, BooksUnavailable>
+  /** Ends any suspension, or for the directory its own. Answers `false` if there is none. */
+  readonly activate: (
+    account: AccountId,
+    beside: ReadonlyArray<Statement>,
+    by?: Suspender
+  ) => Effect.Effect<boolean, BooksUnavailable>
+  /** Who keeps the person suspended. */
+  readonly suspendersOf: (account: AccountId) => Effect.Effect<ReadonlyArray<Suspender>>
   /** Changes the name of an account, in one transaction with `beside`. Answers `false` for an unknown account. */
   readonly renameAccount: (
     account: AccountId,

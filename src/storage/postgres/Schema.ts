@@ -842,6 +842,15 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
       PRIMARY KEY (group_id, account_id)
     )`,
     `CREATE INDEX tollgate_scim_members_account ON tollgate_scim_members (account_id)`
+  ],
+  // Of earlier suspensions, the audit log says whether the directory made the last one.
+  "0019_suspended_by": [
+    `ALTER TABLE tollgate_tenants_suspensions ADD COLUMN by_operator bigint NOT NULL DEFAULT 1 CHECK (by_operator IN (0, 1))`,
+    `ALTER TABLE tollgate_tenants_suspensions ADD COLUMN by_directory bigint NOT NULL DEFAULT 0 CHECK (by_directory IN (0, 1))`,
+    `UPDATE tollgate_tenants_suspensions s SET by_operator = 0, by_directory = 1 WHERE (
+      SELECT a.operator || ' ' || a.via FROM tollgate_operator_audit a
+      WHERE a.account_id = s.account_id AND a.action = 'person.suspend' ORDER BY a.id DESC LIMIT 1
+    ) = 'scim token'`
   ]
 }
 
