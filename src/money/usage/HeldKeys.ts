@@ -11,7 +11,7 @@ import { InvalidKey } from "../../people/credentials/Problems.ts"
 import { Applications } from "../../people/tenants/Applications.ts"
 import { heldKey } from "./HeldKey.ts"
 import type { HeldKey } from "./HeldKey.ts"
-import { added, Sums } from "./Sums.ts"
+import { Sums } from "./Sums.ts"
 
 export interface HeldKeysContract {
   /** `InvalidKey` for a key that was deleted a moment ago, and for a caller without a key. */
@@ -25,15 +25,16 @@ export class HeldKeys extends Context.Tag("tollgate/usage/HeldKeys")<HeldKeys, H
 const make = Effect.gen(function* () {
   const applications = yield* Applications
   const sums = yield* Sums
-  const of: HeldKeysContract["of"] = Effect.fn("HeldKeys.of")(function* ({ application_id, tenant_id }) {
+  const of: HeldKeysContract["of"] = Effect.fn("HeldKeys.of")(function* (caller) {
+    const { application_id, tenant_id } = caller
     if (application_id === null) return yield* new InvalidKey()
     const key = yield* Effect.mapError(
       applications.find({ caller: { tenant_id, account_id: null }, application_id }),
       () => new InvalidKey()
     )
     const window = { start: null, end: null }
-    const { data_points } = yield* sums.rollup({ tenant_id, rollup: "annual", window, application_id })
-    return heldKey(key, tenant_id, added(data_points), yield* Clock.currentTimeMillis)
+    const { total_cost, total_requests, total_tokens } = yield* sums.summary({ caller, window, application_id })
+    return heldKey(key, tenant_id, { total_requests, total_tokens, total_cost }, yield* Clock.currentTimeMillis)
   })
   return { of } satisfies HeldKeysContract
 })

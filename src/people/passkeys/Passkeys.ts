@@ -6,7 +6,7 @@
  * - The authenticator must verify the person (by a PIN, a finger or a face), because a passkey is the only factor.
  * - An account has up to 20 passkeys. A registration belongs to the account, a sign-in to the browser that began it; each has five minutes.
  * - A passkey signs in to the console. The OAuth pages offer the other ways.
- * - A passkey outlives the sign-in that added it. Who ends sign-ins because one was stolen deletes the passkeys too.
+ * - A passkey outlives the sign-in that added it. Ending the sign-ins of a stolen session should delete the passkeys too.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Layer } from "effect"

@@ -73,7 +73,7 @@ export interface TenantsContract {
     beside: ReadonlyArray<Statement>,
     by?: Suspender
   ) => Effect.Effect<boolean, BooksUnavailable>
-  /** Who keeps the person suspended. */
+  /** The authors of the suspensions that are left. */
   readonly suspendersOf: (account: AccountId) => Effect.Effect<ReadonlyArray<Suspender>>
   /** Changes the name of an account, in one transaction with `beside`. Answers `false` for an unknown account. */
   readonly renameAccount: (

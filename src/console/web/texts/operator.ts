@@ -125,6 +125,7 @@ export const operatorTexts = {
       sorter: "prepares lists of tenants with many calls",
       tallier: "prepares sums of tenants with many calls",
       "daily sums": "adds up calls by day and model, for Costs and Drift",
+      "sums by key": "adds up the calls of each API key, for its holder",
       events: "tells open pages what has changed",
       indexes: "builds indexes of tables while calls go on",
       verifier: "compares the books with what they were made of",
