@@ -3,7 +3,7 @@
  *
  * Where the specification is silent:
  * - Without `metrics` anyone who reaches the port may read `/metrics`. With `token_env` it takes that bearer token, and refuses others in the
- *   words of routes for user tokens.
+ *   words of routes for user tokens. Wrong tokens of one address are counted (`rate_limits.metrics`): beyond them it is 429.
  */
 import { Context, Effect, Layer, Redacted, Schema } from "effect"
 import { createHash, timingSafeEqual } from "node:crypto"

@@ -21,7 +21,7 @@ const make = Effect.gen(function* () {
     const given = /^Bearer +(\S+) *$/i.exec(authorization)?.[1]
     if (given !== undefined && isRight(given)) return
     // Guesses of one address are counted.
-    yield* limits.take("token", request)
+    yield* limits.take("scim", request)
     return yield* new InvalidToken()
   })
   return { scim_token: () => check }

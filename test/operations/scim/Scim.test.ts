@@ -146,6 +146,27 @@ describe("the bearer", () => {
   })
 })
 
+describe("guesses of the bearer", () => {
+  it("are counted for each address, apart from requests for tokens; the right bearer is not", async () => {
+    const [folder, port] = [freshFolder(), await freePort()]
+    const file = join(folder, "config.json")
+    const rate_limits = { scim: 3, token: 1, sign_in: 1000 }
+    writeFileSync(file, JSON.stringify({ ...configurationOf([]), rate_limits }))
+    const guessed = await start({ ...options, folder, port, args: ["--config", file] })
+    try {
+      const guess = async (token: string) => (await guessed.call("/scim/v2/Users", { token })).status
+      // A minute may begin in between, once.
+      const guesses: Array<number> = []
+      for (let i = 0; i < 8; i++) guesses.push(await guess(`guess-${i}`))
+      expect(guesses.slice(0, 3)).toEqual([401, 401, 401])
+      expect(guesses).toContain(429)
+      expect(await guess(bearer)).toBe(200)
+    } finally {
+      await guessed.discard()
+    }
+  })
+})
+
 describe("discovery", () => {
   it("says what is offered", async () => {
     const config = await scim("ServiceProviderConfig")
