@@ -2,12 +2,14 @@
  * An API key as its holder may see it.
  *
  * Where the specification is silent:
- * - `GET /v1/key` answers a key its own limits and usage. It shows nothing of the tenant's balance or of other keys.
+ * - `GET /v1/key` answers a key its own limits and usage, and the terms of its tenant's allowance. It shows nothing of the tenant's
+ *   balance or of other keys.
  * - `/v1/usage?key=self` with a key sums the calls of that key alone. A user token has no key, so it is 400 there.
  */
-import { Clock, Context, Effect, Layer } from "effect"
+import { Clock, Context, Effect, Layer, Option } from "effect"
 import type { Caller } from "../../kernel/Caller.ts"
 import { InvalidKey } from "../../people/credentials/Problems.ts"
+import { Allowances } from "../allowances/Allowances.ts"
 import { Applications } from "../../people/tenants/Applications.ts"
 import { heldKey } from "./HeldKey.ts"
 import type { HeldKey } from "./HeldKey.ts"
@@ -25,6 +27,7 @@ export class HeldKeys extends Context.Tag("tollgate/usage/HeldKeys")<HeldKeys, H
 const make = Effect.gen(function* () {
   const applications = yield* Applications
   const sums = yield* Sums
+  const allowances = yield* Allowances
   const of: HeldKeysContract["of"] = Effect.fn("HeldKeys.of")(function* (caller) {
     const { application_id, tenant_id } = caller
     if (application_id === null) return yield* new InvalidKey()
@@ -34,7 +37,9 @@ const make = Effect.gen(function* () {
     )
     const window = { start: null, end: null }
     const { total_cost, total_requests, total_tokens } = yield* sums.summary({ caller, window, application_id })
-    return heldKey(key, tenant_id, { total_requests, total_tokens, total_cost }, yield* Clock.currentTimeMillis)
+    const usage = { total_requests, total_tokens, total_cost }
+    const allowance = Option.getOrUndefined(yield* Effect.option(allowances.find(tenant_id)))
+    return heldKey(key, tenant_id, { usage, allowance }, yield* Clock.currentTimeMillis)
   })
   return { of } satisfies HeldKeysContract
 })
