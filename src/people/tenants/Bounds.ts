@@ -1,4 +1,9 @@
-/** Limits that an owner or admin has set on another person's key. That person may only make them stricter. */
+/**
+ * Limits that an owner or admin has set on another person's key. That person may only make them stricter.
+ *
+ * Where the specification is silent:
+ * - A limit binds its key. It does not bind the member, who can make another key without it. A budget for each member is not offered yet.
+ */
 import type { Limit } from "../../books/ledger/rules/Transaction.ts"
 
 type Spending = Pick<Limit, "amount" | "period">
