@@ -37,7 +37,7 @@ export const endOf = (sql: SqlClient) =>
 const ofRecords = (from: string, to: string): string => `SELECT d.application_id AS application_id, g.grain AS grain,
     r.at - r.at % g.grain AS start, d.model AS model, d.endpoint AS endpoint,
     ${names.map((name) => `${measures[name]} AS ${name}`).join(", ")}
-  FROM tollgate_usage_records r ${withDimensions} CROSS JOIN (SELECT ${day} AS grain UNION ALL SELECT ${hour}) g
+  FROM tollgate_usage_records r ${withDimensions} CROSS JOIN (SELECT ${day} AS grain UNION ALL SELECT ${hour}) g ON 1 = 1
   WHERE r.seq > ${from} AND r.seq <= ${to} AND d.application_id <> '' GROUP BY 1, 2, 3, 4, 5`
 
 /** Adds the records after `end` up to the row `to`. Refused if another node has moved the end. */
@@ -90,7 +90,7 @@ export const kept = (sql: SqlClient, application_id: string, periods: ReadonlyAr
   return Effect.map(rows, (found) => ({
     end: found[0]!.record,
     // Without totals there is one row with the end alone.
-    sums: found.filter(({ model }) => model !== null).map(({ record: _, ...sum }): KeySum => sum)
+    sums: found.filter(({ model }) => model !== null)
   }))
 }
 
