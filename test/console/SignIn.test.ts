@@ -6,6 +6,7 @@ import { join } from "node:path"
 import type { Browser, BrowserContext, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import { client as app, CodeIssuer } from "../support/CodeIssuer.ts"
+import { commandHere } from "../support/CommandLine.ts"
 import { lettersTo } from "../support/mail.ts"
 import { client, OidcProvider } from "../support/OidcProvider.ts"
 import { freePort, freshFolder, start } from "../support/Service.ts"
@@ -97,14 +98,18 @@ const signOut = async (page: Page): Promise<void> => {
   await page.getByRole("button", { name: "Continue with a passkey" }).waitFor()
 }
 
-/** Adds a passkey, signs out, and signs in with it. */
-const goOnByPasskey = async (page: Page, service: Service): Promise<void> => {
+const addPasskey = async (page: Page, service: Service): Promise<void> => {
   await page.goto(at(service, "account"))
   await page.getByRole("button", { name: "Add a passkey" }).click()
   await page.getByRole("textbox", { name: "Name" }).fill("this laptop")
   await page.getByRole("dialog").getByRole("button", { name: "Add a passkey" }).click()
   await page.getByRole("cell", { name: "this laptop", exact: true }).waitFor()
   await page.getByText("never", { exact: true }).waitFor()
+}
+
+/** Adds a passkey, signs out, and signs in with it. */
+const goOnByPasskey = async (page: Page, service: Service): Promise<void> => {
+  await addPasskey(page, service)
   await signOut(page)
   await page.getByRole("button", { name: "Continue with a passkey" }).click()
   await page.locator("main.shell-main").waitFor()
@@ -113,20 +118,32 @@ const goOnByPasskey = async (page: Page, service: Service): Promise<void> => {
   expect(await page.getByText("never", { exact: true }).count()).toBe(0)
 }
 
-it("signs in by a letter, and from then on with a passkey, until that is deleted", async () => {
-  const { context, page } = await fresh()
+/** Asks for a link by letter, and answers it. `letters`: how many the person has had with this one. */
+const linkByLetter = async (page: Page, email: string, letters = 1): Promise<string> => {
   await page.goto(at(sandbox, "sign-in"))
   await page.getByRole("link", { name: "Continue with e-mail" }).click()
-  await page.getByLabel("Your e-mail address").fill("grace@letters.example")
+  await page.getByLabel("Your e-mail address").fill(email)
   await page.getByRole("button", { name: "Send the link" }).click()
   await page.getByRole("heading", { name: "Look in your mailbox" }).waitFor()
-  const link = await vi.waitFor(
+  return vi.waitFor(
     async () => {
-      const [letter] = await lettersTo(sandbox, "grace@letters.example")
-      return /http\S+\/oauth\/link\?token=\S+/.exec(letter!.text)![0]
+      const texts = (await lettersTo(sandbox, email)).map(({ text }) => text)
+      const links = texts.flatMap((text) => /http\S+\/oauth\/link\?token=\S+/.exec(text) ?? [])
+      expect(links).toHaveLength(letters)
+      return links.at(-1)!
     },
     { timeout: 30_000 }
   )
+}
+
+const signInByLetter = async (page: Page, email: string, letters = 1): Promise<void> => {
+  await page.goto(await linkByLetter(page, email, letters))
+  await page.locator("main.shell-main").waitFor()
+}
+
+it("signs in by a letter, and from then on with a passkey, until that is deleted", async () => {
+  const { context, page } = await fresh()
+  const link = await linkByLetter(page, "grace@letters.example")
   // Another browser gets nothing by the link, and does not spend it.
   const { context: stranger, page: elsewhere } = await fresh()
   await elsewhere.goto(link)
@@ -157,6 +174,51 @@ it("signs in by an issuer of another make, and from then on with a passkey, also
   await page.getByText("ada@corp.example").first().waitFor()
   await issuer.close()
   await goOnByPasskey(page, deployment)
+  await context.close()
+})
+
+it("is deleted by an operator, one or with all sign-ins, and signs in no more", async () => {
+  const { context, page } = await fresh()
+  await signInByLetter(page, "grace@example.com")
+  await addPasskey(page, sandbox)
+  const { stdout } = await commandHere(["operator", "--json", "--name", "hopper"], {
+    DATA_DIR: sandbox.folder,
+    HOST: "localhost",
+    PORT: String(sandbox.port)
+  })
+  const desk = await context.newPage()
+  await desk.goto((JSON.parse(stdout) as { link: string }).link)
+  await desk.getByRole("heading", { name: "Overview", exact: true }).waitFor()
+  await desk.goto(at(sandbox, "operator/find?q=grace@example.com"))
+  await desk.getByRole("region", { name: "People" }).getByRole("link").first().click()
+  const section = desk.getByRole("region", { name: "Passkeys" })
+  await section.getByRole("cell", { name: "this laptop", exact: true }).waitFor()
+
+  await desk.getByRole("button", { name: "End sign-ins" }).click()
+  const dialog = desk.getByRole("dialog")
+  await dialog.getByRole("button", { name: "End sign-ins" }).click()
+  expect(await dialog.getByRole("status").textContent()).toContain("One passkey still signs in.")
+  await dialog.getByRole("button", { name: "Done" }).click()
+
+  await section.getByRole("button", { name: "Delete: this laptop" }).click()
+  await dialog.getByRole("button", { name: "Delete" }).click()
+  expect(await dialog.getByRole("status").textContent()).toContain("The passkey this laptop is deleted.")
+  await dialog.getByRole("button", { name: "Done" }).click()
+  await section.getByText("No passkeys.").waitFor()
+
+  await page.goto(at(sandbox, "sign-in"))
+  await page.getByRole("button", { name: "Continue with a passkey" }).click()
+  await page.getByText("The passkey could not be verified").waitFor()
+
+  await signInByLetter(page, "grace@example.com", 2)
+  await addPasskey(page, sandbox)
+  await desk.reload()
+  await desk.getByRole("button", { name: "End sign-ins" }).click()
+  await dialog.getByLabel("Delete the passkeys too").check()
+  await dialog.getByRole("button", { name: "End sign-ins" }).click()
+  expect(await dialog.getByRole("status").textContent()).toContain("One passkey is deleted.")
+  await dialog.getByRole("button", { name: "Done" }).click()
+  await section.getByText("No passkeys.").waitFor()
   await context.close()
 })
 

@@ -5,6 +5,7 @@ import type { ConfigFile } from "../Config.ts"
 import * as DataFolder from "../DataFolder.ts"
 import { Deployment } from "../Deployment.ts"
 import type { Read } from "../Deployment.ts"
+import * as RunningAddress from "../RunningAddress.ts"
 import type { EnvironmentFacts } from "../Environment.ts"
 import { redirectAddresses } from "../../people/auth/RedirectAddress.ts"
 import * as NodeServer from "../../http/server/NodeServer.ts"
@@ -56,6 +57,7 @@ const serveDeployment = <E, R>(
     for (const { address, name } of redirectAddresses(file.identity, file.public_url ?? url))
       yield* Effect.logInfo(`sign-in with ${name}: its redirect address is ${address}`)
     yield* reloading
+    yield* RunningAddress.note(facts, file.public_url ?? url)
     yield* greet({ url, file })
     return yield* Effect.never
   }).pipe(Effect.provide(service(facts, file, read)), Effect.scoped)
