@@ -58,9 +58,9 @@ let began = 0
 let ended = loopTime()
 
 /**
- * Yields to all other work. Only one piece, of all work in pieces, runs between two polls of the sockets, so such works take turns. A call
- * needs several polls. So after a piece other work gets a quarter of the piece's time or, while it uses more than half of that, the whole
- * time. (Effect's `yieldNow` continues before the event loop polls the sockets.)
+ * Yields to all other work. Only one piece, of all work in pieces, runs between two polls of the sockets, so such tasks take turns. A call needs
+ * several polls. So after a piece other work gets a quarter of the piece's time or, while it uses more than half of that, the whole time. (Effect's
+ * `yieldNow` continues before the event loop polls the sockets.)
  */
 export const turn: Effect.Effect<void> = Effect.async<void>((resume) => {
   waiting.push(() => resume(Effect.void))

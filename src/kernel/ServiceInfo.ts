@@ -3,7 +3,7 @@ import { Context, Layer, Schema } from "effect"
 import { Address, NonEmpty } from "./Setting.ts"
 
 export interface ServiceFacts {
-  /** The name in texts. */
+  /** The name shown to people. */
   readonly service_name: string
   /** The prefix of API keys: letters and digits. */
   readonly key_prefix: string

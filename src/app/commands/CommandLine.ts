@@ -32,7 +32,10 @@ export interface Commands {
   readonly [name: string]: Commands
 }
 
-/** The longest command that the words name. If the next word should name a subcommand but does not, also that word and the known subcommands. */
+/**
+ * The longest command that the words name. If the next word should name a subcommand but does not, the result includes that word and the known
+ * subcommands.
+ */
 export const meant = (
   commands: Commands,
   words: ReadonlyArray<string>

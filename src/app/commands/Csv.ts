@@ -6,7 +6,7 @@ export interface Row {
   readonly cells: ReadonlyArray<string>
 }
 
-/** The rows of a text, without empty lines. If a quote is not closed, the number of its line. */
+/** Parses the rows of a CSV file, without empty lines. If a quote is not closed, returns its line number. */
 export const parse = (text: string): ReadonlyArray<Row> | number => {
   const rows: Array<Row> = []
   let cells: Array<string> = []

@@ -38,7 +38,7 @@ export const mailingConfig = Effect.fnUntraced(function* (path: string, flag: st
   return file
 })
 
-/** The machine's user who runs the command. */
+/** The operating-system user who runs the command. */
 export const commander: Effect.Effect<Operator> = Effect.sync(() => ({ name: userName(), via: "command" }))
 
 /** Creates or changes a person, by external id if present. */

@@ -2,9 +2,9 @@
  * A request for embeddings: its validation and the most tokens that it can cost.
  *
  * Where the specification is silent:
- * - A token is at least a byte, so a text's bytes bound its tokens. A list of tokens counts its length. Each input may count
- *   `max_added_tokens` more, and no input counts more than `max_input_tokens`. The sum is reserved. Upstreams may add tokens, so their figure is
- *   accepted up to `max_input_tokens` for each input.
+ * - A token is at least a byte, so the bytes of a text bound its tokens. A list of tokens counts its length. Each input may count `max_added_tokens`
+ *   more, and no input counts more than `max_input_tokens`. The sum is reserved. Upstreams may add tokens, so their figure is accepted up to
+ *   `max_input_tokens` for each input.
  * - Fields that change the vendor's bill (`calls/prompts/Extras`) are refused. Every other field passes unchanged.
  * - `GET /v1/embeddings/models` lists embedding models, and `GET /v1/models` does not, because clients choose chat models from it.
  */
@@ -57,7 +57,7 @@ export interface Asked {
   readonly inputs: number
   /** The tokens to reserve. */
   readonly most: number
-  /** The most tokens that the model can read for the request. */
+  /** The maximum number of tokens that the model can read for the request. */
   readonly context: number
   /** The tokens to charge if the upstream does not report them. */
   readonly estimate: number

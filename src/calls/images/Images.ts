@@ -49,7 +49,7 @@ export interface ImagesContract {
     readonly request: ImageRequest
     readonly beside?: Claim["beside"]
   }) => Effect.Effect<ImageJob, InvalidRequest | UpstreamProblem | GateRefusal>
-  /** The same with OpenAI's fields. Waits for the images, `CreationPatience` at most, then returns the job's current state. */
+  /** Submits a job with OpenAI's fields. Waits for the images, `CreationPatience` at most, then returns the job's current state. */
   readonly create: (call: {
     readonly caller: Caller
     readonly creation: Creation

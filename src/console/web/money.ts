@@ -24,7 +24,7 @@ const plain = (value: number): string => {
   return /e/i.test(text) ? value.toFixed(Math.abs(value) < 1 ? 18 : 0).replace(/\.?0+$/, "") : text
 }
 
-/** The decimal text of nano-USD, as the contract writes amounts: `5.98432175`. */
+/** An amount of nano-USD as a decimal string, in the contract's format: `5.98432175`. */
 export const usd = (value: bigint): string => {
   const absolute = value < 0n ? -value : value
   const fraction = (absolute % scale).toString().padStart(digits, "0").replace(/0+$/, "")

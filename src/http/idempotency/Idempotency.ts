@@ -21,8 +21,8 @@
  *   are deleted. Their keys are kept as long as any other: a replay gets its response from the job that the call created, if there is one, else
  *   the same 409. No replay makes a second call.
  * - A key whose response was not stored (the process was killed, the books could not be written) gets its response from the job that its call
- *   created, if there is one; else 409 `idempotency_in_flight` while the call is open, and `idempotency_answer_lost` afterwards, also for an
- *   interrupted call at cost 0. No provider is asked a second time.
+ *   created, if there is one; else 409 `idempotency_in_flight` while the call is open, and `idempotency_answer_lost` afterwards, even for an
+ *   interrupted call at cost 0. No provider is called a second time.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Cause, Clock, Context, Deferred, Duration, Effect, Exit, Fiber, FiberId, Layer } from "effect"
@@ -72,7 +72,7 @@ export interface IdempotencyContract {
     resume?: (inbound: Inbound, call: string) => Effect.Effect<Reply.Reply | undefined, E, R>,
     shape?: Shape
   ) => Effect.Effect<Reply.Reply, E | IdempotencyProblem | Effect.Effect.Error<ReturnType<Inbound["read"]>>, R>
-  /** The same for a body that is not held in memory. `fingerprint` identifies the request, and is called only if there is a key. */
+  /** Like `run`, for a body that is not held in memory. `fingerprint` identifies the request, and is called only if there is a key. */
   readonly once: <E extends ProblemInstance<string>, R>(
     caller: Caller,
     key: string | undefined,

@@ -2,9 +2,9 @@
  * The bytes of request bodies and of whole upstream responses that the process holds at a time. They share one budget, including uploads stored on
  * disk, so that many large or stalled ones cannot exhaust memory. A body that arrives too slowly is refused.
  *
- * Some room for a response is reserved before its upstream is asked; without room the call is refused. A response that turns out to be long waits
- * for the rest of its room while its upstream is paused. It waits for all of it at once, so responses never wait for each other. A response that
- * waits longer than `patience` is charged and discarded (`upstream/wire/Intake`).
+ * Some room for a response is reserved before its upstream is called; without room the call is refused. A response that turns out to be long waits
+ * for the rest of its room while its upstream is paused. It requests all of that room in one step, so responses never wait for each other. A response
+ * that waits longer than `patience` is charged and discarded (`upstream/wire/Intake`).
  */
 import { Context, Layer, Schema } from "effect"
 import type { Room } from "../../kernel/Room.ts"

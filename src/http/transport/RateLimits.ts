@@ -17,7 +17,7 @@ const limit = (preset: number) => Schema.optionalWith(Count, { default: () => pr
 /** Requests per minute from one address. */
 export const RateLimitSettings = Schema.Struct({
   sign_in: limit(60),
-  /** Sign-in links by letter. */
+  /** Sign-in links by email. */
   sign_in_link: limit(10),
   token: limit(120),
   /** The pages of the OAuth code flow, and requests of a custom consent page. */
@@ -101,7 +101,7 @@ export const senderOf = (
 
 /**
  * The counting key of an address: an IPv4 address itself, an IPv6 address by its /64, because a single customer has that many addresses. A port is
- * dropped. A text that is not an address is used unchanged.
+ * dropped. Any other string is used unchanged.
  */
 export const networkOf = (address: string): string => {
   const bare = /^\[([^\]]*)\](?::\d+)?$/.exec(address)?.[1] ?? address

@@ -15,7 +15,7 @@ import type * as Numbers from "./Numbers.ts"
 import { usageTypes } from "./Usage.ts"
 import type { Direction } from "./Usage.ts"
 
-/** Matches records with all of these values. An empty text matches an empty value. */
+/** Matches records with all of these values. An empty string matches an empty value. */
 export interface Filter extends Schema.Schema.Type<typeof Filter> {}
 const text = Schema.optionalWith(Schema.String, { exact: true })
 export const Filter = Schema.Struct({

@@ -16,7 +16,7 @@ export const make = (sql: SqlClient) => {
   /** The `tollgate_usage_records r` in a range. */
   const among = (tenant: string, range: Range): Fragment => recordsAmong(sql, tenant, range)
 
-  /** The same, joined with `tollgate_usage_dimensions d`. */
+  /** `among`, joined with `tollgate_usage_dimensions d`. */
   const described = (tenant: string, range: Range): Fragment => recordsAmong(sql, tenant, range, withDimensions)
 
   /** The tenant's newest record. */

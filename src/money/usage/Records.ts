@@ -6,7 +6,7 @@
  *   `token_details` only if the provider reported tokens that vendors bill separately.
  * - A record names its API key (`application_id`, `application_name`) and its request (`request_id`). It names no request if the service itself
  *   ended the call, as for media jobs and calls interrupted by a crash.
- * - An empty filter matches the empty text: `application_id=` means calls by user token.
+ * - An empty filter matches the empty string: `application_id=` means calls by user token.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -64,7 +64,7 @@ export interface RecordsAsked extends PageOf {
 /** The depth limit of pages by number in an order other than time. Such a page must skip all records before it. Cursors have no limit. */
 export const depthMax = 20_000
 
-/** The most index places that all sorted pages together hold in memory: about 20 MB. */
+/** The maximum number of index places that all sorted pages together hold in memory: about 20 MB. */
 const placesMax = 200_000
 
 export class Records extends Context.Tag("tollgate/usage/Records")<Records, RecordsContract>() {

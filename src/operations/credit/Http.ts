@@ -16,7 +16,7 @@ import { OperatorCreditApi } from "./Api.ts"
 
 const answered = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.map(storable(effect), (result) => envelope(result))
 
-/** The audit entry of the current operator's act, for its transaction. */
+/** The audit entry of the current operator's action, for its transaction. */
 const audited = (act: Audit.Act) =>
   Effect.zipWith(CurrentOperator, Clock.currentTimeMillis, (operator, now) => [Audit.entry(operator, act, now)])
 

@@ -1,5 +1,6 @@
 /**
- * The operator's acts on tenants and people. Each act and its audit entry are one transaction. An act refused by the books gets a separate entry.
+ * The operator's actions on tenants and people. Each action and its audit entry are one transaction. An action refused by the books gets a separate
+ * entry.
  *
  * Where the specification is silent:
  * - A reference of a grant or purchase is booked once across all tenants. Repeating it with the same tenant and amount returns `done: false`; with

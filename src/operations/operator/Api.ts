@@ -1,4 +1,4 @@
-/** The operator's routes: sessions, the audit log, search, acts, and monitoring. */
+/** The operator's routes: sessions, the audit log, search, actions, and monitoring. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { InvalidToken } from "../../people/credentials/Problems.ts"

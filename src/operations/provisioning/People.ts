@@ -141,7 +141,7 @@ const finding = (parts: Parts): PeopleContract["find"] =>
     return shownOf(yield* personOf(parts, id), external_id, false)
   })
 
-/** Suspends the person first, so that no key is used or created meanwhile. If a removal stops halfway, the next one completes it. */
+/** Suspends the person first, so that no key is used or created during the removal. If a removal stops halfway, the next one completes it. */
 const removing = (parts: Parts): PeopleContract["remove"] =>
   Effect.fn("Provisioning.people.remove")(function* (by, external_id) {
     const id = yield* openOf(parts, external_id)

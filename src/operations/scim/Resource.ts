@@ -22,7 +22,7 @@ export const attributeOf = (body: Body, name: string): unknown => {
 
 const longest = 320
 
-/** A text of up to 320 characters; `undefined` if it is absent or null. */
+/** A string of up to 320 characters; `undefined` if it is absent or null. */
 export const textIn = (name: string, value: unknown): Either.Either<string | undefined, InvalidValue> => {
   if (value === undefined || value === null) return Either.right(undefined)
   return typeof value === "string" && value.length <= longest && isStorable(value)

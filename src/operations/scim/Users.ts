@@ -149,7 +149,7 @@ const changing = (parts: Parts) =>
     return after
   })
 
-/** Suspends the person first, so that no key is used or created meanwhile. If a removal stops halfway, the next one completes it. */
+/** Suspends the person first, so that no key is used or created during the removal. If a removal stops halfway, the next one completes it. */
 const removing = (parts: Parts): UsersContract["remove"] =>
   Effect.fn("Scim.users.remove")(function* (id) {
     const { acts, registration, sql, tenancy, writer } = parts

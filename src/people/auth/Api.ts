@@ -150,7 +150,7 @@ const Consentable = Schema.Struct({
   client_name: Schema.String,
   /** The requested scope. */
   scope: Schema.String,
-  /** The granted scope, and the same in words for the person. */
+  /** The granted scope, and its description for the person. */
   granted: Schema.String,
   allows: Schema.Array(Schema.String),
   /** Whether it is an application of the operator, which may do everything that the person may do. */

@@ -43,7 +43,7 @@ export const withPending = Effect.fnUntraced(function* ({ state }: Dependencies,
   return HttpServerResponse.setHeader(response, "set-cookie", state.setCookie(pending))
 })
 
-/** The name of sign-in by letter, on the button. */
+/** The button's label for sign-in by email. */
 export const emailName = "e-mail"
 
 /** Asks the person to sign in and returns them to `page`. `client` is the requesting application's name. */

@@ -136,8 +136,8 @@ export const isRedirectAddress = (text: string): boolean =>
   !/^(?:javascript|data|vbscript|file|blob|about):$/.test(new URL(text).protocol)
 
 /**
- * Whether the client has registered the redirect address. The texts must be equal, except the port of a loopback address, which a native
- * application cannot know in advance (RFC 8252). The texts are not parsed: a browser may parse them differently and go elsewhere.
+ * Whether the client has registered the redirect address. The strings must be equal, except the port of a loopback address, which a native
+ * application cannot know in advance (RFC 8252). They are not parsed: a browser may parse them differently and go elsewhere.
  */
 export const mayRedirect = ({ redirect_uris }: Client, address: string): boolean =>
   redirect_uris.some((registered) => registered === address || isSameLoopback(registered, address))

@@ -3,7 +3,7 @@
  *
  * Where the specification is silent:
  * - A key's letter is never sent twice. If the connection or the process ended during an attempt, the letter may have been sent, and is not sent
- *   again; people ask for a resend, which is another letter.
+ *   again; people request a resend, which is another letter.
  * - A letter that cannot be opened, because the secret changed or its row is damaged, ends as failed.
  * - If the mail server is unreachable or refuses temporarily, the next attempt follows after 30 seconds, then after growing pauses, for three
  *   days. Without a mail server, a letter also fails after three days.
@@ -45,7 +45,7 @@ export interface Letter {
 export interface OutboxContract {
   /** The statement that stores a letter, for the transaction that causes it. Over the account's limits it stores nothing. */
   readonly letter: (letter: Letter) => Effect.Effect<Statement>
-  /** The same, but over the account's limits it fails the transaction. */
+  /** Like `letter`, but fails the transaction if the account is over its limits. */
   readonly requiredLetter: (letter: Letter) => Effect.Effect<Statement>
   /** Fails if the account may not cause a letter to this address now. */
   readonly room: (account: AccountId, to: string) => Effect.Effect<void, TooManyLetters>

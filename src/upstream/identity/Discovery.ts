@@ -24,7 +24,7 @@ interface Known {
   reachable: boolean | undefined
 }
 
-/** `scope` owns the requests. If the first caller leaves, the others still get the document. */
+/** `scope` owns the requests. If the first caller is interrupted, the others still get the document. */
 export const make = (scope: Scope.Scope) => {
   const documents = new Map<string, Known>()
 

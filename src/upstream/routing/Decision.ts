@@ -17,7 +17,7 @@ export interface Decision {
   /** The requested model. */
   readonly model: string
   readonly request_id: string | undefined
-  /** Why the first upstream was asked first. */
+  /** Why the first upstream was tried first. */
   readonly reason: Reason
   /** Oldest first. */
   readonly attempts: ReadonlyArray<DecisionAttempt>

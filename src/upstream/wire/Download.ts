@@ -6,7 +6,7 @@ import type { Tap } from "./ByteStream.ts"
 import { mayBePublic } from "./PublicAddress.ts"
 import * as Wire from "./Wire.ts"
 
-/** The most milliseconds without a byte, and from the request to the last byte. */
+/** The maximum time without a byte, and from the request to the last byte, in milliseconds. */
 const silence_ms_max = 60_000
 const total_ms_max = 3_600_000
 

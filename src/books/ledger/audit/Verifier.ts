@@ -51,7 +51,7 @@ const quiet: Pace = { slice: 256, pause: Effect.zipRight(turn, Effect.sleep("10 
 const pauseFirst = 60_000
 /** How long a turn of the job waits for a verification. A longer one continues across turns, so the loop still reports progress. */
 const turnMax = "60 seconds"
-/** The most findings that are logged, and that are kept in memory. */
+/** The maximum number of findings that are logged, and that are kept in memory. */
 const loggedMax = 10
 export const keptFindings = 50
 

@@ -30,7 +30,7 @@ export class ProviderTotalsIndexer extends Context.Tag("tollgate/ledger/Provider
  */
 const enough = 16_384
 
-/** The most transactions of a turn, of `pieceSize` records each. One takes the writer a millisecond or two. */
+/** The maximum number of transactions of a turn, of `pieceSize` records each. One takes the writer a millisecond or two. */
 const piecesMax = 64
 
 /** The pauses after a turn that added records, and after one that did not. */

@@ -49,7 +49,7 @@ export const advice = (error: unknown): string => {
   return error.status >= 500 ? texts.failed.wrong : sentence(error.message)
 }
 
-/** Whether a 403 has no text of its own. Other refusals explain themselves. */
+/** Whether a 403 lacks a specific text. Other refusals explain themselves. */
 const isAboutScope = ({ code }: Refusal): boolean =>
   code === undefined || code === "insufficient_scope" || code === "insufficient_role"
 
