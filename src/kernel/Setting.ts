@@ -10,12 +10,12 @@ import { fromDecimal } from "./Money.ts"
 export class ConfigProblem extends Schema.TaggedError<ConfigProblem>()("ConfigProblem", { message: Schema.String }) {}
 
 export const NonEmpty = Schema.NonEmptyString.annotations({
-  message: () => ({ message: "a text that is not empty", override: true })
+  message: () => ({ message: "a non-empty string", override: true })
 })
 
 export const Address = Schema.String.pipe(
   Schema.filter((text) => /^https?:\/\/[^/]+/.test(text) && URL.canParse(text), {
-    message: () => "an address that begins with http:// or https://"
+    message: () => "a URL that begins with http:// or https://"
   })
 )
 

@@ -103,7 +103,7 @@ it("signs in by a letter, and from then on with a passkey, until that is deleted
   await page.getByRole("link", { name: "Continue with e-mail" }).click()
   await page.getByLabel("Your e-mail address").fill("grace@letters.example")
   await page.getByRole("button", { name: "Send the link" }).click()
-  await page.getByRole("heading", { name: "Look in your mailbox" }).waitFor()
+  await page.getByRole("heading", { name: "Check your email" }).waitFor()
   const link = await vi.waitFor(
     async () => {
       const [letter] = await lettersTo(sandbox, "grace@letters.example")

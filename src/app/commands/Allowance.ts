@@ -63,7 +63,7 @@ const rolloverOf = (text: string): Effect.Effect<Rollover, ReturnType<typeof ref
   if (text === "none" || text === "all") return Effect.succeed(text)
   const up_to_usd = exactAmountOf(text)
   return up_to_usd === undefined
-    ? refuse("--rollover: must be none, all, or the most credits to keep")
+    ? refuse("--rollover: must be none, all, or the maximum number of credits to keep")
     : Effect.succeed({ up_to_usd })
 }
 
@@ -77,7 +77,7 @@ const termsOf = Effect.fnUntraced(function* (asked: {
   const { amount, period, plan, rollover } = asked
   if (Option.isSome(plan)) {
     if (Option.isSome(amount) || Option.isSome(period) || Option.isSome(rollover))
-      return yield* refuse("--plan sets amount, period and rollover: leave them out")
+      return yield* refuse("--plan sets amount, period and rollover: omit them")
     return { plan: plan.value } satisfies NewAllowance
   }
   if (Option.isNone(amount) || Option.isNone(period))

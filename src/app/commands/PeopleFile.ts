@@ -56,7 +56,7 @@ const personOf = (
 ): Either.Either<Omit<Listed, "line">, readonly [Column, string]> => {
   const [email, name] = [decoded(Email, cellOf("email")), decoded(NewOrganisation.fields.name, cellOf("name"))]
   if (email === undefined) return Either.left(["email", "an email address"])
-  if (name === undefined) return Either.left(["name", "a text of 1 to 100 characters"])
+  if (name === undefined) return Either.left(["name", "1 to 100 characters"])
   const [external_id, team, allowance] = [cellOf("external_id"), cellOf("team"), cellOf("allowance_usd")]
   if (external_id !== "" && decoded(ExternalId, external_id) === undefined)
     return Either.left(["external_id", "1 to 200 characters on one line"])

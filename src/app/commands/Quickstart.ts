@@ -94,7 +94,7 @@ const textOf = ({ api_key, base_url, config, console, credit, model, operator, t
 
   base URL     ${base_url}/v1
   tenant       ${tenant_id}${api_key === undefined ? "" : ` (${credit} USD of credit)`}
-  API key      ${api_key ?? `printed at the first start; tollgate key create --tenant ${tenant_id} makes another`}
+  API key      ${api_key ?? `printed at the first start; tollgate key create --tenant ${tenant_id} creates another`}
 
   A first call:
 

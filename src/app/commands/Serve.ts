@@ -52,7 +52,7 @@ const serveDeployment = <E, R>(
     const { url } = yield* NodeServer.Listening
     yield* Effect.logInfo(`serving at ${url}`)
     for (const { address, name } of redirectAddresses(file.identity, file.public_url ?? url))
-      yield* Effect.logInfo(`sign-in with ${name}: its redirect address is ${address}`)
+      yield* Effect.logInfo(`sign-in with ${name}: its redirect URI is ${address}`)
     yield* reloading
     yield* greet({ url, file })
     return yield* Effect.never

@@ -149,7 +149,7 @@ export const restore = (
       )
       if (wrong.length > 0)
         return yield* failed(
-          `${from} is not whole:\n${wrong
+          `${from} fails its checks:\n${wrong
             .slice(0, 20)
             .map(({ check, message }) => `${check}: ${message}`)
             .join("\n")}`

@@ -655,7 +655,7 @@ class Admitted implements Admission {
   }
 
   goesOn(problem: { readonly _tag: string }): Effect.Effect<void> {
-    return this.tell("a call goes on to its next upstream", problem)
+    return this.tell("a call moves to its next upstream", problem)
   }
 
   get to_its_end(): ToItsEnd {

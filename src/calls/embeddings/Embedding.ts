@@ -101,7 +101,7 @@ const isAbsent = (value: unknown): value is undefined | null => value === undefi
 
 const dimensionsRule = ({ dimensions, shortens }: EmbeddingModel, asked: unknown): string | undefined => {
   if (asked === dimensions) return undefined
-  if (!shortens) return `left out: this model gives ${dimensions ?? "its own number"} of them`
+  if (!shortens) return `omit it: this model returns ${dimensions ?? "its own number"} of them`
   const isCount = typeof asked === "number" && Number.isInteger(asked) && asked >= 1
   return isCount && asked <= (dimensions ?? Number.POSITIVE_INFINITY)
     ? undefined
@@ -116,7 +116,7 @@ export const billedOtherwise = (request: Readonly<Record<string, unknown>>): Inv
       const other = lookalike(billed, field)
       if (other !== undefined) return other
     } else if (rule.asksFor(request[field]).length > 0) {
-      return InvalidRequest.of(field, `this model does not serve what it asks for: ${rule.why}`)
+      return InvalidRequest.of(field, `this model does not support it: ${rule.why}`)
     }
   }
   return undefined

@@ -147,7 +147,7 @@ export type ChatProblem = InvalidRequest | Busy | GateRefusal | UpstreamProblem
  * `UnknownChatModel`.
  *
  * Interruption means that the caller has disconnected. No further upstream is called. Reading the current one continues: up to ten seconds for a
- * stream that has begun, to the end for any other answer. The answer is charged. If no answer comes, the call is recorded as `client_disconnected`
+ * stream that has begun, to the end for any other answer. The answer is charged. If no answer arrives, the call is recorded as `client_disconnected`
  * and costs nothing. The interrupting fiber waits for this; `Effect.disconnect` avoids the wait.
  */
 export interface EngineContract {
@@ -806,7 +806,7 @@ const open = Effect.fnUntraced(function* <A>(eventsOf: EventsOf<A>, attempt: Att
   if (!speaks.stream.content_type.test(type)) {
     const limits = { limit: unstreamedBytesMax, long: speaks.long, read_on: admission.to_its_end }
     const whole = yield* Effect.catchAll(Wire.collect(answer, limits), unreachable)
-    return yield* unstreamed(eventsOf, attempt, whole, `asked for a stream, it answered ${type}`)
+    return yield* unstreamed(eventsOf, attempt, whole, `it answered a request for a stream with ${type}`)
   }
   const reader =
     pair === undefined
@@ -985,12 +985,12 @@ const nothing = (): Figures => ({ prompt_tokens: 0, completion_tokens: 0 })
 
 const beyondWords = {
   total: {
-    message: "an upstream reports more tokens than the request can have caused",
-    hint: "if its answers are longer than the limit that was sent, it may know the limit by the other limit_field"
+    message: "an upstream reports more tokens than the request can cause",
+    hint: "if its answers are longer than the limit that was sent, it may expect the limit in the other limit_field"
   },
   hour: {
-    message: "an upstream reports a cache of an hour that the request did not ask for",
-    hint: "it is charged as a five-minute cache: if the vendor bills the hour, find out what requests it"
+    message: "an upstream reports one-hour caching that was not requested",
+    hint: "it is charged as five-minute caching: if the vendor bills the hour, find out what requests it"
   }
 } as const
 

@@ -62,7 +62,7 @@ export interface ImagesContract {
     readonly caller: Caller
     readonly request_id: string
   }) => Effect.Effect<ImageJob, ImageNotFound>
-  /** Streams a generated image from the address that the provider gave: the provider's own or a public one. */
+  /** Streams a generated image from the URL in the provider's answer, on the provider's own host or a public one. */
   readonly download: (image: {
     readonly provider: string
     readonly url: string

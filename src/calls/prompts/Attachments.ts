@@ -49,7 +49,7 @@ const isFilm = (media_type: string): boolean => /^video\//i.test(media_type)
 /** The media type of a data URI; `undefined` for any other text. */
 const mediaTypeOf = (text: string): string | undefined => /^\s*data:([^;,]*)/i.exec(text.slice(0, head))?.[1]?.trim()
 
-/** Some vendors accept an address in place of a file's bytes. */
+/** Some vendors accept a URL in place of a file's bytes. */
 const isAddress = (text: string): boolean => /^\s*[a-z][a-z\d+.-]*:/i.test(text.slice(0, head))
 
 /** An image by address or data URI. It counts at most the tokens that the model's configuration says. */

@@ -1,5 +1,5 @@
 /**
- * Relays a stream of server-sent events from an upstream to a client. A `Reader` knows the protocol. Bytes pass through as they arrive. The last
+ * Relays a stream of server-sent events from an upstream to a client. A `Reader` implements the protocol. Bytes pass through as they arrive. The last
  * event waits until the charge is committed.
  *
  * Where the specification is silent:

@@ -261,7 +261,7 @@ const isImage = (type: unknown): boolean => type === "image_url" || type === "im
 
 /** Refuses a reference to a kept object. The vendor keeps all callers' objects under one key, so their owner is unknown. */
 export const keptById = (field: string) =>
-  InvalidRequest.of(field, "this model takes nothing that its vendor keeps by its id: send it in the request")
+  InvalidRequest.of(field, "this model accepts no ids of objects that its vendor keeps: send the object in the request")
 
 /** The attachments of messages. */
 const attachmentsOf = (messages: ChatRequest["messages"]): Attached => {

@@ -82,7 +82,7 @@ export const askedOf = (models: ReadonlyArray<RerankModel>, request: unknown): E
   )
   if (wrong !== -1) return refused(`documents.${wrong}`, "a text, or an object with a text")
   if (top_n !== null && !(Number.isInteger(top_n) && (top_n as number) >= 1)) {
-    return refused("top_n", "a whole number from 1 on")
+    return refused("top_n", "a whole number of at least 1")
   }
   if (return_documents !== null && typeof return_documents !== "boolean") {
     return refused("return_documents", "true or false")

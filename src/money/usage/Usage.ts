@@ -203,7 +203,7 @@ export const SeriesQuery = Schema.Struct({
   end_time: text("Required, RFC 3339; rounded up to a whole bucket"),
   grain: oneOf(grains, "The width of a bucket in UTC. Default: day"),
   by: oneOf(seriesBy, "The key of the series. Default: none. Payers are tenants"),
-  top: text(`The most series that are named, 1 to ${seriesMax}. Default: ${seriesPreset}`)
+  top: text(`The maximum number of named series, 1 to ${seriesMax}. Default: ${seriesPreset}`)
 })
 
 export interface PayersQuery extends Schema.Schema.Type<typeof PayersQuery> {}

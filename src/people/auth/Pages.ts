@@ -134,9 +134,9 @@ ${hidden(options.fields)}
 /** The response to that form, the same for every address. */
 export const linkSent = (options: { readonly service: string; readonly email: string }): string =>
   page(
-    "Look in your mailbox",
-    `<h1>Look in your mailbox</h1>
-<p>If <strong>${escape(options.email)}</strong> may sign in to ${escape(options.service)}, a letter with a link is on its way. Open the link in this
+    "Check your email",
+    `<h1>Check your email</h1>
+<p>If <strong>${escape(options.email)}</strong> may sign in to ${escape(options.service)}, an email with a link is on its way. Open the link in this
 browser within 15 minutes; it works once.</p>`
   )
 

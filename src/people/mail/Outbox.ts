@@ -203,5 +203,5 @@ export const lettersEnd: Ending = {
     statement(sql`UPDATE tollgate_mail_outbox SET status = 'failed', sealed = '', ended_at = ${now},
       last_error = 'the secret that sealed it was replaced' WHERE status IN ('waiting', 'sending')`)
   ],
-  notice: (n) => `${n} unsent letters are given up`
+  notice: (n) => `${n} unsent emails are discarded`
 }

@@ -21,7 +21,7 @@ import { Paginated } from "../../kernel/Page.ts"
 import { StoredText } from "../../kernel/StoredText.ts"
 
 const Name = StoredText.pipe(
-  Schema.filter((name) => name.trim() !== "" && name.length <= 100, { message: () => "a text of 1 to 100 characters" })
+  Schema.filter((name) => name.trim() !== "" && name.length <= 100, { message: () => "1 to 100 characters" })
 )
 const Description = StoredText.pipe(Schema.maxLength(1_000, { message: () => "a text of up to 1000 characters" }))
 

@@ -101,7 +101,7 @@ export class Fields {
   /** A required text. */
   needed(at: string, value: unknown): string {
     if (typeof value === "string" && value !== "") return value
-    this.refuse(at, "a text that is not empty")
+    this.refuse(at, "a non-empty string")
     return ""
   }
 

@@ -75,7 +75,7 @@ export const migrateBy = (all: ReadonlyArray<Migration>, shown: string) =>
       return failure instanceof UpgradeFailed
         ? failure
         : new UpgradeFailed({
-            message: `${shown} could not be brought up to date, and is as it was: ${reasonOf(cause)}`
+            message: `${shown} could not be upgraded and is unchanged: ${reasonOf(cause)}`
           })
     })
   )
@@ -110,7 +110,7 @@ const apply = Effect.fnUntraced(function* (sql: SqlClient, all: ReadonlyArray<Mi
   if (applied > 0 && missing.length > 0) {
     const [lock] = yield* sql.unsafe<{ free: 0 | 1 }>(`SELECT pg_try_advisory_xact_lock(${Locks.indexes}) AS free`)
     if (lock!.free !== 1)
-      return yield* new IndexUnderWay({ message: "an index is being built there: start again when that is done" })
+      return yield* new IndexUnderWay({ message: "an index is being built there: start again when it is finished" })
   }
   for (const one of missing) {
     yield* one.apply

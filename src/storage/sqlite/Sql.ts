@@ -147,7 +147,7 @@ export const migrate = (file: string | undefined) =>
         Effect.fail(
           new UpgradeFailed({
             message:
-              `${where} could not be brought up to date, and is as it was` +
+              `${where} could not be upgraded and is unchanged` +
               `${snapshot === undefined ? "" : ` (a snapshot is at ${snapshot})`}: ${reasonOf(cause)}`
           })
         )

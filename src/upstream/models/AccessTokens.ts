@@ -30,7 +30,7 @@ export interface GoogleAccount {
 /** An application registered with Microsoft Entra. */
 export interface EntraClient {
   readonly kind: "entra"
-  /** `https://login.microsoftonline.com`, or the address of a national cloud. */
+  /** `https://login.microsoftonline.com`, or the URL of a national cloud. */
   readonly authority: string
   readonly tenant_id: string
   readonly client_id: string

@@ -35,7 +35,7 @@ export interface Source {
  */
 export type StreamEnd = "complete" | "unfinished" | "broken" | "left"
 
-/** Why no more bytes come: the source ended, it was cut (`short`: without a failure), or its reader left and the source was aborted. */
+/** Why the bytes end: the source ended, it was cut (`short`: without a failure), or its reader was destroyed and the source was aborted. */
 export type Stop = "ended" | "cut" | "short" | "left"
 
 export interface Tap {

@@ -1,4 +1,4 @@
-/** A file made by a vendor, fetched from the address in the vendor's answer, or decoded from a data URI. Redirects are not followed. */
+/** A file made by a vendor, fetched from the URL in the vendor's answer, or decoded from a data URI. Redirects are not followed. */
 import { Effect, Exit, Scope } from "effect"
 import { Readable } from "node:stream"
 import { ByteStream, closeIfUnclaimed } from "./ByteStream.ts"

@@ -110,7 +110,7 @@ const look = Effect.fnUntraced(function* (
   ).pipe(Effect.ensuring(Effect.sync(() => (state.current = undefined))))
   state.found = findings.slice(0, keptFindings)
   if (findings.length > 0) {
-    yield* Effect.logError(`the books are not right: verify has ${findings.length} findings`).pipe(
+    yield* Effect.logError(`the books are wrong: verify has ${findings.length} findings`).pipe(
       Effect.annotateLogs(
         "findings",
         findings.slice(0, loggedMax).map(({ check, message }) => `${check}: ${message}`)

@@ -367,7 +367,7 @@ const reserve = (draft: Draft, posting: Of<"Reserve">): Either.Either<Result, Re
   const within = smaller(availableOf(account), most)
   const amount = left === undefined ? within : smaller(within, left)
   // The database's primary key enforces the same: a call is reserved once.
-  if (draft.reservation(call) !== undefined) throw new Error(`the call ${call} is reserved already`)
+  if (draft.reservation(call) !== undefined) throw new Error(`the call ${call} is already reserved`)
   draft.accounts.set(account.id, { ...account, reserved: account.reserved + amount })
   if (limit !== undefined) draft.limits.set(limit.application_id, { ...limit, reserved: limit.reserved + amount })
   draft.reserved.set(call, { id: call, dimensions: dimensionsOf(facts, payer), amount, at: draft.books.at, run })

@@ -86,7 +86,7 @@ export const useStatus = (job: Job) => {
   return status.data ?? job
 }
 
-/** The result. The vendor's address in it is temporary. Fetching the result makes a charge final. */
+/** The result. The vendor's URL in it is temporary. Fetching the result makes a charge final. */
 export const useResult = ({ request_id }: Job, isDone: boolean) =>
   useQuery({
     queryKey: ["media-result", request_id],
