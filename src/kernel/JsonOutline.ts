@@ -18,7 +18,7 @@ export interface Place {
 
 /** A longer outline fails. */
 const outlineMax = 2 * 1024 * 1024
-/** If the long members are in the outermost object, any other member there that is longer than this is emptied too. */
+/** If the long members are in the outermost object, any other member of it that is longer than this is also emptied. */
 const memberMax = 256 * 1024
 /** The maximum number of members that may be emptied. */
 const placesMax = 100_000

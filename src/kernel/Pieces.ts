@@ -47,9 +47,7 @@ let scheduled = false
 let owed = 0
 /** Shorter pieces are summed up first, because a pause lasts at least a millisecond. */
 const owedLeast = 4
-/**
- * The maximum counted for a piece. A longer piece has only waited, for a disk or in a stopped process, and needs no longer pause.
- */
+/** The maximum counted for a piece. A longer piece has only waited, for a disk or in a stopped process, and needs no extra pause. */
 const owedMost = 250
 /** The share of the owed time that other work always gets, to measure whether it needs more. */
 const restLeast = 1 / 4

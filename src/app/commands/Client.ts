@@ -44,9 +44,7 @@ const clientCreate = Command.make(
       if (kind !== "oauth" && redirect.length > 0) return yield* refuse("--redirect-uri: only for oauth clients")
       const wrong = redirect.find((uri) => !isRedirectAddress(uri))
       if (wrong !== undefined) {
-        return yield* refuse(
-          `--redirect-uri ${wrong}: must be a URI without a fragment, and not javascript: or file:`
-        )
+        return yield* refuse(`--redirect-uri ${wrong}: must be a URI without a fragment, and not javascript: or file:`)
       }
       const client = yield* Effect.gen(function* () {
         const clients = yield* Clients

@@ -1,4 +1,4 @@
-/** Helpers to print and read words: colors only for terminals, tables, safe text, and the lookup of a command's name. */
+/** Helpers to print and read text: colors only for terminals, tables, safe text, and the lookup of a command's name. */
 import { Effect } from "effect"
 import type { Console } from "effect"
 

@@ -1,4 +1,4 @@
-/** `tollgate operator keys`: management keys, with which programs call the operator's routes. */
+/** `tollgate operator keys`: management keys, which programs use to call the operator's routes. */
 import { Command, Options } from "@effect/cli"
 import { Clock, Console, Effect, Layer, Option } from "effect"
 import { day, toIso } from "../../kernel/Moment.ts"

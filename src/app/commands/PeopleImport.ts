@@ -112,9 +112,7 @@ const options = {
     Options.optional
   ),
   letters: Options.boolean("letters").pipe(
-    Options.withDescription(
-      "email each new person a link to the console, which works once (needs --config)"
-    )
+    Options.withDescription("email each new person a link to the console, which works once (needs --config)")
   ),
   owner: Options.text("owner").pipe(Options.withDescription("the address of the owner of new teams"), Options.optional),
   config: Options.text("config").pipe(

@@ -75,7 +75,10 @@ const voucherCreate = Command.make(
 const voucherList = Command.make(
   "list",
   {
-    limit: Options.integer("limit").pipe(Options.withDescription("the maximum number of codes to show"), Options.withDefault(50)),
+    limit: Options.integer("limit").pipe(
+      Options.withDescription("the maximum number of codes to show"),
+      Options.withDefault(50)
+    ),
     json
   },
   ({ json, limit }) =>

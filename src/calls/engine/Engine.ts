@@ -10,7 +10,7 @@
  * - The next upstream is tried after every failure except a refusal of the request itself, unless the client has disconnected.
  * - If a client disconnects before its stream begins, the service waits for the upstream within the upstream's own time limit, as for an answer that
  *   does not stream, because the upstream already has the whole prompt. The ten seconds of a stream begin no earlier than the head of its answer. The
- *   output by then is charged: at least the prompt.
+ *   output up to that point is charged: at least the prompt.
  * - An answer with status 200 must contain choices or be an event stream. Otherwise the next upstream is tried. But a whole answer that reports its
  *   usage costs that usage even if the client cannot get it (it is too long, has no choices, is not JSON, or cannot be translated). No other upstream
  *   is tried then. A failing upstream's message is passed on without addresses and keys.

@@ -24,9 +24,7 @@ export const ImageRequest = Schema.Struct({
   ),
   /** For image-to-image: an address or a data URI. */
   source_url: Schema.optionalWith(
-    Schema.String.pipe(
-      Schema.filter(isImage, { message: () => "an http(s) URL or a base64 data URI of an image" })
-    ),
+    Schema.String.pipe(Schema.filter(isImage, { message: () => "an http(s) URL or a base64 data URI of an image" })),
     { nullable: true }
   ),
   /** For image-to-image: how much of the source may change. */

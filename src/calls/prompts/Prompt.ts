@@ -3,9 +3,9 @@
  * passed on unchanged.
  *
  * Where the specification is silent:
- * - The bound of a prompt is the sum of its bytes (a token is at least one byte), `max_added_tokens`, and `max_tool_tokens` if it has tools, but
- *   at most the model's context. An image counts `max_attachment_tokens` instead of its bytes. `Attachments` defines which files count their
- *   bytes too. A film, most other files, and any attachment by id or address except an image count the whole context.
+ * - The bound of a prompt is the sum of its bytes (a token is at least one byte), `max_added_tokens`, and `max_tool_tokens` if it has tools, but at
+ *   most the model's context. An image counts `max_attachment_tokens` instead of its bytes. `Attachments` defines which files also count by their
+ *   bytes. A video, most other files, and any attachment by id or URL except an image count as the whole context.
  * - The bound is an upper estimate. A vendor's larger count of the prompt is accepted up to the context.
  * - A limit for the answer above `max_output_tokens` is lowered to it, for the bound and for the upstream.
  * - Each token of the bound is priced by the most expensive line that can apply to the request: the line for cache writes, the line for long

@@ -65,7 +65,7 @@ export const exact = (amount: Usd): string => format(2, digits).format(literal(n
 /** The value of an amount for a plot, with all digits: a double is exact to the nano-USD below nine million dollars. */
 export const plotted = (value: number): string => exact(usd(BigInt(Math.round(value * 1e9))))
 
-/** An amount in two parts: the digits up to the cents, and the rest, which is displayed more quietly. */
+/** An amount in two parts: the digits up to the cents, and the rest, which is dimmed. */
 export interface Parts {
   readonly head: string
   readonly rest: string

@@ -1,5 +1,5 @@
 /**
- * The fast lane: endpoints marked `Fast` in their contract run directly from node's request to node's response, past the platform's router,
+ * The fast lane: endpoints marked `Fast` in their contract run directly from node's request to node's response, bypassing the platform's router,
  * middleware and tracer. Method, path, credential and handler come from the contract. The router serves the same endpoints with the same bytes on
  * servers without the lane, and for paths that do not match exactly (a trailing slash, escapes).
  */

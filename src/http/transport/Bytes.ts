@@ -18,12 +18,12 @@ export const BytesSettings = Schema.Struct({
   bytes_total: Schema.optionalWith(Schema.Int.pipe(Schema.greaterThanOrEqualTo(128 * 1024 * 1024)), {
     default: () => 256 * 1024 * 1024
   }),
-  /** In each window of this length, in milliseconds, a body must bring `bytesAWindow` or end. */
+  /** In each window of this length, in milliseconds, a body must deliver `bytesAWindow` or end. */
   window_ms: Schema.optionalWith(Seconds, { default: () => 15_000 }).pipe(Schema.fromKey("window_seconds"))
 })
 export interface BytesSettings extends Schema.Schema.Type<typeof BytesSettings> {}
 
-/** A body must bring this many bytes in each window. */
+/** A body must deliver this many bytes in each window. */
 export const bytesAWindow = 64 * 1024
 
 /** The maximum length of a short body. */

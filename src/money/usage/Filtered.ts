@@ -1,7 +1,7 @@
 /**
- * The records of a tenant that match a filter, paged in order of time. A filter becomes the set of dimensions that match it. The totals of a run
- * (`Totals`) count its matching records, so most runs are skipped without reading records. In the page's run, the totals name the records. Records
- * without totals are read one by one.
+ * The records of a tenant that match a filter, paged in chronological order. A filter becomes the set of dimensions that match it. The totals of a
+ * run (`Totals`) count its matching records, so most runs are skipped without reading records. In the page's run, the totals name the records.
+ * Records without totals are read one by one.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"

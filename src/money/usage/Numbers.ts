@@ -1,5 +1,5 @@
 /**
- * Record numbers. A tenant's records are numbered in order of time, so a window is a range of numbers. A binary search finds the range, and a
+ * Record numbers. A tenant's records are numbered in chronological order, so a window is a range of numbers. A binary search finds the range, and a
  * subtraction counts its records.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"

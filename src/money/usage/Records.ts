@@ -35,14 +35,14 @@ import type { Window } from "./Window.ts"
 
 export interface RecordsContract {
   /**
-   * A page of the calls with the tenant's credentials. In order of time, every page costs the same at any depth. In any other order, the page
+   * A page of the calls with the tenant's credentials. In chronological order, every page costs the same at any depth. In any other order, the page
    * merges the sorted index of the window with the records that the index does not cover yet, and pages by number end at `depthMax`. Money is in
    * nano-USD, times in milliseconds since 1970.
    */
   readonly page: (asked: RecordsAsked) => Effect.Effect<RecordPage, InvalidRequest>
   /** The number of records per tenant, which is also its newest record's number. Tenants without records are absent. */
   readonly newest: (tenants: ReadonlyArray<TenantId>) => Effect.Effect<ReadonlyMap<TenantId, number>>
-  /** A tenant's records by number. Numbers start at 1, have no gap, and follow the order of time. */
+  /** A tenant's records by number. Numbers start at 1, have no gap, and follow chronological order. */
   readonly range: (tenant: TenantId, numbers: Range) => Effect.Effect<ReadonlyArray<UsageRecord>>
   /** A record of any tenant by its id. */
   readonly find: (usage_id: string) => Effect.Effect<UsageRecord | undefined>
@@ -55,7 +55,7 @@ export interface RecordsAsked extends PageOf {
   readonly sort?: Sort | undefined
   /** Defaults to latest or largest first. */
   readonly direction?: Direction | undefined
-  /** Returns only matching records, in order of time. Defaults to all records. */
+  /** Returns only matching records, in chronological order. Defaults to all records. */
   readonly filter?: Filter | undefined
   /** `next_cursor` of an earlier page. Continues after it, with its order, window and filter. */
   readonly cursor?: string | undefined
@@ -382,7 +382,7 @@ interface RecordRow {
   readonly token_details: string | null
   readonly application_id: string | null
   readonly request_id: string | null
-  /** The sort value. Absent for the order of time. */
+  /** The sort value. Absent in chronological order. */
   readonly value?: string
 }
 

@@ -55,7 +55,7 @@ export interface PaidAsked {
   readonly named: ReadonlyArray<AccountId> | { readonly most: number }
 }
 
-/** Data points are in order of time. Periods without calls are absent. */
+/** Data points are in chronological order. Periods without calls are absent. */
 export interface Paid {
   /** All accounts with calls. */
   readonly callers: ReadonlyArray<{ readonly account_id: AccountId; readonly totals: Totals }>

@@ -8,7 +8,7 @@ import { reasons } from "../../upstream/routing/Order.ts"
 
 const Day = Schema.String.annotations({ jsonSchema: { type: "string", format: "date" } })
 
-/** `busy` stands for 429, `key` for 401 and 403. */
+/** `busy`: status 429. `key`: 401 or 403. */
 const FailureName = Schema.Literal(...failureKinds)
 
 export const UpstreamHealth = Schema.Struct({

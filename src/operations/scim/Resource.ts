@@ -8,7 +8,7 @@ export const Resource = Schema.Record({ key: Schema.String, value: Schema.Unknow
 })
 export type Resource = typeof Resource.Type
 
-/** `null` stands for an attribute without a value, and is omitted. */
+/** `null` means that the attribute has no value. It is omitted. */
 export type Body = { readonly [attribute: string]: unknown }
 
 export const isBody = (value: unknown): value is Body =>

@@ -1,4 +1,4 @@
-/** Records of where calls went and why, for the operator. They name models and upstreams, never content or callers. */
+/** Records of routing decisions and their reasons, for the operator. They name models and upstreams, never content or callers. */
 import { Context } from "effect"
 import type { Reason } from "./Order.ts"
 

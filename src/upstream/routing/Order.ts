@@ -18,7 +18,7 @@ export type Policy = (typeof policies)[number]
 /** How a model's upstreams are chosen. */
 export interface Routing {
   readonly policy: Policy
-  /** Whether the calls of one conversation go to one upstream, while it serves. */
+  /** Whether the calls of one conversation go to the same upstream while it serves them. */
   readonly sticky: boolean
 }
 

@@ -173,7 +173,7 @@ export class RunningTotals {
         isCredit ? "a source of credit" : "escrow, a purchase, grant or allowance taken back, or none",
         source ?? "none"
       )
-    // With several writers only the rows of one owner are in the order of time.
+    // With several writers, only the rows of one owner are in chronological order.
     if (at < account.at) this.offEntry(row, "entries are in the order of time", account.at, at)
     account.number = number
     account.balance = balance

@@ -1,7 +1,7 @@
 /**
- * Verifies the books of a running service at intervals: the rows since the last clean verification, in slices with pauses. Findings go to the
- * log and, like those of any verification, to `/metrics`. While the last full verification has findings, it does nothing: checking only newer
- * rows would prove nothing.
+ * Verifies the books of a running service at intervals: the rows since the last clean verification, in slices with pauses. Findings are logged and,
+ * like those of any verification, counted in `/metrics`. While the last full verification has findings, it does nothing: checking only newer rows
+ * would prove nothing.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Deferred, Effect, Fiber, Layer, Option } from "effect"

@@ -118,7 +118,7 @@ export interface Reservation {
   readonly at: number
   /** The run of the process that admitted the call. A later run releases the reservations of ended runs. */
   readonly run: string
-  /** Released because its run had ended (`interrupted`). Nothing is reserved any more, and the usage record has cost 0. */
+  /** Released because its run had ended (`interrupted`). Nothing is reserved, and the usage record has cost 0. */
   readonly released?: true
 }
 

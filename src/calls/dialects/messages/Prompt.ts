@@ -5,7 +5,7 @@
  * Where the specification is silent:
  * - The bound is computed as for chat (`calls/prompts/Prompt`): a token is at least a byte of the request. An image counts as
  *   `max_attachment_tokens`, whatever its size, including one in a tool's result. A text document additionally counts by its bytes. Any other
- *   document, an attachment by address or id, and a film count the whole context.
+ *   document, an attachment by URL or id, and a video count as the whole context.
  */
 import { Schema } from "effect"
 import type { Either, ParseResult } from "effect"

@@ -96,7 +96,7 @@ interface AnswerProps<A> {
 
 /**
  * A query: its answer, or one of the states above. An answer stays when its refresh fails, and a failure stays during a retry. Otherwise a view that
- * polls every few seconds would flicker between the two.
+ * polls every few seconds would flicker.
  */
 export const Answer = <A,>({ children, lines, of }: AnswerProps<A>) => {
   const [last, setLast] = useState(of.error)

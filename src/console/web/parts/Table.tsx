@@ -207,7 +207,7 @@ interface NumberedPagesProps {
   readonly go: (page: number) => void
 }
 
-/** Navigation between numbered pages, with the position. Nothing if all rows fit on one page. */
+/** Navigation between numbered pages, with the position. Empty if all rows fit on one page. */
 export const NumberedPages = ({ go, page, perPage, shown, total }: NumberedPagesProps) => {
   const before = (page - 1) * perPage
   return total <= perPage ? null : (

@@ -69,7 +69,8 @@ export const transfersTexts = {
   resent: "The email is on its way, with a new link.",
   revoke: "Take it back",
   revokeTitle: (amount: string) => `Take ${amount} back?`,
-  revokeText: (to: string) => `It returns to the balance immediately, and the link in the email to ${to} stops working.`,
+  revokeText: (to: string) =>
+    `It returns to the balance immediately, and the link in the email to ${to} stops working.`,
   revoked: "Taken back. It is in the balance again.",
   form: {
     title: "Send credit",
