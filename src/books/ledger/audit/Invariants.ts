@@ -6,6 +6,7 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import type { Nano } from "../../../kernel/Money.ts"
 import { turn } from "../../../kernel/Pieces.ts"
+import * as KeyTotals from "../totals/KeyTotals.ts"
 import * as ProviderTotals from "../totals/ProviderTotals.ts"
 import * as KeyLimits from "../rows/KeyLimits.ts"
 import { quick } from "./Checkpoint.ts"
@@ -190,6 +191,13 @@ const byProvider: Check = {
   sentence: ({ expected, found, id }) => `in the totals of providers, ${id} should be ${expected}, but is ${found}`
 }
 
+/** A key's own usage is read from these sums. */
+const byKey: Check = {
+  name: "sums by key are what the records come to",
+  find: (sql) => Effect.map(KeyTotals.faultsOf(sql), (faults) => faults.slice(0, findingsMax)),
+  sentence: ({ expected, found, id }) => `of the sums by key, ${id} should be ${expected}, but is ${found}`
+}
+
 // ---- limits of API keys ---------------------------------------------------------------------------------------------------
 
 interface LimitedKey {
@@ -243,5 +251,5 @@ const limits: ReadonlyArray<Check> = [
   }
 ]
 
-/** The checks of the ledger and of its usage records. */
-export const checks: ReadonlyArray<Check> = [...accounts, ...usage, sortedRuns, tallies, byProvider, ...limits]
+/** The checks of the ledger, and of usage, which it writes. */
+export const checks: ReadonlyArray<Check> = [...accounts, ...usage, sortedRuns, tallies, byProvider, byKey, ...limits]
