@@ -90,7 +90,7 @@ const termsOf = Effect.fnUntraced(function* (asked: {
   } satisfies NewAllowance
 })
 
-const factorsNoticed = `a running service takes a changed plan's price factor within ${Duration.toSeconds(plansReadEvery)} s, and charges the former price until then`
+const factorsNoticed = `a running service applies a changed plan's price factor within ${Duration.toSeconds(plansReadEvery)} s, and charges the previous price until then`
 
 const allowanceSet = Command.make(
   "set",
@@ -138,7 +138,7 @@ const allowanceSet = Command.make(
     })
 ).pipe(
   Command.withDescription(
-    `Give a tenant credit each week or month, from now on. The credit counts at once; ${factorsNoticed}`
+    `Give a tenant credit each week or month, from now on. The credit is available immediately; ${factorsNoticed}`
   )
 )
 

@@ -2,7 +2,7 @@
  * The file of `tollgate people import`: one person per line, below a header line.
  *
  * Where the specification is silent:
- * - Columns are separated by commas, semicolons or tabs: by the first of these in the header line.
+ * - Columns are separated by commas, semicolons or tabs, whichever occurs first in the header line.
  * - The columns are `email` and `name`, and optionally `external_id`, `team` and `allowance_usd`, in any order. Other columns are refused.
  * - `team` is the external id of a tenant, and the name of a tenant that the import creates. So another import, and a PUT by external id, refer to
  *   the same team.

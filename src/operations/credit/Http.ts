@@ -45,7 +45,7 @@ export const OperatorCreditHttp = HttpApiBuilder.group(
     const allowances = yield* Allowances
     const vouchers = yield* Vouchers
     const plans = yield* Plans
-    // This node charges by the plan's price factor at once.
+    // This node applies the plan's price factor immediately.
     const { refresh } = yield* TenantPlans
     return handlers
       .handle("allowances", ({ urlParams: { after = "", limit, tenant_id } }) =>

@@ -51,7 +51,7 @@ const personOf = ({ tenancy }: Parts, id: string) =>
 /** Suspends or activates a person; `undefined` changes nothing. */
 const setSuspended = ({ sql, tenants }: Parts) =>
   Effect.fnUntraced(function* (by: Operator, person: Person, suspended: boolean | undefined) {
-    // The directory may have suspended the person too, and would end only its own suspension.
+    // The directory may also have suspended the person, and would end only its own suspension.
     if (suspended === undefined || (!suspended && person.suspended_at === null)) return
     const now = yield* Clock.currentTimeMillis
     const account_id = person.id

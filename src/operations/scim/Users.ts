@@ -38,7 +38,7 @@ const withState = ({ tenants }: Parts, row: Row) =>
     active: !suspended
   }))
 
-/** Whether the directory lets the person in, whatever the operator says. A change is computed from this. */
+/** Whether the directory admits the person, regardless of the operator. Changes are computed from this. */
 const isActivated = ({ tenants }: Parts, account: AccountId) =>
   Effect.map(tenants.suspendersOf(account), (all) => !all.includes("directory"))
 

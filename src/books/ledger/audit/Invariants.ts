@@ -193,9 +193,9 @@ const byProvider: Check = {
 
 /** A key's own usage is read from these sums. */
 const byKey: Check = {
-  name: "sums by key are what the records come to",
+  name: "sums by key equal the records",
   find: (sql) => Effect.map(KeyTotals.faultsOf(sql), (faults) => faults.slice(0, findingsMax)),
-  sentence: ({ expected, found, id }) => `of the sums by key, ${id} should be ${expected}, but is ${found}`
+  sentence: ({ expected, found, id }) => `in the sums by key, ${id} should be ${expected}, but is ${found}`
 }
 
 // ---- limits of API keys ---------------------------------------------------------------------------------------------------
@@ -251,5 +251,5 @@ const limits: ReadonlyArray<Check> = [
   }
 ]
 
-/** The checks of the ledger, and of usage, which it writes. */
+/** The checks of the ledger, and of the usage records that it writes. */
 export const checks: ReadonlyArray<Check> = [...accounts, ...usage, sortedRuns, tallies, byProvider, byKey, ...limits]
