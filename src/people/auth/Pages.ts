@@ -112,7 +112,7 @@ export const linkForm = (options: {
   readonly service: string
   readonly action: string
   readonly fields: Readonly<Record<string, string>>
-  /** Invalid input: not an e-mail address. */
+  /** Invalid input: not an email address. */
   readonly unusable?: string
 }): string =>
   page(
@@ -121,11 +121,11 @@ export const linkForm = (options: {
       options.unusable === undefined
         ? ""
         : `
-<p role="alert">${escape(options.unusable)} is not an e-mail address.</p>`
+<p role="alert">${escape(options.unusable)} is not an email address.</p>`
     }
 <form method="post" action="${escape(options.action)}">
 ${hidden(options.fields)}
-<p><label for="email">Your e-mail address. You get a link that signs you in; there is no password.</label></p>
+<p><label for="email">Your email address. You get a link that signs you in; there is no password.</label></p>
 <p><input id="email" name="email" type="email" required autofocus autocomplete="email" maxlength="254"></p>
 <button class="yes">Send the link</button>
 </form>`

@@ -44,7 +44,7 @@ export const withPending = Effect.fnUntraced(function* ({ state }: Dependencies,
 })
 
 /** The button's label for sign-in by email. */
-export const emailName = "e-mail"
+export const emailName = "email"
 
 /** Asks the person to sign in and returns them to `page`. `client` is the requesting application's name. */
 export const signInFirst = Effect.fnUntraced(function* (
