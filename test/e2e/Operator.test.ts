@@ -719,7 +719,7 @@ describe("the command line", () => {
       ["purchase", "--tenant", tenant, "--amount", amount, "--reference", "INV-7"] as const
     const purchase = (tenant: string, amount: string) => commandHere(words(tenant, amount), { DATA_DIR })
     expect((await purchase("ten_nobody", "5")).stderr).toContain("no such tenant")
-    expect((await purchase(bob.tenant_id, "1000000000")).stderr).toContain("would exceed what the books hold")
+    expect((await purchase(bob.tenant_id, "1000000000")).stderr).toContain("would exceed the ledger's maximum")
     expect((await purchase(bob.tenant_id, "5")).stdout).toContain("booked a purchase of 5 credits")
     expect((await purchase(bob.tenant_id, "5")).stderr).toContain("is already booked")
     // Locked from outside: neither blamed on the tenant nor on the reference.

@@ -133,7 +133,7 @@ describe("the commands", () => {
   it.each([
     [["allowance", "set", "--tenant", "ten_x", "--amount", "1", "--period", "week"], "there is no such tenant"],
     [["allowance", "set", "--tenant", "ten_x", "--amount", "1"], "give --amount and --period, or --plan and --config"],
-    [["allowance", "set", "--tenant", "ten_x", "--plan", "a", "--amount", "1"], "leave them out"],
+    [["allowance", "set", "--tenant", "ten_x", "--plan", "a", "--amount", "1"], "omit them"],
     [["voucher", "create", "--amount", "5", "--expires", "tomorrow"], "--expires tomorrow: must be a day"],
     [["voucher", "create", "--amount", "5", "--uses", "0"], "--uses: from 1 to"],
     [["voucher", "end", "--id", "vch_x"], "there is no such voucher"]
