@@ -5,8 +5,8 @@ import { hear } from "./app/commands/Hangup.ts"
 import { serveArguments } from "./app/commands/ServeArguments.ts"
 
 /**
- * The process's modules in loading order. The event loop turns between them, so that `/healthz` is answered while they load. Imports are dynamic: a
- * bundle evaluates static imports before the V8 flags are set.
+ * The modules in loading order. The event loop runs between them, so that `/healthz` is answered while they load. Imports are dynamic: a bundle
+ * evaluates static imports before the V8 flags are set.
  */
 const pieces = [
   () => import("./app/V8.ts"),

@@ -14,7 +14,7 @@ import { capability as transcription } from "../calls/transcription/Capability.t
 
 type AnyLayer = Layer.Layer<never, unknown, unknown>
 
-/** A room's part of the configuration file: its entries, and the layer that they make. */
+/** A room's part of the configuration file: its entries, and the layer that they configure. */
 interface Settings {
   readonly fields: Schema.Struct.Fields
   readonly layer: (file: never) => AnyLayer

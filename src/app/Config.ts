@@ -1,4 +1,4 @@
-/** The configuration file, composed of every room's part, and the checks across parts. One message names all wrong entries and their rules. */
+/** The configuration file, composed of every room's part, and the checks across parts. One message names all invalid entries and their rules. */
 import { Either, Layer, ParseResult, Schema } from "effect"
 import { parse as parseExactly } from "lossless-json"
 import { readFileSync } from "node:fs"

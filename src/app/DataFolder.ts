@@ -31,8 +31,8 @@ export const appliedMigration = (facts: EnvironmentFacts): Effect.Effect<number,
       new ConfigProblem({
         message:
           found === undefined
-            ? `there is no database at ${facts.database.shown}: does the service use the same DATA_DIR and DATABASE_URL? (serve and migrate make a database)`
-            : `${facts.database.shown} holds no books yet (serve and migrate make them)`
+            ? `there is no database at ${facts.database.shown}: does the service use the same DATA_DIR and DATABASE_URL? (serve and migrate create a database)`
+            : `${facts.database.shown} contains no books yet (serve and migrate create them)`
       })
   )
 
@@ -66,10 +66,10 @@ const reasonOf = (folder: string, { code, message }: NodeJS.ErrnoException): str
     case "EACCES":
     case "EPERM":
     case "EROFS":
-      return `${folder} could not be made: this user has no permission, or the disk is read-only`
+      return `${folder} could not be created: this user has no permission, or the disk is read-only`
     case "ENOSPC":
-      return `${folder} could not be made: the disk is full`
+      return `${folder} could not be created: the disk is full`
     default:
-      return `${folder} could not be made: ${message}`
+      return `${folder} could not be created: ${message}`
   }
 }

@@ -1,9 +1,9 @@
 /**
  * The services for a configuration, and their replacement when it has changed.
  *
- * A reload rebuilds every service on the same database, writer, lease and port. New requests go to the new services. Open requests and calls keep
- * the old services until they end. Event streams are ended, and their clients reconnect. A wrong configuration changes nothing. The old loops stop
- * at once. The new loops take over the work of the old services: at their first turn, and again when the old services have ended.
+ * A reload rebuilds every service on the same database, writer, lease and port. New requests go to the new services. Open requests and calls keep the
+ * old services until they end. Event streams are ended, and their clients reconnect. An invalid configuration changes nothing. The old loops stop
+ * immediately. The new loops take over the work of the old services: at their first turn, and again when the old services have ended.
  *
  * Where the specification is silent:
  * - Environment variables cannot change while the process runs. An entry that names a new one needs a restart.

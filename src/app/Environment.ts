@@ -74,7 +74,7 @@ export const variables: ReadonlyArray<readonly [name: string, preset: string, me
     "PostgreSQL: seconds that a reading statement may take"
   ],
   ["TOLLGATE_SECRET", "generated into DATA_DIR/secret", "hashes and seals keys and tokens: back it up"],
-  ["SERVICE_NAME", "Tollgate", "name of the service in texts"],
+  ["SERVICE_NAME", "Tollgate", "name of the service, shown to people"],
   ["KEY_PREFIX", "svc", "first part of API keys: letters and digits"],
   ["LOG_LEVEL", "info", "trace, debug, info, warning, error, fatal or none; logs go to stderr"],
   ["SANDBOX_PAYMENTS", "on", "off: a sandbox without a payment processor"],

@@ -1,6 +1,6 @@
 /**
- * The public address of the running deployment, for commands on its machine: the file `address` in `DATA_DIR`. The service writes it when it
- * serves and deletes it when it ends. After a kill it names the last address.
+ * The public URL of the running deployment, for commands on the same machine: the file `address` in `DATA_DIR`. The service writes it at the start
+ * and deletes it at the stop. After a kill it still names the last URL.
  */
 import { Effect } from "effect"
 import type { Scope } from "effect"
@@ -12,14 +12,14 @@ type Folder = Pick<EnvironmentFacts, "data_dir">
 
 const fileIn = ({ data_dir }: Folder): string => join(data_dir, "address")
 
-/** Notes the address until the scope closes. A disk that refuses costs a command the address, not the service its start. */
+/** Stores the URL until the scope closes. If the disk cannot be written, the service still starts. */
 export const note = (facts: Folder, url: string): Effect.Effect<void, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.ignore(Effect.try(() => writeFileSync(fileIn(facts), `${url}\n`, { mode: 0o600 }))),
     () => Effect.sync(() => rmSync(fileIn(facts), { force: true }))
   )
 
-/** `undefined` if no deployment of this folder runs, or has noted none. */
+/** `undefined` if no deployment of this folder has stored its URL. */
 export const find = (facts: Folder): Effect.Effect<string | undefined> =>
   Effect.sync(() => {
     try {

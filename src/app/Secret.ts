@@ -58,7 +58,7 @@ const readSecret = (
       message:
         secret === undefined
           ? `${secretFile(environment)} is ${text === "" ? "empty" : "cut short"}: put it back from your backup, or delete it if it was never used`
-          : "TOLLGATE_SECRET: at least 32 characters, or nothing to have one made and kept"
+          : "TOLLGATE_SECRET: at least 32 characters, or unset to have one generated"
     })
   })
 

@@ -14,7 +14,7 @@ setFlagsFromString("--semi-space-growth-factor=32")
 const atRestAfter = [5_000, 12_000]
 
 /**
- * Frees some 50 MB of startup garbage, because an idle service never collects. It collects twice: V8 shrinks the young generation only if less than
+ * Frees about 50 MB of startup garbage, because an idle service never collects. It collects twice: V8 shrinks the young generation only if less than
  * a megabyte per second was allocated since the last collection. Newer versions of V8 keep its 64 MB unless the collection is a last resort.
  */
 export const collectSoon = (): void => {

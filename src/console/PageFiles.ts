@@ -1,4 +1,4 @@
-/** Locates the built page: in `dist/console`, beside the bundle. The single executable replaces this module. */
+/** Locates the built page: in `dist/console`, next to the bundle. The single executable replaces this module. */
 import { readdir, readFile } from "node:fs/promises"
 
 const place = (module: string): string => {

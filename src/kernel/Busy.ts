@@ -1,7 +1,7 @@
-/** The refusal of a request when the process is out of byte budget. */
+/** The refusal of a request when the process's byte budget is exhausted. */
 import { Problem } from "./Problem.ts"
 
-/** The bodies and answers of other requests use the whole byte budget. */
+/** The bodies and answers of other requests fill the byte budget. */
 export class Busy extends Problem<Busy>()("Busy", {
   status: 503,
   error: "too many large requests at once, try again shortly",

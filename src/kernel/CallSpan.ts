@@ -9,7 +9,7 @@ export interface SpanOutcome {
   readonly served: string | undefined
   readonly prompt_tokens: number
   readonly completion_tokens: number
-  /** The charge as a decimal text. */
+  /** The charge as a decimal string. */
   readonly cost_usd: string
   readonly error_type: string | null
 }

@@ -17,12 +17,12 @@ export class Decimal {
   }
 }
 
-/** `JSON.stringify` writes a decimal as a text with this prefix. The prefix is random and secret, so no other text begins with it. */
+/** `JSON.stringify` writes a decimal as a string with this prefix. The prefix is random and secret, so no other string begins with it. */
 export const mark = `${globalThis.crypto.randomUUID()}:`
 
 const marked = new RegExp(`"${mark}(-?[0-9.]+)"`, "g")
 
-/** Replaces the marked texts in a JSON text by the digits of their decimals. */
+/** Replaces the marked strings in JSON text by the digits of their decimals. */
 export const unmarked = (text: string): string => (text.includes(mark) ? text.replace(marked, "$1") : text)
 
 /** The JSON text of a value. */

@@ -38,7 +38,7 @@ export class InvalidRequest extends Problem<InvalidRequest>()("InvalidRequest", 
     return InvalidRequest.of(field, rule)
   }
 
-  /** The same for an error of schema decoding. */
+  /** Like `ofIssues`, for an error of schema decoding. */
   static ofDecoding(error: ParseResult.ParseError): InvalidRequest {
     return InvalidRequest.ofIssues(ParseResult.ArrayFormatter.formatErrorSync(error))
   }

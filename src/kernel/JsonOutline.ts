@@ -18,9 +18,9 @@ export interface Place {
 
 /** A longer outline fails. */
 const outlineMax = 2 * 1024 * 1024
-/** If the long members are in the outermost object, any other member there that is longer than this is emptied too. */
+/** If the long members are in the outermost object, any other member of it that is longer than this is also emptied. */
 const memberMax = 256 * 1024
-/** The most members that may be emptied. */
+/** The maximum number of members that may be emptied. */
 const placesMax = 100_000
 
 const [other, opensObject, opensList, closing, comma, colon, string] = [0, 1, 2, 3, 4, 5, 6]

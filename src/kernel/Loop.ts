@@ -30,7 +30,7 @@ export class LoopObserver extends Context.Reference<LoopObserver>()("tollgate/ke
  */
 export interface Waker {
   readonly wake: Effect.Effect<void>
-  /** The same for code that is not an effect. */
+  /** Like `wake`, for code that is not an effect. */
   readonly wakeNow: () => void
   /** Waits for the next call. */
   readonly woken: Effect.Effect<void>

@@ -41,7 +41,7 @@ export const fromDecimal = (text: string, places: number): bigint | undefined =>
 /** `dividend / divisor` of two non-negative integers, rounded half-up. */
 export const divideHalfUp = (dividend: bigint, divisor: bigint): bigint => (dividend + divisor / 2n) / divisor
 
-/** The exact decimal text of an amount in USD: `-0.000000042`, `12`, `0.3`. */
+/** An amount in USD as an exact decimal string: `-0.000000042`, `12`, `0.3`. */
 export const toDecimal = (amount: Nano): string => {
   const magnitude = amount < 0n ? -amount : amount
   const fraction = (magnitude % usd).toString().padStart(9, "0").replace(/0+$/, "")

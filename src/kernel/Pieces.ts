@@ -47,9 +47,7 @@ let scheduled = false
 let owed = 0
 /** Shorter pieces are summed up first, because a pause lasts at least a millisecond. */
 const owedLeast = 4
-/**
- * The maximum counted for a piece. A longer piece has only waited, for a disk or in a stopped process, and needs no longer pause.
- */
+/** The maximum counted for a piece. A longer piece has only waited, for a disk or in a stopped process, and needs no extra pause. */
 const owedMost = 250
 /** The share of the owed time that other work always gets, to measure whether it needs more. */
 const restLeast = 1 / 4
@@ -58,9 +56,9 @@ let began = 0
 let ended = loopTime()
 
 /**
- * Yields to all other work. Only one piece, of all work in pieces, runs between two polls of the sockets, so such works take turns. A call
- * needs several polls. So after a piece other work gets a quarter of the piece's time or, while it uses more than half of that, the whole
- * time. (Effect's `yieldNow` continues before the event loop polls the sockets.)
+ * Yields to all other work. Only one piece, of all work in pieces, runs between two polls of the sockets, so such tasks take turns. A call needs
+ * several polls. So after a piece other work gets a quarter of the piece's time or, while it uses more than half of that, the whole time. (Effect's
+ * `yieldNow` continues before the event loop polls the sockets.)
  */
 export const turn: Effect.Effect<void> = Effect.async<void>((resume) => {
   waiting.push(() => resume(Effect.void))

@@ -24,13 +24,13 @@ export const charge = (lines: ReadonlyArray<Line>): Nano => {
   return divideHalfUp(atto, attoInNano)
 }
 
-/** The most units that `amount` can buy at the price; `Infinity` if they are free or too many for a number. */
+/** The maximum number of units that `amount` can buy at the price; `Infinity` if they are free or too many for a number. */
 export const affordable = (amount: Nano, price: UnitPrice): number => {
   const units = price === 0n ? undefined : (amount * attoInNano) / price
   return units === undefined || units > BigInt(Number.MAX_SAFE_INTEGER) - 1n ? Number.POSITIVE_INFINITY : Number(units)
 }
 
-/** The price of one unit as a decimal text in USD: `0.00000015`. */
+/** The price of one unit in USD, as a decimal string: `0.00000015`. */
 export const toDecimal = (price: UnitPrice): string => {
   const fraction = (price % 10n ** 18n).toString().padStart(18, "0").replace(/0+$/, "")
   return `${price / 10n ** 18n}${fraction === "" ? "" : `.${fraction}`}`

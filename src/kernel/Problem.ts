@@ -28,7 +28,7 @@ export interface ProblemBody {
 export interface ProblemWords {
   /** Replaces the class's text. */
   readonly message?: string
-  /** Seconds after which a retry makes sense; sent as `Retry-After`. */
+  /** Seconds to wait before a retry; sent as `Retry-After`. */
   readonly retry_after?: number
 }
 
@@ -36,7 +36,7 @@ export interface ProblemInstance<Tag extends string> extends Cause.YieldableErro
   readonly _tag: Tag
   /** The HTTP status. */
   readonly status: number
-  /** The code of the body; `undefined` if the specification gives none. */
+  /** The code of the body; `undefined` if the specification defines none. */
   readonly code: string | undefined
   readonly body: ProblemBody
   readonly retry_after: number | undefined

@@ -34,7 +34,7 @@ export class ToItsEnd {
   }
 }
 
-/** How long a call is read after its caller left: to its end, for `readOnFor` (`true`), or no longer (`false`). */
+/** How long a call is read after its caller has disconnected: to its end, for `readOnFor` (`true`), or not at all (`false`). */
 export type ReadsOn = ToItsEnd | boolean
 
 /** Added to the interruptors if the work had not started. */

@@ -7,8 +7,8 @@ export interface Room {
   /** Takes additional bytes. Returns whether the budget had them. */
   readonly take: (bytes: number) => boolean
   /**
-   * Raises the share to `bytes` in total, all at once, so that two answers never wait for each other. Returns `undefined` if the budget has
-   * them now. Otherwise returns a function that cancels the wait, and later calls `then` with the result.
+   * Raises the share to `bytes` in total, in one step, so that two answers never wait for each other. Returns `undefined` if the budget has them now.
+   * Otherwise returns a function that cancels the wait, and later calls `then` with the result.
    */
   readonly claim: (bytes: number, then: (granted: boolean) => void) => (() => void) | undefined
   /** Sets the share to this many bytes, even beyond the budget. */

@@ -3,11 +3,11 @@ import { Context, Layer, Schema } from "effect"
 import { Address, NonEmpty } from "./Setting.ts"
 
 export interface ServiceFacts {
-  /** The name in texts. */
+  /** The name shown to people. */
   readonly service_name: string
   /** The prefix of API keys: letters and digits. */
   readonly key_prefix: string
-  /** The public address of the service, without a trailing slash. It is the base of links in mails and the issuer of tokens. */
+  /** The public URL of the service, without a trailing slash. It is the base of links in emails and the issuer of tokens. */
   readonly public_url: string
 }
 
@@ -25,6 +25,6 @@ export const pathTo = (prefix: string, public_url: string): string =>
 
 export const fields = {
   service_name: Schema.optional(NonEmpty),
-  /** The public address of the service, the base of links in mails. */
+  /** The public URL of the service, the base of links in emails. */
   public_url: Schema.optional(Address)
 }

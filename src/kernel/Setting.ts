@@ -10,12 +10,12 @@ import { fromDecimal } from "./Money.ts"
 export class ConfigProblem extends Schema.TaggedError<ConfigProblem>()("ConfigProblem", { message: Schema.String }) {}
 
 export const NonEmpty = Schema.NonEmptyString.annotations({
-  message: () => ({ message: "a text that is not empty", override: true })
+  message: () => ({ message: "a non-empty string", override: true })
 })
 
 export const Address = Schema.String.pipe(
   Schema.filter((text) => /^https?:\/\/[^/]+/.test(text) && URL.canParse(text), {
-    message: () => "an address that begins with http:// or https://"
+    message: () => "a URL that begins with http:// or https://"
   })
 )
 
@@ -84,8 +84,8 @@ export const distinct = <A extends { readonly id: string }, I>(
 const variableName = /^[A-Z_][A-Z0-9_]{0,63}$/
 
 /**
- * The secret from the environment variable that `entry` names; `undefined` if it names none. The error does not repeat a text that may be the
- * secret itself.
+ * The secret from the environment variable that `entry` names; `undefined` if it names none. The error does not repeat the name, because it may be
+ * the secret itself.
  */
 export const secretOf = (
   entry: string,

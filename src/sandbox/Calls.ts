@@ -1,11 +1,11 @@
 /** The latest calls that the outside world received. Recording a call is cheap. */
 import type { ServiceName } from "./World.ts"
 
-/** The most calls kept. */
+/** The maximum number of calls kept. */
 export const callsMax = 10_000
-/** The most bytes kept of one body. A longer body is shown as a truncated text. */
+/** The maximum number of bytes kept of one body. A longer body is shown truncated. */
 export const bodyBytesMax = 1024 * 1024
-/** The most bytes kept of all bodies. The oldest calls are dropped first. */
+/** The maximum number of bytes kept of all bodies. The oldest calls are dropped first. */
 export const bytesMax = 64 * 1024 * 1024
 
 export interface Call {

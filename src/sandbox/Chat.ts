@@ -15,7 +15,7 @@ const newerProtocols = ["chat", "text", "messages", "responses"]
 /** Two addresses of one vendor. */
 const upstreams = { "sandbox-a": newerMount, "sandbox-b": "/chat-b/v1" } as const
 
-/** The most words of a prompt. */
+/** The maximum number of words of a prompt. */
 export const contextLength = 128_000
 
 interface ModelOffer {

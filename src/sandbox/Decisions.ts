@@ -55,7 +55,7 @@ const answerTo = (field: string, question: unknown, state: unknown): unknown => 
   if (!isBody(question)) throw refuse(field, "an object")
   const { criteria, instructions, type } = question
   if (type !== "choice" && type !== "noul" && type !== "score") throw refuse(`${field}.type`, "choice, noul or score")
-  // Instructions may be a text, an object, a list, or null.
+  // Instructions may be a string, an object, a list, or null.
   if (instructions === "" || (typeof instructions !== "string" && typeof instructions !== "object")) {
     throw refuse(`${field}.instructions`, "required")
   }

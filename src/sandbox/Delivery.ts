@@ -49,7 +49,7 @@ const stream = async (
 
 const lumpLength = 16 * 1024
 
-/** Merges successive texts into larger ones, because the sandbox shares its thread with the service. */
+/** Merges successive strings into larger ones, because the sandbox shares its thread with the service. */
 function* lumps(pieces: Streamed["pieces"]): Generator<string | Uint8Array> {
   let text = ""
   for (const piece of pieces) {

@@ -91,7 +91,7 @@ export interface Faults {
   readonly add: (fault: Fault) => void
   /** Uses up one call of the service's first fault. */
   readonly next: (service: ServiceName) => Fault | undefined
-  /** Calls `onEnd` once: after the delay, or when the faults are cleared. Returns a function that ends the delay at once. */
+  /** Calls `onEnd` once: after the delay, or when the faults are cleared. Returns a function that ends the delay immediately. */
   readonly delay: (millis: number, onEnd: () => void) => () => void
   /** Also ends running delays. Returns the number of faults cleared. */
   readonly clear: () => number

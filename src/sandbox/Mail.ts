@@ -7,7 +7,7 @@ import type { Fault } from "./Faults.ts"
 import { json } from "./Outside.ts"
 import type { Make, SandboxFailed } from "./Outside.ts"
 
-/** The most letters kept. */
+/** The maximum number of letters kept. */
 const lettersMax = 10_000
 
 interface Caught {
@@ -61,13 +61,13 @@ export const make: Make = ({ calls, faults }) =>
         {
           method: "GET",
           path: "/control/mail",
-          does: "Lists the letters that were sent, oldest first: to, subject, text",
+          does: "Lists the sent emails, oldest first: to, subject, text",
           answer: () => json(200, caught)
         },
         {
           method: "DELETE",
           path: "/control/mail",
-          does: "Clears the list of letters",
+          does: "Clears the list of emails",
           answer: () => {
             const count = caught.length
             caught = []

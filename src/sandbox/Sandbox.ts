@@ -1,6 +1,6 @@
 /**
- * The outside world in process: vendors, a payment processor, a mail server and an issuer on a loopback port, in their real wire formats, with
- * levers that trigger events. The service calls it over HTTP and knows it only from its configuration.
+ * The outside world in process: vendors, a payment processor, a mail server and an issuer on a loopback port, in their real wire formats, with levers
+ * that trigger events. The service calls it over HTTP, as configured.
  */
 import { Effect, FiberSet } from "effect"
 import type { Clock, Scope } from "effect"

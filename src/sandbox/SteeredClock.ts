@@ -49,7 +49,7 @@ interface Sleeper {
   timer: NodeJS.Timeout
 }
 
-// Node fires longer timers at once.
+// Node fires longer timers immediately.
 const timerMax = 2 ** 31 - 1
 
 class Steered implements Clock.Clock {

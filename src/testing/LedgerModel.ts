@@ -416,9 +416,8 @@ const reserve = (notebook: Notebook, posting: Of<"Reserve">): Done => {
 }
 
 /**
- * Releases the reservation, then collects the cost from available credit, granted credit first. More than the reservation is collected only as far
- * as the key's limit allows. A call that was released because its process had ended has no reservation; it settles like any other, unless it
- * failed at no cost.
+ * Releases the reservation, then collects the cost from available credit, granted credit first. Beyond the reservation, it collects only up to the
+ * key's limit. A call that was released because its process had ended has no reservation; it settles like any other, unless it failed at no cost.
  */
 const settle = (notebook: Notebook, { call, outcome }: Of<"Settle">): Done => {
   const isRelease = outcome.error_type === "interrupted"
@@ -467,7 +466,7 @@ const more = ({ spent }: Notebook, application: string, cost: bigint): Spent => 
 /** Billing accounts that exist when a story begins. */
 export const people = ["ada", "bob", "cyd"] as const
 
-/** The same, and an account that a story must open first. */
+/** `people`, and an account that a story must open first. */
 export const everyone = [...people, "dan"] as const
 
 /** An account as a source of a reservation: the caller's own, or a team's. */

@@ -461,7 +461,7 @@ const stepOf = (draws: ReadonlyArray<ReadonlyArray<Draw>>): LedgerStep => ({
   }
 })
 
-/** The same step without one transaction or one posting. */
+/** The step without one of its transactions or postings. */
 const simplerThan = (draws: ReadonlyArray<ReadonlyArray<Draw>>): ReadonlyArray<ReadonlyArray<ReadonlyArray<Draw>>> => [
   ...(draws.length > 1 ? draws.map((_, i) => draws.toSpliced(i, 1)) : []),
   ...draws.flatMap((transaction, i) =>
@@ -616,7 +616,7 @@ export interface SuiteOptions {
   readonly make: () => Promise<LedgerUnderTest>
   /** 500 by default, because one planted mistake was only found by story 226. */
   readonly stories?: number | undefined
-  /** The most steps of a story. */
+  /** The maximum number of steps of a story. */
   readonly length?: number | undefined
   /** Repeats the stories of an earlier run. */
   readonly seed?: number | undefined

@@ -18,10 +18,10 @@ export interface Telling<Notebook, World> {
   readonly begin: () => Promise<{ readonly notebook: Notebook; readonly world: World }>
   /** Checks the end of a story. */
   readonly end?: (notebook: Notebook, world: World) => Promise<void>
-  /** Releases the world, also after a failure. */
+  /** Releases the world, even after a failure. */
   readonly close?: (world: World) => Promise<void>
   readonly stories: number
-  /** The most steps of a story. */
+  /** The maximum number of steps of a story. */
   readonly length: number
   /** Repeats the stories of an earlier run. */
   readonly seed?: number | undefined

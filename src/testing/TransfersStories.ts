@@ -17,7 +17,7 @@ import type { TransfersClock, TransfersUnderTest } from "./TransfersProperties.t
 
 /** People who exist when a story begins. */
 const people = ["ada", "bob", "cyd"] as const
-/** The same, and a person who may receive a transfer before joining. */
+/** `people`, and a person who may receive a transfer before joining. */
 const everyone = [...people, "dan"] as const
 type Name = (typeof everyone)[number]
 
@@ -417,7 +417,7 @@ export interface TransfersSuiteOptions {
   /** Creates a new implementation for each story. It must use this clock. */
   readonly make: (clock: TransfersClock) => Promise<TransfersUnderTest>
   readonly stories?: number | undefined
-  /** The most steps of a story. */
+  /** The maximum number of steps of a story. */
   readonly length?: number | undefined
   /** Repeats the stories of an earlier run. */
   readonly seed?: number | undefined

@@ -164,7 +164,7 @@ describe("tollgate quickstart", () => {
       }
       await answered("Where are your models?", "\u001b[B\r")
       await answered("API key of openai", "sk-typed\r")
-      await answered("e-mail address", "ada@example.com\r")
+      await answered("email address", "ada@example.com\r")
       await answered("operator#code=", "\u0003")
       await closed
       expect(shown).not.toContain("sk-typed")

@@ -271,7 +271,7 @@ describe("a first hour", () => {
 })
 
 describe("a company with an issuer of its own", () => {
-  it("signs in with the documented entries, and is told the redirect address", async () => {
+  it("signs in with the documented entries, and prints the redirect URI", async () => {
     const [entries] = take("json", /"keycloak"/)
     const [check] = take("sh", /KEYCLOAK_CLIENT_SECRET/)
     const [base] = take("json", /"clients"/)

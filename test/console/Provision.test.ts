@@ -63,7 +63,7 @@ describe("people and tenants", () => {
     const emmy = await desk.service.signIn("noether@example.com")
     const [entry] = await desk.service.ledger(emmy)
     expect([entry.amount, entry.source]).toEqual([20.123456789, "allowance"])
-    expect((await make("Invite by letter", { Email: "l@example.com" })).said).toContain("A letter to l@example.com")
+    expect((await make("Invite by email", { Email: "l@example.com" })).said).toContain("An email to l@example.com")
   })
 
   it("makes a tenant and a key with a limit, which is shown once and then revoked", async () => {

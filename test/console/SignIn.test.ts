@@ -121,10 +121,10 @@ const goOnByPasskey = async (page: Page, service: Service): Promise<void> => {
 /** Asks for a link by letter, and answers it. `letters`: how many the person has had with this one. */
 const linkByLetter = async (page: Page, email: string, letters = 1): Promise<string> => {
   await page.goto(at(sandbox, "sign-in"))
-  await page.getByRole("link", { name: "Continue with e-mail" }).click()
-  await page.getByLabel("Your e-mail address").fill(email)
+  await page.getByRole("link", { name: "Continue with email" }).click()
+  await page.getByLabel("Your email address").fill(email)
   await page.getByRole("button", { name: "Send the link" }).click()
-  await page.getByRole("heading", { name: "Look in your mailbox" }).waitFor()
+  await page.getByRole("heading", { name: "Check your email" }).waitFor()
   return vi.waitFor(
     async () => {
       const texts = (await lettersTo(sandbox, email)).map(({ text }) => text)

@@ -57,7 +57,8 @@ export const database = ({ database: location }: EnvironmentFacts): Effect.Effec
     const newest = Engine.newest(location)
     if (Either.isLeft(found)) return failure("database", found.left.message)
     const applied = found.right ?? 0
-    if (applied === 0) return warning("database", `${location.shown} holds no books yet: the first start makes them`)
+    if (applied === 0)
+      return warning("database", `${location.shown} contains no books yet: the first start creates them`)
     if (applied < newest)
       return warning(
         "database",
@@ -96,7 +97,7 @@ export const backups = (folder: string | undefined, now: number): Examined => {
     return failure("backups", `${folder} cannot be read (${(error as NodeJS.ErrnoException).code})`)
   }
   if (times.length === 0)
-    return failure("backups", `there is no file in ${folder}: tollgate backup --to FILE makes one`)
+    return failure("backups", `there is no file in ${folder}: tollgate backup --to FILE creates one`)
   const hours = Math.floor((now - Math.max(...times)) / hour)
   return hours <= backupHoursMax
     ? ok("backups", `the newest in ${folder} is ${hours} h old`)

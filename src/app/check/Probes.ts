@@ -137,6 +137,6 @@ const probed = ({ address, entry, run }: Probe): Effect.Effect<Probed> =>
     Effect.zipWith(Clock.currentTimeMillis, (outcome, now) => ({ entry, address, ...outcome, now }))
   )
 
-/** Runs all probes at once. `variables` is the environment. */
+/** Runs all probes concurrently. `variables` is the environment. */
 export const probe = (file: ConfigFile, variables: Variables): Effect.Effect<ReadonlyArray<Probed>> =>
   Effect.forEach(probesOf(file, variables), probed, { concurrency: "unbounded" })

@@ -64,7 +64,7 @@ const rolloverOf = (text: string): Effect.Effect<Rollover, ReturnType<typeof ref
   if (text === "none" || text === "all") return Effect.succeed(text)
   const up_to_usd = exactAmountOf(text)
   return up_to_usd === undefined
-    ? refuse("--rollover: must be none, all, or the most credits to keep")
+    ? refuse("--rollover: must be none, all, or the maximum number of credits to keep")
     : Effect.succeed({ up_to_usd })
 }
 
@@ -78,7 +78,7 @@ const termsOf = Effect.fnUntraced(function* (asked: {
   const { amount, period, plan, rollover } = asked
   if (Option.isSome(plan)) {
     if (Option.isSome(amount) || Option.isSome(period) || Option.isSome(rollover))
-      return yield* refuse("--plan sets amount, period and rollover: leave them out")
+      return yield* refuse("--plan sets amount, period and rollover: omit them")
     return { plan: plan.value } satisfies NewAllowance
   }
   if (Option.isNone(amount) || Option.isNone(period))
@@ -90,7 +90,7 @@ const termsOf = Effect.fnUntraced(function* (asked: {
   } satisfies NewAllowance
 })
 
-const factorsNoticed = `a running service takes a changed plan's price factor within ${Duration.toSeconds(plansReadEvery)} s, and charges the former price until then`
+const factorsNoticed = `a running service applies a changed plan's price factor within ${Duration.toSeconds(plansReadEvery)} s, and charges the previous price until then`
 
 const allowanceSet = Command.make(
   "set",
@@ -138,7 +138,7 @@ const allowanceSet = Command.make(
     })
 ).pipe(
   Command.withDescription(
-    `Give a tenant credit each week or month, from now on. The credit counts at once; ${factorsNoticed}`
+    `Give a tenant credit each week or month, from now on. The credit is available immediately; ${factorsNoticed}`
   )
 )
 

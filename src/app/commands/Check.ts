@@ -20,7 +20,7 @@ const meaningOf = (file: ConfigFile, public_url: string): ReadonlyArray<readonly
   ["sign-in", listOf([...Object.keys(file.identity), ...(file.email_sign_in ? ["email"] : [])])],
   ["redirects", listOf(redirectAddresses(file.identity, public_url).map(({ address, name }) => `${name} ${address}`))],
   ["new people", comersOf(file.registration)],
-  ["mail", file.mail === undefined ? "off: no letters are sent" : `from ${file.mail.from}`],
+  ["mail", file.mail === undefined ? "off: no emails are sent" : `from ${file.mail.from}`],
   ["payments", file.payments === undefined ? "off: only the operator gives credit" : "on"],
   ["console", file.console.enabled ? "on" : "off"]
 ]

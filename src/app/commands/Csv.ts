@@ -6,7 +6,7 @@ export interface Row {
   readonly cells: ReadonlyArray<string>
 }
 
-/** Where a text is no CSV, and why. */
+/** The position and the reason of a CSV error. */
 export interface Malformed {
   readonly line: number
   /** From 1. */
@@ -16,10 +16,10 @@ export interface Malformed {
 
 export const isMalformed = (parsed: ReadonlyArray<Row> | Malformed): parsed is Malformed => "fault" in parsed
 
-/** The character between columns: the first of these in the head. Spreadsheets write semicolons where the decimal sign is a comma. */
+/** The column separator: the first of these characters in the header. Spreadsheets write semicolons if the decimal separator is a comma. */
 const separatorOf = (text: string): string => /[,;\t]/.exec(text.trimStart().split(/[\r\n]/, 1)[0]!)?.[0] ?? ","
 
-/** The rows of a text, without empty lines. */
+/** Parses the rows of a CSV file, without empty lines. */
 export const parse = (text: string): ReadonlyArray<Row> | Malformed => {
   const separator = separatorOf(text)
   const ends = `${separator}\r\n`

@@ -36,7 +36,11 @@ const secret = (facts: EnvironmentFacts): Effect.Effect<Examined> =>
           }
     ),
     Effect.catchAllCause((): Effect.Effect<Examined> =>
-      Effect.succeed({ subject: "secret", result: "failure", finding: "it could not be tried: see the other findings" })
+      Effect.succeed({
+        subject: "secret",
+        result: "failure",
+        finding: "it could not be tested: see the other findings"
+      })
     )
   )
 

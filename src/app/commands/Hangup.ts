@@ -1,4 +1,4 @@
-/** SIGHUP of a deployment. One that arrives during the start waits until the service can reload; one during the stop does nothing. */
+/** Handles SIGHUP. A signal during the start waits until the service can reload. A signal during the stop does nothing. */
 
 let isHeard = false
 let hasCome = false
@@ -14,7 +14,7 @@ export const hear = (): void => {
   })
 }
 
-/** Answers each SIGHUP, and one that has come before. The result stops this. */
+/** Calls the handler for each SIGHUP, including one that has already arrived. Returns a function that stops this. */
 export const answer = (reload: () => void): (() => void) => {
   hear()
   onHangup = reload

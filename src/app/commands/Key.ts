@@ -96,7 +96,7 @@ const makersOf = (facts: EnvironmentFacts, config: Option.Option<string>) =>
   )
 
 const limits = {
-  limit: Options.text("limit").pipe(Options.withDescription("the most it may spend, in USD"), Options.optional),
+  limit: Options.text("limit").pipe(Options.withDescription("its spending limit, in USD"), Options.optional),
   period: Options.choice("period", ["month", "total"]).pipe(
     Options.withDescription("the period of --limit: each calendar month (UTC), or the key's life (total, the default)"),
     Options.optional
@@ -120,7 +120,7 @@ interface Limits {
 
 const limitsOf = Effect.fnUntraced(function* ({ expires, limit, models, period }: Limits) {
   if (Option.isSome(period) && Option.isNone(limit))
-    return yield* refuse(`--period ${period.value}: needs --limit, the most the key may spend in it`)
+    return yield* refuse(`--period ${period.value}: needs --limit, the spending limit of a period`)
   const end = Option.isSome(expires) ? yield* endOf(expires.value) : undefined
   const names = Option.map(models, (text) => text.split(",").map((name) => name.trim()))
   if (Option.isSome(names) && names.value.some((name) => name === ""))
@@ -181,7 +181,7 @@ const keyCreate = Command.make(
       }).pipe(Effect.catchTag("InvalidRequest", inOptions), Effect.provide(makersOf(facts, config)))
       if (json) return yield* printed({ ...keyOf(key), api_key: key.api_key })
       yield* Console.log(key.api_key)
-      yield* Console.error(`made ${key.id} for ${tenant}: the key is not shown again`)
+      yield* Console.error(`created ${key.id} for ${tenant}: the key is not shown again`)
       if (Option.isSome(asked.models) && Option.isNone(config))
         yield* Console.error("--models was not compared with the service's models: --config FILE does so")
     })

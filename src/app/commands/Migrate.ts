@@ -128,7 +128,7 @@ const copy = (to: string) =>
     yield* Copy.release(opened)
     for (const line of linesOf(proof, opened.tables.length, move.to)) yield* Console.log(line)
     for (const [column, count] of opened.source.replaced)
-      yield* Console.log(`${column}: a NUL character, which PostgreSQL cannot hold, became U+FFFD in ${count} rows`)
+      yield* Console.log(`${column}: a NUL character, which PostgreSQL cannot store, became U+FFFD in ${count} rows`)
     yield* Console.log(nextSteps(facts, move))
   })
 
@@ -146,7 +146,7 @@ const nextSteps = ({ data_dir, secret }: EnvironmentFacts, { from, to }: Copy.Mo
   const kept = secret === undefined ? `${data_dir}/secret (or what it holds as TOLLGATE_SECRET)` : "TOLLGATE_SECRET"
   return (
     `Next: set DATABASE_URL=${url}${to.engine === "sqlite" ? "" : " (with its password)"} wherever the service runs, and start it with the same secret, ${kept}: ` +
-    `keys and tokens are useless without it. ${from.shown} is unchanged: keep it, and do not serve it any more`
+    `keys and tokens are useless without it. ${from.shown} is unchanged: keep it, and do not serve it again`
   )
 }
 

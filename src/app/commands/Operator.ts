@@ -18,10 +18,7 @@ import { userName } from "./UserName.ts"
 const sessionsOf = (facts: EnvironmentFacts) =>
   OperatorSessions.layer.pipe(Layer.provide(Secret.layer(facts)), Layer.provideMerge(database(facts)))
 
-/**
- * The service's public address: the one in the given configuration file, else the one at which the service of DATA_DIR runs, else that of HOST
- * and PORT.
- */
+/** The service's public URL: from the given configuration file, otherwise from the running service of DATA_DIR, otherwise from HOST and PORT. */
 const publicUrl = Effect.fnUntraced(function* (facts: EnvironmentFacts, config: Option.Option<string>) {
   const file = Option.isNone(config) ? undefined : yield* Config.readFile(config.value)
   const url = file?.public_url ?? (yield* RunningAddress.find(facts)) ?? Config.listeningUrl(facts)
@@ -63,7 +60,7 @@ export const command = Command.make(
     ),
     config: Options.text("config").pipe(
       Options.withDescription(
-        "the service's configuration file, for its public_url; by default the address at which the service of DATA_DIR runs"
+        "the service's configuration file, for its public_url; by default the URL of the running service of DATA_DIR"
       ),
       Options.optional
     ),

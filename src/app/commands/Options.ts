@@ -28,7 +28,7 @@ export const amountOf = (text: string, flag = "--amount"): Effect.Effect<Nano, C
 export const noTenant = (tenant: string) =>
   `--tenant ${tenant}: there is no such tenant ("tollgate tenants" lists them)`
 
-export const tooLarge = (amount: string) => `--amount ${amount}: the balance would exceed what the books hold`
+export const tooLarge = (amount: string) => `--amount ${amount}: the balance would exceed the ledger's maximum`
 
 const textMax = 200
 

@@ -64,7 +64,10 @@ const peopleCreate = Command.make(
 const peopleList = Command.make(
   "list",
   {
-    limit: Options.integer("limit").pipe(Options.withDescription("the most people to show"), Options.withDefault(50)),
+    limit: Options.integer("limit").pipe(
+      Options.withDescription("the maximum number of people to show"),
+      Options.withDefault(50)
+    ),
     before: Options.text("before").pipe(
       Options.withDescription("continue after this account id (the last one shown)"),
       Options.optional

@@ -2,7 +2,7 @@
  * The file of `tollgate people import`: one person per line, below a header line.
  *
  * Where the specification is silent:
- * - Columns are separated by commas, semicolons or tabs: by the first of these in the header line.
+ * - Columns are separated by commas, semicolons or tabs, whichever occurs first in the header line.
  * - The columns are `email` and `name`, and optionally `external_id`, `team` and `allowance_usd`, in any order. Other columns are refused.
  * - `team` is the external id of a tenant, and the name of a tenant that the import creates. So another import, and a PUT by external id, refer to
  *   the same team.
@@ -57,7 +57,7 @@ const personOf = (
 ): Either.Either<Omit<Listed, "line">, readonly [Column, string]> => {
   const [email, name] = [decoded(Email, cellOf("email")), decoded(NewOrganisation.fields.name, cellOf("name"))]
   if (email === undefined) return Either.left(["email", "an email address"])
-  if (name === undefined) return Either.left(["name", "a text of 1 to 100 characters"])
+  if (name === undefined) return Either.left(["name", "1 to 100 characters"])
   const [external_id, team, allowance] = [cellOf("external_id"), cellOf("team"), cellOf("allowance_usd")]
   if (external_id !== "" && decoded(ExternalId, external_id) === undefined)
     return Either.left(["external_id", "1 to 200 characters on one line"])

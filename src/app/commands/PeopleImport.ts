@@ -112,9 +112,7 @@ const options = {
     Options.optional
   ),
   letters: Options.boolean("letters").pipe(
-    Options.withDescription(
-      "send each new person a letter with a link to the console, which works once (needs --config)"
-    )
+    Options.withDescription("email each new person a link to the console, which works once (needs --config)")
   ),
   owner: Options.text("owner").pipe(Options.withDescription("the address of the owner of new teams"), Options.optional),
   config: Options.text("config").pipe(
@@ -153,7 +151,7 @@ export const peopleImport = Command.make("import", options, ({ config, file, jso
     if (json) return yield* printed(done)
     const counts = [`${done.made} made`, `${done.people - done.made} known`, `${done.keys} new keys`]
     if (done.teams > 0) counts.push(`${done.teams} new teams`)
-    if (letters) counts.push(`${done.letters} letters, which the running service sends within a minute`)
+    if (letters) counts.push(`${done.letters} emails, which the running service sends within a minute`)
     yield* Console.log(`${done.people} people: ${counts.join(", ")}`)
   }).pipe(Effect.scoped)
 ).pipe(

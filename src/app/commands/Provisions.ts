@@ -21,7 +21,7 @@ import { database } from "./Database.ts"
 import { refuse } from "./Report.ts"
 import { userName } from "./UserName.ts"
 
-/** `public_url` is the address in letters. The running service sends them, so the command has no mail server. */
+/** `public_url` is the base of links in letters. The running service sends them, so the command has no mail server. */
 export const provisioningOf = (facts: EnvironmentFacts, file: Pick<ConfigFile, "service_name" | "public_url"> = {}) =>
   Provisioning.layer.pipe(
     Layer.provideMerge(Layer.mergeAll(Allowances.layer, Applications.layer, Tenants.layer, Outbox.layer)),
@@ -34,11 +34,11 @@ export const provisioningOf = (facts: EnvironmentFacts, file: Pick<ConfigFile, "
 /** The configuration of a service that sends letters. */
 export const mailingConfig = Effect.fnUntraced(function* (path: string, flag: string) {
   const file = yield* Config.readFile(path)
-  if (file.mail === undefined) return yield* refuse(`${flag}: ${path} has no "mail", so no letter would be sent`)
+  if (file.mail === undefined) return yield* refuse(`${flag}: ${path} has no "mail", so no email would be sent`)
   return file
 })
 
-/** The machine's user who runs the command. */
+/** The operating-system user who runs the command. */
 export const commander: Effect.Effect<Operator> = Effect.sync(() => ({ name: userName(), via: "command" }))
 
 /** Creates or changes a person, by external id if present. */

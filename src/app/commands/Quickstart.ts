@@ -39,7 +39,7 @@ const options = {
     Options.withDescription("the configuration file to write; an existing file is served unchanged"),
     Options.withDefault("tollgate.json")
   ),
-  email: Options.text("email").pipe(Options.withDescription("the first person's e-mail address"), Options.optional),
+  email: Options.text("email").pipe(Options.withDescription("the first person's email address"), Options.optional),
   credit: Options.text("credit").pipe(
     Options.withDescription("the first person's credit in USD"),
     Options.withDefault("20")
@@ -69,9 +69,9 @@ const askedAddress = Prompt.text({
 const askedKey = ({ name }: Vendor) =>
   Prompt.password({ message: `Your API key of ${name}`, validate: needed("the key") })
 const askedEmail = Prompt.text({
-  message: "Your e-mail address",
+  message: "Your email address",
   default: emailPreset,
-  validate: (text) => (isEmail(text) ? Effect.succeed(text) : Effect.fail("must be an e-mail address"))
+  validate: (text) => (isEmail(text) ? Effect.succeed(text) : Effect.fail("must be an email address"))
 })
 
 /** Models to serve: of the vendors in the environment and of the given local server. */
@@ -118,7 +118,7 @@ const textOf = ({ api_key, base_url, config, console, credit, model, operator, t
 
   base URL     ${base_url}/v1
   tenant       ${tenant_id}${api_key === undefined ? "" : ` (${credit} USD of credit)`}
-  API key      ${api_key ?? `printed at the first start; tollgate key create --tenant ${tenant_id} makes another`}
+  API key      ${api_key ?? `printed at the first start; tollgate key create --tenant ${tenant_id} creates another`}
 
   A first call:
 
@@ -141,7 +141,7 @@ export const command = Command.make("quickstart", options, ({ config, credit, em
     const asks = !yes && !json && process.stdin.isTTY
     yield* configured(config, upstream, asks)
     const address = Option.isSome(email) ? email.value : asks ? yield* askedEmail : emailPreset
-    if (!isEmail(address)) return yield* refuse(`--email ${address}: must be an e-mail address`)
+    if (!isEmail(address)) return yield* refuse(`--email ${address}: must be an email address`)
     const greet = Effect.fnUntraced(function* ({ file, url }: Served) {
       const base_url = (file.public_url ?? url).replace(/\/$/, "")
       const audited = yield* auditedAt

@@ -30,7 +30,7 @@ import type { Location } from "../../storage/database/Location.ts"
 import { audited } from "./Audited.ts"
 import { fromEnvironment, refuse } from "./Report.ts"
 
-/** The effect on each kind of protected value. `undefined`: the kind has no own row. */
+/** The effect on each kind of protected value. `undefined`: the kind has no row of its own. */
 const endings: Record<Protected, Ending | undefined> = {
   api_key: apiKeysEnd,
   refresh_token: sessionsEnd,

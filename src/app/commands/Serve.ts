@@ -55,7 +55,7 @@ const serveDeployment = <E, R>(
     const { url } = yield* NodeServer.Listening
     yield* Effect.logInfo(`serving at ${url}`)
     for (const { address, name } of redirectAddresses(file.identity, file.public_url ?? url))
-      yield* Effect.logInfo(`sign-in with ${name}: its redirect address is ${address}`)
+      yield* Effect.logInfo(`sign-in with ${name}: its redirect URI is ${address}`)
     yield* reloading
     yield* RunningAddress.note(facts, file.public_url ?? url)
     yield* greet({ url, file })

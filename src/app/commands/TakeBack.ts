@@ -17,7 +17,7 @@ import { fromEnvironment, refuse } from "./Report.ts"
 const sentenceOf = ({ amount, balance, done, taken, tenant_id }: TakenBack): string => {
   const rest = amount - taken
   return (
-    `${done ? "" : "this reference was booked before: "}took ${toDecimal(taken)} of ${toDecimal(amount)} credits back from ${tenant_id}; ` +
+    `${done ? "" : "this reference is already booked: "}took ${toDecimal(taken)} of ${toDecimal(amount)} credits back from ${tenant_id}; ` +
     `its balance is ${toDecimal(balance)}` +
     (rest === 0n ? "" : `. ${toDecimal(rest)} were spent, reserved by open calls or never granted`)
   )

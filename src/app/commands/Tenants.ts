@@ -65,7 +65,10 @@ export const command = Command.make(
       Options.withDescription("part of an id, a name or an owner's address"),
       Options.withDefault("")
     ),
-    limit: Options.integer("limit").pipe(Options.withDescription("the most tenants to show"), Options.withDefault(50)),
+    limit: Options.integer("limit").pipe(
+      Options.withDescription("the maximum number of tenants to show"),
+      Options.withDefault(50)
+    ),
     json
   },
   ({ json, limit, search }) =>

@@ -35,7 +35,7 @@ const shownOf = (voucher: Voucher) => ({
 const voucherCreate = Command.make(
   "create",
   {
-    amount: Options.text("amount").pipe(Options.withDescription("the worth of each code, in credits")),
+    amount: Options.text("amount").pipe(Options.withDescription("the value of each code, in credits")),
     uses: Options.integer("uses").pipe(
       Options.withDescription("how many tenants may redeem each code (1)"),
       Options.withDefault(1)
@@ -75,7 +75,10 @@ const voucherCreate = Command.make(
 const voucherList = Command.make(
   "list",
   {
-    limit: Options.integer("limit").pipe(Options.withDescription("the most codes to show"), Options.withDefault(50)),
+    limit: Options.integer("limit").pipe(
+      Options.withDescription("the maximum number of codes to show"),
+      Options.withDefault(50)
+    ),
     json
   },
   ({ json, limit }) =>

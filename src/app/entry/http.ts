@@ -8,9 +8,9 @@
  *       Layer.provide(Tollgate.layerServer(createServer, { port: 3000 }))
  *     )
  *
- * `layerServer` is the platform's `NodeHttpServer.layer` with the fast lane in front. It listens before the service is built, and holds a
- * request that arrives meanwhile for up to ten seconds; then the answer is 503. Any other server of the platform works too: the router serves
- * the same routes. The platform's own servers leave such a request without an answer.
+ * `layerServer` is the platform's `NodeHttpServer.layer` with the fast lane in front. It listens before the service is built, and holds requests that
+ * arrive in between for up to ten seconds; then it answers 503. Any other server of the platform works too: the router serves the same routes. The
+ * platform's own servers leave such a request without an answer.
  */
 import { HttpApiBuilder, HttpServerRequest } from "@effect/platform"
 import type { HttpApp } from "@effect/platform"

@@ -10,7 +10,7 @@ import type { Vendor } from "./Vendors.ts"
 import type { LocalServer } from "./LocalServer.ts"
 
 export interface Sources {
-  /** `key` is the vendor's key if the environment does not have it. */
+  /** `key` is the vendor's key, if it is not in the environment. */
   readonly vendors: ReadonlyArray<Vendor & { readonly key?: string }>
   readonly local: LocalServer | undefined
 }

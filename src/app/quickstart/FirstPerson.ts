@@ -29,7 +29,7 @@ export interface Wanted {
   readonly email: string
   /** In nano-USD. */
   readonly credit: Nano
-  /** Creates the entry of an act for the audit log. */
+  /** Creates the audit entry of an action. */
   readonly audited: (act: Act) => Statement
 }
 

@@ -35,7 +35,7 @@ const held = (file: string) =>
     (applied) => failed(applied === undefined ? `${file}: there is no such file` : `${file} holds no books`)
   )
 
-/** Writes a consistent copy of `file` to `to`. Other programs may write to `file` meanwhile. */
+/** Writes a consistent copy of `file` to `to`. Other programs may write to `file` during the copy. */
 export const backup = (file: string, to: string): Effect.Effect<void, BackupFailed | DatabaseUnusable> =>
   Effect.gen(function* () {
     yield* held(file)
@@ -88,7 +88,7 @@ const copy = (file: string, to: string) =>
 const isWriting = (cause: unknown): boolean =>
   /^(SQLITE_(FULL|IOERR|CANTOPEN|READONLY)|E)/.test(Opening.faultOf(cause)?.code ?? "")
 
-/** Renames the finished copy, unless the name was taken meanwhile. */
+/** Renames the finished copy, unless the name is now taken. */
 const publish = (part: string, to: string) =>
   Effect.try({
     try: () => {
@@ -149,7 +149,7 @@ export const restore = (
       )
       if (wrong.length > 0)
         return yield* failed(
-          `${from} is not whole:\n${wrong
+          `${from} fails its checks:\n${wrong
             .slice(0, 20)
             .map(({ check, message }) => `${check}: ${message}`)
             .join("\n")}`

@@ -2,11 +2,11 @@
  * Copies the books from one engine to the other, row by row, and compares them.
  *
  * Where the specification is silent:
- * - A copy goes table by table in slices by primary key. Each slice is one transaction on the target, which also stores the progress
+ * - Tables are copied one by one, in slices by primary key. Each slice is one transaction on the target, which also stores the progress
  *   (`tollgate_sql_copy`), so a stopped copy can continue. While that table exists, no other command uses the target.
  * - During copying and comparing, the source is locked against writes and does not change. If the source was written to after a copy was
  *   stopped, the copy starts over.
- * - A NUL character in a text, which PostgreSQL cannot store, becomes U+FFFD and is reported. In a key it is refused.
+ * - A NUL character in a string, which PostgreSQL cannot store, becomes U+FFFD and is reported. In a key it is refused.
  * - A host's own tables in the same SQLite database are not copied.
  */
 import { Data, Effect } from "effect"

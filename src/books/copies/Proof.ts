@@ -12,7 +12,7 @@ export interface Proof {
   readonly differences: ReadonlyArray<string>
 }
 
-/** The most sentences about accounts. */
+/** The maximum number of sentences about accounts. */
 const accountsMax = 20
 
 /** Reads both sides. Fails with the error of an engine. `progress` receives the number of compared rows. */

@@ -122,7 +122,7 @@ export interface Admission {
   readonly mayServe: (place: number) => boolean
   /** Logs that this upstream failed and the call is tried with the next one. */
   readonly goesOn: (problem: { readonly _tag: string }) => Effect.Effect<void>
-  /** For calls that do not stream: the answer is read to its end even if the caller leaves. */
+  /** For calls that do not stream: the answer is read to its end even if the caller disconnects. */
   readonly to_its_end: ToItsEnd
   /** Ends the call: charge, entry, usage record and sums are on disk when this returns. Ending it again changes nothing. */
   readonly settle: (measured: Measured) => Effect.Effect<Receipt, BooksUnavailable>
@@ -153,11 +153,11 @@ export interface Metered<A> {
 
 export interface GateContract {
   /**
-   * Admits the claim and runs the call. After the admission it can be interrupted only while it waits for an upstream
-   * (`upstream/wire/Wire`) or in its own `Effect.interruptible`, so the call is settled even if its caller leaves. A stream that has begun
-   * is read for up to ten more seconds, any other call to its end. The received part is charged. The interrupting fiber waits for the
-   * settlement, unless it uses `Effect.disconnect`.
-   * A call that fails costs 0 and leaves a record with `success: false`. If interruption ended it, its error is `client_disconnected`.
+   * Admits the claim and runs the call. After the admission it can be interrupted only while it waits for an upstream (`upstream/wire/Wire`) or in
+   * its own `Effect.interruptible`, so the call is settled even if its caller disconnects. A stream that has begun is read for up to ten more
+   * seconds, any other call to its end. The received part is charged. The interrupting fiber waits for the settlement, unless it uses
+   * `Effect.disconnect`. A call that fails costs 0 and leaves a record with `success: false`. If interruption ended it, its error is
+   * `client_disconnected`.
    */
   readonly meter: <A, E, R>(
     claim: Claim,
@@ -188,11 +188,11 @@ export interface GateContract {
    */
   readonly reclaim: Effect.Effect<number, BooksUnavailable>
   /**
-   * Tells the gate that the host is closing: a call whose caller has left gets ten more seconds, then it is aborted and costs nothing. The
-   * end of the layer implies this. A host that first waits for its own requests calls it earlier.
+   * Tells the gate that the host is closing. A call of a disconnected caller gets ten more seconds, then it is aborted and costs nothing. The end of
+   * the layer implies this. A host that first waits for its own requests calls it earlier.
    */
   readonly closing: Effect.Effect<void>
-  /** Waits until all upstreams of callers who left are read, and every ended call is settled. */
+  /** Waits until the upstreams of all disconnected callers have been read and every ended call is settled. */
   readonly idle: Effect.Effect<void>
   /** The number of ended calls whose settlement is not written yet. */
   readonly unsettled: Effect.Effect<number>
@@ -398,7 +398,7 @@ const make = Effect.gen(function* () {
     }
     const id = Ids.at("call", now)
     const sources = yield* payers(caller)
-    // The call counts as open from here on: a client that leaves during the reservation does not stop it.
+    // The call counts as open from here on: a client that disconnects during the reservation does not stop it.
     fibers.begin()
     const [reserved] = yield* writer
       .submit({
@@ -465,7 +465,7 @@ const make = Effect.gen(function* () {
   const leftBy = Effect.fnUntraced(function* (run: string) {
     if (!(yield* hasEnded(run))) return none
     const left = yield* calls.ofRun(run)
-    // Check again: a frozen node may have recovered and admitted these calls meanwhile.
+    // Check again: a frozen node may have recovered and admitted these calls.
     return (yield* hasEnded(run)) ? left : none
   })
 
@@ -710,7 +710,7 @@ class Admitted implements Admission {
   }
 
   goesOn(problem: { readonly _tag: string }): Effect.Effect<void> {
-    return this.tell("a call goes on to its next upstream", problem)
+    return this.tell("a call moves to its next upstream", problem)
   }
 
   get to_its_end(): ToItsEnd {
@@ -862,7 +862,7 @@ export const failure = (error_type: string): Measured => ({
 })
 
 const failed = <E>(cause: Cause.Cause<E>): Measured => {
-  // The caller has left: their fiber was interrupted.
+  // The caller has disconnected: their fiber was interrupted.
   if (Cause.isInterruptedOnly(cause) && !Cause.isEmpty(cause)) return failure("client_disconnected")
   const error = Option.getOrUndefined(Cause.failureOption(cause))
   return failure(isProblem(error) ? (error.body.code ?? error._tag) : "internal_error")

@@ -254,7 +254,7 @@ const count = (value: unknown, most: number): number | undefined =>
 
 const isAbsent = (value: unknown): boolean => value === undefined || value === null
 
-/** The most tokens that the model may add to a request. */
+/** The maximum number of tokens that the model may add to a request. */
 const tokensBeyondText = 100_000
-/** The most tokens of an answer. */
+/** The maximum number of tokens in an answer. */
 const outputTokensMax = 1_000_000

@@ -27,8 +27,8 @@ export interface SingleCall<Request> {
   /** Statements committed together with the call's admission. */
   readonly beside?: Claim["beside"]
   /**
-   * Without room for the expected answer, no upstream is asked and the call fails with `Busy`. An answer that turns out longer and finds no room
-   * is charged, and the call also fails with `Busy`.
+   * Without room for the expected answer, the call fails with `Busy` before an upstream is called. If the answer is longer than expected and finds no
+   * room, the call is charged and fails with `Busy`.
    */
   readonly room?: Room | undefined
   /** For the log. */

@@ -2,10 +2,10 @@
  * All attempts of one call: the upstreams of its model, repeated after a pause if none served the call, then the model's fallbacks.
  *
  * Where the specification is silent:
- * - A round asks each upstream once. The next round (`retries`) repeats only those that certainly did no work: they could not be connected, or
+ * - A round tries each upstream once. The next round (`retries`) repeats only those that certainly did no work: they could not be connected, or
  *   answered 429, 503 or 529. It begins after a pause of 250 ms, which doubles each time up to 8 s, or after the shortest `Retry-After`. No round
  *   begins later than `retry_seconds` after the call.
- * - A fallback (`fallbacks`) is asked after the last round, if all upstreams failed and the call has cost nothing. A fallback is skipped if the
+ * - A fallback (`fallbacks`) is tried after the last round, if all upstreams failed and the call has cost nothing. A fallback is skipped if the
  *   caller may not call it, if it cannot carry the request, or if its cost could exceed the reservation. A request that an upstream rejected as
  *   invalid gets no fallback. A fallback uses its own routing, but not its own rounds and fallbacks.
  */
@@ -25,7 +25,7 @@ export type AttemptProblem = UpstreamProblem | BooksUnavailable | Busy | Invalid
 /** One model's part of a call. */
 export interface Plan<Way> extends Choice<Way> {
   readonly model: Model
-  /** The most tokens of each answer. */
+  /** The maximum number of tokens in each answer. */
   readonly limit: number
   /** For a fallback: the model and price of its usage record. */
   readonly served: { readonly model: string; readonly price: string } | undefined
@@ -61,7 +61,7 @@ export const run = <Way extends Routed, A>(attempts: Attempts<Way, A>): Effect.E
 /** The attempts so far. */
 class Trail<Way extends Routed> {
   readonly attempts: Array<DecisionAttempt> = []
-  /** The ways of the last round that may be retried, with the seconds that each asked for. */
+  /** The ways of the last round that may be retried, each with the delay in seconds that it requested. */
   readonly unserved = new Map<Way, number>()
   /** The call is settled. No further attempt is allowed. */
   isCharged = false

@@ -7,20 +7,20 @@
  * another vendor is always translated.
  *
  * Where the specification is silent:
- * - The next upstream is tried after every failure except a refusal of the request itself, unless the client has left.
- * - If a client leaves before its stream begins, the service waits for the upstream within the upstream's own time limit, as for an answer that does
- *   not stream, because the upstream already has the whole prompt. The ten seconds of a stream begin no earlier than the head of its answer. The
- *   output by then is charged: at least the prompt.
- * - An answer with status 200 must contain choices or be an event stream. Otherwise the next upstream is tried. But a whole answer that reports
- *   its usage costs that usage even if the client cannot get it (it is too long, has no choices, is not JSON, or cannot be translated). No other
- *   upstream is asked then. A failing upstream's message is passed on without addresses and keys.
+ * - The next upstream is tried after every failure except a refusal of the request itself, unless the client has disconnected.
+ * - If a client disconnects before its stream begins, the service waits for the upstream within the upstream's own time limit, as for an answer that
+ *   does not stream, because the upstream already has the whole prompt. The ten seconds of a stream begin no earlier than the head of its answer. The
+ *   output up to that point is charged: at least the prompt.
+ * - An answer with status 200 must contain choices or be an event stream. Otherwise the next upstream is tried. But a whole answer that reports its
+ *   usage costs that usage even if the client cannot get it (it is too long, has no choices, is not JSON, or cannot be translated). No other upstream
+ *   is tried then. A failing upstream's message is passed on without addresses and keys.
  * - A whole answer to a request for a stream is passed on as a stream, and costs the same as a whole answer.
  * - A stream that ends unfinished costs the output so far, and its client gets an error event. A stream that breaks costs the usage that it
  *   reported. (`calls/prompts/EventRelay` distinguishes the two.) If the client has received nothing and the stream costs nothing, the next
  *   upstream is tried. The client is not answered before the first event arrives.
- * - A client that leaves a stream pays for the reported tokens of the answer or the tokens counted so far, whichever is more.
- * - An upstream that does not speak the client's protocol is asked in the first of its protocols that can be translated. An upstream that
- *   cannot carry a request is skipped. If none can carry it, the request is refused with the reason of the first.
+ * - A client that disconnects during a stream pays for the reported tokens of the answer or the tokens counted so far, whichever is more.
+ * - An upstream that does not speak the client's protocol is called in the first of its protocols that can be translated. An upstream that cannot
+ *   carry a request is skipped. If none can carry it, the request is refused with the reason of the first.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Either, Exit, Layer } from "effect"
@@ -105,7 +105,7 @@ export interface Call<Prompt> {
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** Statements in the transaction of the call's admission. */
   readonly beside?: Claim["beside"]
-  /** Without room, the call fails with `Busy`: before an upstream is asked, or, for an answer that is too long, after it is charged. */
+  /** Without room, the call fails with `Busy`: before an upstream is called, or, for an answer that is too long, after it is charged. */
   readonly room?: Room | undefined
   /** For the log. */
   readonly request_id?: string | undefined
@@ -127,12 +127,12 @@ export interface Streamed<A> {
   /** The id of the usage record, which is written when the stream ends. */
   readonly usage_id: string
   /**
-   * Server-sent events. The last event, `data: [DONE]`, waits until the charge is committed. If that takes too long, the stream is cut off with
-   * an error. A stream that breaks or ends unfinished has an event `{ "error": … }` before the last one. The stream must be read to its end or
-   * destroyed. After a destroy, the upstream is read on for up to ten seconds, and the tokens received are charged.
+   * Server-sent events. The last event, `data: [DONE]`, waits until the charge is committed. If that takes too long, the stream is cut off with an
+   * error. A stream that breaks or ends unfinished has an event `{ "error": … }` before the last one. The stream must be read to its end or
+   * destroyed. After a destroy, reading the upstream continues for up to ten seconds, and the tokens received are charged.
    */
   readonly bytes: Readable
-  /** The same as parsed chunks. Read either `events` or `bytes`. */
+  /** `bytes` as parsed chunks. Read either `events` or `bytes`. */
   readonly events: Stream.Stream<A, UpstreamFailed>
   /** Waits for the end of the call, even if the stream breaks. */
   readonly receipt: Effect.Effect<Receipt, BooksUnavailable>
@@ -146,9 +146,9 @@ export type ChatProblem = InvalidRequest | Busy | GateRefusal | UpstreamProblem
  * The method picks the form of the answer; the prompt's `stream` is ignored. An invalid prompt fails with `InvalidRequest`, an unknown model with
  * `UnknownChatModel`.
  *
- * An interrupted caller has left, and no further upstream is asked. The current upstream is read on: a stream that has begun for up to ten
- * seconds, any other answer to its end. The answer is charged. If no answer comes, the call is recorded as `client_disconnected` and costs
- * nothing. The interrupting fiber waits for this; `Effect.disconnect` avoids the wait.
+ * Interruption means that the caller has disconnected. No further upstream is called. Reading the current one continues: up to ten seconds for a
+ * stream that has begun, to the end for any other answer. The answer is charged. If no answer arrives, the call is recorded as `client_disconnected`
+ * and costs nothing. The interrupting fiber waits for this; `Effect.disconnect` avoids the wait.
  */
 export interface EngineContract {
   readonly complete: <Prompt, A>(protocol: Protocol) => (call: Call<Prompt>) => Effect.Effect<Completed<A>, ChatProblem>
@@ -174,9 +174,9 @@ export interface Reach {
 
 export type EventsOf<A> = (bytes: Readable) => Stream.Stream<A, UpstreamFailed>
 
-/** The most bytes of a whole answer. */
+/** The maximum size of a whole answer, in bytes. */
 const answerBytesMax = 64 * 1024 * 1024
-/** The most bytes of an upstream's refusal. */
+/** The maximum size of an upstream's refusal, in bytes. */
 const refusalBytesMax = 1024 * 1024
 
 export class Engine extends Context.Tag("tollgate/chat/Engine")<Engine, EngineContract>() {
@@ -229,7 +229,7 @@ const wayOf = (protocol: Protocol, route: ModelRoute, upstream: Upstream, stream
 /** Whether the vendor learns which parts the client wants cached. */
 const marksCaches = ({ pair, route }: Way): boolean => pair === undefined || pair.vendor.marksCaches(route.model)
 
-/** The same way, with a translation that is required by the request. */
+/** This way with the translation that the request requires. */
 const translated = ({ name }: Protocol, way: Way): Way =>
   way.pair === undefined ? { ...way, pair: pairOf(name, name) } : way
 
@@ -316,7 +316,7 @@ interface Setup {
   /** The offer of each model without extras. */
   readonly plain: Offers
   readonly factors: PriceFactors["Type"]
-  /** The same at each price factor, by the factor's text. */
+  /** `plain` at each price factor. The key is the factor as a string. */
   readonly factored: ReadonlyMap<string, Offers>
   /** By model id; most models have none. */
   readonly choosers: ReadonlyMap<string, Chooser>
@@ -561,7 +561,7 @@ const reachIn = (setup: Setup): EngineContract["reach"] => {
   }
 }
 
-/** The body for an upstream, or the reason why it cannot be asked. */
+/** The body for an upstream, or the reason why it cannot be called. */
 const bodyFor = (
   { bodyFor, refusal }: Protocol,
   way: Way,
@@ -626,7 +626,7 @@ interface Attempt {
   /** For a fallback. */
   readonly served: Plan<Way>["served"]
   readonly prompt: ValidPrompt
-  /** The most tokens that the request to the upstream can cause. */
+  /** The maximum number of tokens that the request to the upstream can cause. */
   readonly most: Most
   /** Whether no further attempt can follow. */
   readonly is_last: boolean
@@ -701,7 +701,7 @@ const tooLongOf = (attempt: Attempt, answer: Wire.Whole, outline: JsonOutline) =
 
 type Body = Readonly<Record<string, unknown>>
 
-/** The most bytes of a whole answer that is passed on as a stream. It is parsed on the main thread. */
+/** The maximum size of a whole answer that is passed on as a stream, in bytes. It is parsed on the main thread. */
 const unstreamedBytesMax = 4 * 1024 * 1024
 
 /** A whole answer for the client, and its charge. */
@@ -739,8 +739,8 @@ const wholeOf = (
 }
 
 /**
- * Ends a call whose whole answer the client cannot get. It costs the reported usage. Without reported usage, an answer that is too long costs
- * the counted tokens. Any other answer is a failure, and the next upstream may be asked.
+ * Ends a call whose whole answer the client cannot get. It costs the reported usage. Without reported usage, an answer that is too long costs the
+ * counted tokens. Any other answer is a failure, and the next upstream may be tried.
  */
 const unusable = (
   attempt: Attempt,
@@ -806,7 +806,7 @@ const open = Effect.fnUntraced(function* <A>(eventsOf: EventsOf<A>, attempt: Att
   if (!speaks.stream.content_type.test(type)) {
     const limits = { limit: unstreamedBytesMax, long: speaks.long, read_on: admission.to_its_end }
     const whole = yield* Effect.catchAll(Wire.collect(answer, limits), unreachable)
-    return yield* unstreamed(eventsOf, attempt, whole, `asked for a stream, it answered ${type}`)
+    return yield* unstreamed(eventsOf, attempt, whole, `it answered a request for a stream with ${type}`)
   }
   const reader =
     pair === undefined
@@ -851,9 +851,9 @@ const unstreamed = Effect.fnUntraced(function* <A>(
   })
 })
 
-/** Whether the stream has bytes for the client, or a charge. If not, the next upstream may be asked. */
+/** Whether the stream has bytes for the client, or a charge. If not, the next upstream may be tried. */
 const hasBegun = (attempt: Attempt, relay: EventRelay.Relay): Effect.Effect<boolean> =>
-  // If the client has left, the wait is interrupted and the stream ends.
+  // If the client has disconnected, the wait is interrupted and the stream ends.
   Effect.flatMap(Effect.exit(relay.begun), (begun) =>
     Exit.isSuccess(begun) && begun.value
       ? Effect.succeed(true)
@@ -985,16 +985,16 @@ const nothing = (): Figures => ({ prompt_tokens: 0, completion_tokens: 0 })
 
 const beyondWords = {
   total: {
-    message: "an upstream reports more tokens than the request can have caused",
-    hint: "if its answers are longer than the limit that was sent, it may know the limit by the other limit_field"
+    message: "an upstream reports more tokens than the request can cause",
+    hint: "if its answers are longer than the limit that was sent, it may expect the limit in the other limit_field"
   },
   hour: {
-    message: "an upstream reports a cache of an hour that the request did not ask for",
-    hint: "it is charged as a five-minute cache: if the vendor bills the hour, find out what requests it"
+    message: "an upstream reports one-hour caching that was not requested",
+    hint: "it is charged as five-minute caching: if the vendor bills the hour, find out what requests it"
   }
 } as const
 
-/** Warns the operator that an upstream did, or reports, more than the request asked for. */
+/** Warns the operator that an upstream did more, or reports more, than was requested. */
 const beyond = (
   { model, most, request_id, upstream }: Attempt,
   usage: Usage,

@@ -62,7 +62,7 @@ const replyOf = (job: ImageJob): Reply.Reply =>
 const creationBytesMax = 1024 * 1024
 /** The longest form of an edit. */
 const formBytesMax = 20 * 1024 * 1024
-/** The most bytes of all images together that an answer may contain. */
+/** The maximum total size of the images in an answer, in bytes. */
 const imagesBytesMax = 64 * 1024 * 1024
 
 const decodeCreation = json(OpenAiImageRequest)
@@ -150,7 +150,7 @@ const fetched = (
   )
 }
 
-/** Reserves room for an answer. Without room, no provider is asked for images that the answer must contain. */
+/** Reserves room for an answer. Without room, no provider is called for images that the answer must contain. */
 const withRoom = <A, E>(
   inbound: Inbound,
   { response_format }: Pick<Creation, "response_format">,

@@ -49,7 +49,7 @@ export interface ImagesContract {
     readonly request: ImageRequest
     readonly beside?: Claim["beside"]
   }) => Effect.Effect<ImageJob, InvalidRequest | UpstreamProblem | GateRefusal>
-  /** The same with OpenAI's fields. Waits for the images, `CreationPatience` at most, then returns the job's current state. */
+  /** Submits a job with OpenAI's fields. Waits for the images, `CreationPatience` at most, then returns the job's current state. */
   readonly create: (call: {
     readonly caller: Caller
     readonly creation: Creation
@@ -62,7 +62,7 @@ export interface ImagesContract {
     readonly caller: Caller
     readonly request_id: string
   }) => Effect.Effect<ImageJob, ImageNotFound>
-  /** Streams a generated image from the address that the provider gave: the provider's own or a public one. */
+  /** Streams a generated image from the URL in the provider's answer, on the provider's own host or a public one. */
   readonly download: (image: {
     readonly provider: string
     readonly url: string

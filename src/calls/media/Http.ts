@@ -16,11 +16,11 @@ import { Media } from "./Media.ts"
 import { requestOf } from "./Model.ts"
 import { MediaModels } from "./Settings.ts"
 
-/** The longest body. It may contain a start image. */
+/** The maximum body size. A body may contain a start image. */
 const bodyBytesMax = 1024 * 1024
 
 const encodeSubmitted = Schema.encodeSync(MediaSubmitted)
-/** A file made by a third party. It is displayed or downloaded, and no code in it runs. */
+/** A file made by a third party. It may be displayed or downloaded, but no code in it may run. */
 const contentOf = ({ body, content_type, file_name, length }: MediaContent): Reply.Reply => ({
   status: 200,
   headers: {

@@ -71,8 +71,8 @@ export interface Job {
 }
 
 /**
- * The caller that asks for jobs. An API key and an application's token can access only the jobs that they made. A person's own sign-in can
- * access all of the person's jobs in the tenant.
+ * The caller that requests jobs. An API key and an application's token can access only the jobs that they made. A person's own sign-in can access all
+ * of the person's jobs in the tenant.
  */
 export type JobCaller = Pick<Caller, "account_id" | "tenant_id" | "application_id" | "oauth_client">
 

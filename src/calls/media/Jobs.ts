@@ -1,8 +1,8 @@
 /**
- * Jobs of a generation vendor, from the quote to the charge. The quote is reserved while the job runs, by a call that outlives the process. The
- * first poll that sees the job's end settles it, in one transaction with its charge: a client's poll or the service's own (`layerJobs`). The
- * service polls every open job, also after a restart. If two polls see the end at once, even on two nodes, only one settles the job: the
- * transaction requires an unsettled row (`Rows.end`) and an open reservation.
+ * Jobs of a generation vendor, from the quote to the charge. The quote is reserved while the job runs, by a call that outlives the process. The first
+ * poll that sees the job's end settles it, in one transaction with its charge: a client's poll or the service's own (`layerJobs`). The service polls
+ * every open job, even after a restart. If two concurrent polls see the end, even on two nodes, only one settles the job: the transaction requires an
+ * unsettled row (`Rows.end`) and an open reservation.
  *
  * Where the specification is silent:
  * - A generation job holds its quote by a reservation that does not end with the process (`Gate.resume`). It is settled together with its row, by
@@ -40,7 +40,7 @@ export interface JobsContract {
   }) => Effect.Effect<Job, Vendor.NotTaken | GateRefusal>
   /** The job's current state, after a poll of the vendor unless polls were too frequent; `undefined` if the caller cannot access such a job. */
   readonly poll: (job: JobKey) => Effect.Effect<Job | undefined>
-  /** The same for the job of this metered call. */
+  /** Like `poll`, for the job of this metered call. */
   readonly ofCall: (made: {
     readonly caller: JobCaller
     readonly route: JobRoute
@@ -63,7 +63,7 @@ export interface JobsContract {
 }
 
 const loopName = "media jobs"
-/** The most concurrent polls of one vendor by the service itself. */
+/** The maximum number of concurrent polls of one vendor by the service itself. */
 const pollsAtOnce = 8
 
 export class Jobs extends Context.Tag("tollgate/media/Jobs")<Jobs, JobsContract>() {
@@ -250,7 +250,7 @@ const watchAll = Effect.fnUntraced(function* (parts: Parts) {
   for (const { id } of yield* parts.rows.running) Poll.watchOf(parts, id, now)
 })
 
-/** Forgets jobs that another node has ended. No job stays open longer than its lifetime. */
+/** Drops jobs that another node has ended. No job stays open longer than its lifetime. */
 const forget = Effect.fnUntraced(function* ({ rows, watches }: Parts) {
   const now = yield* Clock.currentTimeMillis
   for (const [id, { since }] of watches) {

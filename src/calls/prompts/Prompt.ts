@@ -3,9 +3,9 @@
  * passed on unchanged.
  *
  * Where the specification is silent:
- * - The bound of a prompt is the sum of its bytes (a token is at least one byte), `max_added_tokens`, and `max_tool_tokens` if it has tools, but
- *   at most the model's context. An image counts `max_attachment_tokens` instead of its bytes. `Attachments` defines which files count their
- *   bytes too. A film, most other files, and any attachment by id or address except an image count the whole context.
+ * - The bound of a prompt is the sum of its bytes (a token is at least one byte), `max_added_tokens`, and `max_tool_tokens` if it has tools, but at
+ *   most the model's context. An image counts `max_attachment_tokens` instead of its bytes. `Attachments` defines which files also count by their
+ *   bytes. A video, most other files, and any attachment by id or URL except an image count as the whole context.
  * - The bound is an upper estimate. A vendor's larger count of the prompt is accepted up to the context.
  * - A limit for the answer above `max_output_tokens` is lowered to it, for the bound and for the upstream.
  * - Each token of the bound is priced by the most expensive line that can apply to the request: the line for cache writes, the line for long
@@ -104,7 +104,7 @@ export interface ChatPrompt extends Omit<ChatRequest, "messages"> {
 
 export interface ChatMessage {
   readonly role: string
-  /** A text or a list of parts. It may be absent if an assistant called tools. */
+  /** A string or a list of parts. It may be absent if an assistant called tools. */
   readonly content?: unknown
   readonly [field: string]: unknown
 }
@@ -208,7 +208,7 @@ export const isAny = (list: unknown): boolean => Array.isArray(list) && list.len
 /** The limit of a text completion whose client sets none. */
 const completionTokens = 16
 
-/** The same for a text completion. */
+/** Reads a request for a text completion. */
 export const readCompletion: Read = (prompt, json) =>
   read<CompletionRequest>(prompt, json, completionFits, decodeCompletion, (request, length) => {
     const { prompt } = request
@@ -261,7 +261,7 @@ const isImage = (type: unknown): boolean => type === "image_url" || type === "im
 
 /** Refuses a reference to a kept object. The vendor keeps all callers' objects under one key, so their owner is unknown. */
 export const keptById = (field: string) =>
-  InvalidRequest.of(field, "this model takes nothing that its vendor keeps by its id: send it in the request")
+  InvalidRequest.of(field, "this model accepts no ids of objects that its vendor keeps: send the object in the request")
 
 /** The attachments of messages. */
 const attachmentsOf = (messages: ChatRequest["messages"]): Attached => {
@@ -296,7 +296,7 @@ export interface Bound {
   readonly most: Nano
 }
 
-/** The most prompt tokens that an upstream accepts. It refuses a prompt longer than the model's context. */
+/** The maximum number of prompt tokens that an upstream accepts. It refuses a prompt longer than the model's context. */
 const contextOf = (model: Model, prompt: ValidPrompt): number => model.context_length * prompt.prompts
 
 /** The prompt tokens to reserve. */
@@ -334,7 +334,7 @@ const chargeOf = (model: Model, prompt: ValidPrompt, answer: number): Nano => {
   ])
 }
 
-/** The bounds of the call. Without a limit on the answer, they range up to the model's own, as far as the balance allows. */
+/** The bounds of the call. Without a limit on the answer, they range up to the model's limit or the balance. */
 export const boundOf = (model: Model, prompt: ValidPrompt): Bound => {
   const whole = takesLimit(model) ? answerTokensAsked(model, prompt) : model.output_tokens_max
   if (whole !== undefined) {
@@ -356,11 +356,11 @@ export const answerTokensWithin = (model: Model, prompt: ValidPrompt, reserved: 
   return Math.max(fewest, Math.floor(Math.min(tokens, model.output_tokens_max)))
 }
 
-/** The same for another model than the reserved one; `undefined` if even the shortest answer could cost more there. */
+/** Like `answerTokensWithin`, for a model other than the reserved one; `undefined` if even the shortest answer could cost more there. */
 export const answerTokensAffordable = (model: Model, prompt: ValidPrompt, reserved: Nano): number | undefined =>
   boundOf(model, prompt).least > reserved ? undefined : answerTokensWithin(model, prompt, reserved)
 
-/** The most tokens that the request can cause and a vendor may report, with answers of at most `answer` tokens each. */
+/** The maximum number of tokens that the request can cause and a vendor may report, with answers of at most `answer` tokens each. */
 export const mostOf = (model: Model, prompt: ValidPrompt, answer: number): Most => ({
   prompt_tokens: promptTokensMax(model, prompt),
   context_tokens: contextOf(model, prompt),

@@ -16,7 +16,7 @@
  *    error to `<FormOf error=...>`, which shows a refusal's text at the field that it names.
  * 4. Put texts into `texts.ts`. Show amounts with `<Money>` (never calculate with `Usd`: convert with `nano` of `money.ts` first) and instants with
  *    `<When>`.
- * 5. Add a `.css` file beside it if necessary. Class names begin with the view's name. The build includes every `.css`; nothing imports it.
+ * 5. Add a `.css` file next to it if necessary. Class names begin with the view's name. The build includes every `.css`; nothing imports it.
  *
  * The page's policy allows no inline script or style element, no eval, and no other origin. A `#fragment` link would leave the view (because of
  * `<base>`): move the focus instead. `test/console/Browser.ts` drives the page in a real Chromium.

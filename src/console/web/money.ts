@@ -24,7 +24,7 @@ const plain = (value: number): string => {
   return /e/i.test(text) ? value.toFixed(Math.abs(value) < 1 ? 18 : 0).replace(/\.?0+$/, "") : text
 }
 
-/** The decimal text of nano-USD, as the contract writes amounts: `5.98432175`. */
+/** An amount of nano-USD as a decimal string, in the contract's format: `5.98432175`. */
 export const usd = (value: bigint): string => {
   const absolute = value < 0n ? -value : value
   const fraction = (absolute % scale).toString().padStart(digits, "0").replace(/0+$/, "")
@@ -65,7 +65,7 @@ export const exact = (amount: Usd): string => format(2, digits).format(literal(n
 /** The value of an amount for a plot, with all digits: a double is exact to the nano-USD below nine million dollars. */
 export const plotted = (value: number): string => exact(usd(BigInt(Math.round(value * 1e9))))
 
-/** An amount in two parts: the digits up to the cents, and the rest, which is displayed more quietly. */
+/** An amount in two parts: the digits up to the cents, and the rest, which is dimmed. */
 export interface Parts {
   readonly head: string
   readonly rest: string

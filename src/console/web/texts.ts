@@ -262,7 +262,7 @@ export const texts = {
     period: "Limit applies",
     periods: { month: "each month (UTC)", total: "in total" },
     expires: "Ends",
-    expiresHelp: "The last day on which it works, in UTC. Leave empty for no end.",
+    expiresHelp: "The last day on which it works, in UTC. Leave empty for no expiry.",
     models: "Models",
     modelsHelp: "Ids, separated by commas. Leave empty for all.",
     madeTitle: "Your new key",

@@ -63,5 +63,5 @@ export class BodyBytesMax extends Context.Reference<BodyBytesMax>()("tollgate/ht
 /** The maximum body size of a route that requires a credential and does not read its own body. */
 export const bodyBytesMax = 1024 * 1024
 
-/** The same for a route without a credential, where anyone can send a body. */
+/** The maximum body size of a route without a credential, where anyone can send a body. */
 export const openBodyBytesMax = 64 * 1024

@@ -31,7 +31,7 @@ export const packed = ({ body, headers, status }: StoredAnswer): Effect.Effect<P
   const plain: PackedAnswer = { status, headers, body: bytes }
   if (bytes.length < compressedMin || encoding in headers) return Effect.succeed(plain)
   return Effect.async((resume) =>
-    // The default level takes twice as long and saves only another twentieth.
+    // The default level takes twice as long and saves only another 5 %.
     gzip(bytes, { level: constants.Z_BEST_SPEED }, (error, short) =>
       resume(
         Effect.succeed(
@@ -64,8 +64,8 @@ export const replay = ({ body, headers }: Row, status: number): Effect.Effect<Re
 const encoding = "content-encoding"
 
 /**
- * Stores the response. A whole response is stored before it is sent. A stream is collected while it passes, and its end waits until it is stored.
- * A stream that breaks off, or whose client leaves, is not stored. `run` runs an effect in the background.
+ * Stores the response. A whole response is stored before it is sent. A stream is collected while it passes, and its end waits until it is stored. A
+ * stream is not stored if it breaks or its client disconnects. `run` runs an effect in the background.
  */
 export const capture = (
   reply: Reply.Reply,

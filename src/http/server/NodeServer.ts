@@ -25,7 +25,7 @@ import { endUnread, Unread } from "./Unread.ts"
 import { write } from "../../kernel/Decimal.ts"
 import type { ProblemInstance } from "../../kernel/Problem.ts"
 
-/** The address where the service can be reached. */
+/** The URL at which the service can be reached. */
 export class Listening extends Context.Tag("tollgate/Listening")<
   Listening,
   { readonly host: string; readonly port: number; readonly url: string }
@@ -143,7 +143,7 @@ const underWay = (socket: Socket): ServerResponse | undefined =>
   (socket as { readonly _httpMessage?: ServerResponse | null })._httpMessage ?? undefined
 
 const notHttp = () =>
-  new InvalidRequest({ message: "this is not an HTTP request", field: "", rule: "a request of HTTP/1.1" })
+  new InvalidRequest({ message: "this is not an HTTP request", field: "", rule: "an HTTP/1.1 request" })
 
 const refusals: Readonly<Record<string, () => ProblemInstance<string>>> = {
   HPE_HEADER_OVERFLOW: () => new HeadTooLong(),

@@ -1,4 +1,4 @@
-/** An incoming body: decoded, limited, counted in the process's budget, and refused if it arrives too slowly. Also discards unread bytes. */
+/** An incoming body: decoded, limited, counted in the process's budget, and refused if it arrives too slowly. It also discards unread bytes. */
 import { Either } from "effect"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Readable } from "node:stream"

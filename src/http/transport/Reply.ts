@@ -75,7 +75,7 @@ export const send = (response: ServerResponse, { body, headers, status }: Reply,
   flow(body, response)
 }
 
-/** Does the same as `pipe`, without its listeners for other kinds of streams, which took a fiftieth of a streamed call. */
+/** Does the same as `pipe`, without its listeners for other kinds of streams, which took 2 % of a streamed call. */
 const flow = (body: Readable, response: ServerResponse): void => {
   const resume = () => body.resume()
   body.on("data", (chunk: Buffer) => {

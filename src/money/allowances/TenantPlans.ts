@@ -9,7 +9,7 @@ import type { PriceFactor } from "../../books/prices/PriceFactors.ts"
 import * as Loop from "../../kernel/Loop.ts"
 import { Plans, TenantFactors } from "./Settings.ts"
 
-/** A command's change of a plan reaches a running service after this at most. The database does not say which rows another process changed. */
+/** The maximum delay until a running service applies a command's change of a plan. The database does not show which rows another process changed. */
 export const plansReadEvery = Duration.seconds(30)
 
 export interface TenantPlansContract {

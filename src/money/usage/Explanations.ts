@@ -113,7 +113,7 @@ const explained = (row: Row, version: string | null, lines: ReadonlyArray<PriceL
       because: why === null ? "" : because[why]
     },
     summary: free
-      ? `The call failed (${row.error_type ?? "no reason is known"}), and a failed call costs nothing.`
+      ? `The call failed (${row.error_type ?? "unknown reason"}), and a failed call costs nothing.`
       : `${paid}${why === null ? "" : `, since ${because[why]}`}.` +
         (uncollected === 0n ? "" : ` ${toDecimal(uncollected)} USD more was due, but the balance did not cover it.`) +
         (row.usage_source === "estimated"

@@ -1,7 +1,7 @@
 /**
- * The records of a tenant that match a filter, paged in order of time. A filter becomes the set of dimensions that match it. The totals of a run
- * (`Totals`) count its matching records, so most runs are skipped without reading records. In the page's run, the totals name the records. Records
- * without totals are read one by one.
+ * The records of a tenant that match a filter, paged in chronological order. A filter becomes the set of dimensions that match it. The totals of a
+ * run (`Totals`) count its matching records, so most runs are skipped without reading records. In the page's run, the totals name the records.
+ * Records without totals are read one by one.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -15,7 +15,7 @@ import type * as Numbers from "./Numbers.ts"
 import { usageTypes } from "./Usage.ts"
 import type { Direction } from "./Usage.ts"
 
-/** Matches records with all of these values. An empty text matches an empty value. */
+/** Matches records with all of these values. An empty string matches an empty value. */
 export interface Filter extends Schema.Schema.Type<typeof Filter> {}
 const text = Schema.optionalWith(Schema.String, { exact: true })
 export const Filter = Schema.Struct({

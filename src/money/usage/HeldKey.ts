@@ -12,7 +12,7 @@ const { reserved_usd, spending_limit_period, spending_limit_usd, spent_usd } = A
 const HeldAllowance = Schema.Struct({
   amount_usd: Usd,
   period: Period,
-  /** When the next period begins. */
+  /** The start of the next period. */
   renews_at: Moment
 }).annotations({ identifier: "HeldAllowance" })
 
@@ -45,7 +45,7 @@ export const HeldKey = Schema.Struct({
   })
 }).annotations({ identifier: "HeldKey" })
 
-/** `key` with what follows from its limits at the instant `now`. */
+/** `key` with the state of its limits at the instant `now`. */
 export const heldKey = (
   key: Application,
   tenant_id: string,

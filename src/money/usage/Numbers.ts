@@ -1,5 +1,5 @@
 /**
- * Record numbers. A tenant's records are numbered in order of time, so a window is a range of numbers. A binary search finds the range, and a
+ * Record numbers. A tenant's records are numbered in chronological order, so a window is a range of numbers. A binary search finds the range, and a
  * subtraction counts its records.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
@@ -16,7 +16,7 @@ export const make = (sql: SqlClient) => {
   /** The `tollgate_usage_records r` in a range. */
   const among = (tenant: string, range: Range): Fragment => recordsAmong(sql, tenant, range)
 
-  /** The same, joined with `tollgate_usage_dimensions d`. */
+  /** `among`, joined with `tollgate_usage_dimensions d`. */
   const described = (tenant: string, range: Range): Fragment => recordsAmong(sql, tenant, range, withDimensions)
 
   /** The tenant's newest record. */
@@ -59,7 +59,7 @@ export const make = (sql: SqlClient) => {
     return { from: Math.min(from, to), to } satisfies Range
   })
 
-  /** The tenant's records after a row of all records. */
+  /** The tenant's records after this row, which counts the records of all tenants. */
   const after = Effect.fnUntraced(function* (tenant: string, row: number) {
     const [before] = yield* sql<{ readonly number: number }>`SELECT MAX(number) AS number FROM (
       ${lastUpTo(sql, "r", tenant, row, "r.number")}) before`

@@ -6,7 +6,7 @@
  *   `token_details` only if the provider reported tokens that vendors bill separately.
  * - A record names its API key (`application_id`, `application_name`) and its request (`request_id`). It names no request if the service itself
  *   ended the call, as for media jobs and calls interrupted by a crash.
- * - An empty filter matches the empty text: `application_id=` means calls by user token.
+ * - An empty filter matches the empty string: `application_id=` means calls by user token.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -35,14 +35,14 @@ import type { Window } from "./Window.ts"
 
 export interface RecordsContract {
   /**
-   * A page of the calls with the tenant's credentials. In order of time, every page costs the same at any depth. In any other order, the page
+   * A page of the calls with the tenant's credentials. In chronological order, every page costs the same at any depth. In any other order, the page
    * merges the sorted index of the window with the records that the index does not cover yet, and pages by number end at `depthMax`. Money is in
    * nano-USD, times in milliseconds since 1970.
    */
   readonly page: (asked: RecordsAsked) => Effect.Effect<RecordPage, InvalidRequest>
   /** The number of records per tenant, which is also its newest record's number. Tenants without records are absent. */
   readonly newest: (tenants: ReadonlyArray<TenantId>) => Effect.Effect<ReadonlyMap<TenantId, number>>
-  /** A tenant's records by number. Numbers start at 1, have no gap, and follow the order of time. */
+  /** A tenant's records by number. Numbers start at 1, have no gap, and follow chronological order. */
   readonly range: (tenant: TenantId, numbers: Range) => Effect.Effect<ReadonlyArray<UsageRecord>>
   /** A record of any tenant by its id. */
   readonly find: (usage_id: string) => Effect.Effect<UsageRecord | undefined>
@@ -55,7 +55,7 @@ export interface RecordsAsked extends PageOf {
   readonly sort?: Sort | undefined
   /** Defaults to latest or largest first. */
   readonly direction?: Direction | undefined
-  /** Returns only matching records, in order of time. Defaults to all records. */
+  /** Returns only matching records, in chronological order. Defaults to all records. */
   readonly filter?: Filter | undefined
   /** `next_cursor` of an earlier page. Continues after it, with its order, window and filter. */
   readonly cursor?: string | undefined
@@ -64,7 +64,7 @@ export interface RecordsAsked extends PageOf {
 /** The depth limit of pages by number in an order other than time. Such a page must skip all records before it. Cursors have no limit. */
 export const depthMax = 20_000
 
-/** The most index places that all sorted pages together hold in memory: about 20 MB. */
+/** The maximum number of index places that all sorted pages together hold in memory: about 20 MB. */
 const placesMax = 200_000
 
 export class Records extends Context.Tag("tollgate/usage/Records")<Records, RecordsContract>() {
@@ -382,7 +382,7 @@ interface RecordRow {
   readonly token_details: string | null
   readonly application_id: string | null
   readonly request_id: string | null
-  /** The sort value. Absent for the order of time. */
+  /** The sort value. Absent in chronological order. */
   readonly value?: string
 }
 

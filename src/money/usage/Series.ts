@@ -38,7 +38,7 @@ export interface SeriesAsked {
   readonly top: number
 }
 
-/** The same for an account's calls by day, the only grain stored by payer. */
+/** A request for an account's calls by day, the only grain stored by payer. */
 export interface PayersAsked extends Omit<SeriesAsked, "tenant_id" | "grain" | "by"> {
   readonly account_id: AccountId
 }
@@ -137,7 +137,7 @@ const of = ({ numbers, sql, walks }: Parts): SeriesContract["of"] =>
         (hour, dimensions, requests, failures, tokens, cost) => {
           if (hour >= first && hour < behind) give(hour, dimensions, requests, failures, tokens, cost)
         }
-      // First rank the keys by the totals of whole runs, then spread only the named keys over the buckets.
+      // First rank the keys by the totals of whole runs. Then distribute only the named keys over the buckets.
       const ranking = new Ranking()
       const tail = yield* Totals.sumsAmong(sql, tenant, rest)
       const whole = runs.filter(({ isWhole }) => isWhole)
@@ -185,7 +185,7 @@ const byPayer = ({ sql, walks }: Parts): SeriesContract["byPayer"] =>
     return yield* setOf(spread, "payer")
   }, walks.withPermits(1))
 
-/** Sums amounts exactly. Uses doubles while they are exact, because they take a tenth of the time of bigints. */
+/** Sums amounts exactly. Uses doubles while they are exact, because they are ten times as fast as bigints. */
 class Amounts {
   private readonly low: Float64Array
   private readonly high: BigInt64Array
@@ -223,7 +223,7 @@ class Ranking {
     return this.sums.keys()
   }
 
-  /** The keys with the highest cost, and the place of each dimension among them. Place `named.length` stands for all others. */
+  /** The keys with the highest cost, and the place of each dimension among them. Place `named.length` is for all others. */
   keys(keyOf: ReadonlyMap<number, string>, top: number): Keys {
     const byKey = new Map<string, { cost: Value; requests: number }>()
     for (const [dimensions, { cost, requests }] of this.sums) {

@@ -57,7 +57,7 @@ export interface PaidAsked {
   readonly named: ReadonlyArray<AccountId> | { readonly most: number }
 }
 
-/** Data points are in order of time. Periods without calls are absent. */
+/** Data points are in chronological order. Periods without calls are absent. */
 export interface Paid {
   /** All accounts with calls. */
   readonly callers: ReadonlyArray<{ readonly account_id: AccountId; readonly totals: Totals }>
@@ -103,7 +103,7 @@ const summary = (parts: Parts): SumsContract["summary"] =>
   Effect.fn("Sums.summary")(function* ({ application_id, caller, window: { end, start } }) {
     return yield* Effect.orDie(
       Effect.gen(function* () {
-        // An end after the latest record is open. So "until now" splits no hour.
+        // An end after the latest record counts as open, so "until now" does not split an hour.
         const latest = yield* parts.numbers.latest(caller.tenant_id)
         const open = end !== null && latest !== undefined && latest < end
         const pieces = partsOf({ start, end: open ? null : end })
@@ -131,10 +131,7 @@ const sumsOf = Effect.fnUntraced(function* (
   return yield* recordsOf({ numbers, sql }, { account_id, tenant_id }, { start, end })
 })
 
-/**
- * Sums the calls of a key: the stored totals of whole hours and days, the records after the end of those, and the records of parts of an
- * hour.
- */
+/** Sums the calls of a key: the stored totals of complete hours and days, the records after their end, and the records of partial hours. */
 const sumsOfKey = Effect.fnUntraced(function* (
   parts: Parts,
   caller: Actor,
@@ -167,7 +164,7 @@ const recordsIn = Effect.fnUntraced(function* (
   application_id?: string,
   within?: Fragment
 ) {
-  // `+` makes SQLite find the dimensions by number, whatever its statistics say.
+  // `+` makes SQLite find the dimensions by number, regardless of its statistics.
   const only =
     application_id === undefined
       ? sql`+d.account_id = ${account_id}`

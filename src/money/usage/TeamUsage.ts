@@ -118,7 +118,7 @@ export const fewMembers = (
     ? Either.right(accounts)
     : Either.left(new InvalidRequest({ field: "members", rule: `up to ${teamMembersMax} account ids` }))
 
-/** Adds up the data points of each period, in order of time. */
+/** Adds up the data points of each period, in chronological order. */
 const together = (points: ReadonlyArray<DataPoint>): ReadonlyArray<DataPoint> => {
   const periods = new Map<number, DataPoint>()
   for (const point of points) {

@@ -69,7 +69,7 @@ export type UsageType = (typeof usageTypes)[number]
 export const directions = ["asc", "desc"] as const
 export type Direction = (typeof directions)[number]
 
-/** A text that `Query.ts` checks, because each refusal has its own wording. */
+/** A string. `Query.ts` checks it, because each refusal has its own wording. */
 const text = (description: string) => Schema.optionalWith(Schema.String.annotations({ description }), { exact: true })
 
 const oneOf = (values: ReadonlyArray<string>, description: string) =>
@@ -203,7 +203,7 @@ export const SeriesQuery = Schema.Struct({
   end_time: text("Required, RFC 3339; rounded up to a whole bucket"),
   grain: oneOf(grains, "The width of a bucket in UTC. Default: day"),
   by: oneOf(seriesBy, "The key of the series. Default: none. Payers are tenants"),
-  top: text(`The most series that are named, 1 to ${seriesMax}. Default: ${seriesPreset}`)
+  top: text(`The maximum number of named series, 1 to ${seriesMax}. Default: ${seriesPreset}`)
 })
 
 export interface PayersQuery extends Schema.Schema.Type<typeof PayersQuery> {}

@@ -17,7 +17,7 @@ import { OperatorCreditApi } from "./Api.ts"
 
 const answered = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.map(storable(effect), (result) => envelope(result))
 
-/** The audit entry of the current operator's act, for its transaction. */
+/** The audit entry of the current operator's action, for its transaction. */
 const audited = (act: Audit.Act) =>
   Effect.zipWith(CurrentOperator, Clock.currentTimeMillis, (operator, now) => [Audit.entry(operator, act, now)])
 
@@ -45,7 +45,7 @@ export const OperatorCreditHttp = HttpApiBuilder.group(
     const allowances = yield* Allowances
     const vouchers = yield* Vouchers
     const plans = yield* Plans
-    // This node charges by the plan's price factor at once.
+    // This node applies the plan's price factor immediately.
     const { refresh } = yield* TenantPlans
     return handlers
       .handle("allowances", ({ urlParams: { after = "", limit, tenant_id } }) =>

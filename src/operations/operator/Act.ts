@@ -1,4 +1,4 @@
-/** Schemas of the operator's acts: requests and responses. */
+/** Schemas of the operator's actions: requests and responses. */
 import { Schema } from "effect"
 import { Amount } from "../../kernel/Amount.ts"
 import { AccountId, ApplicationId, TenantId } from "../../kernel/Ids.ts"
@@ -34,7 +34,7 @@ export const NewCredit = Schema.Struct({
 }).annotations({ identifier: "OperatorCredit" })
 export interface NewCredit extends Schema.Schema.Type<typeof NewCredit> {}
 
-/** `done` is false if the reference was booked before and this request changed nothing. */
+/** `done` is false if the reference was already booked and this request changed nothing. */
 export const Credited = Schema.Struct({
   tenant_id: TenantId,
   amount: Usd,

@@ -1,5 +1,6 @@
 /**
- * The operator's acts on tenants and people. Each act and its audit entry are one transaction. An act refused by the books gets a separate entry.
+ * The operator's actions on tenants and people. Each action and its audit entry are one transaction. An action refused by the books gets a separate
+ * entry.
  *
  * Where the specification is silent:
  * - A reference of a grant or purchase is booked once across all tenants. Repeating it with the same tenant and amount returns `done: false`; with
@@ -11,7 +12,7 @@
  *   Their tenants continue to work.
  * - The operator's activation also ends a suspension by the directory. `changed` says whether a suspension began or ended.
  * - Ending the sign-ins of a person keeps their passkeys unless the operator asks to delete them (`passkeys=true`), because a passkey may be the
- *   person's only way to sign in. The response says how many are left. A thief's passkey, added from a stolen session, works until it is deleted.
+ *   person's only way to sign in. The response has the number that remain. A thief's passkey, added from a stolen session, works until it is deleted.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer } from "effect"

@@ -1,4 +1,4 @@
-/** The operator's routes: sessions, the audit log, search, acts, and monitoring. */
+/** The operator's routes: sessions, the audit log, search, actions, and monitoring. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { InvalidToken } from "../../people/credentials/Problems.ts"
@@ -124,7 +124,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
     HttpApiEndpoint.del("endManagementKey", "/v1/operator/management-keys/:key_id")
       .setPath(Schema.Struct({ key_id: Schema.String }))
       .addSuccess(Envelope(ManagementKeyEnded))
-      .annotate(OpenApi.Summary, "End a management key at once")
+      .annotate(OpenApi.Summary, "Revoke a management key immediately")
   )
   .add(
     HttpApiEndpoint.get("audit", "/v1/operator/audit")
@@ -132,13 +132,13 @@ export class OperatorApi extends HttpApiGroup.make("operator")
         Schema.Struct({
           limit,
           before,
-          operator: Schema.optional(Schema.String.annotations({ description: "Only acts of this operator" })),
-          tenant_id: Schema.optional(Schema.String.annotations({ description: "Only acts on this tenant" })),
-          account_id: Schema.optional(Schema.String.annotations({ description: "Only acts on this person" }))
+          operator: Schema.optional(Schema.String.annotations({ description: "Only actions of this operator" })),
+          tenant_id: Schema.optional(Schema.String.annotations({ description: "Only actions on this tenant" })),
+          account_id: Schema.optional(Schema.String.annotations({ description: "Only actions on this person" }))
         })
       )
       .addSuccess(Envelope(Keyset(AuditEntry)))
-      .annotate(OpenApi.Summary, "Acts of operators over HTTP and by commands, newest first")
+      .annotate(OpenApi.Summary, "Actions of operators over HTTP and by commands, newest first")
   )
   .add(
     HttpApiEndpoint.get("search", "/v1/operator/search")

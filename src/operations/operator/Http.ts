@@ -38,7 +38,7 @@ const isCsv = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
 
 const answered = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.map(storable(effect), (result) => envelope(result))
 
-/** Runs an act of the current operator and returns its result. */
+/** Runs an action of the current operator and returns its result. */
 const by = <A, E, R>(act: (operator: SignedInOperator) => Effect.Effect<A, E, R>) =>
   answered(Effect.flatMap(CurrentOperator, act))
 

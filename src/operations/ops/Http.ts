@@ -47,7 +47,7 @@ export const OpsHttp = HttpApiBuilder.group(
       )
       .handle("metrics", ({ request }) =>
         access.check(request.headers["authorization"]).pipe(
-          // Guesses of one address are counted.
+          // Limits guesses per address.
           Effect.catchTag("InvalidToken", (problem) => Effect.zipRight(limits.take("metrics", request), problem)),
           Effect.andThen(gauges),
           Effect.andThen(work),

@@ -20,7 +20,7 @@ const make = Effect.gen(function* () {
     if (authorization === undefined) return yield* new MissingAuthorization()
     const given = /^Bearer +(\S+) *$/i.exec(authorization)?.[1]
     if (given !== undefined && isRight(given)) return
-    // Guesses of one address are counted.
+    // Limits guesses per address.
     yield* limits.take("scim", request)
     return yield* new InvalidToken()
   })

@@ -38,7 +38,7 @@ const withState = ({ tenants }: Parts, row: Row) =>
     active: !suspended
   }))
 
-/** Whether the directory lets the person in, whatever the operator says. A change is computed from this. */
+/** Whether the directory admits the person, regardless of the operator. Changes are computed from this. */
 const isActivated = ({ tenants }: Parts, account: AccountId) =>
   Effect.map(tenants.suspendersOf(account), (all) => !all.includes("directory"))
 
@@ -157,7 +157,7 @@ const changing = (parts: Parts) =>
     return yield* withState(parts, after)
   })
 
-/** Suspends the person first, so that no key is used or created meanwhile. If a removal stops halfway, the next one completes it. */
+/** Suspends the person first, so that no key is used or created during the removal. If a removal stops halfway, the next one completes it. */
 const removing = (parts: Parts): UsersContract["remove"] =>
   Effect.fn("Scim.users.remove")(function* (id) {
     const { acts, registration, sql, tenancy, writer } = parts

@@ -64,9 +64,9 @@ export interface PasskeysContract {
     id: PasskeyId,
     beside?: ReadonlyArray<Statement>
   ) => Effect.Effect<void, PasskeyNotFound | BooksUnavailable>
-  /** The statements that delete all passkeys of an account and the registration that it has begun. */
+  /** The statements that delete all passkeys of an account and its pending registration. */
   readonly removingAll: (account: AccountId) => ReadonlyArray<Statement>
-  /** Begins a sign-in. Only the browser that gets `cookie` may end it. */
+  /** Begins a sign-in. Only the browser that receives `cookie` can complete it. */
   readonly challenge: Effect.Effect<
     { readonly options: RequestOptions; readonly cookie: string },
     PasskeysUnavailable | BooksUnavailable

@@ -216,7 +216,7 @@ export class OrganisationsApi extends HttpApiGroup.make("organisations")
       .addError(EmailMismatch)
       .addError(TeamFull)
       .addError(TooManyTenants)
-      .annotate(OpenApi.Summary, "Join with the token from a letter")
+      .annotate(OpenApi.Summary, "Join with the token from an email")
   )
   .add(
     HttpApiEndpoint.get("plan", "/v1/tenants/:tenant_id/plan")

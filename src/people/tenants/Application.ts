@@ -9,7 +9,7 @@
  *   own token. `member_spend_enabled` says whether a tenant pays for its members.
  * - A key may have an expiry (`expires_at`) and a list of models. A change takes effect immediately in this process, and within
  *   `KeyCallers.cacheLifetime` in others.
- * - A list of models contains names from usage records: a name missing from the configuration is 400, unless the key already has it.
+ * - A list of models contains names from usage records: a name missing from the configuration gets 400, unless the key already has it.
  * - A key created by an OAuth client ends when the client's sign-in is ended, and is no longer listed. A sign-in that expires does not end keys.
  * - Applications without limits have no limit fields.
  */
@@ -21,7 +21,7 @@ import { Paginated } from "../../kernel/Page.ts"
 import { StoredText } from "../../kernel/StoredText.ts"
 
 const Name = StoredText.pipe(
-  Schema.filter((name) => name.trim() !== "" && name.length <= 100, { message: () => "a text of 1 to 100 characters" })
+  Schema.filter((name) => name.trim() !== "" && name.length <= 100, { message: () => "1 to 100 characters" })
 )
 const Description = StoredText.pipe(Schema.maxLength(1_000, { message: () => "a text of up to 1000 characters" }))
 

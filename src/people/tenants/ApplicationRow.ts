@@ -68,7 +68,7 @@ export const isManager = (sql: SqlClient, { account_id, tenant_id }: Actor | Ope
     : sql`EXISTS (SELECT 1 FROM tollgate_tenants_memberships
         WHERE account_id = ${account_id} AND tenant_id = ${tenant_id} AND status = 'active' AND role IN ('owner', 'admin'))`
 
-/** True if the caller may see and change the application. A changing statement repeats the condition, to detect a role lost meanwhile. */
+/** True if the caller may see and change the application. A statement that changes it repeats the condition, because the role may have been lost. */
 export const isReached = (sql: SqlClient, caller: Actor | Operator): Fragment =>
   caller.account_id === null ? sql`true` : sql`(account_id = ${caller.account_id} OR ${isManager(sql, caller)})`
 

@@ -2,7 +2,7 @@
  * Limits that an owner or admin set on another person's key. That person may only tighten them.
  *
  * Where the specification is silent:
- * - A limit binds its key. It does not bind the member, who can create another key without it. A budget for the member does.
+ * - A limit applies to its key, not to the member, who can create another key without it. Use a budget to limit the member.
  */
 import type { Limit } from "../../books/ledger/rules/Transaction.ts"
 

@@ -18,7 +18,7 @@ export interface Organisation extends Schema.Schema.Type<typeof Organisation> {}
 export const NewOrganisation = Schema.Struct({
   name: StoredText.pipe(
     Schema.filter((name) => name.trim() !== "" && name.length <= 100, {
-      message: () => "a text of 1 to 100 characters"
+      message: () => "1 to 100 characters"
     })
   )
 }).annotations({ identifier: "NewOrganisation" })

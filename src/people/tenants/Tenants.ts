@@ -56,23 +56,23 @@ export interface TenantsContract {
   /** Changes the given fields of a plan. Returns `false` for an unknown tenant. A new plan is active, with `seatsDefault` seats unless given. */
   readonly setPlan: (tenant: TenantId, change: Partial<Plan>) => Effect.Effect<boolean, BooksUnavailable>
   /**
-   * Suspends a person in one transaction with `beside`. Answers `false` if `by` (by default the operator) has suspended the person already, or
-   * if the person is unknown.
+   * Suspends a person in one transaction with `beside`. Returns `false` if `by` (by default the operator) has already suspended the person, or if the
+   * person is unknown.
    */
   readonly suspend: (
     account: AccountId,
     beside: ReadonlyArray<Statement>,
     by?: Suspender
   ) => Effect.Effect<boolean, BooksUnavailable>
-  /** Ends any suspension, or for the directory its own. Answers `false` if there is none. */
+  /** Ends any suspension; the directory ends only its own. Returns `false` if there is none. */
   readonly activate: (
     account: AccountId,
     beside: ReadonlyArray<Statement>,
     by?: Suspender
   ) => Effect.Effect<boolean, BooksUnavailable>
-  /** The authors of the suspensions that are left. */
+  /** The authors of the remaining suspensions. */
   readonly suspendersOf: (account: AccountId) => Effect.Effect<ReadonlyArray<Suspender>>
-  /** Changes the name of an account, in one transaction with `beside`. Answers `false` for an unknown account. */
+  /** Changes the name of an account, in one transaction with `beside`. Returns `false` for an unknown account. */
   readonly renameAccount: (
     account: AccountId,
     name: string,

@@ -37,7 +37,7 @@ export const source = (
 
 type Cell = string | number | null
 
-/** Replaces NUL characters, which PostgreSQL cannot store in a text, by U+FFFD. */
+/** Replaces NUL characters, which PostgreSQL cannot store, with U+FFFD. */
 const withoutNul =
   (replaced: Map<string, number>) =>
   (table: Table, place: number, value: Cell): Cell => {
@@ -181,7 +181,7 @@ const writing = (db: Sqlite.Database): Omit<Target, keyof End> => {
         for (const [name, value] of marks) mark(name, value)
       })(),
     write: async (table, rows, [name, value], onSent) => {
-      // Call this first, because the writes block this thread: a server can work meanwhile.
+      // Call this first: the writes block this thread, and a server can work at the same time.
       onSent()
       db.transaction(() => {
         const insert = db.prepare(

@@ -14,7 +14,7 @@ export interface Table {
   readonly key: ReadonlyArray<number>
 }
 
-/** An integer in decimal digits, a real number in JavaScript's notation, a text, or bytes in hex. No amount becomes a JavaScript number. */
+/** An integer in decimal digits, a real number in JavaScript's notation, a string, or bytes in hex. No amount becomes a JavaScript number. */
 export type Value = string | null
 
 export type Row = ReadonlyArray<Value>
@@ -44,7 +44,7 @@ export interface End {
 }
 
 export interface Source extends End {
-  /** The number of texts with replaced characters, by column. */
+  /** The number of strings with replaced characters, by column. */
   readonly replaced: Map<string, number>
 }
 

@@ -1,4 +1,4 @@
-/** Text that both engines can store. PostgreSQL allows no NUL in a text, and no unpaired surrogate in a JSON text. */
+/** Text that both engines can store. PostgreSQL allows no NUL in text and no unpaired surrogate in JSON. */
 
 const substitute = "\uFFFD"
 
@@ -8,6 +8,6 @@ export const storable = (text: string): string => (text.includes("\0") ? text.re
 /** An escape of NUL or an unpaired surrogate, after an even number of backslashes. (`JSON.stringify` does not escape whole pairs.) */
 const unstorable = /(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f][0-9a-f]{2})/g
 
-/** The same for a text written by `JSON.stringify`. */
+/** Like `storable`, for the output of `JSON.stringify`. */
 export const storableJson = (json: string): string =>
   json.includes("\\u") ? json.replace(unstorable, "$1\\ufffd") : json

@@ -21,7 +21,7 @@ export const newest = (location: Location): number => (location.engine === "sqli
 export const look = (location: Location, use: Use): Effect.Effect<number | undefined, DatabaseUnusable> =>
   location.engine === "sqlite" ? SqliteOpening.look(location.path, use) : PostgresOpening.look(location, use)
 
-/** The same before serving. Waits for a file that another process has locked. */
+/** Like `look`, before serving: waits for a file that another process has locked. */
 export const lookPatiently = (location: Location): Effect.Effect<number | undefined, DatabaseUnusable> =>
   location.engine === "sqlite"
     ? SqliteOpening.whenUnlocked(location.path, SqliteOpening.look(location.path, { writing: true, patience: 0 }))
@@ -44,7 +44,7 @@ export const migrate = (location: Location) =>
       )
 
 /**
- * Waits until all indexes are built. Returns immediately on SQLite, where migrations build them. Nodes may serve meanwhile. `report` is called
+ * Waits until all indexes are built. Returns immediately on SQLite, where migrations build them. Nodes may serve during the build. `report` is called
  * with the server's progress.
  */
 export const completeIndexes = (

@@ -4,9 +4,9 @@
  * with its process. A database in memory has only the runs of this process.
  *
  * Where the specification is silent:
- * - A reservation has the name of the run that made it. A run holds a lock on a file next to the database (`storage/engine/Runs`); the
- *   operating system releases it when the process ends. The gate releases the reservations of ended runs when it opens and once a minute
- *   (`Gate.layerJobs`); their records say `interrupted`. Hosts that share a database do not release each other's calls.
+ * - A reservation names the run that created it. A run holds a lock on a file next to the database (`storage/engine/Runs`); the operating system
+ *   releases it when the process ends. The gate releases the reservations of ended runs when it opens and once a minute (`Gate.layerJobs`); their
+ *   records say `interrupted`. Hosts that share a database do not release each other's calls.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer, Option } from "effect"

@@ -1,7 +1,7 @@
 /**
- * Signals between the nodes of a database: a cached value has changed, or the leader has work. On PostgreSQL they use `NOTIFY` and reach all
- * serving nodes, also from a command. A process that serves a file sends none. A signal is lost if its connection is, so no information may
- * depend on signals alone.
+ * Signals between the nodes of a database: a cached value has changed, or the leader has work. On PostgreSQL they use `NOTIFY` and reach all serving
+ * nodes, even from a command. A process that serves a file sends none. A signal is lost if its connection is, so no information may depend on signals
+ * alone.
  */
 import { Context, Effect, Layer, Option } from "effect"
 import type { Scope } from "effect"

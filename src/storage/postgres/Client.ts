@@ -92,7 +92,7 @@ const prepared = (asked: Asked): QueryConfig & { rowMode?: "array" } => {
   return { ...asked, text, values, ...(name !== undefined && { name }) } as QueryConfig & { rowMode?: "array" }
 }
 
-/** The parameters of a statement, changed to texts that PostgreSQL can store. */
+/** The parameters of a statement, with strings that PostgreSQL can store. */
 export const valuesFor = (text: string, values: ReadonlyArray<unknown>): ReadonlyArray<unknown> =>
   values.length === 0 ? values : values.map(text.includes("json") ? valueOfJson : valueOf)
 

@@ -10,7 +10,7 @@ const exactInSqlite = /CASE WHEN abs\((.+?)\) > 9007199254740991 THEN CAST\((\1)
 
 const known = new Map<string, string>()
 
-/** The limit of cached translations. Only statements with lists of parameters have many texts. */
+/** The limit of cached translations. Only statements with lists of parameters have many variants. */
 const knownMax = 2_000
 
 export const postgres = (text: string): string => {

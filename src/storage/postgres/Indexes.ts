@@ -3,8 +3,8 @@
  * that need the index are slower until it is built. The catalog shows the work to do, so a killed process leaves no wrong state:
  * - A missing index is built.
  * - An invalid index is left from an unfinished build. It is dropped and built again.
- * - One process builds at a time: its connection holds an advisory lock. The server finishes the build of a process that died, and keeps the
- *   lock until then. The other processes check again at intervals.
+ * - One process builds at a time: its connection holds an advisory lock. If the process dies, the server still finishes the build, and keeps the lock
+ *   until then. The other processes check again at intervals.
  *
  * `CREATE INDEX CONCURRENTLY` waits for every open transaction of the database, so no transaction may wait for the lock.
  */

@@ -284,14 +284,14 @@ const insertRun = `INSERT INTO tollgate_sql_nodes (run, name, version, knows, st
 const anyVersion = 2_147_483_647
 
 /**
- * The newest migration, and the minimum migration that a version must know to serve the database. (A database from before rolling upgrades does
+ * The newest migration, and the minimum migration that a version must include to serve the database. (A database from before rolling upgrades does
  * not store the minimum; then only the version that created it may serve it.)
  */
 export const selectOldestNeeded = `SELECT COALESCE(max(m.migration_id), 0) AS id,
     COALESCE(max(COALESCE((to_jsonb(m) ->> 'oldest')::integer, m.migration_id)), 0) AS oldest
   FROM ${migrationsTable} m`
 
-/** The names of running nodes whose version does not know this migration. */
+/** The names of running nodes with a version that lacks this migration. */
 export const selectOlder = `SELECT n.name FROM tollgate_sql_nodes n
   WHERE NOT ended AND until > now() AND COALESCE((to_jsonb(n) ->> 'knows')::integer, 1) < ? ORDER BY n.name`
 

@@ -1,12 +1,12 @@
 /**
  * Migrates a PostgreSQL database. A lock ensures that only one of several starting nodes does so.
  *
- * Nodes of two versions serve one database while an operator replaces them one by one. So tables change in two steps. A migration that expands
+ * Nodes of two versions serve one database while an operator replaces them one by one. Tables therefore change in two steps. A migration that expands
  * (tables, indexes, columns that inserts may omit) still allows the previous version to serve. A migration that contracts (drops, renames, adds
- * constraints) comes one version later, when no node uses the removed objects. Each migration declares the oldest version that can serve after
- * it. The database stores this, since a version does not know later migrations:
+ * constraints) comes one version later, when no node uses the removed objects. Each migration declares the oldest version that can serve after it.
+ * The database stores that version, because a version does not know later migrations:
  * - A version may serve a database of a newer version, unless one of the applied migrations requires a newer version.
- * - A migration is refused while a node runs that is older than it requires.
+ * - A migration is refused while a node runs a version older than it requires.
  * - A node that later finds itself too old (because it was disconnected during the migration) gives up its lease (`Leases`).
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -52,7 +52,7 @@ export const newest = Math.max(...migrations.map(numberOf))
 /** The longest wait for a table that batches use. During the wait all other batches queue up. */
 const lockPatience = "2s"
 
-/** An index is being built. A change of its table would wait for the build, and all writers for the change. */
+/** An index is being built. A change of its table would wait for the build, and all writers would wait for the change. */
 class IndexUnderWay extends Data.TaggedError("IndexUnderWay")<{ readonly message: string }> {}
 
 /**
@@ -61,7 +61,7 @@ class IndexUnderWay extends Data.TaggedError("IndexUnderWay")<{ readonly message
  */
 export const migrate = (shown: string) => migrateBy(migrations, shown)
 
-/** The same with other migrations. */
+/** Like `migrate`, with the given migrations. */
 export const migrateBy = (all: ReadonlyArray<Migration>, shown: string) =>
   Effect.flatMap(SqlClient, (sql) => sql.withTransaction(apply(sql, all, shown))).pipe(
     // Another session holds a table longer than a batch takes.
@@ -75,7 +75,7 @@ export const migrateBy = (all: ReadonlyArray<Migration>, shown: string) =>
       return failure instanceof UpgradeFailed
         ? failure
         : new UpgradeFailed({
-            message: `${shown} could not be brought up to date, and is as it was: ${reasonOf(cause)}`
+            message: `${shown} could not be upgraded and is unchanged: ${reasonOf(cause)}`
           })
     })
   )
@@ -110,7 +110,7 @@ const apply = Effect.fnUntraced(function* (sql: SqlClient, all: ReadonlyArray<Mi
   if (applied > 0 && missing.length > 0) {
     const [lock] = yield* sql.unsafe<{ free: 0 | 1 }>(`SELECT pg_try_advisory_xact_lock(${Locks.indexes}) AS free`)
     if (lock!.free !== 1)
-      return yield* new IndexUnderWay({ message: "an index is being built there: start again when that is done" })
+      return yield* new IndexUnderWay({ message: "an index is being built there: start again when it is finished" })
   }
   for (const one of missing) {
     yield* one.apply

@@ -27,7 +27,7 @@ const pollPause = 600
 const pollPatience = 1_000
 const reconnectPause = 500
 
-/** The most ids in a notification, which may have 8,000 bytes. */
+/** The maximum number of ids in a notification, which may have 8,000 bytes. */
 const idsMax = 100
 
 interface Parts {

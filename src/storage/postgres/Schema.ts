@@ -487,7 +487,7 @@ export const base: ReadonlyArray<string> = [
     world bigint NOT NULL,
     revenue bigint NOT NULL
   )`,
-  // Rows are numbered under the lock of their account or tenant, so the rows of one owner are in the order of time.
+  // Rows are numbered under the lock of their account or tenant, so the rows of one owner are in chronological order.
   `CREATE SEQUENCE tollgate_ledger_accounts_seq`,
   `CREATE SEQUENCE tollgate_ledger_entries_seq`,
   `CREATE SEQUENCE tollgate_usage_records_seq`,

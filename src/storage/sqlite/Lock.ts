@@ -28,7 +28,7 @@ export const take = (path: string, patience: number): Lock => {
   return { release: () => db.close() }
 }
 
-/** The most attempts if others keep removing the file before it is locked. */
+/** The maximum number of attempts if others keep removing the file before it is locked. */
 const attemptsMax = 20
 
 /**

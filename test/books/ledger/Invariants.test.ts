@@ -305,13 +305,13 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
     "DELETE FROM tollgate_usage_records",
     "UPDATE tollgate_usage_by_provider_end SET record = 1"
   ],
-  ["sums by key are what the records come to", "UPDATE tollgate_usage_by_key SET latency_ms = latency_ms + 1"],
-  ["sums by key are what the records come to", "UPDATE tollgate_usage_by_key SET grain = 60000 WHERE grain = 3600000"],
-  ["sums by key are what the records come to", "UPDATE tollgate_usage_by_key SET application_id = 'app_2'"],
-  ["sums by key are what the records come to", "DELETE FROM tollgate_usage_by_key"],
-  ["sums by key are what the records come to", "UPDATE tollgate_usage_by_key_end SET record = 1"],
+  ["sums by key equal the records", "UPDATE tollgate_usage_by_key SET latency_ms = latency_ms + 1"],
+  ["sums by key equal the records", "UPDATE tollgate_usage_by_key SET grain = 60000 WHERE grain = 3600000"],
+  ["sums by key equal the records", "UPDATE tollgate_usage_by_key SET application_id = 'app_2'"],
+  ["sums by key equal the records", "DELETE FROM tollgate_usage_by_key"],
+  ["sums by key equal the records", "UPDATE tollgate_usage_by_key_end SET record = 1"],
   [
-    "sums by key are what the records come to",
+    "sums by key equal the records",
     "DELETE FROM tollgate_usage_by_key",
     "DELETE FROM tollgate_usage_records",
     "UPDATE tollgate_usage_by_key_end SET record = 1"

@@ -60,12 +60,12 @@ describe("the log", () => {
     expect(await lineOf("a call was refused", poor)).toMatchObject({ key: empty.id, status: 402, milliseconds })
   })
 
-  it("has a line for a call that goes on to its next upstream", async () => {
+  it("has a line for a call that moves to its next upstream", async () => {
     const { api_key, id } = await keyWith({})
     await service.control("/faults", { service: "chat", times: 1, status: 429 })
     const answer = await chat(api_key, "sandbox-failover")
     expect(answer.status).toBe(200)
-    expect(await lineOf("a call goes on to its next upstream", answer)).toMatchObject({
+    expect(await lineOf("a call moves to its next upstream", answer)).toMatchObject({
       tenant: ada.tenant_id,
       key: id,
       model: "sandbox-failover",

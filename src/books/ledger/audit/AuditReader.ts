@@ -261,7 +261,7 @@ const everything = Number.MAX_SAFE_INTEGER
 /** The number of remaining rows read at a time. */
 const restSlice = 4096
 
-/** The most mismatched calls to look up: more than are ever reported. */
+/** The maximum number of mismatched calls to look up, which exceeds the number that can be reported. */
 const callsMax = 10_000
 
 const accountColumns = `id, ${exact("giftable")} AS giftable, ${exact("granted")} AS granted, ${exact("held")} AS held, funded, entries,

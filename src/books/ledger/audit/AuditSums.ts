@@ -1,9 +1,9 @@
 /**
- * Checks that the rollups equal the sums of the records up to the watermarks. An audit passes in the records as it reads them. The records of
- * one owner are in the order of time, and all records nearly so: the writers of several nodes run concurrently and have separate clocks. So a
- * day is over when the first record of the day after the next arrives, and memory has the sums of two days. The rows of a day are compared
- * owner by owner (tenant, caller, payer), several owners per transaction. The transaction also reads the watermarks and subtracts the day's
- * records after them. So concurrent folding has no effect on the result.
+ * Checks that the rollups equal the sums of the records up to the watermarks. An audit passes in the records as it reads them. The records of one
+ * owner are in chronological order, and all records nearly so: the writers of several nodes run concurrently and have separate clocks. So a day is
+ * over when the first record of the day after the next arrives, and memory has the sums of two days. The rows of a day are compared owner by owner
+ * (tenant, caller, payer), several owners per transaction. The transaction also reads the watermarks and subtracts the day's records after them. So
+ * concurrent folding has no effect on the result.
  *
  * Afterwards one bit per owner and day remains. With these bits the rollups are read once more at the end, to find rows of days without
  * records.

@@ -18,7 +18,7 @@ export interface Pace {
   readonly pause: Effect.Effect<void>
 }
 
-/** For a separate process: a slice takes some ten milliseconds. */
+/** For a separate process: a slice takes about ten milliseconds. */
 export const quick: Pace = { slice: 4096, pause: turn }
 
 /** The progress of an audit. */

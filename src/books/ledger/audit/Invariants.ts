@@ -193,9 +193,9 @@ const byProvider: Check = {
 
 /** A key's own usage is read from these sums. */
 const byKey: Check = {
-  name: "sums by key are what the records come to",
+  name: "sums by key equal the records",
   find: (sql) => Effect.map(KeyTotals.faultsOf(sql), (faults) => faults.slice(0, findingsMax)),
-  sentence: ({ expected, found, id }) => `of the sums by key, ${id} should be ${expected}, but is ${found}`
+  sentence: ({ expected, found, id }) => `in the sums by key, ${id} should be ${expected}, but is ${found}`
 }
 
 // ---- limits of API keys ---------------------------------------------------------------------------------------------------

@@ -173,7 +173,7 @@ export class RunningTotals {
         isCredit ? "a source of credit" : "escrow, a purchase, grant or allowance taken back, or none",
         source ?? "none"
       )
-    // With several writers only the rows of one owner are in the order of time.
+    // With several writers, only the rows of one owner are in chronological order.
     if (at < account.at) this.offEntry(row, "entries are in the order of time", account.at, at)
     account.number = number
     account.balance = balance
@@ -253,7 +253,7 @@ export class RunningTotals {
     return call
   }
 
-  /** Forgets a call whose cost matches its debit, so that only mismatches stay in memory. */
+  /** Drops a call whose cost matches its debit, so that only mismatches stay in memory. */
   private settle(id: string, { account, amount, cost, count }: Call): void {
     if (cost !== undefined && count === 1 && amount === cost.amount && account === cost.payer) this.calls.delete(id)
   }

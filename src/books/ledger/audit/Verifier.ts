@@ -1,7 +1,7 @@
 /**
- * Verifies the books of a running service at intervals: the rows since the last clean verification, in slices with pauses. Findings go to the
- * log and, like those of any verification, to `/metrics`. While the last full verification has findings, it does nothing: checking only newer
- * rows would prove nothing.
+ * Verifies the books of a running service at intervals: the rows since the last clean verification, in slices with pauses. Findings are logged and,
+ * like those of any verification, counted in `/metrics`. While the last full verification has findings, it does nothing: checking only newer rows
+ * would prove nothing.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Deferred, Effect, Fiber, Layer, Option } from "effect"
@@ -51,7 +51,7 @@ const quiet: Pace = { slice: 256, pause: Effect.zipRight(turn, Effect.sleep("10 
 const pauseFirst = 60_000
 /** How long a turn of the job waits for a verification. A longer one continues across turns, so the loop still reports progress. */
 const turnMax = "60 seconds"
-/** The most findings that are logged, and that are kept in memory. */
+/** The maximum number of findings that are logged, and that are kept in memory. */
 const loggedMax = 10
 export const keptFindings = 50
 
@@ -110,7 +110,7 @@ const look = Effect.fnUntraced(function* (
   ).pipe(Effect.ensuring(Effect.sync(() => (state.current = undefined))))
   state.found = findings.slice(0, keptFindings)
   if (findings.length > 0) {
-    yield* Effect.logError(`the books are not right: verify has ${findings.length} findings`).pipe(
+    yield* Effect.logError(`the books are wrong: verify has ${findings.length} findings`).pipe(
       Effect.annotateLogs(
         "findings",
         findings.slice(0, loggedMax).map(({ check, message }) => `${check}: ${message}`)

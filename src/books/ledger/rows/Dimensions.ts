@@ -9,7 +9,7 @@ import type { Dimensions } from "../rules/Transaction.ts"
 
 export type NumberOf = (dimensions: Dimensions) => number
 
-/** The cache that several writers share, and their lookup of many numbers at once. */
+/** The cache that several writers share, and their batched lookup of numbers. */
 export interface Shared {
   readonly numbers: WeakMap<Dimensions, number>
   readonly select: (rows: ReadonlyArray<ReadonlyArray<string>>) => SqlSteps<ReadonlyArray<number>>
@@ -69,7 +69,7 @@ export const dimensionColumns = [
   "end_user"
 ] as const
 
-/** An absent value becomes an empty text, because the unique index covers all columns. */
+/** An absent value becomes an empty string, because the unique index covers all columns. */
 const dimensionsRow = (d: Dimensions): ReadonlyArray<string> => dimensionColumns.map((column) => d[column] ?? "")
 
 const selectNumber = `SELECT number FROM tollgate_usage_dimensions

@@ -1,6 +1,6 @@
 /**
- * The rules of the books, as a pure function. Input: the accounts, reservations and counters that a transaction touches. Output: its results
- * and its changes. This file knows no database, clock or thread. Every engine runs it, and the property tests check it.
+ * The rules of the books, as a pure function. Input: the accounts, reservations and counters that a transaction touches. Output: its results and its
+ * changes. This file uses no database, clock or thread. Every engine runs it, and the property tests check it.
  *
  * Where the specification is silent:
  * - A call that costs nothing leaves a usage record and no ledger entry.
@@ -9,8 +9,8 @@
  * - A call that was released because its run had ended may still settle, if its node was only slow or disconnected. It is charged from the
  *   credit available then, and the rest is `uncollected`. Its usage record takes the call's id; the record of the release, at cost 0, gets
  *   another id (`Released`). If the call failed at no cost, the record of the release stays the only one.
- * - The limit of an API key works like a balance: a call that costs more than its reservation is charged as far as the limit allows, and the
- *   rest is `uncollected`. A limit set below the current spending stops further calls; existing reservations may still be charged.
+ * - The limit of an API key works like a balance: a call that costs more than its reservation is charged up to the limit, and the rest is
+ *   `uncollected`. A limit set below the current spending stops further calls; existing reservations may still be charged.
  * - A call is charged before a debt is taken from its released reservation.
  */
 import { Either } from "effect"
@@ -392,7 +392,7 @@ const reserve = (draft: Draft, posting: Of<"Reserve">): Either.Either<Result, Re
   const limit = usdWithin(counted.right.budgets, at)
   const amount = limit === undefined ? within : smaller(within, limit)
   // The database's primary key enforces the same: a call is reserved once.
-  if (draft.reservation(call) !== undefined) throw new Error(`the call ${call} is reserved already`)
+  if (draft.reservation(call) !== undefined) throw new Error(`the call ${call} is already reserved`)
   draft.accounts.set(account.id, { ...account, reserved: account.reserved + amount })
   const booked = Counting.book(draft, counted.right, amount, tokens, at)
   const dimensions = dimensionsOf(facts, payer)

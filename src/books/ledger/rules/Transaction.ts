@@ -165,7 +165,7 @@ export interface Limit {
   readonly start: number
   /** The charges of the key's calls since then. */
   readonly spent: Nano
-  /** The reservations of all its open calls, also those admitted earlier. */
+  /** The reservations of all its open calls, including those admitted earlier. */
   readonly reserved: Nano
   /** The amount, or the sum of spent and reserved credit if that was higher when the limit was set. */
   readonly ceiling: Nano

@@ -36,7 +36,7 @@ const recordsInPiece = 4096
  */
 const batchMillis = 60_000
 
-/** The most runs that a turn of the job writes, and the pauses after a turn that wrote runs and one that did not. */
+/** The maximum number of runs that a turn of the job writes, and the pauses after a turn that wrote runs and one that did not. */
 const runsInTurn = 64
 const pauseBusy = "200 millis"
 const pauseIdle = "2 seconds"

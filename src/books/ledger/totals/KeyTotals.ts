@@ -1,7 +1,7 @@
 /**
- * Totals of each API key, by UTC day and hour, model and endpoint, for a key's own usage. They hold the records of all tenants up to a row,
- * their end; a reader adds the key's records after it (`money/usage/Sums`). `KeyTotalsIndexer` adds records a little after the charge, in the
- * transaction that moves the end, as `ProviderTotals` does and for the same reasons.
+ * Totals of each API key, by UTC day and hour, model and endpoint, for a key's own usage. They include the records of all tenants up to a row, their
+ * end; a reader adds the key's records after it (`money/usage/Sums`). `KeyTotalsIndexer` adds records shortly after the charge, in the transaction
+ * that moves the end, for the same reasons as `ProviderTotals`.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
@@ -14,7 +14,7 @@ import { lastRow } from "./ProviderTotals.ts"
 
 const keys = "application_id, grain, start, model, endpoint"
 
-/** The sums of records, each as an expression. */
+/** The SQL expression of each sum. */
 const measures = {
   requests: "COUNT(*)",
   successes: "SUM(r.success)",
@@ -27,13 +27,13 @@ const measures = {
 const names = Object.keys(measures) as ReadonlyArray<keyof typeof measures>
 const columns = names.join(", ")
 
-/** The last row that is in the totals, as a query. */
+/** A query for the last row that the totals include. */
 export const selectEnd = "SELECT COALESCE((SELECT record FROM tollgate_usage_by_key_end), 0)"
 
 export const endOf = (sql: SqlClient) =>
   Effect.map(sql<{ readonly record: number }>`SELECT (${sql.literal(selectEnd)}) AS record`, ([row]) => row!.record)
 
-/** The totals of records `r` after one row and up to another. */
+/** The totals of the records `r` after one row, up to another. */
 const ofRecords = (from: string, to: string): string => `SELECT d.application_id AS application_id, g.grain AS grain,
     r.at - r.at % g.grain AS start, d.model AS model, d.endpoint AS endpoint,
     ${names.map((name) => `${measures[name]} AS ${name}`).join(", ")}
@@ -55,7 +55,7 @@ const add = `INSERT INTO tollgate_usage_by_key (${keys}, ${columns}) ${ofRecords
   ON CONFLICT (${keys}) DO UPDATE SET
     ${names.map((name) => `${name} = tollgate_usage_by_key.${name} + excluded.${name}`).join(", ")}`
 
-/** Whole periods of a grain. */
+/** Complete periods of a grain. */
 export interface Periods {
   readonly grain: number
   readonly start: number
@@ -73,7 +73,7 @@ export interface KeySum {
   readonly latency_ms: number
 }
 
-/** A key's stored totals over some periods, by model and endpoint, with their end: both of one instant. */
+/** A key's stored totals over some periods, by model and endpoint, with their end. Both are read at the same instant. */
 export const kept = (sql: SqlClient, application_id: string, periods: ReadonlyArray<Periods>) => {
   const within: ReadonlyArray<Fragment> = periods.map(
     ({ end, grain, start }) => sql`SELECT model, endpoint, ${sql.literal(columns)} FROM tollgate_usage_by_key
@@ -89,14 +89,14 @@ export const kept = (sql: SqlClient, application_id: string, periods: ReadonlyAr
     ) s ON 1 = 1`
   return Effect.map(rows, (found) => ({
     end: found[0]!.record,
-    // Without totals there is one row with the end alone.
+    // Without totals, the result is one row with only the end.
     sums: found.filter(({ model }) => model !== null)
   }))
 }
 
 // ---- checking -----------------------------------------------------------------------------------------------------------
 
-/** Totals that differ from the records up to their end. Those never change, so this holds while others add more. */
+/** Totals that differ from the records up to their end. Those records never change, so the check is valid while more are added. */
 export const faultsOf = Effect.fnUntraced(function* (sql: SqlClient) {
   const end = yield* endOf(sql)
   const last = yield* lastRow(sql)

@@ -1,7 +1,7 @@
 /**
- * Totals of providers over all tenants, by UTC day, provider and model. They include the records up to a row, their end; a reader adds the
- * later records (`money/usage/Daily`). `ProviderTotalsIndexer` adds records some time after the charge, in the transaction that moves the
- * end. The transaction fails if the end has changed since it was read, so only one of two nodes succeeds.
+ * Totals of providers over all tenants, by UTC day, provider and model. They include the records up to a row, their end; a reader adds the later
+ * records (`money/usage/Daily`). `ProviderTotalsIndexer` adds records after the charge, in the transaction that moves the end. The transaction fails
+ * if the end has changed since it was read, so only one of two nodes succeeds.
  *
  * - A batch folds the rollups of a tenant. These rows belong to all tenants: batches of all nodes would wait for each other.
  * - Totals of runs (`Totals`) are per tenant, and most tenants of a large service have fewer records than one run.

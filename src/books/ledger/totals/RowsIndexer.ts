@@ -1,4 +1,4 @@
-/** Adds records of all tenants to totals, row by row and a little after the charge. This part is the same for all totals that have an end. */
+/** Adds records of all tenants to totals, in row order and shortly after the charge. All totals with an end share this code. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Effect } from "effect"
@@ -12,17 +12,17 @@ import { Writer } from "../write/Writer.ts"
 import * as ProviderTotals from "./ProviderTotals.ts"
 
 export interface RowsIndexerContract {
-  /** Adds the records that are there, of a long history a part; answers whether it added any. */
+  /** Adds the available records, or a part of a long history. Returns whether it added any. */
   readonly add: Effect.Effect<boolean, BooksUnavailable>
-  /** Does so when there is enough of it. `layerJobs` runs it. */
+  /** Adds records when there are enough of them. `layerJobs` runs it. */
   readonly job: Loop.Job
 }
 
 export interface RowTotals {
   readonly name: string
   /**
-   * From how many records on they are added: a reader takes a microsecond for each that is not. Of several writers all wait a few
-   * milliseconds for the end of batches each time (`SafeHorizon`).
+   * The minimum number of new records to add. A reader takes a microsecond for each record not yet added. With several writers, each run makes all of
+   * them wait a few milliseconds for the end of batches (`SafeHorizon`).
    */
   readonly enough: number
   readonly endOf: (sql: SqlClient) => Effect.Effect<number, SqlError>
@@ -30,10 +30,10 @@ export interface RowTotals {
   readonly adding: (end: number, to: number) => ReadonlyArray<Statement>
 }
 
-/** How many transactions a turn makes at most, of `pieceSize` records each: the writer is held up for a millisecond or two by one. */
+/** The maximum number of transactions in a turn, of `pieceSize` records each. One takes the writer a millisecond or two. */
 const piecesMax = 64
 
-/** The pauses behind a turn that added some, and one that added none. */
+/** The pauses after a turn that added records, and after one that did not. */
 const pauseBusy = "200 millis"
 const pauseIdle = "2 seconds"
 
@@ -41,7 +41,7 @@ export const make = Effect.fnUntraced(function* ({ adding, endOf, enough, name }
   const sql = yield* SqlClient
   const writer = yield* Writer
 
-  /** The last row, of those before which nothing is written any more; 0 where it cannot be known at the moment. */
+  /** The last row before the safe horizon; 0 if the horizon cannot be found at the moment. */
   const settledRow = sql.onDialectOrElse({
     pg: () => Effect.flatMap(SafeHorizon.find(sql, 0), (end) => ProviderTotals.lastRow(sql, end?.record ?? 0)),
     orElse: () => ProviderTotals.lastRow(sql)
@@ -52,7 +52,7 @@ export const make = Effect.fnUntraced(function* ({ adding, endOf, enough, name }
     const last = Math.min(yield* Effect.orDie(settledRow), end + piecesMax * pieceSize)
     for (let from = end; from < last; from += pieceSize) {
       const added = yield* tryWrite(writer, ...adding(from, Math.min(from + pieceSize, last)))
-      // Another node was here.
+      // Another node has moved the end.
       if (!added) return from > end
     }
     return last > end

@@ -126,7 +126,7 @@ class Adding {
   }
 }
 
-/** The same sums without their hours. */
+/** The sums by dimensions alone, without hours. */
 const totalsOf = (sums: ReadonlyArray<Sum>): ReadonlyArray<Sum> => {
   const adding = new Adding()
   for (const { cost, dimensions, failures, requests, tokens } of sums) {

@@ -8,7 +8,7 @@ export const exactMax = Number.MAX_SAFE_INTEGER
 export const valueOf = (amount: bigint): Value =>
   amount <= BigInt(exactMax) && amount >= -BigInt(exactMax) ? Number(amount) : amount
 
-/** The most bytes of one number: up to 2^64. */
+/** The maximum size of one number, in bytes: up to 2^64. */
 const widthMax = 10
 
 /** Encodes numbers. */

@@ -1,7 +1,7 @@
 /**
- * Encodes transactions and outcomes as a tape for the writer's thread: numbers in one array, texts in another, read in the order of writing.
- * This takes half the time of positional JSON and a sixth of a structured clone, and it runs twice for every call. The postings of a call are
- * encoded field by field. All others are rare and use JSON, with money as `{ nano: "…" }` and bytes as `{ bytes: "…" }`.
+ * Encodes transactions and outcomes as a tape for the writer's thread: numbers in one array, strings in another, read in the order of writing. This
+ * takes half the time of positional JSON and a sixth of a structured clone, and it runs twice for every call. The postings of a call are encoded
+ * field by field. All others are rare and use JSON, with money as `{ nano: "…" }` and bytes as `{ bytes: "…" }`.
  *
  * Payers, facts and error types are few objects and words that repeat. Such a term is sent once, and later by its number.
  */
@@ -68,7 +68,7 @@ class Encoder {
     this.texts.push(value)
   }
 
-  /** Written as a number; if that is not exact, as NaN and a text. */
+  /** Written as a number; if that is not exact, as NaN and a string. */
   money(amount: bigint): void {
     if (amount <= numberMax && amount >= -numberMax) return this.number(Number(amount))
     this.number(Number.NaN)
@@ -217,7 +217,7 @@ const writeTransaction = (transaction: Transaction, pen: Encoder): void => {
       pen.term(outcome.error_type)
       pen.term(outcome.usage_source)
       pen.number(outcome.latency_ms)
-      // A text cannot be null. No request has an empty id.
+      // A string on the tape cannot be null. No request has an empty id.
       pen.text(outcome.request_id ?? "")
       return details === undefined ? undefined : writeDetails(details, pen)
     }

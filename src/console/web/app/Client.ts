@@ -1,6 +1,6 @@
 /**
  * The client of the API, typed by the contract (`Contract.d.ts`). `asked` turns answers into values and refusals into `Refusal`. Amounts that a
- * double cannot hold arrive as texts with all digits.
+ * double cannot hold arrive as strings with all digits.
  */
 import createClient from "openapi-fetch"
 import type { Client } from "openapi-fetch"

@@ -186,7 +186,7 @@ const account = createRoute({
   component: lazyRouteComponent(() => import("../views/account/Account.tsx"), "Account")
 })
 
-/** The targets of links in letters, also for people who are not signed in. The token is removed from the URL before anything is shown. */
+/** The targets of links in emails. They need no sign-in. The token is removed from the URL before anything is shown. */
 const invitation = createRoute({
   getParentRoute: () => rootRoute,
   path: "/invitation",

@@ -43,7 +43,7 @@ export class Session<G extends Grant, To = never> {
     this.#options = options
     this.#tabs = new BroadcastChannel(options.name)
     this.#tabs.addEventListener("message", ({ data }) => {
-      // Another tab signed out, so the cookie is gone for this tab too. Or it signed in: try that session.
+      // Another tab signed out, which also removed this tab's cookie, or signed in: try that session.
       if (data === "ended") this.#set({ kind: "none" })
       if (data === "opened" && this.#state.kind === "none") void this.renew()
     })

@@ -32,7 +32,7 @@ interface ShellProps {
   /** At the bottom of the column: the account. */
   readonly bottom: ReactNode
   readonly live: LiveState
-  /** On a phone, beside the menu: always visible. */
+  /** On a phone, next to the menu: always visible. */
   readonly aside?: ReactNode
   readonly tone?: "operator"
 }

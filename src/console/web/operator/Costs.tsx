@@ -1,4 +1,4 @@
-/** Charges of all tenants beside the costs reported by vendors, by day, provider and model. */
+/** Charges of all tenants next to the costs reported by vendors, by day, provider and model. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { getRouteApi } from "@tanstack/react-router"
 import { ChartColumn } from "lucide-react"
@@ -87,7 +87,7 @@ const valueOf = (row: Row, measure: Measure): number => {
   return approximate(measure === "charged" ? row.charged : (row.vendor_cost ?? 0))
 }
 
-/** The most charged models, one line each; one line for the rest. */
+/** One line for each of the models with the highest charges, and one for the rest. */
 const useSeries = ({ from, rows, to }: Schemas["OperatorCosts"], measure: Measure) =>
   useMemo(() => {
     const days: Array<string> = []

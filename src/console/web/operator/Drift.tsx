@@ -1,4 +1,4 @@
-/** A vendor's invoice (CSV) beside the usage in the books: by day and model, with the difference. */
+/** A vendor's invoice (CSV) compared with the usage in the books: by day and model, with the difference. */
 import { useMutation } from "@tanstack/react-query"
 import { FileUp } from "lucide-react"
 import { useState } from "react"

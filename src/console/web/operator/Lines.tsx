@@ -18,7 +18,7 @@ import { operatorTexts as texts } from "../texts/operator.ts"
 
 const f = texts.field
 
-/** A normal status is shown quietly. */
+/** A normal status is shown without a badge. */
 export const Status = ({ of }: { readonly of: string }) =>
   of === "active" ? (
     <span className="quiet">{texts.states[of]}</span>
@@ -28,7 +28,7 @@ export const Status = ({ of }: { readonly of: string }) =>
 
 interface LinkOf {
   readonly id: string
-  /** The id is shown instead if absent. */
+  /** If absent, the id is shown. */
   readonly name?: string | undefined
 }
 
@@ -197,7 +197,7 @@ interface CallLinesProps {
   readonly isStale?: boolean
   /** Omits the tenant if all calls belong to one. */
   readonly isOfOne?: boolean
-  /** Of tenants, by id. */
+  /** Tenant names by id. */
   readonly names?: ReadonlyMap<string, string>
 }
 

@@ -1,6 +1,6 @@
 /** Amounts with the digits as typed, which a double may not hold. */
 
-/** A decimal text in JSON's syntax, which does not allow `.5` and `5.`. */
+/** A decimal string in JSON's syntax, which allows neither `.5` nor `5.`. */
 export const decimal = (text: string): string => {
   const [whole = "", fraction = ""] = text.trim().split(".")
   return `${whole.replace(/^0+(?=\d)/, "") || "0"}${fraction === "" ? "" : `.${fraction}`}`

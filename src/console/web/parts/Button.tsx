@@ -11,7 +11,7 @@ type Kind = "primary" | "plain" | "danger" | "ghost"
 interface ButtonProps extends Omit<AriaProps, "className" | "children"> {
   readonly kind?: Kind
   readonly icon?: LucideIcon
-  /** Without a text, `aria-label` names the action, also as a tooltip. */
+  /** Without text, `aria-label` names the action and is also the tooltip. */
   readonly children?: ReactNode
 }
 

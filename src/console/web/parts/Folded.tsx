@@ -2,7 +2,7 @@
 import { useSyncExternalStore } from "react"
 import type { ReactNode } from "react"
 
-/** The width at which the fields no longer fit beside their result and move above it. */
+/** The width at which the fields no longer fit next to their result and move above it. */
 const narrow = matchMedia("(max-width: 62rem)")
 
 const subscribe = (listener: () => void): (() => void) => {

@@ -1,6 +1,6 @@
 /**
  * An amount of USD. `short` shows three significant digits, `aligned` six decimal places in columns, `exact` all digits. Hover, focus and screen
- * readers always give all digits. Digits after the cents are displayed more quietly.
+ * readers always give all digits. Digits after the cents are dimmed.
  */
 import { exact, nano, parts, shortDigits, usd } from "../money.ts"
 import type { Usd } from "../money.ts"

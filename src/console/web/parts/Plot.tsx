@@ -68,7 +68,7 @@ const usePointed = (times: PlotProps["times"], onBucket: PlotProps["onBucket"]) 
 
 type FiguresProps = Pick<PlotProps, "format" | "formatTime" | "series" | "times">
 
-/** The same as a table: newest first, without empty buckets. */
+/** The plot as a table: newest first, without empty buckets. */
 const Figures = memo(({ format, formatTime, series, times }: FiguresProps) => (
   <div className="plot-table-box scrolls" tabIndex={0} role="region" aria-label={texts.plot.asTable}>
     <table>
@@ -107,7 +107,7 @@ interface LegendProps {
   /** The series that is shown alone. */
   readonly only: string | undefined
   readonly onPress: (series: PlotSeries) => void
-  /** The figure beside a name. */
+  /** The figure next to a name. */
   readonly children: (series: PlotSeries) => ReactNode
 }
 

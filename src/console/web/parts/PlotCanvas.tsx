@@ -1,4 +1,4 @@
-/** The drawing of a plot with uPlot on a canvas: a year of hours takes a few milliseconds. */
+/** Draws a plot on a canvas with uPlot. A year of hourly values takes a few milliseconds. */
 import { useEffect, useRef } from "react"
 import uPlot from "uplot"
 import type { PlotSeries } from "./Plot.tsx"
@@ -6,7 +6,7 @@ import type { PlotSeries } from "./Plot.tsx"
 interface PlotCanvasProps {
   readonly times: ReadonlyArray<number>
   readonly series: ReadonlyArray<PlotSeries>
-  /** As CSS. */
+  /** CSS colors. */
   readonly colors: ReadonlyArray<string>
   readonly height: number
   readonly format: (value: number) => string

@@ -49,7 +49,7 @@ export const advice = (error: unknown): string => {
   return error.status >= 500 ? texts.failed.wrong : sentence(error.message)
 }
 
-/** Whether a 403 has no text of its own. Other refusals explain themselves. */
+/** Whether a 403 lacks a specific text. Other refusals explain themselves. */
 const isAboutScope = ({ code }: Refusal): boolean =>
   code === undefined || code === "insufficient_scope" || code === "insufficient_role"
 
@@ -96,7 +96,7 @@ interface AnswerProps<A> {
 
 /**
  * A query: its answer, or one of the states above. An answer stays when its refresh fails, and a failure stays during a retry. Otherwise a view that
- * polls every few seconds would flicker between the two.
+ * polls every few seconds would flicker.
  */
 export const Answer = <A,>({ children, lines, of }: AnswerProps<A>) => {
   const [last, setLast] = useState(of.error)

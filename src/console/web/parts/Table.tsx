@@ -1,6 +1,6 @@
 /**
  * A table: rows of one kind, page by page. The header stays visible. Arrow keys move between rows, Enter opens one. On a phone each row is a card,
- * with column names beside its cells.
+ * with column names next to its cells.
  */
 import { ArrowDown, ArrowUp, ChevronLeft, ChevronRight } from "lucide-react"
 import type { KeyboardEvent, ReactNode } from "react"
@@ -19,7 +19,7 @@ export interface Column<Row, Sort extends string = string> {
   /** Hidden if space is short: `wide` needs a table of 1100 px, `medium` 760. Cards show all columns. */
   readonly needs?: "medium" | "wide"
   /**
-   * On a card: its title, or the figure beside the title. Other cells are below, with the column's name unless `plain`. `none` is hidden, such as an
+   * On a card: its title, or the figure next to the title. Other cells are below, with the column's name unless `plain`. `none` is hidden, such as an
    * id that opening the row shows.
    */
   readonly card?: "title" | "figure" | "plain" | "none"
@@ -207,7 +207,7 @@ interface NumberedPagesProps {
   readonly go: (page: number) => void
 }
 
-/** Navigation between numbered pages, with the position. Nothing if all rows fit on one page. */
+/** Navigation between numbered pages, with the position. Empty if all rows fit on one page. */
 export const NumberedPages = ({ go, page, perPage, shown, total }: NumberedPagesProps) => {
   const before = (page - 1) * perPage
   return total <= perPage ? null : (

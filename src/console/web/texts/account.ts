@@ -5,7 +5,7 @@ export const accountTexts = {
   lead: "Your name on this service, and your ways to sign in.",
   profile: "Profile",
   name: "Name",
-  email: "E-mail",
+  email: "Email",
   passkeys: "Passkeys",
   passkeysLead: "A passkey signs you in with a finger, a face or a PIN of your device, without a password.",
   unavailable: "Passkeys need a secure address with a domain name. This service does not have one.",

@@ -90,7 +90,7 @@ export const operatorTexts = {
     verifyWhole: "Verify everything",
     verifyWholeTitle: "Verify everything?",
     verifyWholeText:
-      "It reads every entry and record. With millions of records it takes minutes of disk reads. Calls continue meanwhile.",
+      "It reads every entry and record. With millions of records it takes minutes of disk reads. Calls are not affected.",
     verifying: (rows: string, of: string) => `Verifying: ${rows} of ${of} rows`,
     recent: "The last verifications, newest at the right; tall bars read everything",
     findingsOf: (findings: string) => `${findings} ${findings === "1" ? "finding" : "findings"}`,
@@ -335,7 +335,7 @@ export const operatorTexts = {
   },
   costs: {
     title: "Costs",
-    lead: "Usage and charges of all tenants, beside the costs reported by vendors.",
+    lead: "Usage and charges of all tenants, next to the costs reported by vendors.",
     from: "First day",
     to: "Last day",
     by: "By",
@@ -362,7 +362,7 @@ export const operatorTexts = {
   },
   drift: {
     title: "Drift",
-    lead: "A vendor's invoice beside the charges for the same calls, by day and model.",
+    lead: "A vendor's invoice next to the charges for the same calls, by day and model.",
     provider: "Provider",
     providerHelp: "The vendor of the invoice. Leave empty to compare with all vendors.",
     file: "Choose a CSV file",
@@ -438,7 +438,7 @@ export const operatorTexts = {
       "person.create": "Created a person",
       "person.rename": "Renamed a person",
       "person.remove": "Removed a person",
-      "person.letter": "Sent a person a letter",
+      "person.letter": "Sent a person an email",
       "allowance.set": "Set an allowance",
       "allowance.end": "Ended an allowance",
       "voucher.create": "Created vouchers",

@@ -11,9 +11,9 @@ export const provisionTexts = {
     known: (name: string) => `No change: ${name} already has an account.`,
     team: "Team",
     teamHelp: "The external id of a tenant for the person to join. Optional.",
-    invite: "Invite by letter",
+    invite: "Invite by email",
     invited: (email: string) =>
-      `A letter to ${email} is on its way. Its link opens the console once, within seven days.`
+      `An email to ${email} is on its way. Its link opens the console once, within seven days.`
   },
   tenants: {
     title: "Tenants",
@@ -36,16 +36,16 @@ export const provisionTexts = {
     make: "Create a key",
     made: (name: string) => `The key ${name} was created. It is shown only once.`,
     limit: "Limit",
-    limitHelp: "The most it may spend. Leave empty for no limit.",
+    limitHelp: "Its spending limit. Leave empty for no limit.",
     periods: { month: "each month", total: "in all" },
     models: "Models",
     modelsHelp: "Names, separated by commas. Leave empty for all.",
     lastDay: "Last day",
-    lastDayHelp: "Valid until the end of this day (UTC). Leave empty for no end."
+    lastDayHelp: "Valid until the end of this day (UTC). Leave empty for no expiry."
   },
   management: {
     title: "Management keys",
-    lead: "Keys of programs for the operator's routes, with scopes and an end.",
+    lead: "Keys of programs for the operator's routes, with scopes and an expiry.",
     none: "No management keys",
     noneText: "A program needs one to create people, tenants and keys.",
     make: "Create a management key",
@@ -64,7 +64,7 @@ export const provisionTexts = {
     by: "Made by",
     end: "End",
     endTitle: (name: string) => `End the key of ${name}?`,
-    endText: "The program loses access at once. This cannot be undone."
+    endText: "The program loses access immediately. This cannot be undone."
   },
   allowances: {
     title: "Allowances",

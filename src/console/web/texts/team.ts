@@ -39,7 +39,7 @@ export const teamTexts = {
   suspendText:
     "This team no longer pays for their calls, and they no longer see it. They keep their seat, and can be reactivated.",
   removeTitle: (name: string) => `Remove ${name}?`,
-  removeText: "They leave the team at once, and their seat is free. Their past charges stay in the books.",
+  removeText: "They leave the team immediately, and their seat becomes free. Their past charges stay in the books.",
   leaveTitle: (team: string) => `Leave ${team}?`,
   leaveText: "This team no longer pays for your calls. To rejoin, you need an invitation.",
   changed: (name: string) => `${name} was changed.`,
@@ -69,7 +69,7 @@ export const teamTexts = {
   planChange: "Change seats",
   planEnd: "End the plan",
   planEndTitle: "End the team plan?",
-  planEndText: "The team's balance stops paying for members' own calls at once. Members, keys and balance stay.",
+  planEndText: "The team's balance stops paying for members' own calls immediately. Members, keys and balance stay.",
   seatsField: "Seats",
   seatsHelp: "From 1 to 10,000.",
   save: "Save",

@@ -10,7 +10,7 @@ export const transfersTexts = {
   accept: "Accept",
   decline: "Decline",
   declineTitle: (amount: string, name: string) => `Decline ${amount} from ${name}?`,
-  declineText: (name: string) => `The full amount returns to ${name} at once. This cannot be undone.`,
+  declineText: (name: string) => `The full amount returns to ${name} immediately. This cannot be undone.`,
   accepted: (amount: string) => `${amount} is in your balance.`,
   declined: "Declined. The credit was returned.",
   landed: "Accepted credit goes to your personal tenant.",
@@ -69,7 +69,8 @@ export const transfersTexts = {
   resent: "The email is on its way, with a new link.",
   revoke: "Take it back",
   revokeTitle: (amount: string) => `Take ${amount} back?`,
-  revokeText: (to: string) => `It returns to the balance at once, and the link in the email to ${to} stops working.`,
+  revokeText: (to: string) =>
+    `It returns to the balance immediately, and the link in the email to ${to} stops working.`,
   revoked: "Taken back. It is in the balance again.",
   form: {
     title: "Send credit",

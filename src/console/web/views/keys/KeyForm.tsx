@@ -16,7 +16,7 @@ import { texts } from "../../texts.ts"
 type Key = Schemas["Application"]
 type Period = NonNullable<Key["spending_limit_period"]>
 
-/** The values of the form: texts, as typed. */
+/** The values of the form: strings, as typed. */
 interface Draft {
   readonly name: string
   readonly description: string

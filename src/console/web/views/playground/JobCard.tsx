@@ -65,7 +65,7 @@ const Way = ({ of }: { readonly of: Made }) =>
     </a>
   ) : null
 
-/** A picture loads at once. A video may be long, so it loads on request. */
+/** A picture loads immediately. A video may be long, so it loads on request. */
 const Result = ({ index, job, name, of }: ResultProps) => {
   const [isWanted, setWanted] = useState(of.kind === "image")
   const [isUnshowable, setUnshowable] = useState(false)

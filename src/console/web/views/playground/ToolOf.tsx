@@ -1,4 +1,4 @@
-/** The frame of a tool that answers at once: the input, the options, the result, and the same call as code. */
+/** The frame of a tool that answers immediately: the input, the options, the result, and the same call as code. */
 import type { LucideIcon } from "lucide-react"
 import { Square, SquarePen } from "lucide-react"
 import { useEffect } from "react"
@@ -21,7 +21,7 @@ interface OfRun<Input, Output> {
   /** The request as one line. */
   readonly asked: (input: Input) => ReactNode
   readonly shown: (output: Output, input: Input) => ReactNode
-  /** Further facts of an answer, beside its charge and time. */
+  /** Further facts of an answer, in addition to its charge and time. */
   readonly facts?: (output: Output, input: Input) => ReactNode
   readonly onExplain: (usageId: string) => void
 }

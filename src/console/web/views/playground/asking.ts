@@ -86,7 +86,7 @@ export const useStatus = (job: Job) => {
   return status.data ?? job
 }
 
-/** The result. The vendor's address in it is temporary. Fetching the result makes a charge final. */
+/** The result. The vendor's URL in it is temporary. Fetching the result makes a charge final. */
 export const useResult = ({ request_id }: Job, isDone: boolean) =>
   useQuery({
     queryKey: ["media-result", request_id],
@@ -95,7 +95,7 @@ export const useResult = ({ request_id }: Job, isDone: boolean) =>
     queryFn: () => asked(api.GET("/v1/tools/media/result", { params: { query: { request_id } } }))
   })
 
-/** The service serves at most four files per person at once. */
+/** The service serves at most four files per person concurrently. */
 const abreast = 3
 let running = 0
 const waiting: Array<() => void> = []

@@ -6,7 +6,7 @@ const keyName = "API_KEY"
 
 const json = (value: unknown, indent = 2): string => JSON.stringify(value, null, indent)
 
-/** A text in single quotes, for a shell. */
+/** Quotes a string for a shell, in single quotes. */
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 
 /** A JSON value in Python syntax. */

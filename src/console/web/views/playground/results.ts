@@ -26,7 +26,7 @@ const madeOf = (value: unknown, kind: Made["kind"]): ReadonlyArray<Made> =>
       ]
     : []
 
-/** Only such an address becomes a link; others could contain a script. */
+/** Only such a URL becomes a link; others could contain a script. */
 export const isWebAddress = (url: string): boolean => /^https?:\/\//i.test(url) && URL.canParse(url)
 const isAddress = (url: string): boolean => isWebAddress(url) || /^data:(?:image|video)\//i.test(url)
 

@@ -7,7 +7,7 @@ import { refusalOf } from "../../app/Refusal.ts"
 /** The answer of a call, and the figures in its headers. */
 export interface Answered<Output> {
   readonly output: Output
-  /** USD, as a decimal text. */
+  /** USD, as a decimal string. */
   readonly charged: string | undefined
   readonly usageId: string | undefined
 }

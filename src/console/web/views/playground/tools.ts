@@ -1,4 +1,4 @@
-/** The tools that answer at once: speech, transcription, search. */
+/** The tools that answer immediately: speech, transcription, search. */
 import { useQuery } from "@tanstack/react-query"
 import { apiRoot } from "../../app/Base.ts"
 import { api, asked } from "../../app/Client.ts"

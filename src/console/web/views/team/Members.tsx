@@ -157,7 +157,7 @@ const columnsOf = (
     id: "status",
     title: teamTexts.status,
     card: "plain",
-    // A normal status is shown quietly.
+    // A normal status is shown without a badge.
     cell: ({ status }) =>
       status === "active" ? (
         <span className="quiet table-usual">{teamTexts.statuses[status]}</span>

@@ -1,4 +1,4 @@
-/** Creates a team. Its creator switches to it at once. */
+/** Creates a team. Its creator then switches to it. */
 import { useQueryClient } from "@tanstack/react-query"
 import { useNavigate } from "@tanstack/react-router"
 import { useState } from "react"

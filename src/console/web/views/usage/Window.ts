@@ -4,7 +4,7 @@ import type { UsageSearch } from "../../app/Router.tsx"
 export type WindowName = NonNullable<UsageSearch["window"]>
 
 export interface Span {
-  /** Inclusive, as ISO texts. */
+  /** Inclusive, as ISO strings. */
   readonly start: string
   /** Exclusive. */
   readonly end: string
@@ -22,7 +22,7 @@ export const days: Readonly<Record<Exclude<WindowName, "custom">, number>> = {
   year: 365
 }
 
-/** The most hours in a series: a year and a few days. */
+/** The maximum number of hours in a series: a year and a few days. */
 const hoursMax = 9000
 
 const isDay = (text: string | undefined): text is string => text !== undefined && /^\d{4}-\d{2}-\d{2}$/.test(text)
