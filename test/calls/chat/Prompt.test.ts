@@ -305,7 +305,7 @@ describe("a charge", () => {
           const { enough, least, most } = boundOf(model, prompt)
           expect(least <= enough && enough <= most).toBe(true)
           const reserved = least + BigInt(Math.floor(Number(most - least) * affords))
-          const limit = answerTokensWithin(model, prompt, reserved < most ? reserved : most)
+          const limit = answerTokensWithin(model, prompt, { reserved: reserved < most ? reserved : most, tokens: undefined })
           const takes = model.routes[0]!.limit_field !== "none"
           // OpenAI's responses take no fewer.
           expect(limit).toBeLessThanOrEqual(model.output_tokens_max)
@@ -341,7 +341,7 @@ describe("a charge", () => {
         const { least, most } = boundOf(asked, prompt)
         const share = least + BigInt(Math.floor(Number(most - least) * affords))
         const reserved = share < most ? share : most
-        const limit = answerTokensAffordable(fallback, prompt, reserved)
+        const limit = answerTokensAffordable(fallback, prompt, { reserved, tokens: undefined })
         if (limit === undefined) return void seen.passed_over++
         seen.taken++
         const takes = fallback.routes[0]!.limit_field !== "none"
@@ -407,7 +407,7 @@ describe("a limit of the answer", () => {
           Either.getOrThrow(readChat({ model: "m", messages: [{ role: "user", content: "hello" }], ...more }))
         const own = Math.min(max_tokens, model.output_tokens_max)
         const [asked, meant] = [chat({ max_tokens }), chat({ max_tokens: own })]
-        expect(answerTokensWithin(model, asked, 0n)).toBe(own)
+        expect(answerTokensWithin(model, asked, { reserved: 0n, tokens: undefined })).toBe(own)
         const same = { ...asked, bytes: meant.bytes }
         expect(boundOf(model, same)).toEqual(boundOf(model, meant))
       })

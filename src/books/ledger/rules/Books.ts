@@ -417,10 +417,7 @@ const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Re
   // The released reservation pays first. Other calls' reservations are not touched.
   const budgets = Counting.countedOf(draft, reservation, draft.books.at)
   const free = availableOf(account)
-  const left = usdWithin(
-    budgets.filter((budget) => Counting.countsServed(budget, dimensions)),
-    draft.books.at
-  )
+  const left = budgets.length === 0 ? undefined : usdWithin(Counting.servedIn(budgets, dimensions), draft.books.at)
   const payable = amount + (left === undefined ? free : smaller(free, left))
   const collected = cost < payable ? cost : payable
   const fromGranted = collected < account.granted ? collected : account.granted
