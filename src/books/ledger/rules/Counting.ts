@@ -155,7 +155,7 @@ export const book = (
   readonly ids: ReadonlyArray<string> | undefined
   readonly tokens: number
 } => {
-  if (budgets.length === 0) return unbooked
+  if (budgets.length === 0) return barred.length === 0 ? unbooked : { ...unbooked, within: { ...unlimited, barred, refusal } }
   const left = tokensWithin(budgets, at)
   const most = tokens?.most ?? 0
   const reserved = left === undefined || most < left ? most : left
@@ -168,6 +168,7 @@ export const book = (
   }
 }
 
+const unlimited = { tokens: undefined, rates: {} } as const
 const unbooked = { within: undefined, ids: undefined, tokens: 0 } as const
 
 /** The same list for the same budgets, mostly: it crosses to another thread once. */
