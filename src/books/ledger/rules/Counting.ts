@@ -17,7 +17,16 @@ import {
   usdLimit
 } from "./Budget.ts"
 import type { Budget, BudgetUnit, Needs } from "./Budget.ts"
-import type { CallOutcome, ClaimedFacts, Dimensions, Refusal, Reservation, Shortage, Way, Within } from "./Transaction.ts"
+import type {
+  CallOutcome,
+  ClaimedFacts,
+  Dimensions,
+  Refusal,
+  Reservation,
+  Shortage,
+  Way,
+  Within
+} from "./Transaction.ts"
 
 /** The budgets that a transaction may touch. */
 export interface BudgetsAtHand {
@@ -39,7 +48,7 @@ export interface Counted {
 const none: ReadonlyArray<never> = []
 const uncounted: Either.Either<Counted, Refusal> = Either.right({ budgets: none, barred: none })
 
-/** The budgets of the operator, of these tenants, and of the key and the runs of the call, as they are at an instant. */
+/** The budgets of the operator, of these tenants, and of the key and the runs of the call, in their state at an instant. */
 const budgetsOf = (
   atHand: BudgetsAtHand,
   facts: ClaimedFacts,
@@ -155,7 +164,8 @@ export const book = (
   readonly ids: ReadonlyArray<string> | undefined
   readonly tokens: number
 } => {
-  if (budgets.length === 0) return barred.length === 0 ? unbooked : { ...unbooked, within: { ...unlimited, barred, refusal } }
+  if (budgets.length === 0)
+    return barred.length === 0 ? unbooked : { ...unbooked, within: { ...unlimited, barred, refusal } }
   const left = tokensWithin(budgets, at)
   const most = tokens?.most ?? 0
   const reserved = left === undefined || most < left ? most : left
@@ -185,7 +195,7 @@ const idsOf = (budgets: ReadonlyArray<Budget>): ReadonlyArray<string> => {
   return ids
 }
 
-/** The budgets that count an open call, as they are at an instant. A limit that its key got since then counts it too. */
+/** The budgets that count an open call, in their state at an instant. A limit that its key received later counts it too. */
 export const countedOf = (atHand: BudgetsAtHand, reservation: Reservation, at: number): ReadonlyArray<Budget> => {
   const { budgets = none, dimensions } = reservation
   const { application_id } = dimensions
