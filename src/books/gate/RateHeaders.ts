@@ -13,7 +13,9 @@ const none: Headers = {}
 
 /** The headers of OpenAI's protocols: `x-ratelimit-remaining-requests`. Times are durations like `1m30s`. */
 export const rateHeaders = (rates: RatesAt | undefined): Headers =>
-  rates === undefined ? none : { ...openAi("requests", rates.requests, rates.at), ...openAi("tokens", rates.tokens, rates.at) }
+  rates === undefined
+    ? none
+    : { ...openAi("requests", rates.requests, rates.at), ...openAi("tokens", rates.tokens, rates.at) }
 
 const openAi = (unit: string, rate: Rate | undefined, now: number): Headers =>
   rate === undefined

@@ -123,8 +123,7 @@ const round = <Way extends Routed, A>(
   )
 
 /** Whether another attempt may follow after all ways of a plan. */
-const mayGoOn = (trail: Trail<never>, { _tag }: CallProblem): boolean =>
-  !trail.isCharged && goesOnAfter.has(_tag)
+const mayGoOn = (trail: Trail<never>, { _tag }: CallProblem): boolean => !trail.isCharged && goesOnAfter.has(_tag)
 
 const goesOnAfter: ReadonlySet<CallProblem["_tag"]> = new Set<CallProblem["_tag"]>([
   "UpstreamFailed",

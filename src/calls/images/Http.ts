@@ -56,8 +56,7 @@ const answerOf = ({ error, images, provider, request_id, status }: ImageJob): Im
 const headersFor = ({ charge, rates }: ImageJob) =>
   charge === undefined ? rateHeadersOf(rates) : chargeHeader({ charged: charge.charged, rates })
 
-const replyOf = (job: ImageJob): Reply.Reply =>
-  Reply.json(200, answerOf(job), headersFor(job))
+const replyOf = (job: ImageJob): Reply.Reply => Reply.json(200, answerOf(job), headersFor(job))
 
 // ---- OpenAI's routes -------------------------------------------------------------------------------------------------------------
 

@@ -35,7 +35,8 @@ const contentOf = ({ body, content_type, file_name, length }: MediaContent): Rep
   body
 })
 
-const submitted = (job: Job): Reply.Reply => Reply.json(200, encodeSubmitted(submittedOf(job)), rateHeadersOf(job.rates))
+const submitted = (job: Job): Reply.Reply =>
+  Reply.json(200, encodeSubmitted(submittedOf(job)), rateHeadersOf(job.rates))
 
 export const MediaHttp = HttpApiBuilder.group(
   contract.add(MediaApi),
