@@ -97,7 +97,7 @@ export class RateLimitReached extends Problem<RateLimitReached>()("RateLimitReac
   details: Schema.transform(Schema.Struct(shortage), Schema.typeSchema(Schema.Struct(shortageAt)), {
     strict: true,
     decode: (details) => ({ ...details, at: 0 }),
-    encode: ({ at: _, ...details }) => details
+    encode: ({ at: _at, ...details }) => details
   }),
   headers: (refusal) => rateHeaders(ratesIn(refusal))
 }) {}

@@ -122,6 +122,7 @@ inScene(
     expect(headers).toMatchObject({ "retry-after": "30", "x-ratelimit-reset-requests": "30s" })
     const facts = { message: "a call was refused", tenant: acme, model: "m", upstream: "p", request_id: "req_1" }
     expect(lines).toMatchObject([{ ...facts, status: 429, code: "rate_limited" }])
+    yield* set("bud", { limit: { requests: 9 } })
     yield* set("bud_usd", { limit: { usd: 0n } })
     expect(yield* Effect.flip(meter())).toMatchObject({ _tag: "BudgetExceeded", unit: "usd" })
     expect(lines.at(-1)).toMatchObject({ ...facts, status: 402, code: "budget_exceeded" })
