@@ -359,7 +359,7 @@ export const boundOf = (model: Model, prompt: ValidPrompt): Bound => {
 const tokensWith = (model: Model, prompt: ValidPrompt, answer: number): number =>
   promptTokensMax(model, prompt) + answer * prompt.answers
 
-/** What is reserved for a call. */
+/** The credit and tokens of a reservation. */
 export interface Reserved {
   readonly reserved: Nano
   /** The tokens that budgets leave to the call; `undefined` if none limits them. */

@@ -72,16 +72,25 @@ const fallback = {
 }
 
 /** The rate limits of the call. Each is absent if no budget limits its unit. */
-const rates = (unit: "requests" | "tokens") => ({
-  [`X-RateLimit-Limit-${unit}`]: optional(`The tightest limit of ${unit} among the call's budgets`, "integer"),
-  [`X-RateLimit-Remaining-${unit}`]: optional(`The ${unit} that it leaves after this call`, "integer"),
+const rates = (unit: "Requests" | "Tokens") => ({
+  [`X-RateLimit-Limit-${unit}`]: optional(
+    `The tightest limit of ${unit.toLowerCase()} among the call's budgets`,
+    "integer"
+  ),
+  [`X-RateLimit-Remaining-${unit}`]: optional(`The ${unit.toLowerCase()} that it leaves after this call`, "integer"),
   [`X-RateLimit-Reset-${unit}`]: optional("The time until it renews: `1m30s`; absent if it never renews", "string")
 })
 
 /** The same by the names of Anthropic's protocol. */
-const anthropicRates = (unit: "requests" | "tokens") => ({
-  [`Anthropic-RateLimit-${unit}-Limit`]: optional(`The tightest limit of ${unit} among the call's budgets`, "integer"),
-  [`Anthropic-RateLimit-${unit}-Remaining`]: optional(`The ${unit} that it leaves after this call`, "integer"),
+const anthropicRates = (unit: "Requests" | "Tokens") => ({
+  [`Anthropic-RateLimit-${unit}-Limit`]: optional(
+    `The tightest limit of ${unit.toLowerCase()} among the call's budgets`,
+    "integer"
+  ),
+  [`Anthropic-RateLimit-${unit}-Remaining`]: optional(
+    `The ${unit.toLowerCase()} that it leaves after this call`,
+    "integer"
+  ),
   [`Anthropic-RateLimit-${unit}-Reset`]: optional("When it renews; absent if it never renews", "string")
 })
 
@@ -92,9 +101,9 @@ const optional = (description: string, type: "integer" | "string") => ({
 })
 
 const ratesFor = (shape: Shape | undefined) => ({
-  ...rates("requests"),
-  ...rates("tokens"),
-  ...(shape?.rateHeaders !== undefined && { ...anthropicRates("requests"), ...anthropicRates("tokens") })
+  ...rates("Requests"),
+  ...rates("Tokens"),
+  ...(shape?.rateHeaders !== undefined && { ...anthropicRates("Requests"), ...anthropicRates("Tokens") })
 })
 
 type Content = Record<string, { schema: JsonSchema; example?: unknown }>

@@ -41,7 +41,7 @@ export interface Counted {
   readonly budgets: ReadonlyArray<Budget>
   /** The places in the call's ways that budgets have taken away. */
   readonly barred: ReadonlyArray<number>
-  /** What the first budget that takes away a way lacks. */
+  /** The refusal of the first budget that takes away a way. */
   readonly refusal?: Shortage | undefined
 }
 

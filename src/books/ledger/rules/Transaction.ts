@@ -393,7 +393,7 @@ export interface Within {
   readonly rates: Rates
   /** The places in `ways` that budgets have taken away. */
   readonly barred: ReadonlyArray<number>
-  /** What the first of these budgets lacks; absent if all ways are open. */
+  /** The refusal of the first of these budgets; absent if all ways are open. */
   readonly refusal?: Shortage | undefined
 }
 
