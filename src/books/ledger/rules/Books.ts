@@ -508,8 +508,8 @@ const providedBy = (dimensions: Dimensions, provider: string | null | undefined)
 }
 
 const noIds: ReadonlyArray<string> = []
-const noBudgets: ReadonlyMap<string, never> = new Map()
-const noAnchors: ReadonlyMap<string, never> = new Map()
+const noBudgets: ReadonlyMap<string, never> = new Map<string, never>()
+const noAnchors: ReadonlyMap<string, never> = new Map<string, never>()
 
 /** Changes on top of the books, or of another draft that can adopt them. */
 export class Draft {
