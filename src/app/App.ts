@@ -39,6 +39,7 @@ import { ApiMiddleware } from "../http/lanes/ApiMiddleware.ts"
 import { Observer } from "../http/lanes/Observer.ts"
 import { RateLimits } from "../http/transport/RateLimits.ts"
 import { Idempotency } from "../http/idempotency/Idempotency.ts"
+import { KeyTotalsIndexer } from "../books/ledger/totals/KeyTotalsIndexer.ts"
 import { ProviderTotalsIndexer } from "../books/ledger/totals/ProviderTotalsIndexer.ts"
 import { Ledger } from "../books/ledger/Ledger.ts"
 import { SortedIndexer } from "../books/ledger/totals/SortedIndexer.ts"
@@ -141,12 +142,13 @@ export const domains = Layer.mergeAll(
   Provisioning.layer,
   Vouchers.layer,
   Browser.layer,
-  Passkeys.layer,
   Contacts.layer
 ).pipe(
   Layer.provideMerge(Allowances.layer),
   Layer.provideMerge(Feed.layer),
-  Layer.provideMerge(Layer.mergeAll(Authorization.layer, BrowserSessions.layer, Records.layer, Notifications.layer)),
+  Layer.provideMerge(
+    Layer.mergeAll(Authorization.layer, BrowserSessions.layer, Passkeys.layer, Records.layer, Notifications.layer)
+  ),
   Layer.provideMerge(
     Layer.mergeAll(
       Gate.layer,
@@ -173,6 +175,7 @@ export const domains = Layer.mergeAll(
       Daily.layer,
       BillingAccounts.layer,
       ProviderTotalsIndexer.layer,
+      KeyTotalsIndexer.layer,
       SortedIndexer.layer,
       TotalsIndexer.layer,
       verifier
@@ -198,6 +201,7 @@ export const jobs = Layer.mergeAll(
   SortedIndexer.layerJobs,
   TotalsIndexer.layerJobs,
   ProviderTotalsIndexer.layerJobs,
+  KeyTotalsIndexer.layerJobs,
   Feed.layerJobs,
   Verifier.layerJobs,
   Transfers.layerJobs
