@@ -245,7 +245,10 @@ export const titles: Readonly<Record<string, string>> = {
   plain: "plain node:http proxy, unmetered",
   floor: "floor: metered, durable, raw",
   gateway: "the service",
-  peer: "peer: @portkey-ai/gateway, unmetered"
+  peer: "peer: @portkey-ai/gateway, unmetered",
+  "no budget": "the service, no budget",
+  "one budget": "the service, one budget",
+  "six budgets": "the service, six budgets"
 }
 
 export const ratio = (rates: Rates, a: string, b: string): number | undefined => {

@@ -72,6 +72,8 @@ export interface Gateway extends Target {
   readonly addKey: (caller: number) => Promise<Pick<Caller, "tenant" | "application" | "key">>
   /** Puts the home tenant of a caller on a team plan. */
   readonly becomeTeam: (caller: number) => Promise<void>
+  /** Gives the home tenant of a caller budgets that admit every call, one for each of these periods. */
+  readonly addBudgets: (caller: number, periods: ReadonlyArray<string>) => Promise<void>
   /** The decrease of each caller's balance, in nano-USD. */
   readonly taken: () => Promise<ReadonlyArray<number>>
   /** Runs a command of the operator beside the running service, and returns its output. */
@@ -154,6 +156,16 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
     becomeTeam: async (caller) => {
       const path = `/v1/tenants/${callers[caller]!.tenant}/plan`
       await call("PUT", base + path, await tokenOf(caller), { plan: "team", seats: 5 })
+    },
+    addBudgets: async (caller, periods) => {
+      const token = await tokenOf(caller)
+      const limit = { usd: 90_000, tokens: 1_000_000_000, requests: 1_000_000_000, concurrent: 1_000_000 }
+      for (const period of periods)
+        await call("POST", `${base}/v1/tenants/${callers[caller]!.tenant}/budgets`, token, {
+          name: period,
+          limit,
+          period
+        })
     },
     taken: () => inTurns(callers.length, async (i) => credit * 1e9 - (await balanceOf(i))),
     operate: (...args) => operate(main, env, ...args),

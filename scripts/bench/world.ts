@@ -17,6 +17,7 @@ import type { Books } from "./store.ts"
 export interface World {
   readonly load: ChildProcess
   readonly upstream: ChildProcess
+  readonly outside: Outside
   /** The upstream itself, without a gateway. */
   readonly direct: Contender
   readonly plain: Contender
@@ -80,6 +81,7 @@ export const openWorld = async (
   return {
     load,
     upstream,
+    outside,
     direct: contender({ name: "direct", port: outside.port, ...unmetered, pid: upstream.pid! }),
     plain: contender({ name: "plain", port: plain.port, ...unmetered, pid: plainProcess.pid! }),
     floor: floorContender,

@@ -15,6 +15,7 @@
  *   that it is estimated.
  */
 import { Cause, Context, Duration, Effect, Exit, FiberRef, HashMap, Layer, Option } from "effect"
+import type { Capability } from "../../kernel/Capabilities.ts"
 import { mayCall } from "../../kernel/Caller.ts"
 import type { Caller, Labels } from "../../kernel/Caller.ts"
 import * as CallSpan from "../../kernel/CallSpan.ts"
@@ -28,15 +29,15 @@ import { isProblem } from "../../kernel/Problem.ts"
 import { Tracing } from "../../kernel/Tracing.ts"
 import * as Calls from "../ledger/Calls.ts"
 import { BooksUnavailable } from "../ledger/rules/Problems.ts"
-import type { BudgetReached, Conflict, RefusalByPosting } from "../ledger/rules/Problems.ts"
+import type { Conflict, RefusalByPosting } from "../ledger/rules/Problems.ts"
 import { untilWritten, Writer } from "../ledger/write/Writer.ts"
 import { interrupted } from "../ledger/rules/Transaction.ts"
-import type { Rates } from "../ledger/rules/Budget.ts"
 import type {
   CallFacts,
   CallOutcome,
   ClaimedFacts,
   Posting,
+  Shortage,
   Source,
   Statement,
   Way,
@@ -49,6 +50,7 @@ import type { ObserveCall, ObservedFacts } from "./CallObserver.ts"
 import { Payers } from "./Payers.ts"
 import { BudgetExceeded, InsufficientCredits, ModelNotAllowed, RateLimitReached } from "./Problems.ts"
 import type { GateRefusal } from "./Problems.ts"
+import type { RatesAt } from "./RateHeaders.ts"
 
 /** A request for admission. */
 export interface Claim {
@@ -64,8 +66,8 @@ export interface Claim {
   readonly least: Nano
   /** A payer who can afford this is preferred over one who can afford only `least`. Default: the first who can afford `least` pays. */
   readonly enough?: Nano | undefined
-  /** The capability, for budgets: `chat`. */
-  readonly capability?: string | undefined
+  /** For budgets. */
+  readonly capability?: Capability | undefined
   /** Everything that may serve the call, `model` and `provider` first: the same list for the same claims. Absent if nothing else may. */
   readonly ways?: ReadonlyArray<Way> | undefined
   /** The tokens that the call may use, for budgets of tokens. It gets at least `least`. */
@@ -100,6 +102,8 @@ export interface Receipt {
   readonly balance: Nano
   /** Who paid. */
   readonly payer: Source
+  /** The rate limits of the call, on the receipt of an answer; absent if no budget counts it. */
+  readonly rates?: RatesAt | undefined
 }
 
 /**
@@ -116,10 +120,12 @@ export interface Admission {
   readonly payer: Source
   /** The tokens that budgets leave to the call; `undefined` if none limits them. */
   readonly tokens: number | undefined
-  /** The tightest limits of requests and tokens among its budgets. */
-  readonly rates: Rates
+  /** The tightest limits of requests and tokens among its budgets, now; `undefined` if no budget counts the call. */
+  readonly rates: RatesAt | undefined
   /** Whether budgets leave this way of the claim open, by its place in `ways`. */
   readonly mayServe: (place: number) => boolean
+  /** The refusal of the ways that budgets have taken away; `undefined` if all are open. */
+  readonly barred: BudgetExceeded | RateLimitReached | undefined
   /** Logs that this upstream failed and the call is tried with the next one. */
   readonly goesOn: (problem: { readonly _tag: string }) => Effect.Effect<void>
   /** For calls that do not stream: the answer is read to its end even if the caller disconnects. */
@@ -701,12 +707,17 @@ class Admitted implements Admission {
     return this.within?.tokens
   }
 
-  get rates(): Rates {
-    return this.within?.rates ?? noRates
+  get rates(): RatesAt | undefined {
+    return this.within === undefined ? undefined : { ...this.within.rates, at: this.books.now() }
   }
 
   mayServe(place: number): boolean {
     return this.within === undefined || !this.within.barred.includes(place)
+  }
+
+  get barred(): BudgetExceeded | RateLimitReached | undefined {
+    const refusal = this.within?.refusal
+    return refusal === undefined ? undefined : short(refusal, this.books.now())
   }
 
   goesOn(problem: { readonly _tag: string }): Effect.Effect<void> {
@@ -778,7 +789,10 @@ class Admitted implements Admission {
   }
 
   answer<A>(measured: Measured, value: (receipt: Receipt) => A): Effect.Effect<Metered<A>, BooksUnavailable> {
-    return Effect.map(this.settle(measured), (receipt) => new MeteredValue(value(receipt)))
+    return Effect.map(
+      this.settle(measured),
+      (receipt) => new MeteredValue(value(this.within === undefined ? receipt : { ...receipt, rates: this.rates }))
+    )
   }
 
   hold<A>(value: A, beside: ReadonlyArray<Statement>): Effect.Effect<Metered<A>, BooksUnavailable> {
@@ -825,11 +839,9 @@ const refused = (
     : new InsufficientCredits({ available: 0n, required, payer, reason: "account_not_active" })
 }
 
-const noRates: Rates = {}
-
 /** The refusal of a budget: 429 if it renews within the hour or when a call ends, else 402. */
 const short = (
-  { budget, left, limit, name, period, renews_at, unit }: BudgetReached,
+  { budget, left, limit, name, period, renews_at, unit }: Shortage,
   now: number
 ): BudgetExceeded | RateLimitReached => {
   const amount = (of: Nano) => (unit === "usd" ? toDecimal(of) : `${of}`)
@@ -841,10 +853,11 @@ const short = (
     left: amount(left),
     ...(unit !== "concurrent" && renews_at !== undefined && { renews_at })
   }
-  if (unit === "concurrent") return new RateLimitReached({ ...fields, retry_after: 1 })
+  if (unit === "concurrent") return new RateLimitReached({ ...fields, at: now, retry_after: 1 })
   if (unit === "usd" || renews_at === undefined || (period !== "minute" && period !== "hour"))
     return new BudgetExceeded(fields)
-  return new RateLimitReached({ ...fields, retry_after: Math.max(1, Math.ceil((renews_at - now) / 1_000)) })
+  const retry_after = Math.max(1, Math.ceil((renews_at - now) / 1_000))
+  return new RateLimitReached({ ...fields, at: now, retry_after })
 }
 
 const isBarred = (sources: ReadonlyArray<Source>): boolean => sources.some(({ barred }) => barred === true)

@@ -80,7 +80,7 @@ const replyOf = ({ id, model, provider, receipt, upstream, usage }: Decision): R
   headers: {
     "content-type": "application/json",
     ...retryAfter(upstream.retry_after),
-    ...chargeHeader(receipt.charged)
+    ...chargeHeader(receipt)
   },
   body: write({
     ...upstream.body,
@@ -99,7 +99,7 @@ const replyOf = ({ id, model, provider, receipt, upstream, usage }: Decision): R
 /** The model's refusal, unchanged. */
 const replyOfRefusal = ({ body, content_type, retry_after, status }: DecisionRefused): Reply => ({
   status,
-  headers: { "content-type": content_type, ...retryAfter(retry_after), ...chargeHeader(0n) },
+  headers: { "content-type": content_type, ...retryAfter(retry_after), ...chargeHeader({ charged: 0n }) },
   body: Buffer.from(body.buffer, body.byteOffset, body.byteLength)
 })
 

@@ -79,6 +79,7 @@ const make = Effect.gen(function* () {
     const claim: Claim = {
       caller,
       usage_type: "tool",
+      capability: "email",
       endpoint: "email/self/send",
       model: "email",
       provider: "mail",

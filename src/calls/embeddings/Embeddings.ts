@@ -44,6 +44,7 @@ const make = Effect.gen(function* () {
     pricesOf: ({ price }) => [{ quantity: "prompt_tokens", unit: "token", price }],
     leastOf: (model) => costOf(model, 1),
     mostOf: ({ model, most }: Asked) => costOf(model, most),
+    tokensOf: ({ most }) => most,
     answerBytesOf,
     faultIn,
     completed: encoded,

@@ -36,7 +36,7 @@ export const single = Effect.fnUntraced(function* (
     )
     return {
       status: 200,
-      headers: { "content-type": "application/json", ...chargeHeader(receipt.charged) },
+      headers: { "content-type": "application/json", ...chargeHeader(receipt) },
       body: bytes
     } satisfies Reply
   })

@@ -29,6 +29,7 @@ import { Readable } from "node:stream"
 import { failure, Gate } from "../../books/gate/Gate.ts"
 import type { Admission, Claim, Measured, Metered, Receipt } from "../../books/gate/Gate.ts"
 import type { GateRefusal } from "../../books/gate/Problems.ts"
+import type { RatesAt } from "../../books/gate/RateHeaders.ts"
 import { Busy, busyFor, noRoomForAnswer } from "../../kernel/Busy.ts"
 import { mayCall } from "../../kernel/Caller.ts"
 import type { Caller } from "../../kernel/Caller.ts"
@@ -84,7 +85,7 @@ import {
 import type { ValidPrompt } from "../prompts/Prompt.ts"
 import type { Protocol, Spoken } from "../prompts/Protocol.ts"
 import * as Attempts from "./Attempts.ts"
-import type { AttemptProblem, Plan } from "./Attempts.ts"
+import type { AttemptProblem, CallProblem, Plan } from "./Attempts.ts"
 import { choosersOf } from "./Choice.ts"
 import type { Choice, Chooser } from "./Choice.ts"
 import * as LongAnswers from "./LongAnswers.ts"
@@ -136,6 +137,8 @@ export interface Streamed<A> {
   readonly events: Stream.Stream<A, UpstreamFailed>
   /** Waits for the end of the call, even if the stream breaks. */
   readonly receipt: Effect.Effect<Receipt, BooksUnavailable>
+  /** The rate limits of the call; absent if no budget counts it. */
+  readonly rates?: RatesAt | undefined
   /** The fallback that answers; absent if the requested model answers. */
   readonly fallback_model?: string | undefined
 }
@@ -392,6 +395,7 @@ const reachable = (
 const metered = <Prompt, A>(setup: Setup, protocol: Protocol, form: Form<A>) => {
   const { catalogue, factors, gate } = setup
   const waysOf = waysFor(setup, protocol, form.streams)
+  const claimedOf = claimedWays(setup, waysOf)
   return Effect.fnUntraced(function* (call: Call<Prompt>) {
     // Do not yield a right `Either`: that would cost a step of the fiber.
     const read = protocol.read(call.prompt, call.json)
@@ -406,10 +410,13 @@ const metered = <Prompt, A>(setup: Setup, protocol: Protocol, form: Form<A>) => 
     const { model, price } = Effect.isEffect(offered) ? yield* offered : offered
 
     if (call.room?.reserve(usualAnswer) === false) return yield* new Busy({ retry_after: busyFor })
-    const { enough, least, most } = boundOf(model, prompt)
+    const fallbacks = fallbacksOf(setup, protocol, model, prompt, call.caller)
+    const claimed = claimedOf(model, ways, fallbacks)
+    const { enough, least, most, tokens } = boundOf(model, prompt)
     const claim = {
       caller: call.caller,
       usage_type: "inference",
+      capability: "chat",
       endpoint: protocol.endpoint,
       model: model.id,
       provider: ways[0]!.route.upstream,
@@ -418,12 +425,51 @@ const metered = <Prompt, A>(setup: Setup, protocol: Protocol, form: Form<A>) => 
       request_id: call.request_id,
       least,
       enough,
-      most
+      most,
+      tokens,
+      ways: claimed
     } as const
     return yield* gate.meter(claim, (admission) =>
-      relay({ setup, protocol, form, waysOf, admission, prompt, call }, model, ways)
+      relay({ setup, protocol, form, waysOf, claimed, admission, prompt, call }, model, ways, fallbacks)
     )
   })
+}
+
+/**
+ * Returns everything that may serve a call, for budgets of models and providers; `undefined` if it has one way. Equal calls get the same
+ * list.
+ */
+const claimedWays = ({ catalogue }: Setup, waysOf: Relayed<unknown>["waysOf"]) => {
+  const known = new Map<string, NonNullable<Claim["ways"]>>()
+  return (model: Model, ways: ReadonlyArray<Way>, fallbacks: ReadonlyArray<string>): Claim["ways"] => {
+    if (ways.length === 1 && fallbacks.length === 0) return undefined
+    let name = model.id
+    for (const { route } of ways) name += `\n${route.upstream}`
+    for (const fallback of fallbacks) name += `\n\n${fallback}`
+    let claimed = known.get(name)
+    if (claimed === undefined) {
+      const placed = (id: string, ways: ReadonlyArray<Way>) =>
+        ways.map(({ route }) => ({ model: id, provider: route.upstream }))
+      const others = fallbacks.map((fallback) => findModel(catalogue, fallback)?.id ?? fallback)
+      claimed = [...placed(model.id, ways), ...others.flatMap((id) => placed(id, waysOf.get(id) ?? none))]
+      known.set(name, claimed)
+    }
+    return claimed
+  }
+}
+
+/** The fallbacks that may answer a call. */
+const fallbacksOf = (
+  setup: Setup,
+  protocol: Protocol,
+  model: Model,
+  prompt: ValidPrompt,
+  caller: Caller
+): ReadonlyArray<string> => {
+  const { fallbacks = none } = model
+  if (fallbacks.length === 0 || mayBeKept(setup, protocol, model, prompt)) return none
+  if (caller.allowed_models === undefined) return fallbacks
+  return fallbacks.filter((id) => mayCall(caller, findModel(setup.catalogue, id)?.id ?? id))
 }
 
 /** An admitted call. */
@@ -432,6 +478,8 @@ interface Relayed<A> {
   readonly protocol: Protocol
   readonly form: Form<A>
   readonly waysOf: ReadonlyMap<string, ReadonlyArray<Way>>
+  /** The ways of its claim. */
+  readonly claimed: Claim["ways"]
   readonly admission: Admission
   readonly prompt: ValidPrompt
   readonly call: Call<unknown>
@@ -440,11 +488,12 @@ interface Relayed<A> {
 const relay = <A>(
   relayed: Relayed<A>,
   model: Model,
-  ways: ReadonlyArray<Way>
-): Effect.Effect<Metered<A>, AttemptProblem> => {
-  const { admission, call, prompt, setup } = relayed
-  const { fallbacks = none, retries } = model
-  const limit = answerTokensWithin(model, prompt, admission.reserved)
+  ways: ReadonlyArray<Way>,
+  fallbacks: ReadonlyArray<string>
+): Effect.Effect<Metered<A>, CallProblem> => {
+  const { admission, call, prompt, protocol, setup } = relayed
+  const { retries } = model
+  const limit = answerTokensWithin(model, prompt, admission)
   if (ways.length === 1 && retries === undefined && fallbacks.length === 0) {
     const plan: Plan<Way> = { model, ways, limit, reason: "only", served: undefined }
     return firstOf(ways, (way, isLast) => attempt(relayed, plan, way, isLast), {
@@ -452,14 +501,16 @@ const relay = <A>(
       failed: (way, problem) => failedAlone(relayed, model, way, problem)
     })
   }
-  const isKept = mayBeKept(relayed, model)
-  const choice = isKept ? inOrder(ways) : (setup.choosers.get(model.id)?.(ways, prompt, call.caller) ?? inOrder(ways))
+  const open = openWays(relayed, model, ways)
+  const isKept = mayBeKept(setup, protocol, model, prompt)
+  const choice = isKept ? inOrder(open) : chosen(relayed, model, open)
   return Attempts.run<Way, Metered<A>>({
     first: { ...choice, model, limit, served: undefined },
     ask: (plan, way, isLast) => attempt(relayed, plan, way, isLast),
     retries,
-    fallbacks: isKept ? none : fallbacks,
+    fallbacks,
     planOf: (fallback) => planOf(relayed, fallback),
+    barred: admission.barred,
     request_id: call.request_id,
     observe: setup.observe,
     goesOn: (problem) => admission.goesOn(problem)
@@ -469,6 +520,21 @@ const relay = <A>(
 const none: ReadonlyArray<never> = []
 
 const inOrder = (ways: ReadonlyArray<Way>): Choice<Way> => ({ ways, reason: ways.length === 1 ? "only" : "order" })
+
+const chosen = <A>({ call, prompt, setup }: Relayed<A>, { id }: Model, ways: ReadonlyArray<Way>): Choice<Way> =>
+  ways.length === 0 ? inOrder(ways) : (setup.choosers.get(id)?.(ways, prompt, call.caller) ?? inOrder(ways))
+
+/** The ways to a model that budgets leave open. */
+const openWays = <A>(
+  { admission, claimed = none }: Relayed<A>,
+  { id }: Model,
+  ways: ReadonlyArray<Way>
+): ReadonlyArray<Way> => {
+  if (admission.barred === undefined) return ways
+  const isOpen = (provider: string) =>
+    claimed.some((way, place) => way.model === id && way.provider === provider && admission.mayServe(place))
+  return ways.filter(({ route }) => isOpen(route.upstream))
+}
 
 /** Records the failure of a call with one attempt. */
 const failedAlone = <A>(
@@ -486,12 +552,12 @@ const failedAlone = <A>(
   })
 
 /** Whether the model's first upstream keeps responses for this protocol. */
-const keepsAt = <A>({ protocol, setup }: Relayed<A>, { id }: Model): boolean =>
+const keepsAt = (setup: Setup, protocol: Protocol, { id }: Model): boolean =>
   protocol.handedOutIn !== undefined && setup.keeps_responses.has(id)
 
 /** Whether the request may refer to objects kept by the model's vendor. */
-const mayBeKept = <A>(relayed: Relayed<A>, model: Model): boolean =>
-  relayed.prompt.names_kept !== undefined || keepsAt(relayed, model)
+const mayBeKept = (setup: Setup, protocol: Protocol, model: Model, prompt: ValidPrompt): boolean =>
+  prompt.names_kept !== undefined || keepsAt(setup, protocol, model)
 
 /** The plan of a fallback, within the credit that the call has reserved. */
 const planOf = Effect.fnUntraced(function* <A>(relayed: Relayed<A>, id: string) {
@@ -500,13 +566,14 @@ const planOf = Effect.fnUntraced(function* <A>(relayed: Relayed<A>, id: string) 
   if (found === undefined || !mayCall(call.caller, found.id)) return undefined
   const reached = reachable(protocol, waysOf.get(found.id)!, found, prompt, call.headers, form.streams)
   if (Either.isLeft(reached)) return undefined
-  const { extras, ways } = reached.right
+  const { extras } = reached.right
+  const ways = openWays(relayed, found, reached.right.ways)
+  if (ways.length === 0) return undefined
   const offered = offerAt(setup, found, extras, setup.factors.of(call.caller.tenant_id))
   const { model, price } = Effect.isEffect(offered) ? yield* offered : offered
-  const limit = answerTokensAffordable(model, prompt, admission.reserved)
+  const limit = answerTokensAffordable(model, prompt, admission)
   if (limit === undefined) return undefined
-  const choice = setup.choosers.get(model.id)?.(ways, prompt, call.caller) ?? inOrder(ways)
-  return { ...choice, model, limit, served: { model: model.id, price } } satisfies Plan<Way>
+  return { ...chosen(relayed, model, ways), model, limit, served: { model: model.id, price } } satisfies Plan<Way>
 })
 
 /** Asks one upstream. */
@@ -539,7 +606,7 @@ const attempt = <A>(
     most: mostOf(model, prompt, takes ? limit : model.output_tokens_max),
     is_last,
     handedOut:
-      way.pair === undefined && keepsAt(relayed, model)
+      way.pair === undefined && keepsAt(setup, protocol, model)
         ? (ids) => setup.kept.handedOut(caller, ids, setup.clock.unsafeCurrentTimeMillis())
         : undefined,
     room,
@@ -815,7 +882,7 @@ const open = Effect.fnUntraced(function* <A>(eventsOf: EventsOf<A>, attempt: Att
   const relay = EventRelay.make(speaks.stream.eventsOf(answer), reader)
   if (!attempt.is_last && !(yield* hasBegun(attempt, relay)))
     return yield* failed(upstream.name, "its stream broke before any part of an answer arrived", request_id)
-  const arriving = new Arriving(usageOf(admission.call), relay.body, eventsOf)
+  const arriving = new Arriving(usageOf(admission.call), relay.body, eventsOf, admission.rates)
   return yield* admission.goOn<Streamed<A>>(
     byFallback(attempt, arriving),
     Effect.flatMap(relay.ended, (how) => settleStream(attempt, relay, arriving, how))
@@ -845,7 +912,7 @@ const unstreamed = Effect.fnUntraced(function* <A>(
   if (events === undefined) return yield* unusable(attempt, parsed, reason)
   return yield* admission.answer<Streamed<A>>(ended, (receipt) => {
     const bytes = Readable.from([Buffer.from(events)], { objectMode: false })
-    const arriving = new Arriving(usageOf(admission.call), bytes, eventsOf)
+    const arriving = new Arriving(usageOf(admission.call), bytes, eventsOf, receipt.rates)
     arriving.settled(Exit.succeed(receipt))
     return byFallback(attempt, arriving)
   })
@@ -903,13 +970,15 @@ class Arriving<A> implements Streamed<A> {
   readonly fallback_model?: string
   readonly usage_id: string
   readonly bytes: Readable
+  readonly rates: RatesAt | undefined
   private readonly eventsOf: EventsOf<A>
   private exit: Exit.Exit<Receipt, BooksUnavailable> | undefined
   private waiting: ReadonlyArray<(exit: Exit.Exit<Receipt, BooksUnavailable>) => void> = noWaiters
 
-  constructor(usage_id: string, bytes: Readable, eventsOf: EventsOf<A>) {
+  constructor(usage_id: string, bytes: Readable, eventsOf: EventsOf<A>, rates: RatesAt | undefined) {
     this.usage_id = usage_id
     this.bytes = bytes
+    this.rates = rates
     this.eventsOf = eventsOf
   }
 

@@ -8,6 +8,7 @@
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import type { Claim } from "../../books/gate/Gate.ts"
 import type { GateRefusal } from "../../books/gate/Problems.ts"
+import type { RatesAt } from "../../books/gate/RateHeaders.ts"
 import type { Caller } from "../../kernel/Caller.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import type { Nano } from "../../kernel/Money.ts"
@@ -35,6 +36,8 @@ export interface ImageJob extends ImageAnswer {
   readonly quote: Nano
   /** `undefined` while the job is `PROCESSING`. */
   readonly charge: JobCharge | undefined
+  /** The rate limits of the call, on the answer to its submission; absent if no budget counts it. */
+  readonly rates?: RatesAt | undefined
   /** The reason for `FAILED`; `media_rejected` if the vendor found the request invalid. */
   readonly error_type: FailureType | null
 }
@@ -189,7 +192,7 @@ const answered = (parts: Parts, caller: Caller, patience: number | undefined, jo
     patience === undefined
       ? Effect.succeed(job)
       : Effect.flatMap(Clock.currentTimeMillis, (now) => waited(parts, caller, job, now + patience)),
-    imageJobOf
+    (current) => ({ ...imageJobOf(current), rates: job.rates })
   )
 
 /** The job at its end, or its state at `until`. */

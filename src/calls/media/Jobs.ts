@@ -138,6 +138,8 @@ const submit = (parts: Parts): JobsContract["submit"] =>
     const claim: Claim = {
       caller,
       usage_type: "tool",
+      // A route of jobs has the name of its capability.
+      capability: order.route,
       endpoint: order.usage_endpoint,
       model: order.model,
       provider: order.provider,
@@ -150,8 +152,9 @@ const submit = (parts: Parts): JobsContract["submit"] =>
         ...(beside === undefined ? [] : beside(call))
       ]
     }
-    yield* gate.meter(claim, (admission) => handOver(parts, upstream, admission, id, order, now))
-    return Rows.jobOf((yield* rows.byId(id))!)
+    const rates = yield* gate.meter(claim, (admission) => handOver(parts, upstream, admission, id, order, now))
+    const job = Rows.jobOf((yield* rows.byId(id))!)
+    return rates === undefined ? job : { ...job, rates }
   })
 
 const handOver = (parts: Parts, upstream: Upstream, admission: Admission, id: string, order: Order, now: number) =>
@@ -164,7 +167,7 @@ const handOver = (parts: Parts, upstream: Upstream, admission: Admission, id: st
     Effect.flatMap((taken) => {
       // The vendor now has the job. It is polled even if the caller gets "books unavailable".
       Poll.watchOf(parts, id, now)
-      return admission.hold(undefined, [parts.rows.take(id, taken, now)])
+      return admission.hold(admission.rates, [parts.rows.take(id, taken, now)])
     }),
     Effect.ensuring(parts.waker.wake)
   )

@@ -7,6 +7,7 @@
  *   most the model's context. An image counts `max_attachment_tokens` instead of its bytes. `Attachments` defines which files also count by their
  *   bytes. A video, most other files, and any attachment by id or URL except an image count as the whole context.
  * - The bound is an upper estimate. A vendor's larger count of the prompt is accepted up to the context.
+ * - A budget of tokens reserves the same bound, so it refuses a call while more is left than the call would use.
  * - A limit for the answer above `max_output_tokens` is lowered to it, for the bound and for the upstream.
  * - Each token of the bound is priced by the most expensive line that can apply to the request: the line for cache writes, the line for long
  *   prompts if the bound is that long, the lines for audio or images if something is attached.
@@ -294,6 +295,8 @@ export interface Bound {
   readonly least: Nano
   readonly enough: Nano
   readonly most: Nano
+  /** Tokens of the prompt and all answers. */
+  readonly tokens: { readonly least: number; readonly most: number }
 }
 
 /** The maximum number of prompt tokens that an upstream accepts. It refuses a prompt longer than the model's context. */
@@ -339,26 +342,50 @@ export const boundOf = (model: Model, prompt: ValidPrompt): Bound => {
   const whole = takesLimit(model) ? answerTokensAsked(model, prompt) : model.output_tokens_max
   if (whole !== undefined) {
     const exact = chargeOf(model, prompt, whole)
-    return { least: exact, enough: exact, most: exact }
+    const tokens = tokensWith(model, prompt, whole)
+    return { least: exact, enough: exact, most: exact, tokens: { least: tokens, most: tokens } }
   }
-  const upTo = (tokens: number) => chargeOf(model, prompt, Math.min(tokens, model.output_tokens_max))
-  return { least: upTo(answerTokensLeast), enough: upTo(answerTokensEnough), most: upTo(Number.POSITIVE_INFINITY) }
+  const max = model.output_tokens_max
+  const least = Math.min(answerTokensLeast, max)
+  return {
+    least: chargeOf(model, prompt, least),
+    enough: chargeOf(model, prompt, Math.min(answerTokensEnough, max)),
+    most: chargeOf(model, prompt, max),
+    tokens: { least: tokensWith(model, prompt, least), most: tokensWith(model, prompt, max) }
+  }
+}
+
+/** The tokens to reserve with answers of this length. */
+const tokensWith = (model: Model, prompt: ValidPrompt, answer: number): number =>
+  promptTokensMax(model, prompt) + answer * prompt.answers
+
+/** The credit and tokens of a reservation. */
+export interface Reserved {
+  readonly reserved: Nano
+  /** The tokens that budgets leave to the call; `undefined` if none limits them. */
+  readonly tokens: number | undefined
 }
 
 /** The limit of each answer within the reservation. It is sent to the upstream. */
-export const answerTokensWithin = (model: Model, prompt: ValidPrompt, reserved: Nano): number => {
+export const answerTokensWithin = (model: Model, prompt: ValidPrompt, { reserved, tokens }: Reserved): number => {
   const asked = answerTokensAsked(model, prompt)
   if (asked !== undefined) return asked
   const left = reserved - chargeOf(model, prompt, 0)
-  const tokens = affordable(left > 0n ? left : 0n, dearestFor(model, prompt).completion) / prompt.answers
+  const paid = affordable(left > 0n ? left : 0n, dearestFor(model, prompt).completion) / prompt.answers
+  const admitted =
+    tokens === undefined ? model.output_tokens_max : (tokens - promptTokensMax(model, prompt)) / prompt.answers
   // The reservation covers the shortest answer, even if rounding suggests one token less.
   const fewest = Math.min(answerTokensLeast, model.output_tokens_max)
-  return Math.max(fewest, Math.floor(Math.min(tokens, model.output_tokens_max)))
+  return Math.max(fewest, Math.floor(Math.min(paid, admitted, model.output_tokens_max)))
 }
 
-/** Like `answerTokensWithin`, for a model other than the reserved one; `undefined` if even the shortest answer could cost more there. */
-export const answerTokensAffordable = (model: Model, prompt: ValidPrompt, reserved: Nano): number | undefined =>
-  boundOf(model, prompt).least > reserved ? undefined : answerTokensWithin(model, prompt, reserved)
+/** The same for another model than the reserved one; `undefined` if even the shortest answer could need more there. */
+export const answerTokensAffordable = (model: Model, prompt: ValidPrompt, within: Reserved): number | undefined => {
+  const bound = boundOf(model, prompt)
+  return bound.least > within.reserved || (within.tokens !== undefined && bound.tokens.least > within.tokens)
+    ? undefined
+    : answerTokensWithin(model, prompt, within)
+}
 
 /** The maximum number of tokens that the request can cause and a vendor may report, with answers of at most `answer` tokens each. */
 export const mostOf = (model: Model, prompt: ValidPrompt, answer: number): Most => ({

@@ -79,6 +79,7 @@ const make = Effect.gen(function* () {
     const claim = {
       caller,
       usage_type: "tool",
+      capability: "search",
       endpoint: "search",
       model: provider.id,
       provider: provider.id,

@@ -173,6 +173,7 @@ const metered = Effect.fnUntraced(function* (parts: Parts, call: TranscriptionCa
   const claim = {
     caller: call.caller,
     usage_type: "tool",
+    capability: "transcription",
     endpoint: call.endpoint ?? "transcriptions",
     model: model.id,
     provider: provider.id,

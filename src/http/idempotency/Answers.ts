@@ -5,6 +5,7 @@
  * because its client may not accept compression. Both run on a zlib thread.
  */
 import { Effect } from "effect"
+import { isRateHeader } from "../../books/gate/RateHeaders.ts"
 import { constants, gunzip, gzip } from "node:zlib"
 import type * as Reply from "../transport/Reply.ts"
 import type { ProblemInstance } from "../../kernel/Problem.ts"
@@ -46,7 +47,9 @@ export const packed = ({ body, headers, status }: StoredAnswer): Effect.Effect<P
 
 /** Replays the stored response of this row. */
 export const replay = ({ body, headers }: Row, status: number): Effect.Effect<Reply.Reply> => {
-  const { [encoding]: how, ...plain } = JSON.parse(headers ?? "{}") as Record<string, string>
+  const { [encoding]: how, ...stored } = JSON.parse(headers ?? "{}") as Record<string, string>
+  // The rate limits of the first response are out of date.
+  const plain = Object.fromEntries(Object.entries(stored).filter(([name]) => !isRateHeader(name)))
   const bytes = Buffer.from(body ?? [])
   const again = (body: Buffer): Reply.Reply => ({
     status,

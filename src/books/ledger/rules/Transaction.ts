@@ -393,6 +393,22 @@ export interface Within {
   readonly rates: Rates
   /** The places in `ways` that budgets have taken away. */
   readonly barred: ReadonlyArray<number>
+  /** The refusal of the first of these budgets; absent if all ways are open. */
+  readonly refusal?: Shortage | undefined
+}
+
+/** The balance suffices, but a budget leaves less. */
+export interface Shortage {
+  readonly _tag: "BudgetReached"
+  readonly budget: string
+  readonly name: string
+  readonly unit: BudgetUnit
+  readonly period: BudgetTerms["period"]
+  /** The limit and its rest: nano-USD, tokens, requests or open calls. */
+  readonly limit: Nano
+  readonly left: Nano
+  /** In milliseconds since 1970; absent if it never renews. */
+  readonly renews_at?: number | undefined
 }
 
 export type Result = ResultByPosting[Posting["_tag"]]
@@ -405,19 +421,7 @@ export type Refusal =
   | { readonly _tag: "InsufficientCredits"; readonly available: Nano }
   /** The balance suffices, but the API key's limit leaves too little. */
   | { readonly _tag: "LimitReached"; readonly application: string; readonly available: Nano }
-  /** The balance suffices, but a budget leaves less. */
-  | {
-      readonly _tag: "BudgetReached"
-      readonly budget: string
-      readonly name: string
-      readonly unit: BudgetUnit
-      readonly period: BudgetTerms["period"]
-      /** The limit and its rest: nano-USD, tokens, requests or open calls. */
-      readonly limit: Nano
-      readonly left: Nano
-      /** In milliseconds since 1970; absent if it never renews. */
-      readonly renews_at?: number | undefined
-    }
+  | Shortage
   /** The balance suffices, but too little of it is giftable. */
   | { readonly _tag: "InsufficientGiftable"; readonly giftable: Nano }
   /** The account has less in escrow than the amount. */

@@ -288,6 +288,8 @@ const writeOutcome = (outcome: Answered, pen: Encoder): void => {
   const result = outcome._tag === "Committed" && outcome.results.length === 1 ? outcome.results[0] : undefined
   switch (result?._tag) {
     case "Reserved":
+      // A budget has taken away a way to serve the call, which is rare.
+      if (result.within?.refusal !== undefined) return spell(outcome, pen)
       pen.number(result.within === undefined ? reserve : reserveWithin)
       pen.term(result.source)
       pen.money(result.amount)
@@ -303,7 +305,7 @@ const writeOutcome = (outcome: Answered, pen: Encoder): void => {
   }
 }
 
-const writeWithin = ({ barred, rates, tokens }: Within, pen: Encoder): void => {
+const writeWithin = ({ rates, tokens }: Within, pen: Encoder): void => {
   pen.number(tokens ?? -1)
   for (const rate of [rates.requests, rates.tokens]) {
     pen.number(rate?.limit ?? -1)
@@ -311,15 +313,14 @@ const writeWithin = ({ barred, rates, tokens }: Within, pen: Encoder): void => {
     pen.number(rate.remaining)
     pen.number(rate.resets_at)
   }
-  pen.number(barred.length)
-  for (const place of barred) pen.number(place)
 }
+
+const noneBarred: ReadonlyArray<number> = []
 
 const readWithin = (eye: Decoder): Within => {
   const tokens = eye.number()
   const rates = { requests: readRate(eye), tokens: readRate(eye) }
-  const barred = Array.from({ length: eye.number() }, () => eye.number())
-  return { tokens: tokens === -1 ? undefined : tokens, rates, barred }
+  return { tokens: tokens === -1 ? undefined : tokens, rates, barred: noneBarred }
 }
 
 const readRate = (eye: Decoder): Rate | undefined => {
