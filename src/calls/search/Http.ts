@@ -2,13 +2,12 @@
 import { Effect } from "effect"
 import { contract } from "../../http/contract/Contract.ts"
 import { query } from "../../http/transport/Body.ts"
-import type { Inbound } from "../../http/transport/Inbound.ts"
 import { group, raw } from "../../http/lanes/Raw.ts"
 import { json } from "../../http/transport/Reply.ts"
 import type { Reply } from "../../http/transport/Reply.ts"
-import type { Caller } from "../../kernel/Caller.ts"
 import { listOf, namesOf } from "../../upstream/models/Provider.ts"
 import { headersOf } from "../metered/ReceiptHeaders.ts"
+import { labelled } from "../metered/Routes.ts"
 import { SearchApi } from "./Api.ts"
 import { SearchQuery } from "./Query.ts"
 import { SearchProviders } from "./Settings.ts"
@@ -21,10 +20,11 @@ const read = query(SearchQuery)
 const search = Effect.map(
   Search,
   ({ search }) =>
-    (caller: Caller, inbound: Inbound) =>
+    labelled((caller, inbound) =>
       Effect.flatMap(read(inbound.query()), (query) =>
         inbound.withRoom((room) => Effect.map(search({ caller, query, room, request_id: inbound.request_id }), replyOf))
       )
+    )
 )
 
 export const SearchHttp = group(

@@ -10,6 +10,8 @@ import { fromRow } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { inPieces, turn } from "../../kernel/Pieces.ts"
 import { tailsOf, tailsWith } from "../../books/ledger/rows/RollupLag.ts"
+import { dimensionsBy } from "./Filtered.ts"
+import type { Filter, LabelFilter } from "./Filtered.ts"
 import * as Numbers from "./Numbers.ts"
 import type { DataPoint, Rollup, RollupName, Summary, Totals, UsageType } from "./Usage.ts"
 import { partsOf, wholeDays } from "./Window.ts"
@@ -43,6 +45,8 @@ export interface RollupAsked {
   readonly application_id?: string | undefined
   readonly usage_type?: UsageType | undefined
   readonly provider?: string | undefined
+  /** Sums the tenant's records in pieces, since no rollup has labels. */
+  readonly labels?: LabelFilter | undefined
 }
 
 export interface PaidAsked {
@@ -154,8 +158,58 @@ const recordsOf = Effect.fnUntraced(function* (
 
 const tailOf = (sql: SqlClient, tenant: string): Fragment => tailsOf(sql, sql`SELECT ${tenant} AS id`)
 
-const rollup = ({ sql }: Parts): SumsContract["rollup"] =>
+/** The rollup of calls with some labels. */
+const labelledRollup = Effect.fnUntraced(function* (
+  { numbers, sql }: Parts,
+  { application_id, labels, provider, rollup: by, tenant_id, usage_type, window }: RollupAsked
+) {
+  const filter: Filter = {
+    ...labels,
+    ...(application_id !== undefined && { application_id }),
+    ...(provider !== undefined && { provider }),
+    ...(usage_type !== undefined && { usage_type })
+  }
+  const allowed = JSON.stringify([...(yield* dimensionsBy(sql, tenant_id, filter))])
+  const range = yield* numbers.range(tenant_id, wholeDays(window))
+  const pieces = yield* inPieces(
+    range,
+    (piece) => sql<PointRow>`SELECT ${periodOf(sql, by)} AS timestamp, ${sql.literal(sumSelection)} FROM (
+        SELECT ${sql.literal(dayOfRecord)}, ${sql.literal(recordColumns)} FROM ${numbers.among(tenant_id, piece)}
+        AND r.dimensions IN (SELECT CAST(value AS BIGINT) FROM json_each(${allowed}))
+      ) sums GROUP BY 1 ORDER BY 1`
+  )
+  return pieces.flat().map(pointOf).reduce<ReadonlyArray<DataPoint>>(joined, [])
+}, Effect.orDie)
+
+/** Adds a point to points in order of time. */
+const joined = (points: ReadonlyArray<DataPoint>, point: DataPoint): ReadonlyArray<DataPoint> => {
+  const last = points.at(-1)
+  if (last?.timestamp !== point.timestamp) return [...points, point]
+  return [
+    ...points.slice(0, -1),
+    {
+      timestamp: point.timestamp,
+      total_requests: last.total_requests + point.total_requests,
+      total_tokens: last.total_tokens + point.total_tokens,
+      prompt_tokens: last.prompt_tokens + point.prompt_tokens,
+      completion_tokens: last.completion_tokens + point.completion_tokens,
+      units: last.units + point.units,
+      total_cost: last.total_cost + point.total_cost,
+      success_count: last.success_count + point.success_count,
+      failure_count: last.failure_count + point.failure_count
+    }
+  ]
+}
+
+const rollup = ({ numbers, sql }: Parts): SumsContract["rollup"] =>
   Effect.fn("Sums.rollup")(function* (asked) {
+    if (asked.labels !== undefined)
+      return {
+        rollup: asked.rollup,
+        start_date: asked.window.start,
+        end_date: asked.window.end,
+        data_points: yield* labelledRollup({ numbers, sql }, asked)
+      }
     const { application_id, provider, rollup: by, tenant_id, usage_type, window } = asked
     const { end, start } = wholeDays(window)
     const only = (column: string, value: string | undefined) =>
