@@ -153,7 +153,7 @@ const keyOf = (by: SeriesBy, i: number): string => {
   const one = kinds[kindOf(i) - 1]!
   if (by === "endpoint") return "search"
   if (by === "provider") return "here"
-  return by === "none" ? "" : one[by]
+  return by in one ? one[by as keyof Kind] : ""
 }
 
 const checkSeries = (count: number, from: number, to: number) =>
