@@ -79,7 +79,10 @@ const expected = (made: ReadonlyArray<Made>, by: (typeof seriesBy)[number] | "ta
   const keys = [...new Set(made.map((call) => call[by]))]
   const ofKey = (key: string) => made.filter((call) => call[by] === key)
   return keys
-    .sort((a, b) => (sum(ofKey(a)) > sum(ofKey(b)) ? -1 : 1))
+    .sort((a, b) => {
+      const [x, y] = [sum(ofKey(a)), sum(ofKey(b))]
+      return x === y ? ofKey(b).length - ofKey(a).length || (a < b ? -1 : 1) : x > y ? -1 : 1
+    })
     .map((key) => {
       const bucket = (i: number) => ofKey(key).filter(({ at }) => Math.floor((at - start) / width) === i)
       const all = Array.from({ length: buckets }, (_, i) => bucket(i))
