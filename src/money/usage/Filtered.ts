@@ -45,8 +45,6 @@ const columns = [
   "account_id",
   "application_id",
   "billing_source_tenant_id",
-  "end_user",
-  "run_id",
   "usage_type"
 ] as const
 
@@ -90,13 +88,20 @@ export const make = (sql: SqlClient, numbers: ReturnType<typeof Numbers.make>) =
   page: (tenant: string, filter: Filter, asked: Asked) => page({ sql, numbers }, tenant, filter, asked)
 })
 
+/** True for dimensions with these labels. */
+export const labelled = (sql: SqlClient, { end_user, run_id, tag }: LabelFilter): ReadonlyArray<Fragment> => [
+  ...(tag === undefined ? [] : [hasTag(sql, tag)]),
+  ...(end_user === undefined ? [] : [sql`end_user = ${end_user}`]),
+  ...(run_id === undefined ? [] : [sql`run_id = ${run_id}`])
+]
+
 /** The dimensions that match a filter, whatever their outcome. */
 export const dimensionsBy = Effect.fnUntraced(function* (sql: SqlClient, tenant: string, filter: Filter) {
   const named = columns.filter((column) => filter[column] !== undefined)
   const rows = yield* sql<{ readonly number: number }>`SELECT number FROM tollgate_usage_dimensions WHERE ${sql.and([
     sql`tenant_id = ${tenant}`,
     ...named.map((column) => sql`${sql.literal(column)} = ${filter[column]!}`),
-    ...(filter.tag === undefined ? [] : [hasTag(sql, filter.tag)])
+    ...labelled(sql, filter)
   ])}`
   return new Set(rows.map(({ number }) => number)) as ReadonlySet<number>
 })

@@ -142,7 +142,8 @@ export const payersOf = (query: PayersQuery): Either.Either<Omit<PayersAsked, "a
 export const teamOf = (query: TeamQuery): Either.Either<Omit<TeamAsked, "tenant_id">, InvalidRollup | InvalidRequest> =>
   Either.gen(function* () {
     const members = yield* membersOf(query.members)
-    return { members, rollup: yield* rollupName(query.rollup ?? "daily"), window: yield* windowOf(query) }
+    const rollup = yield* rollupName(query.rollup ?? "daily")
+    return { members, rollup, window: yield* windowOf(query), labels: labelsOf(query) }
   })
 
 const membersOf = (text: string | undefined): Either.Either<TeamAsked["members"], InvalidRequest> => {

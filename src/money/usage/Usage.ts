@@ -298,7 +298,8 @@ export const TeamQuery = Schema.Struct({
   rollup: oneOf(rollups, "The width of a data point. Default: daily"),
   members: text(
     `Up to ${teamMembersMax} account ids, separated by commas: \`members\` and \`series.members\` contain only these`
-  )
+  ),
+  ...labelFilters
 })
 
 export interface Totals extends Schema.Schema.Type<typeof Totals> {}
