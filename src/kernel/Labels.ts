@@ -153,7 +153,9 @@ const attribution = {
 const attributed = (caller: Caller, request: Headers): Caller => {
   let one = caller
   for (const name of ["session", "agent"] as const) {
-    const found = attribution[name].map((each) => request.header(each)).find((value) => value !== undefined && isText(value))
+    const found = attribution[name]
+      .map((each) => request.header(each))
+      .find((value) => value !== undefined && isText(value))
     if (found !== undefined) one = withTag(one, name, found)
   }
   return one

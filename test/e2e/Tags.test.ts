@@ -103,7 +103,12 @@ describe("X-Tags", () => {
         if (parameters.some(({ name }) => name === "X-Tags")) routes.push([method.toUpperCase(), path])
     expect(routes.length).toBeGreaterThan(18)
     for (const [method, path] of routes) {
-      const call: Call = { method, token: key.key, headers: { "x-tags": "none" }, ...(method !== "GET" && { json: {} }) }
+      const call: Call = {
+        method,
+        token: key.key,
+        headers: { "x-tags": "none" },
+        ...(method !== "GET" && { json: {} })
+      }
       const answer = await service.call(method === "GET" ? `${path}?query=tides` : path, call)
       expect([path, answer.status, JSON.stringify(answer.body).includes("X-Tags")]).toEqual([path, 400, true])
     }
@@ -190,7 +195,8 @@ describe("tags of a key", () => {
   it("are set, changed and removed, and stand on its next call", async () => {
     const key = await made({ tags: { team: "one" } })
     const path = `/v1/tenants/${key.who.tenant_id}/applications/${key.id}`
-    const change = async (tags: unknown) => service.call(path, { method: "PATCH", token: key.who.token, json: { tags } })
+    const change = async (tags: unknown) =>
+      service.call(path, { method: "PATCH", token: key.who.token, json: { tags } })
     expect((await service.call(path, { token: key.who.token })).body.result.tags).toEqual({ team: "one" })
     await chat(key)
     expect(await labels(key)).toEqual({ tags: { team: "one" } })
@@ -214,12 +220,12 @@ describe("usage by labels", () => {
     await tagged(key, "subproject=atlas")
     await chat(key)
     const found = async (query: string) => (await usage(key, `?${query}`)).total_records
-    expect(await Promise.all(["tag=project", "tag=project=atlas", "tag=project=atla", "tag=team=x"].map(found))).toEqual([
-      3, 2, 0, 1
-    ])
-    expect(await Promise.all(["end_user=ada", "end_user=", "run=", "run=run_1", "tag=project&end_user=bob"].map(found))).toEqual(
-      [1, 3, 5, 0, 1]
-    )
+    expect(
+      await Promise.all(["tag=project", "tag=project=atlas", "tag=project=atla", "tag=team=x"].map(found))
+    ).toEqual([3, 2, 0, 1])
+    expect(
+      await Promise.all(["end_user=ada", "end_user=", "run=", "run=run_1", "tag=project&end_user=bob"].map(found))
+    ).toEqual([1, 3, 5, 0, 1])
     const first = await usage(key, "?tag=project=atlas&per_page=1")
     const second = await usage(key, `?per_page=1&cursor=${first.next_cursor}`)
     expect([...first.records, ...second.records].map(({ end_user }) => end_user)).toEqual(["bob", "ada"])

@@ -17,14 +17,12 @@ import type { SearchResults } from "./Search.ts"
 const read = query(SearchQuery)
 
 /** `GET /v1/search`. */
-const search = Effect.map(
-  Search,
-  ({ search }) =>
-    labelled((caller, inbound) =>
-      Effect.flatMap(read(inbound.query()), (query) =>
-        inbound.withRoom((room) => Effect.map(search({ caller, query, room, request_id: inbound.request_id }), replyOf))
-      )
+const search = Effect.map(Search, ({ search }) =>
+  labelled((caller, inbound) =>
+    Effect.flatMap(read(inbound.query()), (query) =>
+      inbound.withRoom((room) => Effect.map(search({ caller, query, room, request_id: inbound.request_id }), replyOf))
     )
+  )
 )
 
 export const SearchHttp = group(

@@ -27,7 +27,10 @@ interface Asked {
 }
 
 /** A tenant's calls by period. */
-export const rollup = Effect.fnUntraced(function* ({ numbers, sql }: Parts, { filter, rollup, tenant_id, window }: Asked) {
+export const rollup = Effect.fnUntraced(function* (
+  { numbers, sql }: Parts,
+  { filter, rollup, tenant_id, window }: Asked
+) {
   const dimensions = JSON.stringify([...(yield* dimensionsBy(sql, tenant_id, filter))])
   const pieces = yield* inPieces(
     yield* numbers.range(tenant_id, wholeDays(window)),
@@ -52,18 +55,22 @@ export const paid = Effect.fnUntraced(function* (
   const dimensions = yield* sql<{ readonly number: number; readonly tenant_id: TenantId }>`SELECT number, tenant_id
     FROM tollgate_usage_dimensions
     WHERE ${sql.and([sql`billing_account_id = ${billingAccountOf(tenant_id)}`, ...labelled(sql, labels)])}`
-  const rows = yield* Effect.forEach(grouped(dimensions, (one) => one.tenant_id), ([tenant, own]) =>
-    Effect.gen(function* () {
-      const allowed = JSON.stringify(own.map(({ number }) => number))
-      return yield* inPieces(
-        yield* numbers.range(tenant, wholeDays(window)),
-        (piece) => sql<PaidRow>`SELECT account_id, ${periodOf(sql, rollup)} AS timestamp, ${sql.literal(sumSelection)} FROM (
+  const rows = yield* Effect.forEach(
+    grouped(dimensions, (one) => one.tenant_id),
+    ([tenant, own]) =>
+      Effect.gen(function* () {
+        const allowed = JSON.stringify(own.map(({ number }) => number))
+        return yield* inPieces(
+          yield* numbers.range(tenant, wholeDays(window)),
+          (
+            piece
+          ) => sql<PaidRow>`SELECT account_id, ${periodOf(sql, rollup)} AS timestamp, ${sql.literal(sumSelection)} FROM (
             SELECT d.account_id, ${sql.literal(dayOfRecord)}, ${sql.literal(recordColumns)}
             FROM ${numbers.described(tenant, piece)}
             AND r.dimensions IN (SELECT CAST(value AS BIGINT) FROM json_each(${allowed}))
           ) sums GROUP BY 1, 2`
-      )
-    })
+        )
+      })
   )
   const points = new Map<AccountId, ReadonlyArray<DataPoint>>()
   for (const [account, own] of grouped(rows.flat(2), ({ account_id }) => account_id))
@@ -71,7 +78,10 @@ export const paid = Effect.fnUntraced(function* (
   return paidOf(points, viewer, named)
 }, Effect.orDie)
 
-const grouped = <Key, Row>(rows: ReadonlyArray<Row>, keyOf: (row: Row) => Key): ReadonlyMap<Key, ReadonlyArray<Row>> => {
+const grouped = <Key, Row>(
+  rows: ReadonlyArray<Row>,
+  keyOf: (row: Row) => Key
+): ReadonlyMap<Key, ReadonlyArray<Row>> => {
   const groups = new Map<Key, Array<Row>>()
   for (const row of rows) {
     const group = groups.get(keyOf(row))

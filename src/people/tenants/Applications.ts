@@ -236,7 +236,9 @@ const newRow = (
     client_name: oauth_client === undefined ? null : (client_name ?? oauth_client),
     family_id: sign_in ?? null,
     bounds: isBound
-      ? Bounds.toRow(Bounds.including({}, { spending: spendingOf(spending), expires_at, allowed_models, tags: tagsToRow(tags) }))
+      ? Bounds.toRow(
+          Bounds.including({}, { spending: spendingOf(spending), expires_at, allowed_models, tags: tagsToRow(tags) })
+        )
       : null
   }
   return { api_key, row }

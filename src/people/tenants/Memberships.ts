@@ -67,7 +67,9 @@ export const make = (sql: SqlClient) => {
   const attributes = (tenant: TenantId) =>
     Effect.map(
       Effect.orDie(
-        sql<{ readonly attribution_tags: number }>`SELECT attribution_tags FROM tollgate_tenants_tenants WHERE id = ${tenant}`
+        sql<{
+          readonly attribution_tags: number
+        }>`SELECT attribution_tags FROM tollgate_tenants_tenants WHERE id = ${tenant}`
       ),
       ([row]) => row?.attribution_tags === 1
     )

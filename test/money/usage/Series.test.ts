@@ -75,7 +75,12 @@ const history = Effect.gen(function* () {
 
 const sum = (calls: ReadonlyArray<Made>) => calls.reduce((total, { cost }) => total + cost, 0n)
 
-const expected = (made: ReadonlyArray<Made>, by: (typeof seriesBy)[number] | "tag:project", width: number, buckets: number) => {
+const expected = (
+  made: ReadonlyArray<Made>,
+  by: (typeof seriesBy)[number] | "tag:project",
+  width: number,
+  buckets: number
+) => {
   const keys = [...new Set(made.map((call) => call[by]))]
   const ofKey = (key: string) => made.filter((call) => call[by] === key)
   return keys
