@@ -3,7 +3,7 @@ import Anthropic from "@anthropic-ai/sdk"
 import OpenAI from "openai"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { start } from "../support/Service.ts"
-import type { Call, Person, Service } from "../support/Service.ts"
+import type { Answer, Call, Person, Service } from "../support/Service.ts"
 
 let service: Service
 let people = 0
@@ -39,6 +39,11 @@ const labelsOf = ({ end_user, tags }: { readonly end_user?: string; readonly tag
 /** The labels of the newest record. */
 const labels = async ({ who }: Key) => labelsOf((await service.usage(who))[0])
 
+interface Total {
+  readonly key: string | null
+  readonly total: { readonly requests: number }
+}
+
 const usage = async ({ who }: Key, query: string) =>
   (await service.call(`/v1/tenants/${who.tenant_id}/usage${query}`, { token: who.token })).body.result
 
@@ -47,7 +52,7 @@ const sent = async (of: "chat" | "messages" | "responses") =>
   (await service.control(`/calls?service=${of}&limit=1`))[0].body
 
 /** The field of a 400, and the number of calls of the key's tenant. */
-const refusal = async (key: Key, answer: Promise<{ readonly status: number; readonly body: any }>) => {
+const refusal = async (key: Key, answer: Promise<Pick<Answer, "status" | "body">>) => {
   const { body, status } = await answer
   expect([status, (await service.usage(key.who)).length], JSON.stringify(body)).toEqual([400, 0])
   return body.error.param ?? body.error.message ?? body.details?.field
@@ -234,7 +239,7 @@ describe("usage by labels", () => {
     const window = `start_time=${yesterday}T00:00:00Z&end_time=${today}`
     const series = async (query: string) => {
       const { by, series } = await usage(key, `/series?${window}&${query}`)
-      return [by, Object.fromEntries(series.map((one: any) => [one.key, one.total.requests]))]
+      return [by, Object.fromEntries(series.map(({ key, total }: Total) => [key, total.requests]))]
     }
     expect(await series("group_by=tag:project")).toEqual(["tag:project", { atlas: 2, atlas2: 1, "": 2 }])
     expect(await series("by=end_user")).toEqual(["end_user", { ada: 1, bob: 1, "": 3 }])

@@ -48,7 +48,7 @@ const byOf = (search: UsageSearch): SeriesBy => {
       : choiceOf(search)
 }
 
-/** The filter that belongs to a series, as it stands in the address. */
+/** The filter of a series, from the address. */
 const chosenIn = (search: UsageSearch, by: SeriesBy): string | undefined => {
   if (isOneOf(dimensions, by)) return search[by]
   const start = `${by.slice("tag:".length)}=`
