@@ -78,7 +78,7 @@ interface Wanted {
 /** The largest gap between two numbers that one query reads. */
 const gapMax = 64
 
-interface Parts {
+export interface Parts {
   readonly sql: SqlClient
   readonly numbers: ReturnType<typeof Numbers.make>
 }
@@ -155,6 +155,22 @@ const stretches = Effect.fnUntraced(function* (
   const found = yield* stretchesOf(parts, tenant, runs, wanted)
   for (const one of rest) found.push(yield* matching(parts, tenant, one, wanted))
   return found.sort((a, b) => a.from - b.from)
+})
+
+/** The parts of a range that have records of some dimensions: runs of the lowest level, and what no run covers. */
+export const placesOf = Effect.fnUntraced(function* (
+  parts: Parts,
+  tenant: string,
+  range: Range,
+  dimensions: ReadonlySet<number>
+) {
+  const wanted: Wanted = { dimensions, success: undefined }
+  const has = yield* Totals.written(parts.sql, tenant)
+  const found = yield* stretches(parts, tenant, range, has, wanted)
+  const upper = found.flatMap(({ run }) => (run !== undefined && run.level > 0 ? partsOf(run) : []))
+  const inner = yield* stretchesOf(parts, tenant, upper, wanted)
+  const lower = found.filter(({ count, run }) => count > 0 && (run === undefined || run.level === 0))
+  return [...lower, ...inner].map(({ from, to }): Range => ({ from, to }))
 })
 
 /** Adds matching numbers to `found` until the page is full, and skips the first `skip`. Returns the remaining `skip`. */

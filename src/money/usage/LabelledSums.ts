@@ -1,23 +1,16 @@
-/** Rollups of calls with some labels. The stored rollups have no labels, so these sum the records of the window, in pieces. */
-import type { SqlClient } from "@effect/sql/SqlClient"
+/** Rollups of calls with some labels. The stored rollups have no labels, so these sum records. */
 import { Effect } from "effect"
 import { billingAccountOf } from "../../kernel/Ids.ts"
 import type { AccountId, TenantId } from "../../kernel/Ids.ts"
 import { inPieces } from "../../kernel/Pieces.ts"
-import { dimensionsBy, labelled } from "./Filtered.ts"
-import type { Filter, LabelFilter } from "./Filtered.ts"
-import type * as Numbers from "./Numbers.ts"
+import { dimensionsBy, labelled, placesOf } from "./Filtered.ts"
+import type { Filter, LabelFilter, Parts } from "./Filtered.ts"
 import { dayOfRecord, periodOf, pointOf, recordColumns, sumSelection, together } from "./Points.ts"
 import type { PointRow } from "./Points.ts"
 import type { Paid, PaidAsked } from "./Sums.ts"
 import type { DataPoint, RollupName, Totals } from "./Usage.ts"
 import { wholeDays } from "./Window.ts"
 import type { Window } from "./Window.ts"
-
-interface Parts {
-  readonly sql: SqlClient
-  readonly numbers: ReturnType<typeof Numbers.make>
-}
 
 interface Asked {
   readonly tenant_id: TenantId
@@ -26,54 +19,52 @@ interface Asked {
   readonly filter: Filter
 }
 
-/** A tenant's calls by period. */
-export const rollup = Effect.fnUntraced(function* (
-  { numbers, sql }: Parts,
-  { filter, rollup, tenant_id, window }: Asked
-) {
-  const dimensions = JSON.stringify([...(yield* dimensionsBy(sql, tenant_id, filter))])
-  const pieces = yield* inPieces(
-    yield* numbers.range(tenant_id, wholeDays(window)),
-    (piece) => sql<PointRow>`SELECT ${periodOf(sql, rollup)} AS timestamp, ${sql.literal(sumSelection)} FROM (
-        SELECT ${sql.literal(dayOfRecord)}, ${sql.literal(recordColumns)} FROM ${numbers.among(tenant_id, piece)}
-        AND r.dimensions IN (SELECT CAST(value AS BIGINT) FROM json_each(${dimensions}))
-      ) sums GROUP BY 1`
-  )
-  return together(pieces.flat().map(pointOf))
-}, Effect.orDie)
-
-interface PaidRow extends PointRow {
+interface Row extends PointRow {
   readonly account_id: AccountId
 }
 
-/** The calls that a tenant's billing account paid, by account and period: of each tenant that called, its records. */
-export const paid = Effect.fnUntraced(function* (
-  { numbers, sql }: Parts,
-  { named, rollup, tenant_id, viewer, window }: PaidAsked,
-  labels: LabelFilter
+/** The records of a tenant that have some dimensions, by account and period. Runs without such records are skipped. */
+const read = Effect.fnUntraced(function* (
+  parts: Parts,
+  tenant: TenantId,
+  { rollup, window }: Pick<Asked, "rollup" | "window">,
+  dimensions: ReadonlySet<number>
 ) {
+  const { numbers, sql } = parts
+  const allowed = JSON.stringify([...dimensions])
+  const range = yield* numbers.range(tenant, wholeDays(window))
+  const rows = yield* Effect.forEach(yield* placesOf(parts, tenant, range, dimensions), (place) =>
+    inPieces(
+      place,
+      (piece) => sql<Row>`SELECT account_id, ${periodOf(sql, rollup)} AS timestamp, ${sql.literal(sumSelection)} FROM (
+          SELECT d.account_id, ${sql.literal(dayOfRecord)}, ${sql.literal(recordColumns)}
+          FROM ${numbers.described(tenant, piece)}
+          AND r.dimensions IN (SELECT CAST(value AS BIGINT) FROM json_each(${allowed}))
+        ) sums GROUP BY 1, 2`
+    )
+  )
+  return rows.flat(2)
+})
+
+/** A tenant's calls by period. */
+export const rollup = Effect.fnUntraced(function* (parts: Parts, asked: Asked) {
+  const dimensions = yield* dimensionsBy(parts.sql, asked.tenant_id, asked.filter)
+  return together((yield* read(parts, asked.tenant_id, asked, dimensions)).map(pointOf))
+}, Effect.orDie)
+
+/** The calls that a tenant's billing account paid, by account and period: of each tenant that called, its records. */
+export const paid = Effect.fnUntraced(function* (parts: Parts, asked: PaidAsked, labels: LabelFilter) {
+  const { named, tenant_id, viewer } = asked
+  const { sql } = parts
   const dimensions = yield* sql<{ readonly number: number; readonly tenant_id: TenantId }>`SELECT number, tenant_id
     FROM tollgate_usage_dimensions
     WHERE ${sql.and([sql`billing_account_id = ${billingAccountOf(tenant_id)}`, ...labelled(sql, labels)])}`
   const rows = yield* Effect.forEach(
     grouped(dimensions, (one) => one.tenant_id),
-    ([tenant, own]) =>
-      Effect.gen(function* () {
-        const allowed = JSON.stringify(own.map(({ number }) => number))
-        return yield* inPieces(
-          yield* numbers.range(tenant, wholeDays(window)),
-          (
-            piece
-          ) => sql<PaidRow>`SELECT account_id, ${periodOf(sql, rollup)} AS timestamp, ${sql.literal(sumSelection)} FROM (
-            SELECT d.account_id, ${sql.literal(dayOfRecord)}, ${sql.literal(recordColumns)}
-            FROM ${numbers.described(tenant, piece)}
-            AND r.dimensions IN (SELECT CAST(value AS BIGINT) FROM json_each(${allowed}))
-          ) sums GROUP BY 1, 2`
-        )
-      })
+    ([tenant, own]) => read(parts, tenant, asked, new Set(own.map(({ number }) => number)))
   )
   const points = new Map<AccountId, ReadonlyArray<DataPoint>>()
-  for (const [account, own] of grouped(rows.flat(2), ({ account_id }) => account_id))
+  for (const [account, own] of grouped(rows.flat(), ({ account_id }) => account_id))
     points.set(account, together(own.map(pointOf)))
   return paidOf(points, viewer, named)
 }, Effect.orDie)
