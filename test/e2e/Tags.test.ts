@@ -1,5 +1,6 @@
 /** Tags and end users of calls over HTTP: where they come from, which win, what is refused, and how usage is found and summed by them. */
 import Anthropic from "@anthropic-ai/sdk"
+import { randomBytes } from "node:crypto"
 import OpenAI from "openai"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { start } from "../support/Service.ts"
@@ -95,6 +96,12 @@ describe("X-Tags", () => {
     expect((await tagged(key, `a=${"x".repeat(128)},a=${"x".repeat(128)}`)).status).toBe(200)
     const long = Array.from({ length: 8 }, (_, i) => `t${i}=${"x".repeat(128)}`)
     expect((await tagged(key, long.join(","))).status).toBe(400)
+    // The longest labels, which no index may refuse.
+    const noise = () => randomBytes(96).toString("base64")
+    const most = Array.from({ length: 7 }, (_, i) => `t${i}=${noise()}`).join(",")
+    const end_user = "\u{1f980}".repeat(128)
+    expect((await tagged(key, most, { user: end_user })).status).toBe(200)
+    expect((await labels(key)).end_user).toBe(end_user)
   })
 
   it("is read on every metered route", async () => {
