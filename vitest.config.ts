@@ -39,6 +39,7 @@ class LongestFirst extends BaseSequencer {
 /** What `npm test` runs on PostgreSQL as well: something of each domain that moves money. `npm run test:postgres` runs all there. */
 const onPostgresToo = [
   "test/money/autoreload/Unanswered.test.ts",
+  "test/e2e/Tags.test.ts",
   "test/conformance/Fallbacks.test.ts",
   "test/conformance/Texts.test.ts",
   "test/conformance/Transfers.test.ts",
@@ -55,6 +56,7 @@ const onPostgresToo = [
   "test/people/tenants/Limits.test.ts",
   "test/people/tenants/Organisations.test.ts",
   "test/money/transfers/*.test.ts",
+  "test/money/usage/LabelledSums.test.ts",
   "test/money/vouchers/*.test.ts",
   "test/operations/provisioning/Provisioning.test.ts",
   "test/operations/scim/*.test.ts"

@@ -26,8 +26,10 @@ export interface Caller {
   readonly allowed_models?: ReadonlyArray<string>
   /** For the key of a run: the run, and the runs that it descends from. `application_id` is the API key that they descend from. */
   readonly runs?: ReadonlyArray<string>
-  /** Labels of the key, which a request cannot replace. */
+  /** Labels of the key, which a request cannot replace, and those of the request (`Labels`). */
   readonly labels?: Labels
+  /** The tenant wants the sessions and agents that coding agents name in headers as tags. */
+  readonly attribution?: true
 }
 
 /** Whether the caller may call this model, by its name in usage records. */

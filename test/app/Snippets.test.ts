@@ -123,6 +123,15 @@ describe("a key", () => {
     expect(JSON.parse(printed).result).toMatchObject({ spending_limit_usd: 20, allowed_models: ["sandbox-small"] })
   })
 
+  it("has tags and an end user", async () => {
+    const [snippet] = take("sh", /X-Tags/)
+    expect(JSON.parse(await shell(snippet!.text, { KEY: key }))).toMatchObject({ object: "chat.completion" })
+    expect((await service.usage(person))[0]).toMatchObject({
+      tags: { project: "atlas", run: "42" },
+      end_user: "customer-7"
+    })
+  })
+
   it("gets 402 in the documented shape when the balance is too small", async () => {
     const [snippet] = take("json", /insufficient_credits/)
     const poor = await service.signIn("poor@example.com")

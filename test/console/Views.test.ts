@@ -66,6 +66,7 @@ const views = [
   "",
   "usage",
   "usage?by=application&window=week",
+  "usage?by=tag:project&window=week",
   "keys",
   "credit",
   "transfers",

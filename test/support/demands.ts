@@ -51,6 +51,8 @@ export const demands: Readonly<Record<string, string>> = {
   [`POST ${tenant}/invites`]: "organization",
   [`DELETE ${tenant}/invites/:invite_id`]: "organization",
   "POST /v1/tenant-invites/:token/accept": "organization",
+  [`GET ${tenant}`]: "organization",
+  [`PATCH ${tenant}`]: "organization",
   [`GET ${tenant}/plan`]: "organization",
   [`PUT ${tenant}/plan`]: "organization",
   "GET /v1/accounts/:account_id": "organization",

@@ -21,6 +21,7 @@ import type { Caller, Labels } from "../../kernel/Caller.ts"
 import * as CallSpan from "../../kernel/CallSpan.ts"
 import * as FiberPool from "../../kernel/hot/FiberPool.ts"
 import * as Ids from "../../kernel/Ids.ts"
+import { merged } from "../../kernel/Labels.ts"
 import * as Loop from "../../kernel/Loop.ts"
 import { ToItsEnd } from "../../kernel/ReadOn.ts"
 import { toDecimal } from "../../kernel/Money.ts"
@@ -72,7 +73,7 @@ export interface Claim {
   readonly ways?: ReadonlyArray<Way> | undefined
   /** The tokens that the call may use, for budgets of tokens. It gets at least `least`. */
   readonly tokens?: { readonly least: number; readonly most: number } | undefined
-  /** Tags and end user that the request names. */
+  /** Tags and end user, beside those of the caller, which win. */
   readonly labels?: Labels | undefined
   /** The version of the price that applies to the call. */
   readonly price?: string | undefined
@@ -546,7 +547,8 @@ const kindsMax = 1_000
 const makeFacts = (): ((claim: Claim) => ClaimedFacts) => {
   const known = new WeakMap<Caller, Map<string, ClaimedFacts>>()
   return (claim) => {
-    const { caller, capability, endpoint, labels, model, price, provider, usage_type, ways } = claim
+    const { caller, capability, endpoint, model, price, provider, usage_type, ways } = claim
+    const labels = claim.labels === undefined ? caller.labels : merged(caller.labels, claim.labels)
     let kinds = known.get(caller)
     if (kinds === undefined) known.set(caller, (kinds = new Map()))
     let kind = `${endpoint}\n${model}\n${provider}\n${price}\n${usage_type}`

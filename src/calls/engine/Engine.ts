@@ -36,6 +36,7 @@ import type { Caller } from "../../kernel/Caller.ts"
 import { usageOf } from "../../kernel/Ids.ts"
 import type { JsonOutline } from "../../kernel/JsonOutline.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import * as Labels from "../../kernel/Labels.ts"
 import { usualAnswer } from "../../kernel/Room.ts"
 import type { Room } from "../../kernel/Room.ts"
 import type { Nano } from "../../kernel/Money.ts"
@@ -396,10 +397,14 @@ const metered = <Prompt, A>(setup: Setup, protocol: Protocol, form: Form<A>) => 
   const { catalogue, factors, gate } = setup
   const waysOf = waysFor(setup, protocol, form.streams)
   const claimedOf = claimedWays(setup, waysOf)
-  return Effect.fnUntraced(function* (call: Call<Prompt>) {
+  const isAnthropic = protocol.name === "messages"
+  return Effect.fnUntraced(function* (request: Call<Prompt>) {
     // Do not yield a right `Either`: that would cost a step of the fiber.
-    const read = protocol.read(call.prompt, call.json)
+    const read = protocol.read(request.prompt, request.json)
     if (Either.isLeft(read)) return yield* read.left
+    const caller = Labels.ofBody(request.caller, request.prompt, isAnthropic)
+    if (caller instanceof InvalidRequest) return yield* caller
+    const call = caller === request.caller ? request : { ...request, caller }
     const prompt = read.right
     const found = findModel(catalogue, prompt.model)
     if (found === undefined) return yield* new UnknownChatModel(prompt.model)

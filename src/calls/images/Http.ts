@@ -24,7 +24,7 @@ import type { Room } from "../../kernel/Room.ts"
 import { UpstreamFailed, UpstreamRejected } from "../../upstream/wire/Problems.ts"
 import { namesOf } from "../../upstream/models/Provider.ts"
 import { Unreachable } from "../../upstream/wire/Wire.ts"
-import { meteredRoutes } from "../metered/Routes.ts"
+import { labelled, meteredRoutes } from "../metered/Routes.ts"
 import { chargeHeader, rateHeadersOf } from "../metered/ReceiptHeaders.ts"
 import { ImagesApi } from "./Api.ts"
 import { encoded } from "./Encoded.ts"
@@ -223,7 +223,7 @@ const edits = Effect.gen(function* () {
   const images = yield* Images
   const idempotency = yield* Idempotency
   const ifAffordable = affordable(yield* Gate, idempotency, costsOf(yield* ImageProviders))
-  return (caller: Caller, inbound: Inbound) =>
+  return labelled((caller, inbound) =>
     ifAffordable(
       caller,
       inbound,
@@ -243,6 +243,7 @@ const edits = Effect.gen(function* () {
         )
       )
     )
+  )
 })
 
 export const ImagesHttp = HttpApiBuilder.group(

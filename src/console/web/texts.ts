@@ -187,8 +187,13 @@ export const texts = {
       account: "Person",
       payer: "Payer",
       endpoint: "Endpoint",
-      provider: "Provider"
+      provider: "Provider",
+      end_user: "End user",
+      run: "Run",
+      tag: "Tag"
     },
+    tagName: "Name of the tag",
+    noLabel: "none",
     window: {
       label: "Window",
       day: "24 hours",
@@ -247,6 +252,10 @@ export const texts = {
     } as Readonly<Record<string, string>>,
     usage: "Usage",
     provider: "Provider",
+    tags: "Tags",
+    endUser: "End user",
+    run: "Run",
+    budgets: "Admitted under",
     id: "Id",
     open: "Open call"
   },

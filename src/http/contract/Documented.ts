@@ -47,6 +47,15 @@ const idempotencyKey = {
     "caller's account in the tenant."
 }
 
+const tags = {
+  name: "X-Tags",
+  in: "header" as const,
+  schema: { type: "string" as const, example: "project=atlas,run=42" },
+  required: false,
+  description:
+    "Tags of the call, for usage and budgets: up to 8 pairs, with names of letters, digits, `_`, `.` and `-`, and values of up to 128 characters."
+}
+
 const charge = {
   "X-Charge-Usd": {
     description: "The charge of the call, in USD",
@@ -148,6 +157,7 @@ export const described =
         const metered = Context.get(mergedAnnotations, Metered)
         const shape = Context.get(mergedAnnotations, RefusalShape)
         if (metered !== undefined) {
+          operation.parameters.push(tags)
           if (endpoint.method === "POST") operation.parameters.push(idempotencyKey)
           if (metered.charge_known) {
             const says = metered.says_record === true || Context.get(mergedAnnotations, Streams)

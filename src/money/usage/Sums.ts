@@ -5,14 +5,17 @@ import { Context, Effect, Layer } from "effect"
 import type { Actor } from "../../kernel/Caller.ts"
 import { billingAccountOf, tenantOf } from "../../kernel/Ids.ts"
 import type { AccountId, BillingAccountId, TenantId } from "../../kernel/Ids.ts"
-import { day } from "../../kernel/Moment.ts"
 import { fromRow } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { inPieces, turn } from "../../kernel/Pieces.ts"
 import type { Range } from "../../kernel/Pieces.ts"
 import { tailsOf, tailsWith } from "../../books/ledger/rows/RollupLag.ts"
 import * as KeyTotals from "../../books/ledger/totals/KeyTotals.ts"
+import type { Filter, LabelFilter } from "./Filtered.ts"
+import * as LabelledSums from "./LabelledSums.ts"
 import * as Numbers from "./Numbers.ts"
+import { dayOfRecord, periodOf, pointOf, recordColumns, sumColumns, sumOfSums, sumSelection } from "./Points.ts"
+import type { PointRow } from "./Points.ts"
 import type { DataPoint, Rollup, RollupName, Summary, Totals, UsageType } from "./Usage.ts"
 import { partsOf, wholeDays } from "./Window.ts"
 import type { Part, Window } from "./Window.ts"
@@ -45,6 +48,8 @@ export interface RollupAsked {
   readonly application_id?: string | undefined
   readonly usage_type?: UsageType | undefined
   readonly provider?: string | undefined
+  /** Sums the tenant's records in pieces, since no rollup has labels. */
+  readonly labels?: LabelFilter | undefined
 }
 
 export interface PaidAsked {
@@ -55,6 +60,8 @@ export interface PaidAsked {
   readonly viewer: AccountId
   /** The accounts that get their own data points, or the `most` accounts with the highest cost. */
   readonly named: ReadonlyArray<AccountId> | { readonly most: number }
+  /** Only calls with these labels, from the records. */
+  readonly labels?: LabelFilter | undefined
 }
 
 /** Data points are in chronological order. Periods without calls are absent. */
@@ -181,9 +188,18 @@ const recordsIn = Effect.fnUntraced(function* (
 
 const tailOf = (sql: SqlClient, tenant: string): Fragment => tailsOf(sql, sql`SELECT ${tenant} AS id`)
 
-const rollup = ({ sql }: Parts): SumsContract["rollup"] =>
+/** Without absent members. */
+const filled = (filter: Pick<RollupAsked, "application_id" | "provider" | "usage_type">): Filter =>
+  Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined))
+
+const rollup = ({ numbers, sql }: Parts): SumsContract["rollup"] =>
   Effect.fn("Sums.rollup")(function* (asked) {
-    const { application_id, provider, rollup: by, tenant_id, usage_type, window } = asked
+    const { application_id, labels, provider, rollup: by, tenant_id, usage_type, window } = asked
+    if (labels !== undefined) {
+      const filter = { ...labels, ...filled({ application_id, provider, usage_type }) }
+      const data_points = yield* LabelledSums.rollup({ numbers, sql }, { tenant_id, rollup: by, window, filter })
+      return { rollup: by, start_date: window.start, end_date: window.end, data_points }
+    }
     const { end, start } = wholeDays(window)
     const only = (column: string, value: string | undefined) =>
       value === undefined ? sql.literal("") : sql`AND +${sql.literal(column)} = ${value}`
@@ -225,8 +241,10 @@ const byPayer = ({ sql }: Parts): SumsContract["byPayer"] =>
 
 // One statement: between two, a record could move from the rollup lag into the rollups. The database sums, because a year of a large team has a
 // row for each member and day.
-const paid = ({ sql }: Parts): SumsContract["paid"] =>
-  Effect.fn("Sums.paid")(function* ({ named, rollup, tenant_id, viewer, window }) {
+const paid = ({ numbers, sql }: Parts): SumsContract["paid"] =>
+  Effect.fn("Sums.paid")(function* (asked) {
+    const { named, rollup, tenant_id, viewer, window } = asked
+    if (asked.labels !== undefined) return yield* LabelledSums.paid({ numbers, sql }, asked, asked.labels)
     const { end, start } = wholeDays(window)
     const payer = billingAccountOf(tenant_id)
     const period = periodOf(sql, rollup)
@@ -277,19 +295,6 @@ const paid = ({ sql }: Parts): SumsContract["paid"] =>
       named: new Map(chosen.map((account) => [account, pointsOf(account)]))
     }
   })
-
-const sumColumns = "requests, successes, prompt_tokens, completion_tokens, units, cost, latency_ms"
-
-const sumSelection = `SUM(requests) AS requests, SUM(successes) AS successes, SUM(prompt_tokens) AS prompt_tokens,
-  SUM(completion_tokens) AS completion_tokens, SUM(units) AS units, CAST(SUM(cost) AS TEXT) AS cost,
-  SUM(latency_ms) AS latency_ms`
-
-/** Adds up sums. */
-const sumOfSums = sumColumns.replaceAll(/\w+/g, "SUM($&) AS $&")
-
-/** The values that a record adds to the sums, and its day. */
-const recordColumns = `1 AS requests, r.success AS successes, r.prompt_tokens, r.completion_tokens, r.units, r.cost, r.latency_ms`
-const dayOfRecord = `r.at - r.at % ${day} AS start`
 
 // ---- summary ------------------------------------------------------------------------------------------------------------
 
@@ -373,19 +378,6 @@ const totals = (rows: ReadonlyArray<SumRow>, nameOf: (row: SumRow) => string): R
 
 // ---- rollup -------------------------------------------------------------------------------------------------------------
 
-/** The start of the period that contains a day. */
-const periodOf = (sql: SqlClient, rollup: RollupName): Fragment => {
-  if (rollup === "daily") return sql.literal("start")
-  const unit = rollup === "monthly" ? "month" : "year"
-  return sql.literal(
-    sql.onDialectOrElse({
-      pg: () =>
-        `CAST(extract(epoch FROM date_trunc('${unit}', to_timestamp(start / 1000.0) AT TIME ZONE 'UTC')) * 1000 AS bigint)`,
-      orElse: () => `unixepoch(start / 1000, 'unixepoch', 'start of ${unit}') * 1000`
-    })
-  )
-}
-
 interface PayerRow {
   readonly billing_account_id: BillingAccountId
   readonly kind: "own" | "team"
@@ -400,11 +392,6 @@ export const added = (parts: ReadonlyArray<Totals>): Totals => ({
   total_tokens: parts.reduce((sum, part) => sum + part.total_tokens, 0),
   total_cost: parts.reduce((sum, part) => sum + part.total_cost, 0n)
 })
-
-interface PointRow extends Omit<SumRow, "model" | "endpoint"> {
-  readonly timestamp: number
-  readonly units: number
-}
 
 /**
  * `part`: 0 for a caller's sum, with the `timestamp` of its first period; 1 for the viewer or a named account; 2 for all accounts except the
@@ -422,15 +409,3 @@ const dearest = (callers: ReadonlyArray<PaidRow>, most: number): ReadonlyArray<A
     .sort((a, b) => (a.cost === b.cost ? 0 : a.cost > b.cost ? -1 : 1))
     .slice(0, most)
     .map(({ account_id }) => account_id)
-
-const pointOf = (row: PointRow): DataPoint => ({
-  timestamp: row.timestamp,
-  total_requests: row.requests,
-  total_tokens: row.prompt_tokens + row.completion_tokens,
-  prompt_tokens: row.prompt_tokens,
-  completion_tokens: row.completion_tokens,
-  units: row.units,
-  total_cost: fromRow(row.cost),
-  success_count: row.successes,
-  failure_count: row.requests - row.successes
-})

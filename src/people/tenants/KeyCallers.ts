@@ -32,6 +32,8 @@ interface Row {
   readonly expires_at: number | null
   /** A JSON array. */
   readonly allowed_models: string | null
+  readonly tags: string | null
+  readonly attribution_tags: number
 }
 
 interface Dependencies {
@@ -106,7 +108,7 @@ const read = Effect.fnUntraced(function* (dependencies: Dependencies, cache: Cac
   const marks = [belonging.markOf(application.account_id), belonging.markOf(application.id)]
   const row = yield* liveRow(sql, hash)
   if (row === undefined) return undefined
-  const { account_id, allowed_models, expires_at, id, tenant_id } = row
+  const { account_id, allowed_models, attribution_tags, expires_at, id, tags, tenant_id } = row
   if (expires_at !== null && expires_at <= now) return yield* new ExpiredKey({ expired_at: expires_at })
   // Of several concurrent reads, the first fills the cache.
   const cached = cache.callerAt(key, now)
@@ -117,7 +119,9 @@ const read = Effect.fnUntraced(function* (dependencies: Dependencies, cache: Cac
     application_id: id,
     credential: "api_key",
     team_first: false,
-    ...(allowed_models !== null && { allowed_models: JSON.parse(allowed_models) as ReadonlyArray<string> })
+    ...(allowed_models !== null && { allowed_models: JSON.parse(allowed_models) as ReadonlyArray<string> }),
+    ...(tags !== null && { labels: { tags } }),
+    ...(attribution_tags === 1 && { attribution: true })
   })
   cache.set(key, { caller, until: Math.min(now + lifetime, expires_at ?? Number.POSITIVE_INFINITY), marks }, now)
   // The call does not wait for this write.
@@ -128,8 +132,8 @@ const read = Effect.fnUntraced(function* (dependencies: Dependencies, cache: Cac
 /** The application of a usable key: its account is an active member of the tenant and not suspended, and the key's sign-in has not ended. */
 const liveRow = (sql: SqlClient, hash: string) =>
   Effect.map(
-    Effect.orDie(sql<Row>`SELECT a.id, a.account_id, a.tenant_id, a.expires_at, a.allowed_models
-      FROM tollgate_tenants_applications a
+    Effect.orDie(sql<Row>`SELECT a.id, a.account_id, a.tenant_id, a.expires_at, a.allowed_models, a.tags, t.attribution_tags
+      FROM tollgate_tenants_applications a JOIN tollgate_tenants_tenants t ON t.id = a.tenant_id
       JOIN tollgate_tenants_memberships m ON m.account_id = a.account_id AND m.tenant_id = a.tenant_id AND m.status = 'active'
       WHERE a.key_hash = ${hash} AND ${isLive(sql, "a.family_id")}
         AND NOT EXISTS (SELECT 1 FROM tollgate_tenants_suspensions s WHERE s.account_id = a.account_id)`),

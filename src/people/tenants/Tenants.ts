@@ -44,6 +44,8 @@ export interface TenantsContract {
   readonly accountOfEmail: (
     email: string
   ) => Effect.Effect<{ readonly account_id: AccountId; readonly home_tenant_id: TenantId } | undefined>
+  /** Whether the tenant wants the sessions and agents that coding agents name as tags of their calls. */
+  readonly attributes: (tenant: TenantId) => Effect.Effect<boolean>
   readonly nameOf: (tenant: TenantId) => Effect.Effect<string | undefined>
   /** The members of the tenant, except removed ones, in joining order. */
   readonly members: (tenant: TenantId) => Effect.Effect<ReadonlyArray<Member>>

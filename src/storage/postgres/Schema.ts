@@ -914,7 +914,13 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
       EXECUTE format('ALTER TABLE tollgate_usage_dimensions DROP CONSTRAINT %I', name);
     END $$`,
     `ALTER TABLE tollgate_usage_dimensions ADD UNIQUE (account_id, tenant_id, application_id, usage_type, endpoint, model, provider, price,
-      billing_account_id, billing_source_tenant_id, billing_source_kind, billing_source_why, run_id, tags, end_user)`
+      billing_account_id, billing_source_tenant_id, billing_source_kind, billing_source_why, run_id, tags, end_user)`,
+    // Tags of keys, as lines of `name=value`, and whether a tenant wants the sessions and agents of coding agents as tags.
+    `ALTER TABLE tollgate_tenants_applications ADD COLUMN tags ${text}`,
+    `ALTER TABLE tollgate_tenants_tenants ADD COLUMN attribution_tags bigint NOT NULL DEFAULT 0 CHECK (attribution_tags IN (0, 1))`,
+    `DROP TRIGGER tollgate_sql_signal ON tollgate_tenants_applications`,
+    `CREATE TRIGGER tollgate_sql_signal AFTER DELETE OR UPDATE OF expires_at, allowed_models, tags ON tollgate_tenants_applications
+      FOR EACH ROW EXECUTE FUNCTION tollgate_sql_signal('id')`
   ]
 }
 

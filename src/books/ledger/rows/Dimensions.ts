@@ -2,10 +2,14 @@
  * Properties that calls share are stored once and referenced by number. The writer caches the numbers, by the identity of the `Dimensions`
  * object.
  */
+import { LabelBound } from "./LabelBound.ts"
 import { all, asked, insert } from "./SqlEffect.ts"
 import type { SqlSteps } from "./SqlEffect.ts"
 import type * as Books from "../rules/Books.ts"
 import type { Dimensions } from "../rules/Transaction.ts"
+
+/** The combinations of labels that this process has stored. */
+const bound = new LabelBound()
 
 export type NumberOf = (dimensions: Dimensions) => number
 
@@ -23,11 +27,11 @@ export function* numberDimensions(
 ): SqlSteps<NumberOf> {
   // By content, since several objects may be equal.
   const missing = new Map<string, { readonly row: ReadonlyArray<string>; readonly alike: Set<Dimensions> }>()
-  const look = ({ dimensions }: { readonly dimensions: Dimensions }) => {
+  const look = ({ at, dimensions }: { readonly at: number; readonly dimensions: Dimensions }) => {
     if (numbers.has(dimensions)) return
     const number = shared?.numbers.get(dimensions)
     if (number !== undefined) return void numbers.set(dimensions, number)
-    const row = dimensionsRow(dimensions)
+    const row = dimensionsRow(bound.bounded(dimensions, at))
     const text = JSON.stringify(row)
     const found = missing.get(text)
     if (found === undefined) missing.set(text, { row, alike: new Set([dimensions]) })

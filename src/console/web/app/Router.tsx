@@ -96,6 +96,10 @@ export interface UsageSearch {
   readonly payer?: string | undefined
   readonly endpoint?: string | undefined
   readonly provider?: string | undefined
+  readonly end_user?: string | undefined
+  readonly run?: string | undefined
+  /** `name=value`. */
+  readonly tag?: string | undefined
   readonly state?: "ok" | "failed" | undefined
 }
 
@@ -115,6 +119,9 @@ const usageNames = [
   "payer",
   "endpoint",
   "provider",
+  "end_user",
+  "run",
+  "tag",
   "state"
 ]
 

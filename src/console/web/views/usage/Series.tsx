@@ -59,6 +59,7 @@ export const useNames = (wantsMembers: boolean): NameOf => {
       if (by === "none") return texts.plot.total
       if (by === "application") return key === "" ? texts.usage.token : (applications.get(key) ?? key)
       if (by === "account") return members.get(key) ?? key
+      if (key === "" && (by === "end_user" || by === "run" || by.startsWith("tag:"))) return texts.usage.noLabel
       if (by === "payer") return memberships?.find(({ tenant_id }) => tenant_id === key)?.tenant_name ?? key
       return key
     }
