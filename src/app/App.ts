@@ -77,6 +77,8 @@ import { PricesHttp } from "../money/prices/Http.ts"
 import { Indexes } from "../storage/engine/Indexes.ts"
 import * as Leadership from "../storage/engine/Leadership.ts"
 import { SandboxHttp } from "../sandbox/Http.ts"
+import { BudgetedRuns } from "../people/runs/BudgetedRuns.ts"
+import { RunsHttp } from "../people/runs/Http.ts"
 import { Applications } from "../people/tenants/Applications.ts"
 import { Belonging } from "../people/tenants/Belonging.ts"
 import { OrganisationsHttp, TenantInvitesHttp, TenantsHttp } from "../people/tenants/Http.ts"
@@ -137,6 +139,7 @@ export const domains = Layer.mergeAll(
   TeamUsage.layer,
   Credentials.layer,
   Organisations.layer,
+  Layer.provide(BudgetedRuns.layer, knownModels),
   Transfers.layer,
   Provisioning.layer,
   Vouchers.layer,
@@ -200,7 +203,8 @@ export const jobs = Layer.mergeAll(
   ProviderTotalsIndexer.layerJobs,
   Feed.layerJobs,
   Verifier.layerJobs,
-  Transfers.layerJobs
+  Transfers.layerJobs,
+  BudgetedRuns.layerJobs
 ).pipe(Layer.provide(Leadership.layer))
 
 /** The handlers of every group of `Api`. */
@@ -231,6 +235,7 @@ export const handlers = Layer.mergeAll(
   WebhooksHttp,
   PoolingHttp,
   PricesHttp,
+  RunsHttp,
   SandboxHttp,
   TenantsHttp,
   TransferInvitesHttp,

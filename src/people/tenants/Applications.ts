@@ -82,6 +82,8 @@ export interface ApplicationsContract {
   ) => Effect.Effect<Application, ApplicationNotFound | InsufficientRole | BooksUnavailable>
   /** The caller of an API key; `undefined` for an unknown or deleted key. */
   readonly callerOf: (key: string) => Effect.Effect<Caller | undefined, ExpiredKey>
+  /** The holder of an application's key; `undefined` if the key is not usable. */
+  readonly holderOf: (id: ApplicationId) => Effect.Effect<KeyCallers.Holder | undefined>
   /** The result of `callerOf` if it is cached, otherwise `undefined`. */
   readonly rememberedCallerOf: (key: string) => Caller | undefined
 }
@@ -125,6 +127,7 @@ const make = Effect.gen(function* () {
     change: changing(dependencies, find),
     remove: removing(dependencies, find),
     callerOf: keyCallers.callerOf,
+    holderOf: (id) => KeyCallers.holderOf(sql, id),
     rememberedCallerOf: keyCallers.remembered
   } satisfies ApplicationsContract
 })

@@ -884,7 +884,36 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
       EXECUTE format('ALTER TABLE tollgate_usage_dimensions DROP CONSTRAINT %I', name);
     END $$`,
     `ALTER TABLE tollgate_usage_dimensions ADD UNIQUE (account_id, tenant_id, application_id, usage_type, endpoint, model, provider, price,
-      billing_account_id, billing_source_tenant_id, billing_source_kind, billing_source_why, run_id, tags, end_user)`
+      billing_account_id, billing_source_tenant_id, billing_source_kind, billing_source_why, run_id, tags, end_user)`,
+
+    // Runs of API keys.
+    `CREATE TABLE tollgate_runs (
+      id ${text} PRIMARY KEY,
+      tenant_id ${text} NOT NULL,
+      account_id ${text} NOT NULL,
+      application_id ${text} NOT NULL,
+      -- NULL: the API key made it.
+      parent ${text},
+      -- The ids of the runs that it descends from, and its own, with '/' between them.
+      path ${text} NOT NULL,
+      level bigint NOT NULL CHECK (level >= 1),
+      name ${text} NOT NULL,
+      key_hash ${text} NOT NULL,
+      key_prefix ${text} NOT NULL,
+      models ${text},
+      tags ${text} NOT NULL,
+      end_user ${text} NOT NULL,
+      created_at bigint NOT NULL,
+      expires_at bigint NOT NULL,
+      ended_at bigint
+    )`,
+    `CREATE UNIQUE INDEX tollgate_runs_key ON tollgate_runs (key_hash)`,
+    `CREATE UNIQUE INDEX tollgate_runs_path ON tollgate_runs (path)`,
+    `CREATE INDEX tollgate_runs_application ON tollgate_runs (application_id, id)`,
+    `CREATE INDEX tollgate_runs_account ON tollgate_runs (tenant_id, account_id, id)`,
+    `CREATE INDEX tollgate_runs_open ON tollgate_runs (tenant_id, expires_at) WHERE ended_at IS NULL`,
+    `CREATE INDEX tollgate_runs_due ON tollgate_runs (expires_at) WHERE ended_at IS NULL`,
+    `CREATE INDEX tollgate_runs_ended ON tollgate_runs (ended_at) WHERE level = 1 AND ended_at IS NOT NULL`
   ]
 }
 
@@ -938,6 +967,16 @@ export const indexes: ReadonlyArray<Index> = [
     definition: "(tenant_id, created_at, id)"
   },
   { name: "tollgate_usage_dimensions_tenant", table: "tollgate_usage_dimensions", definition: "(tenant_id)" },
+  {
+    name: "tollgate_usage_dimensions_run",
+    table: "tollgate_usage_dimensions",
+    definition: "(run_id) WHERE run_id <> ''"
+  },
+  {
+    name: "tollgate_usage_records_budgeted",
+    table: "tollgate_usage_records",
+    definition: "(dimensions) WHERE budgets IS NOT NULL"
+  },
   {
     name: "tollgate_idempotency_keys_kept",
     table: "tollgate_idempotency_keys",

@@ -129,6 +129,7 @@ export const operatorTexts = {
       indexes: "builds indexes of tables while calls go on",
       verifier: "compares the books with what they were made of",
       payments: "takes back what refunds of an earlier version left due",
+      runs: "ends runs of API keys on time, and deletes old ones",
       transfers: "returns transfers that were not accepted in time",
       allowances: "grants allowances of a new week or month",
       plans: "reads which tenants have which plan"
