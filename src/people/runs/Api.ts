@@ -5,8 +5,9 @@ import { Example } from "../../http/contract/Documented.ts"
 import { Envelope } from "../../kernel/Envelope.ts"
 import { RunId } from "../../kernel/Ids.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { InvalidKey } from "../credentials/Problems.ts"
 import { KeyOrToken } from "../credentials/Security.ts"
-import { RunEnded, RunNeedsKey, RunNotFound, TooManyRuns } from "./Problems.ts"
+import { RunNeedsKey, RunNotFound, TooManyRuns } from "./Problems.ts"
 import { NewRun, Run, RunDetails, RunPage, RunQuery, RunWithKey } from "./Run.ts"
 
 const ofRun = Schema.Struct({ run_id: RunId })
@@ -20,7 +21,7 @@ export class RunsApi extends HttpApiGroup.make("runs")
       )
       .addError(InvalidRequest)
       .addError(RunNeedsKey)
-      .addError(RunEnded)
+      .addError(InvalidKey)
       .addError(TooManyRuns)
       .annotate(Example, {
         body: { name: "nightly report", limit: { usd: 0.5, requests: 100 }, expires_in: 900, tags: { project: "atlas" } }

@@ -22,17 +22,18 @@ import type { PageOf } from "../../kernel/Page.ts"
 import { ServiceInfo } from "../../kernel/ServiceInfo.ts"
 import { DeploymentSecret } from "../../storage/secret/DeploymentSecret.ts"
 import type { DeploymentSecretContract } from "../../storage/secret/DeploymentSecret.ts"
+import { InvalidKey } from "../credentials/Problems.ts"
 import { Applications } from "../tenants/Applications.ts"
 import type { ApplicationsContract } from "../tenants/Applications.ts"
 import { Belonging } from "../tenants/Belonging.ts"
 import type { BelongingContract } from "../tenants/Belonging.ts"
 import { checkModels, KnownModels } from "../tenants/KnownModels.ts"
 import * as Ended from "./Ended.ts"
-import { RunEnded, RunNeedsKey, RunNotFound, TooManyRuns } from "./Problems.ts"
+import { RunNeedsKey, RunNotFound, TooManyRuns } from "./Problems.ts"
 import { childrenMax, openMax } from "./Run.ts"
 import type { NewRun, Run, RunDetails, RunPage, RunWithKey } from "./Run.ts"
 import { keyPrefix } from "./RunCallers.ts"
-import { isSeen, modelsOf, pathOf, shown, within } from "./RunRow.ts"
+import { isSeen, pathOf, shown, within } from "./RunRow.ts"
 import type { Row } from "./RunRow.ts"
 import { checkLimit, checkParentsModels, levelOf, tagsWithin } from "./Within.ts"
 
@@ -48,7 +49,7 @@ export interface BudgetedRunsContract {
   /** Makes a run below the caller's API key or run. Only this response contains its key. */
   readonly create: (
     request: By & { readonly run: NewRun }
-  ) => Effect.Effect<RunWithKey, InvalidRequest | RunNeedsKey | RunEnded | TooManyRuns | BooksUnavailable>
+  ) => Effect.Effect<RunWithKey, InvalidRequest | InvalidKey | RunNeedsKey | TooManyRuns | BooksUnavailable>
   /** A page of the runs that the caller sees, newest first. `parent`: only those that this run made. */
   readonly list: (
     request: By & PageOf & { readonly parent?: RunId | undefined }
@@ -168,21 +169,26 @@ const finding = ({ sql }: Dependencies): BudgetedRunsContract["find"] =>
 
 // ---- making -------------------------------------------------------------------------------------------------------------
 
-/** The instant at which the caller's key ends; `undefined` if it has ended. */
-const endOf = (
+/** What the parent of a new run gives it. */
+interface Parent {
+  readonly expires_at: number
+  /** The models of a run, as its row has them. */
+  readonly models: string | null
+}
+
+/** The caller's key or run; `undefined` if it has ended. */
+const parentOf = (
   { applications, sql }: Dependencies,
   application: ApplicationId,
   run: string | undefined
-): Effect.Effect<number | undefined> =>
+): Effect.Effect<Parent | undefined> =>
   run === undefined
     ? Effect.map(applications.holderOf(application), (holder) =>
-        holder === undefined ? undefined : (holder.expires_at ?? Number.POSITIVE_INFINITY)
+        holder === undefined ? undefined : { expires_at: holder.expires_at ?? Number.POSITIVE_INFINITY, models: null }
       )
     : Effect.map(
-        Effect.orDie(
-          sql<Pick<Row, "ended_at" | "expires_at">>`SELECT ended_at, expires_at FROM tollgate_runs WHERE id = ${run}`
-        ),
-        ([row]) => (row === undefined || row.ended_at !== null ? undefined : row.expires_at)
+        Effect.orDie(sql<Parent>`SELECT expires_at, models FROM tollgate_runs WHERE id = ${run} AND ended_at IS NULL`),
+        ([row]) => row
       )
 
 const termsOf = ({ account_id }: Caller, id: RunId, { limit, name }: NewRun, now: number): BudgetTerms => ({
@@ -232,15 +238,14 @@ const creating = (dependencies: Dependencies): BudgetedRunsContract["create"] =>
     yield* checkParentsModels(run.models, caller)
     yield* checkModels(known, run.models, caller.allowed_models, "models")
     const tags = yield* tagsWithin(run.tags, caller)
-    const [end, ancestors] = yield* Effect.all(
-      [endOf(dependencies, application_id, runs[0]), budgetsOf(sql, [...runs, application_id], now)],
+    const [parent, ancestors] = yield* Effect.all(
+      [parentOf(dependencies, application_id, runs[0]), budgetsOf(sql, [...runs, application_id], now)],
       { concurrency: 2 }
     )
-    if (end === undefined || end <= now) return yield* new RunEnded({ run_id: (runs[0] ?? application_id) as RunId })
+    if (parent === undefined || parent.expires_at <= now) return yield* new InvalidKey()
     const nearest = [...runs, application_id]
     const budgets = ancestors.toSorted((a, b) => nearest.indexOf(a.id) - nearest.indexOf(b.id))
     yield* checkLimit(run.limit, budgets, now)
-    const models = run.models ?? (runs.length === 0 ? undefined : caller.allowed_models)
     const { api_key, row } = newRow(
       dependencies,
       caller,
@@ -248,8 +253,8 @@ const creating = (dependencies: Dependencies): BudgetedRunsContract["create"] =>
       {
         application_id,
         level,
-        expires_at: Math.min(now + run.expires_in * 1_000, end),
-        models: models === undefined ? null : JSON.stringify([...new Set(models)]),
+        expires_at: Math.min(now + run.expires_in * 1_000, parent.expires_at),
+        models: run.models === undefined ? parent.models : JSON.stringify([...new Set(run.models)]),
         tags
       },
       now
@@ -266,7 +271,7 @@ const write = (
   row: Row,
   terms: BudgetTerms,
   above: ReadonlyArray<string>
-): Effect.Effect<void, RunEnded | TooManyRuns | BooksUnavailable> => {
+): Effect.Effect<void, InvalidKey | TooManyRuns | BooksUnavailable> => {
   const { id, tenant_id: tenant } = row
   const most = sql.literal(String(openMax))
   const hasRoom = sql`SELECT 1 WHERE (SELECT count(*) FROM (SELECT 1 FROM tollgate_runs
@@ -289,8 +294,8 @@ const write = (
       Effect.catchTags({
         // Every tenant has a billing account.
         AccountMissing: Effect.die,
-        Conflict: ({ statement }): Effect.Effect<never, RunEnded | TooManyRuns> =>
-          statement === 0 ? new TooManyRuns({ open_max: openMax }) : new RunEnded({ run_id: above[0] as RunId })
+        Conflict: ({ statement }): Effect.Effect<never, InvalidKey | TooManyRuns> =>
+          statement === 0 ? new TooManyRuns({ open_max: openMax }) : new InvalidKey()
       })
     )
 }

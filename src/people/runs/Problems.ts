@@ -19,15 +19,6 @@ export class RunNeedsKey extends Problem<RunNeedsKey>()("RunNeedsKey", {
   code: "api_key_required"
 }) {}
 
-/** The run whose key was sent ended during the request. */
-export class RunEnded extends Problem<RunEnded>()("RunEnded", {
-  status: 409,
-  error: "this run has ended",
-  code: "run_ended",
-  fields: { run_id: RunId },
-  details: {}
-}) {}
-
 export class TooManyRuns extends Problem<TooManyRuns>()("TooManyRuns", {
   status: 409,
   error: "this tenant has too many open runs: end one first",

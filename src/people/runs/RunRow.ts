@@ -32,7 +32,7 @@ export interface Row {
 }
 
 /** The run itself first, then those that it descends from. */
-export const runsOf = (path: string): ReadonlyArray<RunId> => path.split("/").toReversed() as ReadonlyArray<RunId>
+export const runsOf = (path: string): ReadonlyArray<RunId> => (path.split("/") as Array<RunId>).toReversed()
 
 export const pathOf = (runs: ReadonlyArray<string>): string => runs.toReversed().join("/")
 
