@@ -24,7 +24,12 @@ export class RunsApi extends HttpApiGroup.make("runs")
       .addError(InvalidKey)
       .addError(TooManyRuns)
       .annotate(Example, {
-        body: { name: "nightly report", limit: { usd: 0.5, requests: 100 }, expires_in: 900, tags: { project: "atlas" } }
+        body: {
+          name: "nightly report",
+          limit: { usd: 0.5, requests: 100 },
+          expires_in: 900,
+          tags: { project: "atlas" }
+        }
       })
       .annotate(OpenApi.Summary, "Make a run with a budget and a key of its own; only this response shows the key")
       .annotate(

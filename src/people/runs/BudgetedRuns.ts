@@ -51,9 +51,7 @@ export interface BudgetedRunsContract {
     request: By & { readonly run: NewRun }
   ) => Effect.Effect<RunWithKey, InvalidRequest | InvalidKey | RunNeedsKey | TooManyRuns | BooksUnavailable>
   /** A page of the runs that the caller sees, newest first. `parent`: only those that this run made. */
-  readonly list: (
-    request: By & PageOf & { readonly parent?: RunId | undefined }
-  ) => Effect.Effect<typeof RunPage.Type>
+  readonly list: (request: By & PageOf & { readonly parent?: RunId | undefined }) => Effect.Effect<typeof RunPage.Type>
   readonly find: (request: OfRun) => Effect.Effect<RunDetails, RunNotFound>
   /**
    * Ends a run and all runs below it; an ended one stays as it is. Open calls go on and are charged. Their keys end immediately in this process,

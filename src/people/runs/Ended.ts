@@ -104,7 +104,8 @@ const deleteTree = Effect.fnUntraced(function* (
   const ids = rows.map(({ id }) => id)
   if ((yield* budgetsOf(sql, ids, now)).some(({ open, reserved }) => open > 0 || reserved > 0n)) return false
   const account = Ids.billingAccountOf(tenant)
-  const ending = (id: RunId) => ({ _tag: "SetBudget", id, kind: "run", anchor: id, tenant, account, terms: null }) as const
+  const ending = (id: RunId) =>
+    ({ _tag: "SetBudget", id, kind: "run", anchor: id, tenant, account, terms: null }) as const
   yield* Effect.catchTags(
     writer.submit({
       postings: ids.map(ending),

@@ -61,18 +61,21 @@ export const NewRun = Schema.Struct({
   name: Schema.optionalWith(Name, { default: () => "" }),
   limit: NewLimit,
   expires_in: Schema.optionalWith(
-    Schema.Int.pipe(Schema.between(1, secondsMax))
-      .annotations({
-        message: () => ({ message: `a whole number of seconds from 1 to ${secondsMax}`, override: true }),
-        description: `Seconds until the run ends: ${secondsDefault}, at most ${secondsMax}, and never beyond its parent's end`
-      }),
+    Schema.Int.pipe(Schema.between(1, secondsMax)).annotations({
+      message: () => ({ message: `a whole number of seconds from 1 to ${secondsMax}`, override: true }),
+      description: `Seconds until the run ends: ${secondsDefault}, at most ${secondsMax}, and never beyond its parent's end`
+    }),
     { default: () => secondsDefault }
   ),
   models: Schema.optional(
-    Models.annotations({ description: "The models that the run may call, named as in usage records: some of its parent's" })
+    Models.annotations({
+      description: "The models that the run may call, named as in usage records: some of its parent's"
+    })
   ),
   tags: Schema.optional(
-    KeyTags.annotations({ description: "Tags of every call of the run, beside those of its parent; a call cannot replace them" })
+    KeyTags.annotations({
+      description: "Tags of every call of the run, beside those of its parent; a call cannot replace them"
+    })
   )
 }).annotations({ identifier: "NewRun" })
 export interface NewRun extends Schema.Schema.Type<typeof NewRun> {}

@@ -88,7 +88,10 @@ const settings = (prices: PriceListFacts) =>
 // Only these groups of the contract.
 const api = HttpApi.make("tollgate").add(AuthApi).add(TenantsApi).add(RunsApi)
 
-const routes = HttpApiBuilder.api(api).pipe(Layer.provide([AuthHttp, TenantsHttp, RunsHttp]), Layer.provide(SecurityHttp))
+const routes = HttpApiBuilder.api(api).pipe(
+  Layer.provide([AuthHttp, TenantsHttp, RunsHttp]),
+  Layer.provide(SecurityHttp)
+)
 
 export const layerOf = (prices: PriceListFacts = defaults) =>
   ApiMiddleware.pipe(

@@ -45,7 +45,9 @@ const reserve = (of: Person, key: string, amount: bigint, model = "m") =>
     const call = `call_${calls++}`
     yield* reserve({
       call,
-      sources: [{ billing_account_id: billingAccountOf(of.tenant_id), tenant_id: of.tenant_id, kind: "own", why: "own" }],
+      sources: [
+        { billing_account_id: billingAccountOf(of.tenant_id), tenant_id: of.tenant_id, kind: "own", why: "own" }
+      ],
       least: amount,
       most: amount,
       run: "run",
@@ -223,7 +225,10 @@ describe("a child", () => {
         const { body, status } = yield* make(two.api_key, json)
         expect([status, body]).toEqual([400, invalid(field, rule)])
       }
-      const three = yield* run(two.api_key, { limit: { usd: 1, tokens: 100, requests: 5, concurrent: 3 }, models: ["n"] })
+      const three = yield* run(two.api_key, {
+        limit: { usd: 1, tokens: 100, requests: 5, concurrent: 3 },
+        models: ["n"]
+      })
       expect(yield* callerOf(three.api_key)).toMatchObject({
         application_id: key.id,
         runs: [three.id, two.id, one.id],
@@ -300,7 +305,11 @@ describe("a child", () => {
         [three.api_key, usd / 4n, three.id],
         [two.api_key, usd / 4n, one.id]
       ] as const) {
-        expect(yield* Effect.flip(reserve(ada, key, amount))).toMatchObject({ _tag: "BudgetReached", budget, unit: "usd" })
+        expect(yield* Effect.flip(reserve(ada, key, amount))).toMatchObject({
+          _tag: "BudgetReached",
+          budget,
+          unit: "usd"
+        })
       }
       yield* settle(open, 0n)
       yield* spend(ada, two.api_key, 0n)
