@@ -12,7 +12,7 @@ export interface ModelSum {
   readonly completion_tokens: number
 }
 
-/** The calls of these runs by the model that served them, highest cost first. Every call of a run has a budget. */
+/** The calls of these runs by the model that served them, highest cost first. Every call of a run has a budget. Both indexes are partial. */
 export const usageOfRuns = (
   sql: SqlClient,
   tenant: string,
@@ -24,7 +24,7 @@ export const usageOfRuns = (
           CAST(SUM(r.cost) AS TEXT) AS cost, SUM(r.prompt_tokens) AS prompt_tokens, SUM(r.completion_tokens) AS completion_tokens
         FROM tollgate_usage_dimensions d
         CROSS JOIN tollgate_usage_records r ON r.dimensions = d.number AND r.budgets IS NOT NULL
-        WHERE d.run_id IN (SELECT value FROM json_each(${JSON.stringify(runs)})) AND d.run_id <> '' AND d.tenant_id = ${tenant}
+        WHERE d.run_id IN (SELECT value FROM json_each(${JSON.stringify(runs)})) AND d.run_id <> '' AND +d.tenant_id = ${tenant}
         GROUP BY d.model ORDER BY SUM(r.cost) DESC, d.model`
     ),
     (rows) => rows.map((row) => ({ ...row, cost: fromRow(row.cost) }))

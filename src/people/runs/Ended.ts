@@ -1,4 +1,4 @@
-/** Marks runs that have expired as ended, and deletes those that ended long ago. Their keys are refused without it. */
+/** Marks runs as ended that have expired or whose API key was deleted, and deletes those that ended long ago. Their keys are refused without it. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { Clock, Duration, Effect } from "effect"
@@ -8,13 +8,15 @@ import { statement } from "../../books/ledger/rules/Transaction.ts"
 import * as Statements from "../../books/ledger/write/Statements.ts"
 import type { WriterContract } from "../../books/ledger/write/Writer.ts"
 import * as Ids from "../../kernel/Ids.ts"
-import type { RunId, TenantId } from "../../kernel/Ids.ts"
+import type { ApplicationId, RunId, TenantId } from "../../kernel/Ids.ts"
 import type * as Loop from "../../kernel/Loop.ts"
+import type { ApplicationsContract } from "../tenants/Applications.ts"
 import { within } from "./RunRow.ts"
 
 interface Dependencies {
   readonly sql: SqlClient
   readonly writer: WriterContract
+  readonly applications: Pick<ApplicationsContract, "deletedAmong">
 }
 
 /** How long runs are listed after the run at the top of them has ended. */
@@ -30,6 +32,7 @@ export const make = (dependencies: Dependencies): Loop.Job => ({
     const now = yield* Clock.currentTimeMillis
     yield* endExpired(dependencies, now)
     yield* endChildren(dependencies, now)
+    yield* endKeyless(dependencies, now)
     return (yield* deleteOld(dependencies, now)) ? Duration.zero : pause
   })
 })
@@ -70,6 +73,22 @@ const endChildren = (dependencies: Dependencies, now: number) => {
     (ids) => sql`UPDATE tollgate_runs SET ended_at = ${now} WHERE ended_at IS NULL AND id IN ${ids}`
   )
 }
+
+/** Ends runs whose API key was deleted. */
+const endKeyless = Effect.fnUntraced(function* (dependencies: Dependencies, now: number) {
+  const { applications, sql } = dependencies
+  const keys = yield* Effect.orDie(
+    sql<{ readonly id: ApplicationId }>`SELECT DISTINCT +application_id AS id FROM tollgate_runs WHERE ended_at IS NULL`
+  )
+  const deleted = yield* applications.deletedAmong(keys.map(({ id }) => id))
+  if (deleted.length === 0) return
+  const open = sql`ended_at IS NULL AND application_id IN (SELECT value FROM json_each(${JSON.stringify(deleted)}))`
+  yield* changeAll(
+    dependencies,
+    open,
+    (ids) => sql`UPDATE tollgate_runs SET ended_at = ${now} WHERE ended_at IS NULL AND id IN ${ids}`
+  )
+})
 
 /** How many trees one turn looks at. */
 const treesMax = 50

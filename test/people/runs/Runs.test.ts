@@ -401,6 +401,8 @@ describe("the end of a run", () => {
       yield* callerOf(two.api_key)
       yield* ask("DELETE", `/v1/tenants/${ada.tenant_id}/applications/${key.id}`, { token: ada.token })
       expect(yield* refusalOf(two.api_key)).toBe("InvalidKey")
+      yield* Effect.flatMap(BudgetedRuns, ({ job }) => job.turn)
+      expect((yield* read(ada.token, two.id)).body.result.ended_at).toBe(toIso(beginning + 60_000))
     })
   )
 
