@@ -139,7 +139,6 @@ export const domains = Layer.mergeAll(
   TeamUsage.layer,
   Credentials.layer,
   Organisations.layer,
-  Layer.provide(BudgetedRuns.layer, knownModels),
   Transfers.layer,
   Provisioning.layer,
   Vouchers.layer,
@@ -149,7 +148,15 @@ export const domains = Layer.mergeAll(
 ).pipe(
   Layer.provideMerge(Allowances.layer),
   Layer.provideMerge(Feed.layer),
-  Layer.provideMerge(Layer.mergeAll(Authorization.layer, BrowserSessions.layer, Records.layer, Notifications.layer)),
+  Layer.provideMerge(
+    Layer.mergeAll(
+      Authorization.layer,
+      BrowserSessions.layer,
+      Records.layer,
+      Notifications.layer,
+      Layer.provide(BudgetedRuns.layer, knownModels)
+    )
+  ),
   Layer.provideMerge(
     Layer.mergeAll(
       Gate.layer,

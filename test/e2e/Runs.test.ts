@@ -130,6 +130,26 @@ describe("what a run spent", () => {
       requests: 3
     })
     expect(children).toMatchObject([{ id: two.id, spent: { requests: 1, usd: charges[1] } }])
+    expect((await service.call("/v1/key", { token: two.api_key })).body.result).toEqual({
+      id: two.id,
+      name: "",
+      key_prefix: two.api_key.slice(0, two.api_key.lastIndexOf("-") + 6),
+      tenant_id: who.tenant_id,
+      account_id: who.account_id,
+      created_at: children[0].created_at,
+      spending_limit_usd: 1,
+      spending_limit_period: "total",
+      spent_usd: charges[1],
+      reserved_usd: 0,
+      remaining_usd: expect.closeTo(1 - charges[1]!, 9),
+      allowed_models: ["sandbox-small"],
+      expires_at: children[0].expires_at,
+      usage: {
+        total_requests: 1,
+        total_tokens: usages[1].prompt_tokens + usages[1].completion_tokens,
+        total_cost: charges[1]
+      }
+    })
     expect((await shown(two.api_key, two)).by_model).toMatchObject([{ model: "sandbox-small", requests: 1 }])
     const records = await service.usage(who)
     expect(new Set(records.map(({ application_id }) => application_id))).toEqual(new Set([children[0].application_id]))

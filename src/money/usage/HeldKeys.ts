@@ -2,14 +2,17 @@
  * An API key as its holder may see it.
  *
  * Where the specification is silent:
- * - `GET /v1/key` returns a key's own limits and usage. It does not show the tenant's balance or other keys.
+ * - `GET /v1/key` returns a key's own limits and usage. It does not show the tenant's balance or other keys. The key of a run shows the limit in
+ *   USD and the usage of the run, with those of the runs below it, under the run's id.
  * - With an API key, `/v1/usage?key=self` sums only the calls of that key. A user token has no key, so it gets 400.
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import type { Caller } from "../../kernel/Caller.ts"
 import { InvalidKey } from "../../people/credentials/Problems.ts"
+import { BudgetedRuns } from "../../people/runs/BudgetedRuns.ts"
 import { Applications } from "../../people/tenants/Applications.ts"
-import { heldKey } from "./HeldKey.ts"
+import type { RunId } from "../../kernel/Ids.ts"
+import { heldKey, heldRun } from "./HeldKey.ts"
 import type { HeldKey } from "./HeldKey.ts"
 import { added, Sums } from "./Sums.ts"
 
@@ -25,8 +28,16 @@ export class HeldKeys extends Context.Tag("tollgate/usage/HeldKeys")<HeldKeys, H
 const make = Effect.gen(function* () {
   const applications = yield* Applications
   const sums = yield* Sums
-  const of: HeldKeysContract["of"] = Effect.fn("HeldKeys.of")(function* ({ application_id, tenant_id }) {
+  const budgeted = yield* BudgetedRuns
+  const ofRun = (caller: Caller, run_id: RunId) =>
+    Effect.mapBoth(budgeted.find({ caller, run_id }), {
+      onFailure: () => new InvalidKey(),
+      onSuccess: (run) => heldRun(run, caller)
+    })
+  const of: HeldKeysContract["of"] = Effect.fn("HeldKeys.of")(function* (caller) {
+    const { application_id, runs, tenant_id } = caller
     if (application_id === null) return yield* new InvalidKey()
+    if (runs !== undefined) return yield* ofRun(caller, runs[0] as RunId)
     const key = yield* Effect.mapError(
       applications.find({ caller: { tenant_id, account_id: null }, application_id }),
       () => new InvalidKey()

@@ -11,6 +11,8 @@
  * - A tenant has up to 10,000 open runs; one more is 409 `too_many_runs`. Runs are listed for 30 days after the end of their API key's run.
  * - An API key sees the runs that descend from it, the key of a run sees this run and those below it, and a person sees those of their own keys in
  *   the tenant of their token. All three may end what they see.
+ * - Calls of a run are calls of its API key: records, sums and limits of the key include them. Jobs, stored answers and idempotency keys belong to
+ *   the API key, so its runs share them.
  * - The sums by model have the calls of the run and of all runs below it, each under the model that served it. A refused call is not among them.
  */
 import { Schema } from "effect"

@@ -1,7 +1,7 @@
 /** Runs over HTTP: what they may be, who sees them, how they end, and when their rows go. */
 import { describe, expect } from "@effect/vitest"
 import { Effect, Option, TestClock } from "effect"
-import { application, ask, beginning, person, scene, sql } from "../auth/World.ts"
+import { application, ask, beginning, join, person, scene, sql } from "../auth/World.ts"
 import type { Person } from "../auth/World.ts"
 import { verify } from "../../../src/app/Checks.ts"
 import { Ledger } from "../../../src/books/ledger/Ledger.ts"
@@ -398,6 +398,10 @@ describe("the end of a run", () => {
       yield* TestClock.setTime(beginning + 60_000)
       expect(yield* refusalOf(one.api_key)).toBe("ExpiredKey")
       expect((yield* read(ada.token, one.id)).body.result.ended_at).toBe(toIso(beginning + 60_000))
+      const three = yield* run(two.api_key)
+      yield* join(ada.account_id, ada.tenant_id, "suspended")
+      expect(yield* refusalOf(three.api_key)).toBe("InvalidKey")
+      yield* join(ada.account_id, ada.tenant_id)
       yield* callerOf(two.api_key)
       yield* ask("DELETE", `/v1/tenants/${ada.tenant_id}/applications/${key.id}`, { token: ada.token })
       expect(yield* refusalOf(two.api_key)).toBe("InvalidKey")
