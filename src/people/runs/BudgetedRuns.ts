@@ -302,12 +302,15 @@ const write = (
 
 const ending = ({ belonging, sql, writer }: Dependencies): BudgetedRunsContract["end"] =>
   Effect.fn("BudgetedRuns.end")(function* (request) {
-    const row = yield* rowOf(sql, request)
     const now = yield* Clock.currentTimeMillis
-    if (row.ended_at !== null || row.expires_at <= now) return yield* oneOf(sql, row, now)
+    const [row, [budget]] = yield* Effect.all([rowOf(sql, request), budgetsOf(sql, [request.run_id], now)], {
+      concurrency: 2
+    })
+    if (budget === undefined) return yield* new RunNotFound({ run_id: row.id })
+    if (row.ended_at !== null || row.expires_at <= now) return shown(row, budget, now)
     const open: Fragment = sql`${within(sql, row.path)} AND ended_at IS NULL`
     const ended = Statements.write(writer, statement(sql`UPDATE tollgate_runs SET ended_at = ${now} WHERE ${open}`))
     // The mark of a run is in the cached callers of all runs below it.
     yield* afterCommit(ended, belonging.changed(row.id))
-    return yield* oneOf(sql, { ...row, ended_at: now }, now)
+    return shown({ ...row, ended_at: now }, budget, now)
   })
