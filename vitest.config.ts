@@ -52,6 +52,8 @@ const onPostgresToo = [
   "test/money/allowances/Allowances*.test.ts",
   "test/money/payments/*.test.ts",
   "test/money/pooling/*.test.ts",
+  "test/people/runs/*.test.ts",
+  "test/e2e/Runs.test.ts",
   "test/people/tenants/Applications.test.ts",
   "test/people/tenants/Limits.test.ts",
   "test/people/tenants/Organisations.test.ts",

@@ -27,6 +27,7 @@ import { PricesApi } from "../money/prices/Api.ts"
 import { ResponsesApi } from "../calls/responses/Api.ts"
 import { RerankApi } from "../calls/rerank/Api.ts"
 import { SandboxApi } from "../sandbox/Api.ts"
+import { RunsApi } from "../people/runs/Api.ts"
 import { OrganisationsApi, TenantInvitesApi, TenantsApi } from "../people/tenants/Api.ts"
 import { TransferInvitesApi, TransfersApi } from "../money/transfers/Api.ts"
 import { ImagesApi } from "../calls/images/Api.ts"
@@ -49,6 +50,7 @@ const routes = contract
   .add(PasskeysApi)
   .add(TenantsApi)
   .add(OrganisationsApi)
+  .add(RunsApi)
   .add(PricesApi)
   .add(BillingApi)
   .add(AllowancesApi)

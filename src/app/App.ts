@@ -78,6 +78,8 @@ import { PricesHttp } from "../money/prices/Http.ts"
 import { Indexes } from "../storage/engine/Indexes.ts"
 import * as Leadership from "../storage/engine/Leadership.ts"
 import { SandboxHttp } from "../sandbox/Http.ts"
+import { BudgetedRuns } from "../people/runs/BudgetedRuns.ts"
+import { RunsHttp } from "../people/runs/Http.ts"
 import { Applications } from "../people/tenants/Applications.ts"
 import { Belonging } from "../people/tenants/Belonging.ts"
 import { OrganisationsHttp, TenantInvitesHttp, TenantsHttp } from "../people/tenants/Http.ts"
@@ -147,7 +149,14 @@ export const domains = Layer.mergeAll(
   Layer.provideMerge(Allowances.layer),
   Layer.provideMerge(Feed.layer),
   Layer.provideMerge(
-    Layer.mergeAll(Authorization.layer, BrowserSessions.layer, Passkeys.layer, Records.layer, Notifications.layer)
+    Layer.mergeAll(
+      Authorization.layer,
+      BrowserSessions.layer,
+      Passkeys.layer,
+      Records.layer,
+      Notifications.layer,
+      Layer.provide(BudgetedRuns.layer, knownModels)
+    )
   ),
   Layer.provideMerge(
     Layer.mergeAll(
@@ -204,7 +213,8 @@ export const jobs = Layer.mergeAll(
   KeyTotalsIndexer.layerJobs,
   Feed.layerJobs,
   Verifier.layerJobs,
-  Transfers.layerJobs
+  Transfers.layerJobs,
+  BudgetedRuns.layerJobs
 ).pipe(Layer.provide(Leadership.layer))
 
 /** The handlers of every group of `Api`. */
@@ -235,6 +245,7 @@ export const handlers = Layer.mergeAll(
   WebhooksHttp,
   PoolingHttp,
   PricesHttp,
+  RunsHttp,
   SandboxHttp,
   TenantsHttp,
   TransferInvitesHttp,

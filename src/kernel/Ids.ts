@@ -26,7 +26,11 @@ export const BillingAccountId = Schema.String.pipe(Schema.brand("BillingAccountI
 export type ApplicationId = typeof ApplicationId.Type
 export const ApplicationId = Schema.String.pipe(Schema.brand("ApplicationId"))
 
-/** A metered call. Its usage record has the same characters after `use_`. */
+/** A run of an API key. */
+export type RunId = typeof RunId.Type
+export const RunId = Schema.String.pipe(Schema.brand("RunId"))
+
+/** A metered call, from its admission on. Its usage record carries the same characters behind `use_`. */
 export type CallId = typeof CallId.Type
 export const CallId = Schema.String.pipe(Schema.brand("CallId"))
 

@@ -146,6 +146,41 @@ describe("a key", () => {
   })
 })
 
+describe("a run", () => {
+  it("gets a budget, spends of it, and ends", async () => {
+    const [snippet] = take("sh", /^RUN=/)
+    const printed = (await shell(snippet!.text, { KEY: await service.key(person) }))
+      .split(/(?<=\})(?=\{)/)
+      .map((text) => JSON.parse(text))
+    expect(printed).toMatchObject([
+      { object: "chat.completion" },
+      {
+        result: {
+          name: "nightly report",
+          spent: { requests: 1 },
+          by_model: [{ model: "sandbox-small", requests: 1 }],
+          ended_at: null
+        }
+      },
+      { result: { spent: { requests: 1 }, ended_at: expect.any(String) } }
+    ])
+  })
+
+  it("gets 402 in the documented shape when its limit is reached", async () => {
+    const [snippet] = take("json", /budget_exceeded/)
+    const made = await service.call("/v1/runs", {
+      token: await service.key(person),
+      json: { name: "nightly report", limit: { requests: 0 } }
+    })
+    const { api_key, id } = made.body.result
+    const answer = await service.call("/v1/search?query=tides", { token: api_key })
+    expect(answer.status).toBe(402)
+    const documented = JSON.parse(snippet!.text)
+    Object.assign(documented.details, { budget_id: id, limit: "0" })
+    expect(answer.body).toEqual(documented)
+  })
+})
+
 describe("a configuration", () => {
   it("starts the service with the documented command line", async () => {
     const [command] = take("sh", /npm start -- --config tollgate\.json/)

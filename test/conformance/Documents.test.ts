@@ -414,6 +414,13 @@ describe("the examples", () => {
       known.payment_id = (await events()).map(({ event }) => event.data.object.payment_intent).find((id) => id != null)!
       known.what = "refund"
     }
+    before["POST /v1/runs"] = async () => application.api_key as string
+    for (const method of ["GET", "DELETE"]) {
+      before[`${method} /v1/runs/{run_id}`] = async () => {
+        const made = await ok("/v1/runs", { token: application.api_key, json: { limit: { usd: 1 } } })
+        known.run_id = made.id
+      }
+    }
     before["GET /v1/models/{id}"] = async () => void (known.id = "sandbox-small")
     before["DELETE /v1/tenants/{tenant_id}/applications/{application_id}"] = async () => {
       known.application_id = (

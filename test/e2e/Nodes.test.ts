@@ -127,6 +127,20 @@ describe("three nodes", () => {
     }
   })
 
+  it("refuse the key of a run that ended on another, and those of the runs below it", async () => {
+    const eve = await signIn(nodes[0]!, "eve@example.com")
+    const run = async (node: Service, token: string) =>
+      (await node.call("/v1/runs", { token, json: { limit: { usd: 1 } } })).body.result
+    const one = await run(nodes[0]!, await nodes[0]!.key(eve))
+    const two = await run(nodes[1]!, one.api_key)
+    for (const { api_key } of [one, two])
+      expect(await everywhere((node) => statusOf(node, api_key))).toEqual([400, 400, 400])
+    const ended = await nodes[2]!.call(`/v1/runs/${one.id}`, { token: one.api_key, method: "DELETE" })
+    expect(ended.status).toBe(200)
+    for (const { api_key } of [one, two])
+      await expect.poll(() => everywhere((node) => statusOf(node, api_key)), soon).toEqual([401, 401, 401])
+  })
+
   it("refuse a key that was deleted without a word to any of them", async () => {
     const bea = await signIn(nodes[0]!, "bea@example.com")
     const { api_key } = (

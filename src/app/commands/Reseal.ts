@@ -16,6 +16,7 @@ import { clientTokensEnd } from "../../people/auth/ClientTokens.ts"
 import { Writer } from "../../books/ledger/write/Writer.ts"
 import { lettersEnd } from "../../people/mail/Outbox.ts"
 import { operatorSessionsEnd } from "../../operations/operator/Sessions.ts"
+import { runKeysEnd } from "../../people/runs/RunRow.ts"
 import { apiKeysEnd } from "../../people/tenants/Applications.ts"
 import { invitationsEnd } from "../../people/tenants/Invites.ts"
 import { transferLinksEnd } from "../../money/transfers/Transfers.ts"
@@ -33,6 +34,7 @@ import { fromEnvironment, refuse } from "./Report.ts"
 /** The effect on each kind of protected value. `undefined`: the kind has no row of its own. */
 const endings: Record<Protected, Ending | undefined> = {
   api_key: apiKeysEnd,
+  run_key: runKeysEnd,
   refresh_token: sessionsEnd,
   signing_key: signingKeysEnd,
   authorization_code: codesEnd,

@@ -369,6 +369,8 @@ export type {
   PlanStatus,
   Role
 } from "../../people/tenants/Account.ts"
+export type { NewRun, Run, RunDetails, RunWithKey } from "../../people/runs/Run.ts"
+export type { BudgetedRuns, BudgetedRunsContract, OfRun } from "../../people/runs/BudgetedRuns.ts"
 export type {
   Application,
   ApplicationChange,
@@ -383,6 +385,7 @@ export type {
   OfApplication,
   Operator
 } from "../../people/tenants/Applications.ts"
+export type { Holder as KeyHolder } from "../../people/tenants/KeyCallers.ts"
 export type { Belonging, BelongingContract, Mark } from "../../people/tenants/Belonging.ts"
 export type { Listed } from "../../people/tenants/Directory.ts"
 export type {

@@ -4,9 +4,12 @@ import { Moment, nextMonthOf } from "../../kernel/Moment.ts"
 import { Usd } from "../../kernel/Money.ts"
 import { Period } from "../../kernel/Period.ts"
 import type { Allowance } from "../allowances/Allowance.ts"
+import type { Nano } from "../../kernel/Money.ts"
+import type { Caller } from "../../kernel/Caller.ts"
+import type { Run } from "../../people/runs/Run.ts"
 import { Application } from "../../people/tenants/Application.ts"
 
-const { account_id, allowed_models, created_at, expires_at, id, key_prefix, name } = Application.fields
+const { account_id, allowed_models, created_at, expires_at, key_prefix, name } = Application.fields
 const { reserved_usd, spending_limit_period, spending_limit_usd, spent_usd } = Application.fields
 
 const HeldAllowance = Schema.Struct({
@@ -19,7 +22,8 @@ const HeldAllowance = Schema.Struct({
 /** Fields of limits are absent if the key has no such limit. */
 export interface HeldKey extends Schema.Schema.Type<typeof HeldKey> {}
 export const HeldKey = Schema.Struct({
-  id,
+  /** The application, or the run whose key it is. */
+  id: Schema.String,
   name,
   key_prefix,
   tenant_id: Schema.String,
@@ -67,19 +71,43 @@ export const heldKey = (
 
 const termsOf = ({ amount_usd, period, renews_at }: Allowance) => ({ amount_usd, period, renews_at })
 
+/** The key of a run. */
+export const heldRun = (
+  { created_at, expires_at, id, key_prefix, limit, name, reserved, spent }: Run,
+  { account_id, allowed_models, tenant_id }: Caller
+): HeldKey => ({
+  id,
+  name,
+  key_prefix,
+  tenant_id,
+  account_id,
+  created_at,
+  ...(limit.usd !== undefined && {
+    spending_limit_usd: limit.usd,
+    spending_limit_period: "total" as const,
+    spent_usd: spent.usd,
+    reserved_usd: reserved.usd,
+    remaining_usd: notBelowZero(limit.usd - spent.usd - reserved.usd)
+  }),
+  ...(allowed_models !== undefined && { allowed_models }),
+  expires_at,
+  usage: { total_requests: spent.requests, total_tokens: spent.tokens, total_cost: spent.usd }
+})
+
+const notBelowZero = (amount: Nano): Nano => (amount > 0n ? amount : 0n)
+
 const limitsOf = (
   { reserved_usd: reserved = 0n, spending_limit_period, spending_limit_usd, spent_usd: spent = 0n }: Application,
   now: number
 ) => {
   if (spending_limit_usd === undefined) return {}
-  const remaining = spending_limit_usd - spent - reserved
   return {
     spending_limit_usd,
     spending_limit_period,
     spent_usd: spent,
     reserved_usd: reserved,
     // A lowered limit may be below the amount already spent.
-    remaining_usd: remaining > 0n ? remaining : 0n,
+    remaining_usd: notBelowZero(spending_limit_usd - spent - reserved),
     ...(spending_limit_period === "month" && { renews_at: nextMonthOf(now) })
   }
 }

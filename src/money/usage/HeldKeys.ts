@@ -3,15 +3,17 @@
  *
  * Where the specification is silent:
  * - `GET /v1/key` returns a key's own limits and usage, and the terms of its tenant's allowance. It does not show the tenant's
- *   balance or other keys.
+ *   balance or other keys. The key of a run shows the limit in USD and the usage of the run, with those of the runs below it, under the run's id.
  * - With an API key, `/v1/usage?key=self` sums only the calls of that key. A user token has no key, so it gets 400.
  */
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import type { Caller } from "../../kernel/Caller.ts"
 import { InvalidKey } from "../../people/credentials/Problems.ts"
 import { Allowances } from "../allowances/Allowances.ts"
+import { BudgetedRuns } from "../../people/runs/BudgetedRuns.ts"
 import { Applications } from "../../people/tenants/Applications.ts"
-import { heldKey } from "./HeldKey.ts"
+import type { RunId } from "../../kernel/Ids.ts"
+import { heldKey, heldRun } from "./HeldKey.ts"
 import type { HeldKey } from "./HeldKey.ts"
 import { Sums } from "./Sums.ts"
 
@@ -28,9 +30,16 @@ const make = Effect.gen(function* () {
   const applications = yield* Applications
   const sums = yield* Sums
   const allowances = yield* Allowances
+  const budgeted = yield* BudgetedRuns
+  const ofRun = (caller: Caller, run_id: RunId) =>
+    Effect.mapBoth(budgeted.find({ caller, run_id }), {
+      onFailure: () => new InvalidKey(),
+      onSuccess: (run) => heldRun(run, caller)
+    })
   const of: HeldKeysContract["of"] = Effect.fn("HeldKeys.of")(function* (caller) {
-    const { application_id, tenant_id } = caller
+    const { application_id, runs, tenant_id } = caller
     if (application_id === null) return yield* new InvalidKey()
+    if (runs !== undefined) return yield* ofRun(caller, runs[0] as RunId)
     const key = yield* Effect.mapError(
       applications.find({ caller: { tenant_id, account_id: null }, application_id }),
       () => new InvalidKey()

@@ -4,9 +4,11 @@
  * Where the specification is silent:
  * - Keys and tokens are cached for at most a minute. A deleted key ends immediately in this process, and within two seconds on other nodes over
  *   PostgreSQL.
+ * - The key of an ended run, or of a run below one, is 401 like a deleted key, and just as soon.
  * - A key after its `expires_at` is 401 with the text of an invalid key and the code `api_key_expired`. Every call checks that.
  * - An empty `Authorization` header counts as missing. A trailing slash does not change the path.
  */
+import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Duration, Effect, Layer } from "effect"
 import type { Clock } from "effect"
 import { ServiceInfo } from "../../kernel/ServiceInfo.ts"
@@ -24,6 +26,8 @@ import {
 import type { ExpiredKey } from "../credentials/Problems.ts"
 import { includes } from "../credentials/Scope.ts"
 import type { Demand, Grant } from "../credentials/Scope.ts"
+import { DeploymentSecret } from "../../storage/secret/DeploymentSecret.ts"
+import * as RunCallers from "../runs/RunCallers.ts"
 import { Applications } from "../tenants/Applications.ts"
 import type { ApplicationsContract } from "../tenants/Applications.ts"
 import { Belonging } from "../tenants/Belonging.ts"
@@ -60,16 +64,22 @@ export class Credentials extends Context.Tag("tollgate/auth/Credentials")<Creden
 }
 
 const make = Effect.gen(function* () {
+  const belonging = yield* Belonging
+  const clock = yield* Effect.clock
   const byToken = tokenReader({
     tokens: yield* Tokens,
     sessions: yield* Sessions,
     tenants: yield* Tenants,
-    belonging: yield* Belonging,
-    clock: yield* Effect.clock
+    belonging,
+    clock
   })
   const applications = yield* Applications
   const service = yield* ServiceInfo
-  const byKey = keyReader(applications, service)
+  const runs = RunCallers.make(
+    { sql: yield* SqlClient, secret: yield* DeploymentSecret, belonging, applications },
+    clock
+  )
+  const byKey = keyReader(applications, runs, service)
 
   const userToken: CredentialsContract["userToken"] = (authorization, demand) => {
     if (authorization === undefined || authorization === "") return new MissingAuthorization()
@@ -91,8 +101,11 @@ const make = Effect.gen(function* () {
     )
   }
 
-  const rememberedKey: CredentialsContract["rememberedKey"] = (authorization) =>
-    authorization === undefined ? undefined : applications.rememberedCallerOf(bearerOf(authorization))
+  const rememberedKey: CredentialsContract["rememberedKey"] = (authorization) => {
+    if (authorization === undefined) return undefined
+    const bearer = bearerOf(authorization)
+    return applications.rememberedCallerOf(bearer) ?? runs.remembered(bearer)
+  }
 
   return { userToken, keyOrToken, rememberedKey, apiKey } satisfies CredentialsContract
 })
@@ -191,11 +204,16 @@ const isKeyOf = ({ key_prefix }: ServiceFacts, bearer: string): boolean =>
 // ---- API keys -----------------------------------------------------------------------------------------------------------
 
 const keyReader =
-  ({ callerOf }: ApplicationsContract, { key_prefix, service_name }: ServiceFacts) =>
+  (
+    applications: Pick<ApplicationsContract, "callerOf">,
+    runs: Pick<ApplicationsContract, "callerOf">,
+    { key_prefix, service_name }: ServiceFacts
+  ) =>
   (bearer: string): Effect.Effect<Caller, InvalidKeyFormat | ForeignKey | InvalidKey | ExpiredKey> => {
     const segments = bearer.split("-")
     if (segments.length !== 3 || bearer.includes(".") || segments.includes("")) return new InvalidKeyFormat()
     if (segments[0] !== key_prefix) return new ForeignKey({ message: `API key is not a ${service_name} key` })
+    const { callerOf } = bearer.startsWith(RunCallers.keyPrefix(key_prefix)) ? runs : applications
     return Effect.flatMap(callerOf(bearer), (caller) =>
       caller === undefined ? new InvalidKey() : Effect.succeed(caller)
     )

@@ -31,9 +31,10 @@ const asToken = bearer(
 )
 const asKey = bearer(
   "<prefix>-prod-<64 hex digits>",
-  "an API key of a tenant (`POST /v1/tenants/{tenant_id}/applications`). Valid until it is deleted, or until its `expires_at`."
+  "an API key of a tenant (`POST /v1/tenants/{tenant_id}/applications`). Valid until it is deleted, or until its `expires_at`. " +
+    "Also the key of a run (`POST /v1/runs`), which has `run` in place of `prod`."
 )
-const asKeyOrToken = bearer("JWT, or <prefix>-prod-<64 hex digits>", "a user token or an API key.")
+const asKeyOrToken = bearer("JWT, or <prefix>-prod-<64 hex digits>", "a user token, an API key or the key of a run.")
 
 const asHeader = HttpApiSecurity.apiKey({ key: "x-api-key", in: "header" }).pipe(
   HttpApiSecurity.annotate(

@@ -82,6 +82,10 @@ export interface ApplicationsContract {
   ) => Effect.Effect<Application, ApplicationNotFound | InsufficientRole | BooksUnavailable>
   /** The caller of an API key; `undefined` for an unknown or deleted key. */
   readonly callerOf: (key: string) => Effect.Effect<Caller | undefined, ExpiredKey>
+  /** The holder of an application's key; `undefined` if the key is not usable. */
+  readonly holderOf: (id: ApplicationId) => Effect.Effect<KeyCallers.Holder | undefined>
+  /** Those of the ids whose application was deleted. */
+  readonly deletedAmong: (ids: ReadonlyArray<ApplicationId>) => Effect.Effect<ReadonlyArray<ApplicationId>>
   /** The result of `callerOf` if it is cached, otherwise `undefined`. */
   readonly rememberedCallerOf: (key: string) => Caller | undefined
 }
@@ -125,6 +129,8 @@ const make = Effect.gen(function* () {
     change: changing(dependencies, find),
     remove: removing(dependencies, find),
     callerOf: keyCallers.callerOf,
+    holderOf: (id) => KeyCallers.holderOf(sql, id),
+    deletedAmong: deletedAmong(sql),
     rememberedCallerOf: keyCallers.remembered
   } satisfies ApplicationsContract
 })
@@ -166,6 +172,20 @@ const finding = (sql: SqlClient): ApplicationsContract["find"] =>
     const row = yield* rowOf(sql, request)
     return (yield* shown(sql, [row], yield* Clock.currentTimeMillis))[0]!
   })
+
+const deletedAmong =
+  (sql: SqlClient): ApplicationsContract["deletedAmong"] =>
+  (ids) =>
+    Effect.map(
+      Effect.orDie(
+        sql<Pick<Row, "id">>`SELECT id FROM tollgate_tenants_applications
+          WHERE id IN (SELECT value FROM json_each(${JSON.stringify(ids)}))`
+      ),
+      (rows) => {
+        const found = new Set(rows.map(({ id }) => id))
+        return ids.filter((id) => !found.has(id))
+      }
+    )
 
 // ---- limits -------------------------------------------------------------------------------------------------------------
 

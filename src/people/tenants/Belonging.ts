@@ -1,7 +1,7 @@
 /**
- * Cache invalidation: marks of accounts, tenants and applications. A cache takes marks before it reads, stores them with the value, and reads
- * again once a mark is no longer current. A change to an account (memberships, pinned payer, ended sign-ins), a tenant (plan, billing settings) or
- * an application (limits, deletion) invalidates only its own mark. It takes effect immediately in this process. Other nodes are signaled
+ * Cache invalidation: marks of accounts, tenants, applications and runs. A cache takes marks before it reads, stores them with the value, and reads
+ * again once a mark is no longer current. A change to an account (memberships, pinned payer, ended sign-ins), a tenant (plan, billing settings), an
+ * application (limits, deletion) or a run (its end) invalidates only its own mark. It takes effect immediately in this process. Other nodes are signaled
  * (`storage/engine/Signals`); a node that may have missed a signal invalidates all its marks.
  *
  * Where the specification is silent:
@@ -9,7 +9,7 @@
  *   marks of the rows that it changed.
  */
 import { Context, Effect, Layer } from "effect"
-import type { AccountId, ApplicationId, TenantId } from "../../kernel/Ids.ts"
+import type { AccountId, ApplicationId, RunId, TenantId } from "../../kernel/Ids.ts"
 import { Signals } from "../../storage/engine/Signals.ts"
 
 export interface Mark {
@@ -23,7 +23,7 @@ export const isCurrent = (marks: ReadonlyArray<Mark>): boolean => {
   return true
 }
 
-type Marked = AccountId | TenantId | ApplicationId
+type Marked = AccountId | TenantId | ApplicationId | RunId
 
 export interface BelongingContract {
   /** A plain function, because calls take marks on the hot path. */

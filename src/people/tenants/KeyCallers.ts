@@ -1,5 +1,6 @@
 /** The callers of API keys. A key is looked up by its hash and cached for a minute, or until it expires. */
 import type { SqlClient } from "@effect/sql/SqlClient"
+import type { Fragment } from "@effect/sql/Statement"
 import { Duration, Effect } from "effect"
 import type { Clock } from "effect"
 import type { DeploymentSecretContract } from "../../storage/secret/DeploymentSecret.ts"
@@ -16,7 +17,9 @@ import type { BelongingContract, Mark } from "./Belonging.ts"
 
 /** The lifetime of a cached key. The specification allows five minutes. */
 export const cacheLifetime = Duration.minutes(1)
-const lifetime = Duration.toMillis(cacheLifetime)
+/** The same in milliseconds. */
+export const cacheMillis = Duration.toMillis(cacheLifetime)
+const lifetime = cacheMillis
 const cachedMax = 50_000
 
 interface Entry {
@@ -64,13 +67,37 @@ export const make = (
   return { callerOf, remembered }
 }
 
-type Cache = ReturnType<typeof makeCache>
+/** The holder of a usable key. */
+export interface Holder {
+  readonly caller: Caller
+  /** The key is refused from this time on. */
+  readonly expires_at: number | null
+}
+
+/** The holder of an application's key, for the keys of its runs; `undefined` if the key is not usable. */
+export const holderOf = (sql: SqlClient, id: ApplicationId): Effect.Effect<Holder | undefined> =>
+  Effect.map(liveRow(sql, sql`a.id = ${id}`), (row) =>
+    row === undefined ? undefined : { caller: callerFrom(row), expires_at: row.expires_at }
+  )
+
+const callerFrom = ({ account_id, allowed_models, attribution_tags, id, tags, tenant_id }: Row): Caller => ({
+  account_id,
+  tenant_id,
+  application_id: id,
+  credential: "api_key",
+  team_first: false,
+  ...(allowed_models !== null && { allowed_models: JSON.parse(allowed_models) as ReadonlyArray<string> }),
+  ...(tags !== null && { labels: { tags } }),
+  ...(attribution_tags === 1 && { attribution: true })
+})
+
+export type Cache = ReturnType<typeof makeCache>
 
 /**
  * Callers by whole key, only in memory: hashing the key would take 2.5 % of every call's time. An expired entry stays for a minute, so a key that is
  * read again keeps the same caller object. A plain map instead of Effect's `Cache`: every call with a key reads it without an allocation.
  */
-const makeCache = () => {
+export const makeCache = () => {
   const entries = new Map<string, Entry>()
   let sweepAt = 0
 
@@ -106,23 +133,14 @@ const read = Effect.fnUntraced(function* (dependencies: Dependencies, cache: Cac
   if (application === undefined) return undefined
   // Take the marks before the row is read, so a concurrent change invalidates them.
   const marks = [belonging.markOf(application.account_id), belonging.markOf(application.id)]
-  const row = yield* liveRow(sql, hash)
+  const row = yield* liveRow(sql, sql`a.key_hash = ${hash}`)
   if (row === undefined) return undefined
-  const { account_id, allowed_models, attribution_tags, expires_at, id, tags, tenant_id } = row
+  const { expires_at, id } = row
   if (expires_at !== null && expires_at <= now) return yield* new ExpiredKey({ expired_at: expires_at })
   // Of several concurrent reads, the first fills the cache.
   const cached = cache.callerAt(key, now)
   if (cached !== undefined) return cached
-  const caller = earlier<Caller>(cache.earlierCaller(key), {
-    account_id,
-    tenant_id,
-    application_id: id,
-    credential: "api_key",
-    team_first: false,
-    ...(allowed_models !== null && { allowed_models: JSON.parse(allowed_models) as ReadonlyArray<string> }),
-    ...(tags !== null && { labels: { tags } }),
-    ...(attribution_tags === 1 && { attribution: true })
-  })
+  const caller = earlier(cache.earlierCaller(key), callerFrom(row))
   cache.set(key, { caller, until: Math.min(now + lifetime, expires_at ?? Number.POSITIVE_INFINITY), marks }, now)
   // The call does not wait for this write.
   yield* Effect.forkDaemon(noteUse(dependencies, id, now))
@@ -130,12 +148,12 @@ const read = Effect.fnUntraced(function* (dependencies: Dependencies, cache: Cac
 })
 
 /** The application of a usable key: its account is an active member of the tenant and not suspended, and the key's sign-in has not ended. */
-const liveRow = (sql: SqlClient, hash: string) =>
+const liveRow = (sql: SqlClient, which: Fragment) =>
   Effect.map(
     Effect.orDie(sql<Row>`SELECT a.id, a.account_id, a.tenant_id, a.expires_at, a.allowed_models, a.tags, t.attribution_tags
       FROM tollgate_tenants_applications a JOIN tollgate_tenants_tenants t ON t.id = a.tenant_id
       JOIN tollgate_tenants_memberships m ON m.account_id = a.account_id AND m.tenant_id = a.tenant_id AND m.status = 'active'
-      WHERE a.key_hash = ${hash} AND ${isLive(sql, "a.family_id")}
+      WHERE ${which} AND ${isLive(sql, "a.family_id")}
         AND NOT EXISTS (SELECT 1 FROM tollgate_tenants_suspensions s WHERE s.account_id = a.account_id)`),
     ([row]) => row
   )

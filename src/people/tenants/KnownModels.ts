@@ -11,13 +11,14 @@ export class KnownModels extends Context.Reference<KnownModels>()("tollgate/tena
 export const checkModels = (
   known: ReadonlySet<string> | undefined,
   models: ReadonlyArray<string> | null | undefined,
-  before: ReadonlyArray<string> = []
+  before: ReadonlyArray<string> = [],
+  field = "allowed_models"
 ): Effect.Effect<void, InvalidRequest> => {
   const unknown = known === undefined ? undefined : models?.find((name) => !known.has(name) && !before.includes(name))
   return unknown === undefined
     ? Effect.void
     : InvalidRequest.of(
-        "allowed_models",
+        field,
         `names as in usage records; there is no model, search provider or tool ${JSON.stringify(unknown)} here`
       )
 }

@@ -68,7 +68,37 @@ const steps = [
   `CREATE INDEX tollgate_usage_dimensions_tenant ON tollgate_usage_dimensions (tenant_id)`,
   // Tags of keys, as lines of `name=value`, and whether a tenant wants the sessions and agents of coding agents as tags.
   `ALTER TABLE tollgate_tenants_applications ADD COLUMN tags TEXT`,
-  `ALTER TABLE tollgate_tenants_tenants ADD COLUMN attribution_tags INTEGER NOT NULL DEFAULT 0 CHECK (attribution_tags IN (0, 1))`
+  `ALTER TABLE tollgate_tenants_tenants ADD COLUMN attribution_tags INTEGER NOT NULL DEFAULT 0 CHECK (attribution_tags IN (0, 1))`,
+  // Runs of API keys.
+  `CREATE TABLE tollgate_runs (
+    id TEXT PRIMARY KEY,
+    tenant_id TEXT NOT NULL,
+    account_id TEXT NOT NULL,
+    application_id TEXT NOT NULL,
+    -- NULL: the API key made it.
+    parent TEXT,
+    -- The ids of the runs that it descends from, and its own, with '/' between them.
+    path TEXT NOT NULL,
+    level INTEGER NOT NULL CHECK (level >= 1),
+    name TEXT NOT NULL,
+    key_hash TEXT NOT NULL,
+    key_prefix TEXT NOT NULL,
+    models TEXT,
+    tags TEXT NOT NULL,
+    end_user TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    ended_at INTEGER
+  ) STRICT, WITHOUT ROWID`,
+  `CREATE UNIQUE INDEX tollgate_runs_key ON tollgate_runs (key_hash)`,
+  `CREATE UNIQUE INDEX tollgate_runs_path ON tollgate_runs (path)`,
+  `CREATE INDEX tollgate_runs_application ON tollgate_runs (application_id, id)`,
+  `CREATE INDEX tollgate_runs_account ON tollgate_runs (tenant_id, account_id, id)`,
+  `CREATE INDEX tollgate_runs_open ON tollgate_runs (tenant_id, expires_at) WHERE ended_at IS NULL`,
+  `CREATE INDEX tollgate_runs_due ON tollgate_runs (expires_at) WHERE ended_at IS NULL`,
+  `CREATE INDEX tollgate_runs_ended ON tollgate_runs (ended_at) WHERE level = 1 AND ended_at IS NOT NULL`,
+  `CREATE INDEX tollgate_usage_dimensions_run ON tollgate_usage_dimensions (run_id) WHERE run_id <> ''`,
+  `CREATE INDEX tollgate_usage_records_budgeted ON tollgate_usage_records (dimensions) WHERE budgets IS NOT NULL`
 ]
 
 export default Effect.flatMap(SqlClient, (sql) => Effect.forEach(steps, (step) => sql.unsafe(step), { discard: true }))

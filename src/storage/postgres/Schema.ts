@@ -920,7 +920,35 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
     `ALTER TABLE tollgate_tenants_tenants ADD COLUMN attribution_tags bigint NOT NULL DEFAULT 0 CHECK (attribution_tags IN (0, 1))`,
     `DROP TRIGGER tollgate_sql_signal ON tollgate_tenants_applications`,
     `CREATE TRIGGER tollgate_sql_signal AFTER DELETE OR UPDATE OF expires_at, allowed_models, tags ON tollgate_tenants_applications
-      FOR EACH ROW EXECUTE FUNCTION tollgate_sql_signal('id')`
+      FOR EACH ROW EXECUTE FUNCTION tollgate_sql_signal('id')`,
+    // Runs of API keys.
+    `CREATE TABLE tollgate_runs (
+      id ${text} PRIMARY KEY,
+      tenant_id ${text} NOT NULL,
+      account_id ${text} NOT NULL,
+      application_id ${text} NOT NULL,
+      -- NULL: the API key made it.
+      parent ${text},
+      -- The ids of the runs that it descends from, and its own, with '/' between them.
+      path ${text} NOT NULL,
+      level bigint NOT NULL CHECK (level >= 1),
+      name ${text} NOT NULL,
+      key_hash ${text} NOT NULL,
+      key_prefix ${text} NOT NULL,
+      models ${text},
+      tags ${text} NOT NULL,
+      end_user ${text} NOT NULL,
+      created_at bigint NOT NULL,
+      expires_at bigint NOT NULL,
+      ended_at bigint
+    )`,
+    `CREATE UNIQUE INDEX tollgate_runs_key ON tollgate_runs (key_hash)`,
+    `CREATE UNIQUE INDEX tollgate_runs_path ON tollgate_runs (path)`,
+    `CREATE INDEX tollgate_runs_application ON tollgate_runs (application_id, id)`,
+    `CREATE INDEX tollgate_runs_account ON tollgate_runs (tenant_id, account_id, id)`,
+    `CREATE INDEX tollgate_runs_open ON tollgate_runs (tenant_id, expires_at) WHERE ended_at IS NULL`,
+    `CREATE INDEX tollgate_runs_due ON tollgate_runs (expires_at) WHERE ended_at IS NULL`,
+    `CREATE INDEX tollgate_runs_ended ON tollgate_runs (ended_at) WHERE level = 1 AND ended_at IS NOT NULL`
   ]
 }
 
@@ -974,6 +1002,16 @@ export const indexes: ReadonlyArray<Index> = [
     definition: "(tenant_id, created_at, id)"
   },
   { name: "tollgate_usage_dimensions_tenant", table: "tollgate_usage_dimensions", definition: "(tenant_id)" },
+  {
+    name: "tollgate_usage_dimensions_run",
+    table: "tollgate_usage_dimensions",
+    definition: "(run_id) WHERE run_id <> ''"
+  },
+  {
+    name: "tollgate_usage_records_budgeted",
+    table: "tollgate_usage_records",
+    definition: "(dimensions) WHERE budgets IS NOT NULL"
+  },
   {
     name: "tollgate_idempotency_keys_kept",
     table: "tollgate_idempotency_keys",

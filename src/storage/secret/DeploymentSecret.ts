@@ -9,6 +9,7 @@ import { createHmac, hkdfSync } from "node:crypto"
 /** The purpose of a hash. A value hashed for one purpose matches no other purpose. */
 export const purposes = [
   "api_key",
+  "run_key",
   "refresh_token",
   "tenant_invite",
   "transfer_invite",

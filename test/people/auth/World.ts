@@ -23,6 +23,9 @@ import { usd } from "../../../src/kernel/Money.ts"
 import { Ledger } from "../../../src/books/ledger/Ledger.ts"
 import { PriceList } from "../../../src/books/prices/PriceList.ts"
 import type { PriceListFacts } from "../../../src/books/prices/PriceList.ts"
+import { RunsApi } from "../../../src/people/runs/Api.ts"
+import { BudgetedRuns } from "../../../src/people/runs/BudgetedRuns.ts"
+import { RunsHttp } from "../../../src/people/runs/Http.ts"
 import { TenantsApi } from "../../../src/people/tenants/Api.ts"
 import { Applications } from "../../../src/people/tenants/Applications.ts"
 import { Belonging } from "../../../src/people/tenants/Belonging.ts"
@@ -41,7 +44,7 @@ export const secret = new Uint8Array(32).fill(7)
 export const books = Ledger.layer.pipe(Layer.provideMerge(TestDatabase.writer), Layer.provideMerge(TestDatabase.sql))
 
 /** The rooms of identity. They need the books, the settings and the secret. */
-export const rooms = Credentials.layer.pipe(
+export const rooms = Layer.merge(Credentials.layer, BudgetedRuns.layer).pipe(
   Layer.provideMerge(
     Layer.mergeAll(
       Sessions.layer,
@@ -82,10 +85,13 @@ const settings = (prices: PriceListFacts) =>
     )
   )
 
-// Only these two groups of the contract.
-const api = HttpApi.make("tollgate").add(AuthApi).add(TenantsApi)
+// Only these groups of the contract.
+const api = HttpApi.make("tollgate").add(AuthApi).add(TenantsApi).add(RunsApi)
 
-const routes = HttpApiBuilder.api(api).pipe(Layer.provide([AuthHttp, TenantsHttp]), Layer.provide(SecurityHttp))
+const routes = HttpApiBuilder.api(api).pipe(
+  Layer.provide([AuthHttp, TenantsHttp, RunsHttp]),
+  Layer.provide(SecurityHttp)
+)
 
 export const layerOf = (prices: PriceListFacts = defaults) =>
   ApiMiddleware.pipe(

@@ -130,6 +130,7 @@ export const operatorTexts = {
       indexes: "builds table indexes while serving",
       verifier: "verifies the books",
       payments: "takes back amounts left due by refunds of an earlier version",
+      runs: "ends runs of API keys on time and deletes old ones",
       transfers: "returns transfers that were not accepted in time",
       allowances: "renews allowances each week or month",
       plans: "loads the plans of tenants"

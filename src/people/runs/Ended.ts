@@ -1,0 +1,138 @@
+/** Marks runs as ended that have expired or whose API key was deleted, and deletes those that ended long ago. Their keys are refused without it. */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import type { Fragment } from "@effect/sql/Statement"
+import { Clock, Duration, Effect } from "effect"
+import { budgetsOf } from "../../books/ledger/Budgets.ts"
+import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
+import { statement } from "../../books/ledger/rules/Transaction.ts"
+import * as Statements from "../../books/ledger/write/Statements.ts"
+import type { WriterContract } from "../../books/ledger/write/Writer.ts"
+import * as Ids from "../../kernel/Ids.ts"
+import type { ApplicationId, RunId, TenantId } from "../../kernel/Ids.ts"
+import type * as Loop from "../../kernel/Loop.ts"
+import type { ApplicationsContract } from "../tenants/Applications.ts"
+import { within } from "./RunRow.ts"
+
+interface Dependencies {
+  readonly sql: SqlClient
+  readonly writer: WriterContract
+  readonly applications: Pick<ApplicationsContract, "deletedAmong">
+}
+
+/** How long runs are listed after the run at the top of them has ended. */
+export const retention = Duration.toMillis(Duration.days(30))
+const pause = Duration.minutes(1)
+
+/** The most rows that one transaction changes. */
+const rowsMax = 500
+
+export const make = (dependencies: Dependencies): Loop.Job => ({
+  name: "runs",
+  turn: Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis
+    yield* endExpired(dependencies, now)
+    yield* endChildren(dependencies, now)
+    yield* endKeyless(dependencies, now)
+    return (yield* deleteOld(dependencies, now)) ? Duration.zero : pause
+  })
+})
+
+/** Changes runs in pieces until none is left. */
+const changeAll = Effect.fnUntraced(function* (
+  { sql, writer }: Dependencies,
+  which: Fragment,
+  change: (ids: Fragment) => Parameters<typeof statement>[0]
+): Effect.fn.Return<void, BooksUnavailable> {
+  for (;;) {
+    const rows = yield* Effect.orDie(
+      sql<{ readonly id: RunId }>`SELECT id FROM tollgate_runs WHERE ${which} LIMIT ${sql.literal(String(rowsMax))}`
+    )
+    if (rows.length === 0) return
+    const ids = JSON.stringify(rows.map(({ id }) => id))
+    yield* Statements.write(writer, statement(change(sql`(SELECT value FROM json_each(${ids}))`)))
+    if (rows.length < rowsMax) return
+  }
+})
+
+const endExpired = (dependencies: Dependencies, now: number) => {
+  const { sql } = dependencies
+  return changeAll(
+    dependencies,
+    sql`ended_at IS NULL AND expires_at <= ${now}`,
+    (ids) => sql`UPDATE tollgate_runs SET ended_at = expires_at WHERE ended_at IS NULL AND id IN ${ids}`
+  )
+}
+
+/** Ends runs that were made while their parent ended. Their keys were never accepted. */
+const endChildren = (dependencies: Dependencies, now: number) => {
+  const { sql } = dependencies
+  return changeAll(
+    dependencies,
+    sql`ended_at IS NULL AND level > 1
+      AND EXISTS (SELECT 1 FROM tollgate_runs above WHERE above.id = tollgate_runs.parent AND above.ended_at IS NOT NULL)`,
+    (ids) => sql`UPDATE tollgate_runs SET ended_at = ${now} WHERE ended_at IS NULL AND id IN ${ids}`
+  )
+}
+
+/** Ends runs whose API key was deleted. */
+const endKeyless = Effect.fnUntraced(function* (dependencies: Dependencies, now: number) {
+  const { applications, sql } = dependencies
+  const keys = yield* Effect.orDie(
+    sql<{ readonly id: ApplicationId }>`SELECT DISTINCT +application_id AS id FROM tollgate_runs WHERE ended_at IS NULL`
+  )
+  const deleted = yield* applications.deletedAmong(keys.map(({ id }) => id))
+  if (deleted.length === 0) return
+  const open = sql`ended_at IS NULL AND application_id IN (SELECT value FROM json_each(${JSON.stringify(deleted)}))`
+  yield* changeAll(
+    dependencies,
+    open,
+    (ids) => sql`UPDATE tollgate_runs SET ended_at = ${now} WHERE ended_at IS NULL AND id IN ${ids}`
+  )
+})
+
+/** How many trees one turn looks at. */
+const treesMax = 50
+
+/** Deletes old trees of runs. Answers whether there may be more. */
+const deleteOld = Effect.fnUntraced(function* (dependencies: Dependencies, now: number) {
+  const { sql } = dependencies
+  const tops = yield* Effect.orDie(
+    sql<Top>`SELECT path, tenant_id FROM tollgate_runs
+      WHERE level = 1 AND ended_at IS NOT NULL AND ended_at < ${now - retention} ORDER BY ended_at LIMIT ${sql.literal(String(treesMax))}`
+  )
+  let deleted = false
+  for (const top of tops) if (yield* deleteTree(dependencies, top, now)) deleted = true
+  return deleted
+})
+
+interface Top {
+  readonly path: string
+  readonly tenant_id: TenantId
+}
+
+/** Deletes runs of a tree with their budgets, the lowest first, unless a call of them is open. Answers whether it deleted any. */
+const deleteTree = Effect.fnUntraced(function* (
+  { sql, writer }: Dependencies,
+  { path, tenant_id: tenant }: Top,
+  now: number
+) {
+  const rows = yield* Effect.orDie(
+    sql<{ readonly id: RunId }>`SELECT id FROM tollgate_runs WHERE ${within(sql, path)}
+      ORDER BY path DESC LIMIT ${sql.literal(String(rowsMax))}`
+  )
+  const ids = rows.map(({ id }) => id)
+  if ((yield* budgetsOf(sql, ids, now)).some(({ open, reserved }) => open > 0 || reserved > 0n)) return false
+  const account = Ids.billingAccountOf(tenant)
+  const ending = (id: RunId) =>
+    ({ _tag: "SetBudget", id, kind: "run", anchor: id, tenant, account, terms: null }) as const
+  yield* Effect.catchTags(
+    writer.submit({
+      postings: ids.map(ending),
+      statements: [
+        statement(sql`DELETE FROM tollgate_runs WHERE id IN (SELECT value FROM json_each(${JSON.stringify(ids)}))`)
+      ]
+    }),
+    { AccountMissing: Effect.die, Conflict: Effect.die }
+  )
+  return true
+})

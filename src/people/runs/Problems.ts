@@ -1,0 +1,27 @@
+/** Refusals of runs. */
+import { Schema } from "effect"
+import { RunId } from "../../kernel/Ids.ts"
+import { Problem } from "../../kernel/Problem.ts"
+
+/** No such run, or one of another key, person or tenant. */
+export class RunNotFound extends Problem<RunNotFound>()("RunNotFound", {
+  status: 404,
+  error: "there is no such run",
+  code: "run_not_found",
+  fields: { run_id: RunId },
+  details: {}
+}) {}
+
+/** The credential is a user token. */
+export class RunNeedsKey extends Problem<RunNeedsKey>()("RunNeedsKey", {
+  status: 403,
+  error: "a run is made with an API key, or with the key of a run",
+  code: "api_key_required"
+}) {}
+
+export class TooManyRuns extends Problem<TooManyRuns>()("TooManyRuns", {
+  status: 409,
+  error: "this tenant has too many open runs: end one first",
+  code: "too_many_runs",
+  fields: { open_max: Schema.Int }
+}) {}

@@ -1,0 +1,85 @@
+/** Rows of runs, and SQL conditions on them. The limits and counters of a run are those of its budget, which has the same id. */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import type { Fragment } from "@effect/sql/Statement"
+import type { Budget } from "../../books/ledger/rules/Budget.ts"
+import { statement } from "../../books/ledger/rules/Transaction.ts"
+import type { Ending } from "../../books/ledger/write/Ending.ts"
+import type { Caller } from "../../kernel/Caller.ts"
+import type { AccountId, ApplicationId, RunId, TenantId } from "../../kernel/Ids.ts"
+import { tagsOf } from "../../kernel/Labels.ts"
+import type { Run } from "./Run.ts"
+
+export interface Row {
+  readonly id: RunId
+  readonly tenant_id: TenantId
+  readonly account_id: AccountId
+  readonly application_id: ApplicationId
+  /** Null if the API key made it. */
+  readonly parent: RunId | null
+  /** The ids of the runs that it descends from, and its own, with `/` between them. */
+  readonly path: string
+  readonly level: number
+  readonly name: string
+  readonly key_hash: string
+  readonly key_prefix: string
+  /** A JSON array; null if only the API key's list applies. */
+  readonly models: string | null
+  readonly tags: string
+  readonly end_user: string
+  readonly created_at: number
+  readonly expires_at: number
+  readonly ended_at: number | null
+}
+
+/** The run itself first, then those that it descends from. */
+export const runsOf = (path: string): ReadonlyArray<RunId> => (path.split("/") as Array<RunId>).toReversed()
+
+export const pathOf = (runs: ReadonlyArray<string>): string => runs.toReversed().join("/")
+
+/** The run with this path and all runs below it. `0` follows `/`. */
+export const within = (sql: SqlClient, path: string): Fragment =>
+  sql`(path = ${path} OR (path > ${`${path}/`} AND path < ${`${path}0`}))`
+
+/** The runs that a caller sees. */
+export const isSeen = (
+  sql: SqlClient,
+  { account_id, application_id, runs, tenant_id }: Pick<Caller, "account_id" | "application_id" | "runs" | "tenant_id">
+): Fragment => {
+  if (runs !== undefined) return within(sql, pathOf(runs))
+  return application_id === null
+    ? sql`tenant_id = ${tenant_id} AND account_id = ${account_id}`
+    : sql`application_id = ${application_id}`
+}
+
+export const modelsOf = ({ models }: Pick<Row, "models">): ReadonlyArray<string> | undefined =>
+  models === null ? undefined : (JSON.parse(models) as ReadonlyArray<string>)
+
+/** A run as it is at an instant. */
+export const shown = (row: Row, budget: Budget, now: number): Run => {
+  const { requests, reserved, spent, terms, tokens, tokens_reserved } = budget
+  const models = modelsOf(row)
+  return {
+    id: row.id,
+    name: row.name,
+    application_id: row.application_id,
+    parent: row.parent,
+    level: row.level,
+    key_prefix: row.key_prefix,
+    limit: terms.limit,
+    spent: { usd: spent, tokens, requests },
+    reserved: { usd: reserved, tokens: tokens_reserved },
+    open_calls: budget.open,
+    ...(models !== undefined && { models }),
+    tags: tagsOf(row.tags),
+    created_at: row.created_at,
+    expires_at: row.expires_at,
+    ended_at: row.ended_at ?? (row.expires_at <= now ? row.expires_at : null)
+  }
+}
+
+/** Keys of the old secret are invalid under a new one. */
+export const runKeysEnd: Ending = {
+  count: (sql) => sql`SELECT count(*) AS n FROM tollgate_runs WHERE ended_at IS NULL`,
+  statements: (sql, now) => [statement(sql`UPDATE tollgate_runs SET ended_at = ${now} WHERE ended_at IS NULL`)],
+  notice: (n) => `${n} runs end: their keys are no longer accepted`
+}

@@ -1,0 +1,68 @@
+/** Whether a new run stays within its parent: limits, models, tags and levels. */
+import { Effect } from "effect"
+import { usdLimit, units } from "../../books/ledger/rules/Budget.ts"
+import type { Budget, BudgetUnit } from "../../books/ledger/rules/Budget.ts"
+import type { Caller } from "../../kernel/Caller.ts"
+import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { tagsMax, tagsOf, textOf } from "../../kernel/Labels.ts"
+import { toDecimal } from "../../kernel/Money.ts"
+import { levelsMax } from "./Run.ts"
+import type { NewRun } from "./Run.ts"
+
+/** The level of a run that this caller makes. */
+export const levelOf = ({ runs }: Pick<Caller, "runs">): Effect.Effect<number, InvalidRequest> => {
+  const level = (runs?.length ?? 0) + 1
+  return level > levelsMax
+    ? InvalidRequest.of("", `a run of at most ${levelsMax} levels, and this one would have level ${level}`)
+    : Effect.succeed(level)
+}
+
+/** Refuses a limit that is wider than one of an ancestor. `ancestors`: their budgets, the nearest first. */
+export const checkLimit = (
+  limit: NewRun["limit"],
+  ancestors: ReadonlyArray<Budget>,
+  now: number
+): Effect.Effect<void, InvalidRequest> => {
+  for (const unit of units) {
+    const own = limit[unit]
+    if (own === undefined) continue
+    for (const { id, kind, terms } of ancestors) {
+      const most = unit === "usd" ? usdLimit(terms, now) : terms.limit[unit]
+      if (most === undefined || own <= most) continue
+      const holder = kind === "key" ? "the API key" : `the run ${id}`
+      return InvalidRequest.of(`limit.${unit}`, `at most ${textOfLimit(unit, most)}, the limit of ${holder}`)
+    }
+  }
+  return Effect.void
+}
+
+const textOfLimit = (unit: BudgetUnit, most: bigint | number): string =>
+  typeof most === "bigint" ? `${toDecimal(most)} USD` : unit === "concurrent" ? `${most} open calls` : `${most} ${unit}`
+
+/** Refuses the first model that the parent may not call. */
+export const checkParentsModels = (
+  models: NewRun["models"],
+  { allowed_models }: Pick<Caller, "allowed_models">
+): Effect.Effect<void, InvalidRequest> => {
+  const beyond = allowed_models === undefined ? undefined : models?.find((model) => !allowed_models.includes(model))
+  return beyond === undefined
+    ? Effect.void
+    : InvalidRequest.of("models", `models of its parent, which may not call ${JSON.stringify(beyond)}`)
+}
+
+/** The tags of the run with those of its parent, as stored text. */
+export const tagsWithin = (
+  tags: NewRun["tags"],
+  { labels }: Pick<Caller, "labels">
+): Effect.Effect<string, InvalidRequest> => {
+  const given = tagsOf(labels?.tags ?? "")
+  if (tags === undefined) return Effect.succeed(textOf(Object.entries(given)))
+  for (const [name, value] of Object.entries(tags)) {
+    if (Object.hasOwn(given, name) && given[name] !== value)
+      return InvalidRequest.of(`tags.${name}`, `${JSON.stringify(given[name])}, which the parent's key has set`)
+  }
+  const all = { ...given, ...tags }
+  return Object.keys(all).length > tagsMax
+    ? InvalidRequest.of("tags", `at most ${tagsMax} tags, with those of the parent`)
+    : Effect.succeed(textOf(Object.entries(all)))
+}
