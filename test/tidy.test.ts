@@ -222,6 +222,7 @@ const references: Readonly<Record<string, string>> = {
   CreationPatience: "a limit: how long an answer waits for its images",
   CurrentSandbox: "absent, there are no levers",
   ImagePatience: "a limit: how long an answer waits for its images",
+  KnownCalls: "absent, a budget may name any model, provider or capability: it only ever narrows what is called",
   KnownModels: "absent, a list of models may have any name: it only ever narrows a key",
   Lanes: "where the fast lane is found; the platform's router answers the same without it",
   Handovers: "absent, services are never replaced, and no loop of theirs has work to take over",

@@ -6,7 +6,7 @@ import { HttpApiBuilder } from "@effect/platform"
 import type { HttpApi } from "@effect/platform"
 import { Effect, Layer } from "effect"
 import { Api } from "./Api.ts"
-import { knownModels } from "./CallNames.ts"
+import { knownCalls, knownModels } from "./CallNames.ts"
 import { merged, partsOf } from "./Capabilities.ts"
 import { Credentials } from "../people/auth/Credentials.ts"
 import { Authorization } from "../people/auth/Authorization.ts"
@@ -97,6 +97,9 @@ import { Records } from "../money/usage/Records.ts"
 import { Series } from "../money/usage/Series.ts"
 import { Sums } from "../money/usage/Sums.ts"
 import { TeamUsage } from "../money/usage/TeamUsage.ts"
+import { Budgets } from "../money/budgets/Budgets.ts"
+import { BudgetsHttp } from "../money/budgets/Http.ts"
+import { OperatorBudgetsHttp } from "../operations/budgets/Http.ts"
 import { VouchersHttp } from "../money/vouchers/Http.ts"
 import { Vouchers } from "../money/vouchers/Vouchers.ts"
 import { UsageHttp } from "../money/usage/Http.ts"
@@ -140,6 +143,7 @@ export const domains = Layer.mergeAll(
   Transfers.layer,
   Provisioning.layer,
   Vouchers.layer,
+  Layer.provide(Budgets.layer, knownCalls),
   Browser.layer,
   Passkeys.layer,
   Contacts.layer
@@ -187,6 +191,7 @@ export const domains = Layer.mergeAll(
 export const jobs = Layer.mergeAll(
   Gate.layerJobs,
   Allowances.layerJobs,
+  Budgets.layerJobs,
   TenantPlans.layerJobs,
   AutoReloads.layerJobs,
   merged(partsOf("jobs")),
@@ -214,6 +219,7 @@ export const handlers = Layer.mergeAll(
   ConsoleHttp,
   AllowancesHttp,
   VouchersHttp,
+  BudgetsHttp,
   AutoReloadHttp,
   BillingHttp,
   ContactHttp,
@@ -222,6 +228,7 @@ export const handlers = Layer.mergeAll(
   PasskeysHttp,
   Layer.provide(OperatorHttp, [watched, OperatorTokenHttp]),
   Layer.provide(OperatorCreditHttp, OperatorTokenHttp),
+  Layer.provide(OperatorBudgetsHttp, OperatorTokenHttp),
   Layer.provide(ProvisioningHttp, OperatorTokenHttp),
   Layer.provide(ScimHttp, [Scim.layer, ScimTokenHttp]),
   OperatorSessionHttp,

@@ -65,7 +65,41 @@ const steps = [
   `CREATE INDEX tollgate_usage_dimensions_payer ON tollgate_usage_dimensions (billing_account_id, tenant_id)`,
   `CREATE INDEX tollgate_usage_dimensions_pooled ON tollgate_usage_dimensions (tenant_id)
     WHERE billing_source_tenant_id <> tenant_id`,
-  `CREATE INDEX tollgate_usage_dimensions_tenant ON tollgate_usage_dimensions (tenant_id)`
+  `CREATE INDEX tollgate_usage_dimensions_tenant ON tollgate_usage_dimensions (tenant_id)`,
+
+  // The room of budgets.
+  `CREATE TABLE tollgate_budgets_budgets (
+    id TEXT PRIMARY KEY,
+    -- NULL: of all tenants.
+    tenant_id TEXT,
+    key_id TEXT,
+    created_by TEXT NOT NULL,
+    by_operator INTEGER NOT NULL CHECK (by_operator IN (0, 1)),
+    template_id TEXT,
+    revision INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID`,
+  `CREATE INDEX tollgate_budgets_budgets_tenant ON tollgate_budgets_budgets (tenant_id)`,
+  `CREATE INDEX tollgate_budgets_budgets_operator ON tollgate_budgets_budgets (id) WHERE by_operator = 1`,
+  `CREATE UNIQUE INDEX tollgate_budgets_budgets_template ON tollgate_budgets_budgets (template_id, tenant_id)
+    WHERE template_id IS NOT NULL`,
+  `CREATE TABLE tollgate_budgets_raises (
+    budget_id TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    usd INTEGER NOT NULL CHECK (usd > 0),
+    until INTEGER NOT NULL,
+    created_by TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (budget_id, number)
+  ) STRICT, WITHOUT ROWID`,
+  `CREATE TABLE tollgate_budgets_notices (
+    budget_id TEXT NOT NULL,
+    -- Of the period.
+    start INTEGER NOT NULL,
+    -- Millionths of the limit.
+    threshold INTEGER NOT NULL,
+    told_at INTEGER NOT NULL,
+    PRIMARY KEY (budget_id, start, threshold)
+  ) STRICT, WITHOUT ROWID`
 ]
 
 export default Effect.flatMap(SqlClient, (sql) => Effect.forEach(steps, (step) => sql.unsafe(step), { discard: true }))

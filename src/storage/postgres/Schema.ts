@@ -884,7 +884,41 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
       EXECUTE format('ALTER TABLE tollgate_usage_dimensions DROP CONSTRAINT %I', name);
     END $$`,
     `ALTER TABLE tollgate_usage_dimensions ADD UNIQUE (account_id, tenant_id, application_id, usage_type, endpoint, model, provider, price,
-      billing_account_id, billing_source_tenant_id, billing_source_kind, billing_source_why, run_id, tags, end_user)`
+      billing_account_id, billing_source_tenant_id, billing_source_kind, billing_source_why, run_id, tags, end_user)`,
+
+    // The room of budgets.
+    `CREATE TABLE tollgate_budgets_budgets (
+      id ${text} PRIMARY KEY,
+      -- NULL: of all tenants.
+      tenant_id ${text},
+      key_id ${text},
+      created_by ${text} NOT NULL,
+      by_operator bigint NOT NULL CHECK (by_operator IN (0, 1)),
+      template_id ${text},
+      revision bigint NOT NULL
+    )`,
+    `CREATE INDEX tollgate_budgets_budgets_tenant ON tollgate_budgets_budgets (tenant_id)`,
+    `CREATE INDEX tollgate_budgets_budgets_operator ON tollgate_budgets_budgets (id) WHERE by_operator = 1`,
+    `CREATE UNIQUE INDEX tollgate_budgets_budgets_template ON tollgate_budgets_budgets (template_id, tenant_id)
+      WHERE template_id IS NOT NULL`,
+    `CREATE TABLE tollgate_budgets_raises (
+      budget_id ${text} NOT NULL,
+      number bigint NOT NULL,
+      usd bigint NOT NULL CHECK (usd > 0),
+      until bigint NOT NULL,
+      created_by ${text} NOT NULL,
+      created_at bigint NOT NULL,
+      PRIMARY KEY (budget_id, number)
+    )`,
+    `CREATE TABLE tollgate_budgets_notices (
+      budget_id ${text} NOT NULL,
+      -- Of the period.
+      start bigint NOT NULL,
+      -- Millionths of the limit.
+      threshold bigint NOT NULL,
+      told_at bigint NOT NULL,
+      PRIMARY KEY (budget_id, start, threshold)
+    )`
   ]
 }
 

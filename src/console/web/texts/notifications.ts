@@ -4,7 +4,7 @@ export const notificationsTexts = {
   title: "Notifications",
   lead: "What concerns you, in all your tenants.",
   none: "Nothing yet",
-  noneText: "Transfers, invitations, low balances and problems of auto-reload are told here, the moment they happen.",
+  noneText: "Transfers, invitations, low balances, budgets and problems of auto-reload are told here, the moment they happen.",
   markRead: "Mark as read",
   markAll: "Mark all as read",
   isUnread: "Unread",
@@ -13,6 +13,8 @@ export const notificationsTexts = {
     transfer_ended: "See the transfer",
     low_balance: "See the balance",
     auto_reload_failed: "See auto-reload",
+    budget_reached: "",
+    budget_raised: "",
     tenant_invite: ""
   }
 } as const

@@ -130,6 +130,7 @@ export const operatorTexts = {
       verifier: "compares the books with what they were made of",
       payments: "takes back what refunds of an earlier version left due",
       transfers: "returns transfers that were not accepted in time",
+      budgets: "tells people of budgets that are nearly used up",
       allowances: "grants allowances of a new week or month",
       plans: "reads which tenants have which plan"
     } as Readonly<Record<string, string>>,
