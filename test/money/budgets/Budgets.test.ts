@@ -1,6 +1,6 @@
 /** Budgets over HTTP: who may set them, what is refused, what they admit, how they are raised, and whom they tell. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { lettersTo, linkTo } from "../../support/mail.ts"
+import { linkTo } from "../../support/mail.ts"
 import { command, start } from "../../support/Service.ts"
 import type { Answer, Person, Service } from "../../support/Service.ts"
 
@@ -126,7 +126,7 @@ describe("a budget", () => {
     const budget = await made(ada, { applies_to: { key: one.id }, limit: { requests: 1 } })
     expect(budget.applies_to).toEqual({ key: one.id })
     expect((await chat(one.api_key)).status).toBe(200)
-    expect(refusal(await chat(one.api_key))).toEqual([429, "rate_limited"])
+    expect(refusal(await chat(one.api_key))).toEqual([402, "budget_exceeded"])
     expect((await chat(other.api_key)).status).toBe(200)
     expect((await found(ada, budget.id)).spent.requests).toBe(1)
   })
@@ -205,7 +205,7 @@ describe("a change", () => {
     const ada = await person("ada")
     const { id } = await made(ada, { limit: { usd: 5, requests: 1 } })
     expect((await chat(ada.token)).status).toBe(200)
-    expect(refusal(await chat(ada.token))).toEqual([429, "rate_limited"])
+    expect(refusal(await chat(ada.token))).toEqual([402, "budget_exceeded"])
     const json = { name: "new", limit: { requests: null, tokens: 10_000 }, mode: "notify", notify_at: [] }
     const changed = await ask(ada, `/${id}`, { method: "PATCH", json })
     expect([changed.status, changed.body.result]).toMatchObject([
@@ -279,7 +279,7 @@ describe("who may", () => {
     ] as const)
       expect(refusal(await ask(member, path, call))).toEqual([403, "insufficient_role"])
     expect((await chat(own.api_key)).status).toBe(200)
-    expect(refusal(await chat(own.api_key))).toEqual([429, "rate_limited"])
+    expect(refusal(await chat(own.api_key))).toEqual([402, "budget_exceeded"])
     expect((await ask(member, `/${mine.id}`, { method: "DELETE" })).status).toBe(200)
   })
 
@@ -328,7 +328,7 @@ describe("who may", () => {
     ] as const)
       expect(refusal(await ask(ada, path, call))).toEqual([403, "budget_of_operator"])
     expect((await chat(ada.token)).status).toBe(200)
-    expect(refusal(await chat(ada.token))).toEqual([429, "rate_limited"])
+    expect(refusal(await chat(ada.token))).toEqual([402, "budget_exceeded"])
     const changed = await asOperator(`/${id}`, { method: "PATCH", json: { limit: { requests: 2 } } })
     expect(changed.status).toBe(200)
     expect((await chat(ada.token)).status).toBe(200)
