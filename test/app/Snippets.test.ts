@@ -128,7 +128,12 @@ describe("a key", () => {
     const [create] = take("sh", /^curl \S+ \S+\/tenants\/\$TENANT\/budgets -H/)
     const [made, listed] = (await shell(create!.text.replace("\ncurl", "\necho\ncurl"), env)).split("\n")
     const { result } = JSON.parse(made!)
-    expect(result).toMatchObject({ name: "agents", limit: { usd: 50, requests: 2000 }, period: "day", spent: { usd: 0 } })
+    expect(result).toMatchObject({
+      name: "agents",
+      limit: { usd: 50, requests: 2000 },
+      period: "day",
+      spent: { usd: 0 }
+    })
     expect(JSON.parse(listed!).result.budgets).toEqual([result])
     const [raise] = take("sh", /\/budgets\/\$BUDGET\/raise/)
     const raised = JSON.parse(await shell(raise!.text, { ...env, BUDGET: result.id })).result

@@ -19,15 +19,16 @@ export class BudgetsApi extends HttpApiGroup.make("budgets")
       .setPath(ofTenant)
       .addSuccess(Envelope(BudgetList))
       .addError(InsufficientRole)
-      .annotate(OpenApi.Summary, "The budgets of the tenant, oldest first; a member sees those that may count their calls")
+      .annotate(
+        OpenApi.Summary,
+        "The budgets of the tenant, oldest first; a member sees those that may count their calls"
+      )
   )
   .add(
     HttpApiEndpoint.post("createBudget", "/v1/tenants/:tenant_id/budgets")
       .setPath(ofTenant)
       .setPayload(NewBudget)
-      .addSuccess(
-        Envelope(Budget).annotations(HttpApiSchema.annotations({ status: 201, identifier: "BudgetCreated" }))
-      )
+      .addSuccess(Envelope(Budget).annotations(HttpApiSchema.annotations({ status: 201, identifier: "BudgetCreated" })))
       .addError(InvalidRequest)
       .addError(InsufficientRole)
       .addError(MemberNotFound)

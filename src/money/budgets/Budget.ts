@@ -54,7 +54,9 @@ const LimitChange = Schema.Struct({
 
 const text = (max: number) =>
   StoredText.pipe(
-    Schema.filter((one) => one.trim() !== "" && one.length <= max, { message: () => `a text of 1 to ${max} characters` })
+    Schema.filter((one) => one.trim() !== "" && one.length <= max, {
+      message: () => `a text of 1 to ${max} characters`
+    })
   )
 
 const Tag = text(200).pipe(
@@ -167,7 +169,10 @@ export const shown = (stored: Ledger.Budget, raises: ReadonlyArray<OpenRaise>, n
     name,
     limit: defined(limit),
     period,
-    applies_to: { ...defined(applies_to), ...(keyOf(budget) !== undefined && { key: keyOf(budget) }) } as BudgetAppliesTo,
+    applies_to: {
+      ...defined(applies_to),
+      ...(keyOf(budget) !== undefined && { key: keyOf(budget) })
+    } as BudgetAppliesTo,
     notify_at,
     mode,
     spent: { usd: budget.spent, tokens: budget.tokens, requests: budget.requests },

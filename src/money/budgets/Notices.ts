@@ -182,9 +182,9 @@ const peopleOf = Effect.fnUntraced(function* (
           onFailure: () => undefined,
           onSuccess: ({ account_id }) => account_id
         })
-  const own = [budget.terms.applies_to.member, owner]
+  const own = new Set([budget.terms.applies_to.member, owner])
   const active = (yield* tenants.members(tenant_id)).filter(({ status }) => status === "active")
-  return active.filter(({ account_id, role }) => manages(role) || own.includes(account_id)).map((one) => one.account_id)
+  return active.filter(({ account_id, role }) => manages(role) || own.has(account_id)).map((one) => one.account_id)
 })
 
 // ---- words --------------------------------------------------------------------------------------------------------------
@@ -205,7 +205,8 @@ const wordsOf = (budget: Budget, threshold: number): Words => {
   const refused = end === undefined ? "until its limit is raised" : `until ${whenOf(end)}, or until its limit is raised`
   return {
     title: `${called} has reached ${percent(threshold)}`,
-    text: threshold < 1 || mode === "notify" || raises.length > 0 ? text : `${text} It refuses further calls ${refused}.`
+    text:
+      threshold < 1 || mode === "notify" || raises.length > 0 ? text : `${text} It refuses further calls ${refused}.`
   }
 }
 

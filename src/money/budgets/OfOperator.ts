@@ -35,12 +35,7 @@ export interface OfOperator {
     beside: Beside
   ) => Effect.Effect<
     OperatorBudget,
-    | InvalidRequest
-    | BillingAccountNotFound
-    | MemberNotFound
-    | ApplicationNotFound
-    | TooManyBudgets
-    | BooksUnavailable
+    InvalidRequest | BillingAccountNotFound | MemberNotFound | ApplicationNotFound | TooManyBudgets | BooksUnavailable
   >
   readonly change: (
     id: BudgetId,

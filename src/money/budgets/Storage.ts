@@ -29,10 +29,7 @@ export interface Row {
 
 export const make = (sql: SqlClient) => ({
   find: (id: BudgetId): Effect.Effect<Row | undefined> =>
-    Effect.map(
-      Effect.orDie(sql<Row>`SELECT * FROM tollgate_budgets_budgets WHERE id = ${id}`),
-      ([row]) => row
-    ),
+    Effect.map(Effect.orDie(sql<Row>`SELECT * FROM tollgate_budgets_budgets WHERE id = ${id}`), ([row]) => row),
 
   /** Budgets of the operator without those of templates, oldest first. */
   ofOperator: Effect.orDie(

@@ -47,10 +47,15 @@ export interface Read {
 }
 
 /** A budget with its row. The row is read first, so a change after it conflicts. */
-export const read = Effect.fnUntraced(function* ({ sql, storage }: Pick<Parts, "sql" | "storage">, budget_id: BudgetId) {
+export const read = Effect.fnUntraced(function* (
+  { sql, storage }: Pick<Parts, "sql" | "storage">,
+  budget_id: BudgetId
+) {
   const row = yield* storage.find(budget_id)
   const [budget] = yield* budgetsOf(sql, [budget_id], yield* Clock.currentTimeMillis)
-  return row === undefined || budget === undefined ? yield* new BudgetNotFound({ budget_id }) : ({ row, budget } as Read)
+  return row === undefined || budget === undefined
+    ? yield* new BudgetNotFound({ budget_id })
+    : ({ row, budget } as Read)
 })
 
 /** Refuses conditions that no call of the tenant meets. `caller`: who must be able to reach the key. */
@@ -97,9 +102,7 @@ export const write = (
     row.tenant_id === null
       ? ({ _tag: "SetBudget", id, kind, anchor, terms } as const)
       : setBudget(id, row.tenant_id, keyOf(budget), terms)
-  return writer.submit({ postings: [posting], statements }).pipe(
-    Effect.as(true),
-    Effect.catchTags({ AccountMissing: Effect.die, Conflict: () => Effect.succeed(false) })
-  )
+  return writer
+    .submit({ postings: [posting], statements })
+    .pipe(Effect.as(true), Effect.catchTags({ AccountMissing: Effect.die, Conflict: () => Effect.succeed(false) }))
 }
-

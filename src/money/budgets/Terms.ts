@@ -9,20 +9,23 @@ import { TooManyRaises } from "./Problems.ts"
 import { raisesMax } from "./Storage.ts"
 
 export const newTerms = (
-  { applies_to: { key: _, ...applies_to }, limit, mode, name, notify_at, period }: NewBudget,
+  { applies_to, limit, mode, name, notify_at, period }: NewBudget,
   by: Pick<BudgetTerms, "by_operator" | "created_by">,
   now: number
-): BudgetTerms => ({
-  name: name.trim(),
-  limit,
-  period,
-  applies_to,
-  mode,
-  notify_at: ascending(notify_at),
-  raises: [],
-  created_at: now,
-  ...by
-})
+): BudgetTerms => {
+  const { key: _, ...conditions } = applies_to
+  return {
+    name: name.trim(),
+    limit,
+    period,
+    applies_to: conditions,
+    mode,
+    notify_at: ascending(notify_at),
+    raises: [],
+    created_at: now,
+    ...by
+  }
+}
 
 const ascending = (parts: ReadonlyArray<number>): ReadonlyArray<number> =>
   [...new Set(parts)].toSorted((one, other) => one - other)

@@ -16,12 +16,9 @@ const answered = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.map(storabl
 
 /** The audit entry of the current operator's act on a budget, for its transaction. */
 const audited = (action: string, details: NonNullable<Audit.Act["details"]>) =>
-  Effect.zipWith(
-    CurrentOperator,
-    Clock.currentTimeMillis,
-    (operator, now): Beside =>
-      ({ id, tenant_id }) => [Audit.entry(operator, { action, subject: id, tenant_id, details }, now)]
-  )
+  Effect.zipWith(CurrentOperator, Clock.currentTimeMillis, (operator, now): Beside => ({ id, tenant_id }) => [
+    Audit.entry(operator, { action, subject: id, tenant_id, details }, now)
+  ])
 
 /** A removed limit is `none`. */
 const limitIn = (limit: BudgetChange["limit"] = {}): NonNullable<Audit.Act["details"]> =>
@@ -65,9 +62,7 @@ export const OperatorBudgetsHttp = HttpApiBuilder.group(
         )
       })
       .handle("deleteBudget", ({ path }) =>
-        answered(
-          Effect.flatMap(audited("budget.delete", {}), (beside) => ofOperator.remove(path.budget_id, beside))
-        )
+        answered(Effect.flatMap(audited("budget.delete", {}), (beside) => ofOperator.remove(path.budget_id, beside)))
       )
   })
 )

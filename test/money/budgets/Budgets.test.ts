@@ -115,7 +115,13 @@ describe("a budget", () => {
   it("of all time has no renewal, and any mix of limits", async () => {
     const ada = await person("ada")
     const limit = { usd: 1.5, tokens: 1_000, requests: 10, concurrent: 2 }
-    const json = { limit, period: "total", mode: "notify", notify_at: [1, 0.5, 0.5], applies_to: { model: "sandbox-small" } }
+    const json = {
+      limit,
+      period: "total",
+      mode: "notify",
+      notify_at: [1, 0.5, 0.5],
+      applies_to: { model: "sandbox-small" }
+    }
     const budget = await made(ada, json)
     expect(budget).toMatchObject({ ...json, notify_at: [0.5, 1], renews_at: null })
   })
@@ -234,7 +240,12 @@ describe("a change", () => {
   it("of two at once loses neither", async () => {
     const ada = await person("ada")
     const { id } = await made(ada, {})
-    const changes = [{ limit: { requests: 7 } }, { limit: { tokens: 8 } }, { limit: { concurrent: 9 } }, { name: "both" }]
+    const changes = [
+      { limit: { requests: 7 } },
+      { limit: { tokens: 8 } },
+      { limit: { concurrent: 9 } },
+      { name: "both" }
+    ]
     await Promise.all(changes.map((json) => ask(ada, `/${id}`, { method: "PATCH", json })))
     const limit = { usd: 5, requests: 7, tokens: 8, concurrent: 9 }
     expect(await found(ada, id)).toMatchObject({ name: "both", limit })

@@ -4,7 +4,8 @@ export const notificationsTexts = {
   title: "Notifications",
   lead: "What concerns you, in all your tenants.",
   none: "Nothing yet",
-  noneText: "Transfers, invitations, low balances, budgets and problems of auto-reload are told here, the moment they happen.",
+  noneText:
+    "Transfers, invitations, low balances, budgets and problems of auto-reload are told here, the moment they happen.",
   markRead: "Mark as read",
   markAll: "Mark all as read",
   isUnread: "Unread",
