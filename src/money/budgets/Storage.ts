@@ -27,21 +27,22 @@ export interface Row {
   readonly revision: number
 }
 
-export const make = (sql: SqlClient) => ({
+export const make = (sql: SqlClient) => ({ ...reading(sql), ...rooms(sql), ...writing(sql), ...raising(sql) })
+
+export type Storage = ReturnType<typeof make>
+
+const reading = (sql: SqlClient) => ({
   find: (id: BudgetId): Effect.Effect<Row | undefined> =>
     Effect.map(Effect.orDie(sql<Row>`SELECT * FROM tollgate_budgets_budgets WHERE id = ${id}`), ([row]) => row),
 
   /** Budgets of the operator without those of templates, oldest first. */
   ofOperator: Effect.orDie(
     sql<Row>`SELECT * FROM tollgate_budgets_budgets WHERE by_operator = 1 AND template_id IS NULL ORDER BY id`
-  ),
+  )
+})
 
-  insert: ({ by_operator, created_by, id, key_id, revision, template_id, tenant_id }: Row): Statement =>
-    statement(sql`INSERT INTO tollgate_budgets_budgets
-      (id, tenant_id, key_id, created_by, by_operator, template_id, revision)
-      VALUES (${id}, ${tenant_id}, ${key_id}, ${created_by}, ${by_operator}, ${template_id}, ${revision})`),
-
-  /** Fails the transaction if the tenant has too many budgets that its people made. */
+/** Each statement fails the transaction if there is no room for another budget. */
+const rooms = (sql: SqlClient) => ({
   tenantHasRoom: (tenant: string): Statement =>
     statement(
       sql`SELECT 1 AS has_room WHERE (SELECT count(*) FROM tollgate_budgets_budgets
@@ -60,7 +61,14 @@ export const make = (sql: SqlClient) => ({
     sql`SELECT 1 AS has_room WHERE (SELECT count(*) FROM tollgate_budgets_budgets
       WHERE by_operator = 1 AND template_id IS NULL) < ${sql.literal(String(ofOperatorMax))}`,
     1
-  ),
+  )
+})
+
+const writing = (sql: SqlClient) => ({
+  insert: ({ by_operator, created_by, id, key_id, revision, template_id, tenant_id }: Row): Statement =>
+    statement(sql`INSERT INTO tollgate_budgets_budgets
+      (id, tenant_id, key_id, created_by, by_operator, template_id, revision)
+      VALUES (${id}, ${tenant_id}, ${key_id}, ${created_by}, ${by_operator}, ${template_id}, ${revision})`),
 
   /** Fails the transaction if the budget has changed since `row` was read. */
   change: ({ id, revision }: Row): Statement =>
@@ -70,12 +78,15 @@ export const make = (sql: SqlClient) => ({
       1
     ),
 
+  /** The same for its end. */
   remove: ({ id, revision }: Row): ReadonlyArray<Statement> => [
     statement(sql`DELETE FROM tollgate_budgets_budgets WHERE id = ${id} AND revision = ${revision} RETURNING id`, 1),
     statement(sql`DELETE FROM tollgate_budgets_raises WHERE budget_id = ${id}`),
     statement(sql`DELETE FROM tollgate_budgets_notices WHERE budget_id = ${id}`)
-  ],
+  ]
+})
 
+const raising = (sql: SqlClient) => ({
   raise: (row: Row, { until, usd }: BudgetRaise, created_by: string, now: number): ReadonlyArray<Statement> => [
     statement(sql`INSERT INTO tollgate_budgets_raises (budget_id, number, usd, until, created_by, created_at)
       VALUES (${row.id}, ${row.revision}, ${usd}, ${until}, ${created_by}, ${now})`),
@@ -109,5 +120,3 @@ interface RaiseRow extends Omit<OpenRaise, "usd"> {
   readonly budget_id: string
   readonly usd: string
 }
-
-export type Storage = ReturnType<typeof make>
