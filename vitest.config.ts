@@ -45,6 +45,7 @@ const onPostgresToo = [
   "test/books/gate/Unavailable.test.ts",
   "test/http/idempotency/*.test.ts",
   "test/books/ledger/Audit.test.ts",
+  "test/books/ledger/Budgets*.test.ts",
   "test/books/ledger/Operations.test.ts",
   "test/operations/operator/Console.test.ts",
   "test/money/allowances/Allowances*.test.ts",

@@ -1,4 +1,4 @@
-/** The folders and files of a deployment: makes them, and keeps them private to the service's user. */
+/** Creates the folders and files of a deployment and keeps them private to the service's user. */
 import { Effect } from "effect"
 import type { Scope } from "effect"
 import { mkdirSync } from "node:fs"
@@ -10,8 +10,8 @@ import * as Engine from "../storage/engine/Engine.ts"
 import type { DatabaseUnusable } from "../storage/database/Unusable.ts"
 
 /**
- * Makes the data private to the service's user, now and when the scope closes. Check that the data is ours, enter the
- * scope, open the database, and close the scope after the database.
+ * Makes the data private to the service's user, now and when the scope closes. Check first that the data belongs to this user. Enter the scope
+ * before the database opens, and close it after the database.
  */
 export const keepPrivate = (facts: EnvironmentFacts): Effect.Effect<void, never, Scope.Scope> =>
   Effect.gen(function* () {
@@ -36,7 +36,7 @@ export const appliedMigration = (facts: EnvironmentFacts): Effect.Effect<number,
       })
   )
 
-/** Where the deployment keeps its data. */
+/** The files of the deployment. */
 export const placeOf = ({ data_dir, database }: EnvironmentFacts): Files.Place => ({
   data_dir,
   database: database.engine === "sqlite" ? database.path : undefined

@@ -1,7 +1,7 @@
-/** The latest calls that the outside world received. Noting a call is cheap. */
+/** The latest calls that the outside world received. Recording a call is cheap. */
 import type { ServiceName } from "./World.ts"
 
-/** The most calls that are kept. */
+/** The most calls kept. */
 export const callsMax = 10_000
 /** The most bytes kept of one body. A longer body is shown as a truncated text. */
 export const bodyBytesMax = 1024 * 1024
@@ -20,7 +20,7 @@ export interface Calls {
   readonly note: (service: ServiceName, path: string, body: Buffer) => Call
   /** A JSON array, newest first. */
   readonly list: (service: ServiceName | undefined, limit: number) => string
-  /** Answers the number of calls forgotten. */
+  /** Returns the number of calls dropped. */
   readonly clear: () => number
 }
 

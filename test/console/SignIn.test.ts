@@ -121,7 +121,7 @@ it("signs in by a letter, and from then on with a passkey, until that is deleted
   await goOnByPasskey(page, sandbox)
   await page.getByRole("button", { name: "Delete: this laptop" }).click()
   await page.getByRole("alertdialog").or(page.getByRole("dialog")).getByRole("button", { name: "Delete" }).click()
-  await page.getByText("No passkey yet.").waitFor()
+  await page.getByText("No passkeys yet.").waitFor()
   await signOut(page)
   await page.getByRole("button", { name: "Continue with a passkey" }).click()
   await page.getByText("The passkey could not be verified").waitFor()

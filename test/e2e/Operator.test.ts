@@ -319,7 +319,7 @@ describeSqlite("a file that cannot be used", () => {
         // It is not for us to say who may read it.
         chmodSync(file, 0o644)
       },
-      /a database of something else/
+      /a database of another program/
     ],
     [
       "of a newer version",
@@ -406,7 +406,7 @@ describeSqlite("a file that cannot be used", () => {
     chmodSync(DATA_DIR, 0o500)
     for (const args of kinds) {
       const { status, stderr } = bound(args)
-      expect([args, status, stderr]).toEqual([args, 1, expect.stringMatching(/^tollgate: .*may not write in/)])
+      expect([args, status, stderr]).toEqual([args, 1, expect.stringMatching(/^tollgate: .*may not write to/)])
       expect(stderr).not.toContain("another process")
     }
     chmodSync(DATA_DIR, 0o700)
@@ -452,8 +452,8 @@ describeSqlite("copies", () => {
     const to = (path: string) => refusal(["backup", "--to", path], { DATA_DIR })
     expect(await to(DATA_DIR)).toContain("is a folder")
     expect(await to(join(DATA_DIR, "tollgate.db"))).toContain("it already exists")
-    expect(await to(join(DATA_DIR, "tollgate.db-journal"))).toContain("a name that SQLite uses")
-    expect(await to(join(DATA_DIR, "no", "copy.db"))).toContain("there is no folder")
+    expect(await to(join(DATA_DIR, "tollgate.db-journal"))).toContain("SQLite uses the name")
+    expect(await to(join(DATA_DIR, "no", "copy.db"))).toContain("does not exist")
     const before = readdirSync(DATA_DIR)
     // As on a full disk: the process may write no file of more than 64 KiB.
     const full = spawnSync(
@@ -581,7 +581,7 @@ describe("a configuration", () => {
 
   it("that is not JSON is answered by the place", async () => {
     expect(await say('{\n  "upstreams": { "a": { "api_key": hunter2 } }\n}')).toContain(
-      "is not JSON: look at line 2, column 36"
+      "is not JSON: see line 2, column 36"
     )
     expect(await say("")).toContain("is not JSON")
     expect(await say('"hunter2"')).toContain("an object")
@@ -589,7 +589,7 @@ describe("a configuration", () => {
   })
 
   it("may begin with a byte order mark; a folder is none, nor is a file that is not there", async () => {
-    expect(await say('\uFEFF{"unknown": "hunter2"}')).toContain("unknown: is unexpected")
+    expect(await say('\uFEFF{"unknown": "hunter2"}')).toContain("unknown: is unknown")
     const at = folder()
     expect(await refusal(["serve", "--config", at], {})).toContain("it is a folder")
     expect(await refusal(["serve", "--config", join(at, "x")], {})).toContain("there is no such file")

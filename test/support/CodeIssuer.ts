@@ -1,4 +1,4 @@
-/** An OpenID Connect issuer with the code flow, and GitHub's OAuth beside it. It checks PKCE, the client's secret and that a code works once. */
+/** An OpenID Connect issuer with the code flow, and GitHub's OAuth beside it. It checks PKCE and the client's secret, and accepts a code once. */
 import { exportJWK, generateKeyPair, SignJWT } from "jose"
 import type { JWTPayload } from "jose"
 import { createHash, randomBytes } from "node:crypto"
@@ -18,13 +18,13 @@ const encoded = (text: string) => new URLSearchParams({ v: text }).toString().sl
 const basic = `Basic ${Buffer.from(`${encoded(client.id)}:${encoded(client.secret)}`).toString("base64")}`
 
 export class CodeIssuer {
-  /** The person whom the sign-in page signs in. */
+  /** The person signed in by the sign-in page. */
   claims: JWTPayload = { sub: "ada", email: "ada@corp.example", email_verified: true, name: "Ada" }
-  /** Claims that only the userinfo endpoint has. */
+  /** Claims only in the userinfo endpoint. */
   more: JWTPayload = {}
-  /** Replaces claims of the ID token, to spoil it. */
+  /** Replaces claims of the ID token, to invalidate it. */
   spoiled: JWTPayload = {}
-  /** The addresses that GitHub knows. */
+  /** The addresses known to GitHub. */
   emails: ReadonlyArray<object> = []
   readonly port: number
   readonly url: string

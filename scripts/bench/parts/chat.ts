@@ -1,4 +1,4 @@
-// Chat by one caller: everything in the books and on the disk before the answer, against nothing, a proxy, the floor and the peer.
+// Chat by one caller: booked on disk before the answer, compared with no gateway, a proxy, the floor and the peer.
 import { chatCalls } from "../calls.ts"
 import { alternate, halfLoad, printAdded, printRates, ratio } from "../frame.ts"
 import type { Bench, Part } from "../frame.ts"

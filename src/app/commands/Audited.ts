@@ -8,7 +8,7 @@ import { userName } from "./UserName.ts"
 /** The machine's user. */
 export const operator: Effect.Effect<Operator> = Effect.sync(() => ({ name: userName(), via: "command" }))
 
-/** A function that makes the entry of an act, for the act's transaction. */
+/** A function that creates the entry of an act, for the act's transaction. */
 export const auditedAt: Effect.Effect<(act: Audit.Act) => Statement> = Effect.map(
   Effect.all([operator, Clock.currentTimeMillis]),
   ([by, now]) =>

@@ -1,12 +1,12 @@
 /** Reads and writes CSV (RFC 4180), for commands. */
 
-/** A cell, with the line that it begins on. */
+/** A cell with the line on which it begins. */
 export interface Row {
   readonly line: number
   readonly cells: ReadonlyArray<string>
 }
 
-/** The rows of a text, without empty lines; the number of the line whose quote does not close instead. */
+/** The rows of a text, without empty lines. If a quote is not closed, the number of its line. */
 export const parse = (text: string): ReadonlyArray<Row> | number => {
   const rows: Array<Row> = []
   let cells: Array<string> = []
@@ -43,7 +43,7 @@ export const parse = (text: string): ReadonlyArray<Row> | number => {
   }
 }
 
-/** A cell that no spreadsheet takes for a formula. */
+/** A cell that no spreadsheet reads as a formula. */
 export const cell = (text: string): string => {
   const plain = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
   return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain

@@ -10,8 +10,8 @@ import { commander, mailingConfig, provisioningOf } from "./Provisions.ts"
 import { fromEnvironment, refuse } from "./Report.ts"
 
 const options = {
-  email: Options.text("email").pipe(Options.withDescription("the address that gets the letter")),
-  name: Options.text("name").pipe(Options.withDescription("the name of a person who is made"), Options.optional),
+  email: Options.text("email").pipe(Options.withDescription("the address to send the letter to")),
+  name: Options.text("name").pipe(Options.withDescription("the name of the person, if new"), Options.optional),
   tenant: Options.text("tenant").pipe(
     Options.withDescription("the tenant to join (ten_…); without it, the letter opens the person's own console"),
     Options.optional

@@ -80,7 +80,7 @@ const keyList = Command.make("list", { tenant: tenantOption, json }, ({ json, te
   })
 ).pipe(Command.withDescription("List a tenant's API keys and their limits"))
 
-/** Rooms that make a key. Its hash needs the deployment's secret. */
+/** Rooms that create a key. Its hash needs the deployment's secret. */
 const makersOf = (facts: EnvironmentFacts, config: Option.Option<string>) =>
   Layer.merge(Applications.layer, Tenants.layer).pipe(
     Layer.provide(
@@ -98,9 +98,7 @@ const makersOf = (facts: EnvironmentFacts, config: Option.Option<string>) =>
 const limits = {
   limit: Options.text("limit").pipe(Options.withDescription("the most it may spend, in USD"), Options.optional),
   period: Options.choice("period", ["month", "total"]).pipe(
-    Options.withDescription(
-      "what --limit holds for: each calendar month (UTC), or the key's life (total, the default)"
-    ),
+    Options.withDescription("the period of --limit: each calendar month (UTC), or the key's life (total, the default)"),
     Options.optional
   ),
   models: Options.text("models").pipe(
@@ -137,10 +135,10 @@ const limitsOf = Effect.fnUntraced(function* ({ expires, limit, models, period }
   }
 })
 
-/** The option of a field that the service refuses. */
+/** The option for each field that the service refuses. */
 const optionsOf: Readonly<Record<string, string>> = { allowed_models: "--models", expires_at: "--expires" }
 
-/** A refusal in the words of the command's options. */
+/** A refusal in terms of the command's options. */
 const inOptions = (problem: InvalidRequest) => {
   const option = optionsOf[problem.field]
   if (option === undefined) return refuse(problem.message)

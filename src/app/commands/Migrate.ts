@@ -23,7 +23,7 @@ const to = Options.text("to").pipe(
   Options.optional
 )
 
-/** Makes or upgrades the database. Answers the applied migrations. */
+/** Creates or upgrades the database. Returns the applied migrations. */
 const upToDate = Effect.fnUntraced(function* (facts: EnvironmentFacts) {
   yield* DataFolder.make(facts)
   const found = yield* Engine.look(facts.database, { writing: true })
@@ -42,7 +42,7 @@ const update = Effect.gen(function* () {
   yield* withIndexes(facts.database)
 })
 
-/** Builds a new version's indexes on large tables. The service may start meanwhile. */
+/** Builds a new version's indexes on large tables. The service may start at the same time. */
 const withIndexes = (database: Location) =>
   Effect.flatMap(everyInterval, (print) =>
     Engine.completeIndexes(
@@ -84,7 +84,7 @@ const open = (facts: EnvironmentFacts, move: Copy.Move) =>
     yield* Engine.lock(move.to)
     yield* Engine.migrate(move.from)
     yield* Engine.migrate(move.to)
-    // An earlier version may have begun the copy.
+    // An earlier version may have started the copy.
     yield* withIndexes(move.to)
     return yield* Copy.open(move)
   })

@@ -41,7 +41,7 @@ const scopesIn = (text: string) => {
       )
 }
 
-/** The end of a key by default, in days. */
+/** The default lifetime of a key in days. */
 const daysPreset = 90
 
 const keyCreate = Command.make(

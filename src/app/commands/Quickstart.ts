@@ -1,10 +1,10 @@
 /**
  * `tollgate quickstart`: from nothing to a paid call. It writes a configuration from the vendors whose keys are in the environment or from a local
- * server, makes a person with credit and an API key, and serves.
+ * server, creates a person with credit and an API key, and serves.
  *
  * Where the specification is silent:
  * - An existing configuration file is served unchanged.
- * - A key is printed once, at the start that makes it. Later starts print how to make another; `--json` then has `null`.
+ * - A key is printed once, at the start that creates it. Later starts print how to create another; `--json` then has `null`.
  */
 import { Command, Options, Prompt } from "@effect/cli"
 import { Console, Duration, Effect, Option } from "effect"
@@ -41,7 +41,7 @@ const options = {
     Options.withDescription("the first person's credit in USD"),
     Options.withDefault("20")
   ),
-  yes: Options.boolean("yes").pipe(Options.withDescription("ask nothing")),
+  yes: Options.boolean("yes").pipe(Options.withDescription("skip all questions")),
   json
 }
 
@@ -52,7 +52,7 @@ const askedAddress = Prompt.text({
 })
 const askedEmail = Prompt.text({ message: "Your e-mail address", default: emailPreset })
 
-/** Models to serve: of the vendors in the environment, and of the local server that is named. */
+/** Models to serve: of the vendors in the environment and of the given local server. */
 const sourcesOf = Effect.fnUntraced(function* (upstream: Option.Option<string>, asks: boolean) {
   const vendors = inEnvironment(process.env)
   const needsOne = vendors.length === 0 && Option.isNone(upstream)
@@ -65,13 +65,13 @@ const sourcesOf = Effect.fnUntraced(function* (upstream: Option.Option<string>, 
 /** Writes the file unless it exists. */
 const configured = Effect.fnUntraced(function* (path: string, upstream: Option.Option<string>, asks: boolean) {
   if (existsSync(path)) {
-    yield* Console.error(`serving ${path} as it was written before`)
+    yield* Console.error(`serving the existing ${path}`)
     return
   }
   const text = Draft.textOf(yield* sourcesOf(upstream, asks))
   yield* Config.decodeFile(JSON.parse(text), path)
   yield* Effect.try({
-    // Another process may have written it meanwhile.
+    // Another process may have written it in between.
     try: () => writeFileSync(path, text, { flag: "wx" }),
     catch: (error) => refuse(`--config ${path} could not be written: ${(error as Error).message}`)
   })
@@ -147,4 +147,4 @@ export const command = Command.make("quickstart", options, ({ config, credit, em
     })
     return yield* serve(config, greet)
   })
-).pipe(Command.withDescription("Write a configuration, make a person with credit and a key, and serve"))
+).pipe(Command.withDescription("Write a configuration, create a person with credit and a key, and serve"))

@@ -1,6 +1,6 @@
 /**
- * A service with the outside world in its process. The outside world starts first and gives the configuration. Loaded only without a configuration
- * file.
+ * A service with the outside world in its process. The outside world starts first and provides the configuration. Loaded only without a
+ * configuration file.
  *
  * Where the specification is silent:
  * - A sandbox keeps its demo key in `DATA_DIR/demo.json`, because the service stores only hashes of keys.
@@ -22,7 +22,7 @@ export const serve = (facts: EnvironmentFacts) =>
       return yield* new ConfigProblem({
         message:
           `HOST: a sandbox listens on loopback only, not on ${facts.host}, since anyone can sign in to it. ` +
-          "Serve the world with a configuration file (--config)."
+          "To serve other machines, use a configuration file (--config)."
       })
     }
     const sandbox = yield* Sandbox.make({ data_dir: facts.data_dir, without: facts.sandbox_without })

@@ -1,4 +1,4 @@
-/** `tollgate serve`: runs the service until it is stopped; without a configuration file, as a sandbox. */
+/** `tollgate serve`: runs the service until it is stopped. Without a configuration file it runs a sandbox. */
 import { Effect, Runtime } from "effect"
 import { noModel, readFile, servesSomething } from "../Config.ts"
 import type { ConfigFile } from "../Config.ts"
@@ -12,7 +12,7 @@ import * as Engine from "../../storage/engine/Engine.ts"
 import { service } from "./Process.ts"
 import { fromEnvironment } from "./Report.ts"
 
-/** A deployment that has begun to serve. */
+/** A running deployment. */
 export interface Served {
   readonly url: string
   readonly file: ConfigFile

@@ -3,13 +3,13 @@ import { userInfo } from "node:os"
 import { nameMax } from "../../operations/operator/Operator.ts"
 import * as CommandLine from "./CommandLine.ts"
 
-/** A user without a name, as in some containers, is shown by number. */
+/** A user without a name, as in some containers, is identified by number. */
 export const userName = (): string => {
   try {
     const name = CommandLine.printable(userInfo().username).trim().slice(0, nameMax)
     if (name !== "") return name
   } catch {
-    // The user has no entry in the machine's list.
+    // The machine's list of users lacks this user.
   }
   return `uid ${process.getuid?.() ?? "unknown"}`
 }

@@ -1,4 +1,4 @@
-/** `tollgate voucher`: codes that are worth credit. */
+/** `tollgate voucher`: codes for credit. */
 import { Command, Options } from "@effect/cli"
 import { Console, Effect, Layer, Option } from "effect"
 import { toIso } from "../../kernel/Moment.ts"
@@ -70,7 +70,7 @@ const voucherCreate = Command.make(
         return yield* printed({ vouchers: made.map((voucher) => ({ ...shownOf(voucher), code: voucher.code })) })
       for (const { code } of made) yield* Console.log(code)
     })
-).pipe(Command.withDescription("Make codes that are worth credit; they are shown this once"))
+).pipe(Command.withDescription("Make codes that are worth credit; they are shown only once"))
 
 const voucherList = Command.make(
   "list",
@@ -113,7 +113,7 @@ const voucherEnd = Command.make("end", { id: Options.text("id") }, ({ id }) =>
     )
     yield* Console.log(`${id} has ended, after ${uses} uses`)
   })
-).pipe(Command.withDescription("End a voucher; what was redeemed stays"))
+).pipe(Command.withDescription("End a voucher; redeemed credit stays"))
 
 export const subcommands = [voucherCreate, voucherList, voucherEnd] as const
 

@@ -43,8 +43,8 @@ export class Service extends Context.Tag("tollgate/http/Service")<
 >() {}
 
 /**
- * The service as an application of the platform, for a host that has no `HttpApi`: `HttpRouter.mountApp("/ai", yield* app("/ai"))`.
- * It accepts paths with or without the prefix, so the host's router may strip it.
+ * The service as an application of the platform, for a host without an `HttpApi`: `HttpRouter.mountApp("/ai", yield* app("/ai"))`. It accepts paths
+ * with or without the prefix, so the host's router may strip it.
  */
 export const app = (prefix: Prefix): Effect.Effect<HttpApp.Default, never, Service | Scope.Scope> =>
   Effect.flatMap(Service, (service) => service.beneath(prefix))
@@ -89,7 +89,7 @@ const beneath =
     })
 
 /**
- * The service with all rooms and running jobs, from a configuration document and the values of the environment. Needs a database
+ * The service with all rooms and background loops, from a configuration document and the values of the environment. Needs a database
  * (`tollgate/database`). `public_url` in the document includes the prefix: `https://example.com/ai`.
  */
 export const layer = (facts: EnvironmentFacts, document: unknown) =>

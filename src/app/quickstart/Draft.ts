@@ -2,8 +2,8 @@
  * The configuration that `tollgate quickstart` writes: one screen of JSON, with a line for each upstream and model.
  *
  * Where the specification is silent:
- * - A model of a local server costs 0.10 USD per million tokens of prompt and 0.40 of answer, so that credit and limits mean something. Change
- *   the price in the file.
+ * - A model of a local server costs 0.10 USD per million prompt tokens and 0.40 USD per million answer tokens, so that credit and limits have an
+ *   effect. Change the price in the file.
  */
 import { vendors } from "./Vendors.ts"
 import type { Vendor } from "./Vendors.ts"
@@ -16,7 +16,7 @@ export interface Sources {
 
 export const localPrice = { prompt_usd_per_million: "0.10", completion_usd_per_million: "0.40" }
 
-/** More models of a server make the file longer than a screen; they are added by hand. */
+/** More models would make the file longer than a screen; the operator adds them. */
 const localMax = 20
 const outputMax = 16_384
 
@@ -36,7 +36,7 @@ const modelsOf = ({ local, vendors }: Sources): ReadonlyArray<object> => [
     id,
     context_length,
     max_output_tokens: Math.min(outputMax, context_length),
-    // Local servers know no `max_completion_tokens`.
+    // Local servers do not support `max_completion_tokens`.
     limit_field: "max_tokens",
     price: localPrice,
     upstreams: [{ upstream: "local", model: id }]
@@ -53,7 +53,7 @@ export const textOf = (sources: Sources): string => {
   return `{\n  "upstreams": {\n${upstreams.join(",\n")}\n  },\n  "models": [\n${models.join(",\n")}\n  ]\n}\n`
 }
 
-/** The refusal if no source of models is known. */
+/** The refusal if no source of models was found. */
 export const noSource =
   "no vendor is known. Set the key of one in the environment " +
   `(${vendors.map(({ variable }) => variable).join(", ")}), or name a local server: ` +

@@ -13,9 +13,9 @@ export interface LocalServer {
   readonly models: ReadonlyArray<LocalModel>
 }
 
-/** For servers that do not say how long a prompt may be. */
+/** For servers that do not report the maximum prompt length. */
 const contextPreset = 32_768
-/** The list of a server's models must come within this time, and in so many bytes. */
+/** Limits on the time and the size of a server's model list. */
 const patience = "10 seconds"
 const bytesMax = 4_000_000
 
@@ -33,7 +33,7 @@ const Listed = Schema.parseJson(
   })
 )
 
-/** Models for embeddings answer no chats. */
+/** Embedding models cannot chat. */
 const isChat = (id: string): boolean => !/embed|rerank|whisper|tts/i.test(id)
 
 const contextOf = (said: number | undefined): number =>
@@ -74,7 +74,7 @@ const listed = (base_url: string): Effect.Effect<ReadonlyArray<LocalModel>, stri
     Effect.flatMap(({ status, text }) => (status === 200 ? modelsIn(text) : Effect.fail(`it answers ${status}`)))
   )
 
-/** Tries the address itself, and then `/v1` below it. */
+/** Tries the address itself, then `/v1` below it. */
 export const ask = (address: string): Effect.Effect<LocalServer, ConfigProblem> => {
   const wrong = (why: string) => new ConfigProblem({ message: `--upstream ${address}: ${why}` })
   const url = address.replace(/\/+$/, "")

@@ -91,7 +91,7 @@ declare const metered: unique symbol
 /** The measured outcome of a call; the gate adds the time it took and the request. */
 export type Measured = Omit<CallOutcome, "latency_ms" | "request_id">
 
-/** What the books recorded when a call ended. */
+/** The recorded result of a settled call. */
 export interface Receipt {
   readonly usage_id: string
   /** The charged amount. */
@@ -136,10 +136,10 @@ export interface Admission {
     measured: Measured,
     value: (receipt: Receipt) => A
   ) => Effect.Effect<Metered<A>, BooksUnavailable>
-  /** Answers now, while `rest` continues the call and settles it. If `rest` ends without settling, the call is settled as a failure. */
+  /** Returns the value now, while `rest` continues the call and settles it. If `rest` ends without settling, the call is settled as a failure. */
   readonly goOn: <A>(value: A, rest: Effect.Effect<void, BooksUnavailable>) => Effect.Effect<Metered<A>>
   /**
-   * Answers and leaves a `held` call open. The code that resumes the call ends it. The statements store the data needed to resume it. They
+   * Returns the value and leaves a `held` call open. The code that resumes the call ends it. The statements store the data needed to resume it. They
    * are written like a settlement, with retries in the background, even if the answer does not wait.
    */
   readonly hold: <A>(value: A, beside: ReadonlyArray<Statement>) => Effect.Effect<Metered<A>, BooksUnavailable>
@@ -332,7 +332,7 @@ const make = Effect.gen(function* () {
       })
     })
 
-  /** Retries in the background. Answers like `write` within the patience. */
+  /** Retries in the background. Returns like `write`, but waits no longer than the patience. */
   const writeLater: Books["writeLater"] = (admitted, ending) =>
     Effect.suspend(() => {
       let one = unsettled.get(ending.call)

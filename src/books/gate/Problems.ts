@@ -63,7 +63,7 @@ export class InsufficientCredits extends Problem<InsufficientCredits>()("Insuffi
   })
 }) {}
 
-/** What a budget lacks for a call. */
+/** The shortage of a budget for a call. */
 const shortage = {
   budget_id: Schema.String,
   budget_name: Schema.String,

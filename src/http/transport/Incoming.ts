@@ -258,7 +258,7 @@ const withoutMark = (bytes: Buffer): Buffer =>
 
 // ---- streamed ---------------------------------------------------------------------------------------------------------------
 
-/** The body as a stream, read only as fast as it is consumed. */
+/** The body as a stream, read at the pace of its consumer. */
 export const streamed = (source: Source, limit: number): Readable => {
   const intake = new Streamed(source, limit)
   // A reader may attach after the failure, and finds the error in `errored`.

@@ -213,7 +213,7 @@ const wordsOf = (budget: Budget, threshold: number): Words => {
 /** `2026-11-26 14:00 UTC`. */
 const whenOf = (at: number): string => `${toIso(at).slice(0, 16).replace("T", " ")} UTC`
 
-/** What is used of each limit. */
+/** The used part of each limit. */
 const usedOf = ({ requests, spent, terms: { limit }, tokens }: Budget): ReadonlyArray<string> => [
   ...(limit.usd === undefined ? [] : [`${toDecimal(spent)} of ${toDecimal(limit.usd)} USD`]),
   ...(limit.tokens === undefined ? [] : [`${tokens} of ${limit.tokens} tokens`]),

@@ -190,7 +190,7 @@ describe("the file", () => {
       expect(exits.map(Exit.isSuccess)).toEqual([true, false])
       expect(yield* balance(sql)).toEqual({ balance: 90, reserved: 40 })
       expect((yield* findings).map(({ message }) => message)).toEqual([
-        "call other_1 is settled, but still open: it has a reservation and the record use_1"
+        "call other_1 is both settled and open: it has a reservation and the record use_1"
       ])
     })
   )

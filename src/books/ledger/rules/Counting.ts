@@ -37,7 +37,7 @@ export interface Counted {
 const none: ReadonlyArray<never> = []
 const uncounted: Either.Either<Counted, Refusal> = Either.right({ budgets: none, barred: none })
 
-/** The budgets of the operator, of these tenants, and of the key and the runs of the call, as they are at an instant. */
+/** The budgets of the operator, of these tenants, and of the key and the runs of the call, in their state at an instant. */
 const budgetsOf = (
   atHand: BudgetsAtHand,
   facts: ClaimedFacts,
@@ -167,7 +167,7 @@ const idsOf = (budgets: ReadonlyArray<Budget>): ReadonlyArray<string> => {
   return ids
 }
 
-/** The budgets that count an open call, as they are at an instant. A limit that its key got since then counts it too. */
+/** The budgets that count an open call, in their state at an instant. A limit that its key received later counts it too. */
 export const countedOf = (atHand: BudgetsAtHand, reservation: Reservation, at: number): ReadonlyArray<Budget> => {
   const { budgets = none, dimensions } = reservation
   let found: Array<Budget> | undefined

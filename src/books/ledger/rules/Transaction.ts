@@ -180,7 +180,7 @@ export interface CallOutcome {
   readonly prompt_tokens: number
   readonly completion_tokens: number
   readonly units: number
-  /** The upstream that served the call, if it differs from the one expected at admission. */
+  /** The upstream that served the call, if known. Default: the one expected at admission. */
   readonly provider?: string | null | undefined
   /** The model that served the call instead of the one at admission, with the version of its price. */
   readonly served?: { readonly model: string; readonly price: string } | undefined
@@ -412,7 +412,7 @@ export type Refusal =
       readonly name: string
       readonly unit: BudgetUnit
       readonly period: BudgetTerms["period"]
-      /** What the budget limits, and what is left: nano-USD, tokens, requests or open calls. */
+      /** The limit and its rest: nano-USD, tokens, requests or open calls. */
       readonly limit: Nano
       readonly left: Nano
       /** In milliseconds since 1970; absent if it never renews. */

@@ -1,4 +1,4 @@
-/** Adds records to the sums by provider (`ProviderTotals`), a little behind the charge. */
+/** Adds records to the totals of providers (`ProviderTotals`), some time after the charge. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer } from "effect"
 import * as Loop from "../../../kernel/Loop.ts"
@@ -10,9 +10,9 @@ import { tryWrite } from "../write/Statements.ts"
 import { Writer } from "../write/Writer.ts"
 
 export interface ProviderTotalsIndexerContract {
-  /** Adds what is there, of a long history a part; answers whether it added any. */
+  /** Adds new records, at most a part of a long history. Returns whether it added any. */
   readonly add: Effect.Effect<boolean, BooksUnavailable>
-  /** Does so when there is enough of it. `layerJobs` runs it. */
+  /** Runs `add` when enough records are new. `layerJobs` runs it. */
   readonly job: Loop.Job
 }
 
@@ -25,15 +25,15 @@ export class ProviderTotalsIndexer extends Context.Tag("tollgate/ledger/Provider
 }
 
 /**
- * From how many records on they are added: a reader takes a microsecond for each that is not. Of several writers all wait a few milliseconds
- * for the end of batches each time (`SafeHorizon`).
+ * The number of new records from which they are added. A reader takes a microsecond for each record not yet added. With several writers, each
+ * run makes all of them wait a few milliseconds for the end of batches (`SafeHorizon`).
  */
 const enough = 16_384
 
-/** How many transactions a turn makes at the most, of `pieceSize` records each: the writer is held up for a millisecond or two by one. */
+/** The most transactions of a turn, of `pieceSize` records each. One takes the writer a millisecond or two. */
 const piecesMax = 64
 
-/** The pauses behind a turn that added some, and one that added none. */
+/** The pauses after a turn that added records, and after one that did not. */
 const pauseBusy = "200 millis"
 const pauseIdle = "2 seconds"
 
@@ -41,7 +41,7 @@ const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const writer = yield* Writer
 
-  /** The last row, of those before which nothing is written any more; 0 where it cannot be known at the moment. */
+  /** The last row before the safe horizon; 0 if the horizon cannot be found at the moment. */
   const settledRow = sql.onDialectOrElse({
     pg: () => Effect.flatMap(SafeHorizon.find(sql, 0), (end) => ProviderTotals.lastRow(sql, end?.record ?? 0)),
     orElse: () => ProviderTotals.lastRow(sql)
@@ -52,7 +52,7 @@ const make = Effect.gen(function* () {
     const last = Math.min(yield* Effect.orDie(settledRow), end + piecesMax * pieceSize)
     for (let from = end; from < last; from += pieceSize) {
       const added = yield* tryWrite(writer, ...ProviderTotals.adding(from, Math.min(from + pieceSize, last)))
-      // Another node was here.
+      // Another node has moved the end.
       if (!added) return from > end
     }
     return last > end

@@ -1,7 +1,4 @@
-/**
- * The operator's actions. Each has a dialog that says what will happen, takes a reason for the audit log, and says afterwards what was
- * done.
- */
+/** The operator's actions. Each has a dialog that explains the effect, takes a reason for the audit log, and reports the result. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { Check } from "lucide-react"
 import { useState } from "react"
@@ -16,7 +13,7 @@ import { decimal, serializer } from "./amounts.ts"
 import { operatorApi } from "./OperatorSession.ts"
 import { operatorTexts as texts } from "../texts/operator.ts"
 
-/** On whom something is done. */
+/** The target of an action. */
 interface Named {
   readonly id: string
   readonly name: string
@@ -34,7 +31,7 @@ interface Draft {
   readonly reason: string
 }
 
-/** A fresh reference for this form, the same however often it is sent. */
+/** A new reference for this form, unchanged when it is sent again. */
 const freshReference = (): string =>
   `console-${[...crypto.getRandomValues(new Uint8Array(6))].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`
 
@@ -104,7 +101,7 @@ const trimmed = (draft: Draft): { readonly [K in keyof Draft]: string | undefine
 const statusText = (name: string, status: string, changed: boolean): string =>
   changed ? (status === "suspended" ? t.suspended : t.activated)(name) : t.unchanged(name, status)
 
-/** Does it, and answers what was done. */
+/** Performs the action and returns its result as text. */
 const perform = async (act: Act, draft: Draft): Promise<string> => {
   const { id, name } = act.of
   const { reason: given } = trimmed(draft)
@@ -219,14 +216,14 @@ const Form = ({ act, onClose }: { readonly act: Act; readonly onClose: () => voi
   )
 }
 
-/** The dialog of an act; nothing while there is none. */
+/** The dialog of an action; nothing without one. */
 export const ActDialog = ({ act, onClose }: { readonly act: Act | undefined; readonly onClose: () => void }) => (
   <Dialog title={act === undefined ? "" : wordingOf(act, "").title} isOpen={act !== undefined} onClose={onClose}>
     {act === undefined ? null : <Form key={`${act.kind} ${act.of.id}`} act={act} onClose={onClose} />}
   </Dialog>
 )
 
-/** An act that is chosen and its dialog. */
+/** The chosen action and its dialog. */
 export const useAct = (): readonly [act: (act: Act) => void, dialog: ReactNode] => {
   const [act, setAct] = useState<Act>()
   return [setAct, <ActDialog key="act" act={act} onClose={() => setAct(undefined)} />]

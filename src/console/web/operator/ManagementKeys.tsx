@@ -1,4 +1,4 @@
-/** Management keys of programs: made with scopes and an end, shown once, ended at once. */
+/** Management keys of programs: created with scopes and an expiry, shown once, ended at once. */
 import { useQuery } from "@tanstack/react-query"
 import { Ban } from "lucide-react"
 import { resultOf } from "../app/Client.ts"

@@ -1,4 +1,4 @@
-/** A person as the operator sees them: identities, memberships, keys, sign-ins, and what can be done. */
+/** The operator's view of a person: identities, memberships, keys, sign-ins and actions. */
 import { useQuery } from "@tanstack/react-query"
 import { getRouteApi } from "@tanstack/react-router"
 import { LogOut, Pause, Play } from "lucide-react"

@@ -32,7 +32,7 @@ const icons: Readonly<Record<Notification["kind"], LucideIcon>> = {
   budget_raised: TriangleAlert
 }
 
-/** Its link: a view, in the tenant that it concerns. */
+/** The link of a notification: a view, in the tenant that it concerns. */
 const aboutOf = ({
   data,
   kind

@@ -1,4 +1,4 @@
-/** One call, line by line: what was used, at which price, what was set aside, what was charged, and who paid and why. */
+/** One call, line by line: usage, prices, the reservation, the charge, and the payer with the reason. */
 import { useQuery } from "@tanstack/react-query"
 import type { ReactNode } from "react"
 import { api, asked } from "../../app/Client.ts"
@@ -112,7 +112,7 @@ const Explained = ({ of }: { readonly of: Explanation }) => {
 interface CallDialogProps {
   readonly id: string | undefined
   readonly onClose: () => void
-  /** Who asks; the person of the session, unless it is said. */
+  /** Fetches the explanation; by default as the session's person. */
   readonly explain?: (usage_id: string) => Promise<Explanation>
 }
 

@@ -1,4 +1,4 @@
-/** Usage and its cost: over time, split by one dimension, and call by call. What is looked at stands in the address. */
+/** Usage and its cost: over time, split by one dimension, and call by call. The state of the view is in the URL. */
 import { getRouteApi, useCanGoBack, useRouter } from "@tanstack/react-router"
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { ChartColumn, X } from "lucide-react"
@@ -180,7 +180,7 @@ const Narrowed = ({ change, search }: { readonly search: UsageSearch; readonly c
   })
 }
 
-/** The filter as the API takes it; nothing where all calls are looked at. */
+/** The filter as API parameters. Empty for all calls. */
 const filterOf = ({ account, application, endpoint, model, payer, provider, state }: UsageSearch) => ({
   ...(model !== undefined && { model }),
   ...(provider !== undefined && { provider }),
@@ -222,7 +222,7 @@ const useRecords = (span: Span, sorting: Sorting<CallSort>, filter: ReturnType<t
   })
   return {
     page,
-    /** How many records the pages before this one have. */
+    /** The number of records on earlier pages. */
     before: cursors.length * perPage,
     previous: cursors.length === 0 ? undefined : () => setCursors(cursors.slice(0, -1)),
     next: (cursor: string | null) => (cursor === null ? undefined : () => setCursors([...cursors, cursor]))
@@ -288,7 +288,7 @@ export const Usage = () => {
   const part = { search, change, span }
   const canGoBack = useCanGoBack()
   const { history } = useRouter()
-  // Back to where the call was opened, which may be another view; there is nowhere to go back to where the address was opened by itself.
+  // Back to where the call was opened, which may be another view. If the URL was opened directly, there is no such place.
   const close = (): void => (canGoBack ? history.back() : change({ call: undefined }))
   return (
     <Page title={texts.usage.title}>
