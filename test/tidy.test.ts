@@ -230,6 +230,7 @@ const references: Readonly<Record<string, string>> = {
   StoredAnswersConfig: "a limit: stored answers of an account",
   LetterLimits: "a limit: letters of an account",
   LoopObserver: "an observer",
+  NewTenantBudgets: "a limit: the operator's budgets of new tenants",
   Observer: "an observer",
   OnLateSettlement: "an observer",
   RawHandlers: "where handlers of the fast lane are found; the platform's router answers the same without it",

@@ -98,6 +98,7 @@ import { Series } from "../money/usage/Series.ts"
 import { Sums } from "../money/usage/Sums.ts"
 import { TeamUsage } from "../money/usage/TeamUsage.ts"
 import { Budgets } from "../money/budgets/Budgets.ts"
+import { layerNewTenants } from "../money/budgets/Templates.ts"
 import { BudgetsHttp } from "../money/budgets/Http.ts"
 import { OperatorBudgetsHttp } from "../operations/budgets/Http.ts"
 import { VouchersHttp } from "../money/vouchers/Http.ts"
@@ -184,7 +185,7 @@ export const domains = Layer.mergeAll(
   ),
   Layer.provideMerge(Ledger.layer),
   Layer.provideMerge(Layer.mergeAll(Tenants.layer, Tokens.layer)),
-  Layer.provideMerge(Layer.mergeAll(SigningKeys.layer, Belonging.layer, Indexes.layer))
+  Layer.provideMerge(Layer.mergeAll(SigningKeys.layer, Belonging.layer, Indexes.layer, layerNewTenants))
 )
 
 /** The background loops of `domains`. Among several nodes, only the leader runs them. */

@@ -12,10 +12,13 @@
  * - A raise adds USD to the limit until it ends. Up to 20 may be open. There is no audit log for tenants: a raise has `created_by` and
  *   `created_at`, and is told to the other owners and admins. The last 200 raises of a budget are stored.
  * - `notify_at` has up to 10 parts of the limit without its raises, by default 0.8 and 1. An empty list tells no one.
+ * - A template of the operator (`each_new_tenant`, a plan) makes a budget of its own for each tenant: with a new tenant, in the transaction that creates
+ *   it; by plan, for tenants that have the plan now or later, within seconds. Later changes of the template reach its budgets, and they end with
+ *   the template or when the tenant leaves the plan. Such a budget is raised by its id, and not changed otherwise.
  * - People of a tenant make up to 100 budgets, a member up to 20 of them, and the operator up to 200.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
-import { Clock, Context, Effect, Layer } from "effect"
+import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { budgetsOfTenant } from "../../books/ledger/Budgets.ts"
 import type * as Books from "../../books/ledger/rules/Budget.ts"
 import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
@@ -31,9 +34,12 @@ import { manages } from "../../people/tenants/Organisation.ts"
 import { InsufficientRole } from "../../people/tenants/Problems.ts"
 import type { ApplicationNotFound, MemberNotFound } from "../../people/tenants/Problems.ts"
 import { Tenants } from "../../people/tenants/Tenants.ts"
+import { Plans } from "../allowances/Settings.ts"
+import { TenantPlans } from "../allowances/TenantPlans.ts"
 import { keyOf } from "./Budget.ts"
 import type { Budget, BudgetChange, BudgetId, BudgetRaise, NewBudget } from "./Budget.ts"
 import { KnownCalls } from "./KnownCalls.ts"
+import * as Following from "./Following.ts"
 import * as Notices from "./Notices.ts"
 import * as OfOperator from "./OfOperator.ts"
 import { BudgetNotFound, BudgetOfOperator, TooManyBudgets } from "./Problems.ts"
@@ -41,6 +47,7 @@ import type { TooManyRaises } from "./Problems.ts"
 import * as Storage from "./Storage.ts"
 import { allShown, checkConditions, read, setBudget, write } from "./Stored.ts"
 import type { Parts, Read } from "./Stored.ts"
+import * as Templates from "./Templates.ts"
 import { changedTerms, newTerms, raisedTerms } from "./Terms.ts"
 
 export interface By {
@@ -72,7 +79,7 @@ export interface BudgetsContract {
   /** Deletes the budget. Returns it as it was. */
   readonly remove: (request: OfBudget) => Effect.Effect<Budget, Refused>
   readonly ofOperator: OfOperator.OfOperator
-  /** Tells people of budgets that reach a part of their limit at which they want to know. `layerJobs` runs it. */
+  /** Tells people of budgets that reach a threshold, and makes the budgets of templates follow these. `layerJobs` runs it. */
   readonly job: Loop.Job
 }
 
@@ -81,12 +88,29 @@ export class Budgets extends Context.Tag("tollgate/budgets/Budgets")<Budgets, Bu
   static readonly layerJobs = Loop.layer(Budgets, ({ job }) => [job])
 }
 
+const jobName = "budgets"
+const pause = Duration.seconds(5)
+
 const make = Effect.gen(function* () {
   const [sql, writer, tenants] = [yield* SqlClient, yield* Writer, yield* Tenants]
   const [applications, outbox] = [yield* Applications, yield* Outbox]
+  const waker = yield* Loop.waker
   const notices = yield* Notices.make({ sql, writer, tenants, applications, outbox })
   const storage = Storage.make(sql)
-  const parts: Parts = { sql, writer, storage, tenants, applications, known: yield* KnownCalls, notices }
+  const parts: Parts = {
+    sql,
+    writer,
+    storage,
+    tenants,
+    applications,
+    notices,
+    known: yield* KnownCalls,
+    templates: Templates.make(sql),
+    plans: yield* Plans,
+    tenantsOf: (yield* TenantPlans).tenantsOf,
+    wake: waker.wake
+  }
+  const turn = Effect.zipRight(notices.turn, Following.follow(jobName, parts))
   return {
     list: listing(parts),
     find: finding(parts),
@@ -95,7 +119,7 @@ const make = Effect.gen(function* () {
     raise: raising(parts),
     remove: removing(parts),
     ofOperator: OfOperator.make(parts),
-    job: notices.job
+    job: { name: jobName, turn: Effect.as(turn, pause), waker }
   } satisfies BudgetsContract
 })
 
@@ -179,7 +203,15 @@ const creating = (parts: Parts): BudgetsContract["create"] =>
     yield* checkConditions(parts, caller, budget)
     const id = idAt("bud", now) as BudgetId
     const terms = newTerms(budget, { by_operator: false, created_by: account_id }, now)
-    const row = { id, tenant_id, key_id: key ?? null, created_by: account_id, template_id: null, revision: 1 }
+    const row = {
+      id,
+      tenant_id,
+      key_id: key ?? null,
+      created_by: account_id,
+      template_id: null,
+      template_revision: null,
+      revision: 1
+    }
     yield* writer
       .submit({
         postings: [setBudget(id, tenant_id, key, terms)],

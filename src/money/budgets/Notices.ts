@@ -8,7 +8,7 @@
  * - A budget of all tenants is told to the operator: in the log, and by mail to `contact_email`.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
-import { Clock, Duration, Effect } from "effect"
+import { Clock, Effect } from "effect"
 import { crossedBudgets } from "../../books/ledger/Budgets.ts"
 import { renewsAt } from "../../books/ledger/rules/Budget.ts"
 import type { Budget } from "../../books/ledger/rules/Budget.ts"
@@ -32,7 +32,6 @@ import { keyOf } from "./Budget.ts"
 import type { BudgetRaise } from "./Budget.ts"
 
 const name = "budgets"
-const pause = Duration.seconds(5)
 
 interface Needs {
   readonly sql: SqlClient
@@ -47,9 +46,8 @@ interface Parts extends Needs {
 
 export const make = Effect.fnUntraced(function* (needs: Needs) {
   const parts: Parts = { ...needs, operator: yield* ContactEmail }
-  const job: Loop.Job = { name, turn: Effect.as(turn(parts), pause) }
   return {
-    job,
+    turn: turn(parts),
     /** The statements that tell the other owners and admins of a raise. */
     ofRaise: (by: Actor, budget: Budget, raise: BudgetRaise, now: number) => ofRaise(parts, by, budget, raise, now)
   }

@@ -23,6 +23,8 @@ export interface Row {
   readonly by_operator: number
   /** The template that it was made from. */
   readonly template_id: string | null
+  /** The revision of the template that it follows. */
+  readonly template_revision: number | null
   /** The number of changes. */
   readonly revision: number
 }
@@ -59,16 +61,23 @@ const rooms = (sql: SqlClient) => ({
 
   operatorHasRoom: statement(
     sql`SELECT 1 AS has_room WHERE (SELECT count(*) FROM tollgate_budgets_budgets
-      WHERE by_operator = 1 AND template_id IS NULL) < ${sql.literal(String(ofOperatorMax))}`,
+      WHERE by_operator = 1 AND template_id IS NULL) + (SELECT count(*) FROM tollgate_budgets_templates) < ${sql.literal(String(ofOperatorMax))}`,
     1
   )
 })
 
+const inserted = (
+  sql: SqlClient,
+  { by_operator, created_by, id, key_id, revision, template_id, template_revision, tenant_id }: Row
+) => sql`INSERT INTO tollgate_budgets_budgets
+  (id, tenant_id, key_id, created_by, by_operator, template_id, template_revision, revision)
+  VALUES (${id}, ${tenant_id}, ${key_id}, ${created_by}, ${by_operator}, ${template_id}, ${template_revision}, ${revision})`
+
 const writing = (sql: SqlClient) => ({
-  insert: ({ by_operator, created_by, id, key_id, revision, template_id, tenant_id }: Row): Statement =>
-    statement(sql`INSERT INTO tollgate_budgets_budgets
-      (id, tenant_id, key_id, created_by, by_operator, template_id, revision)
-      VALUES (${id}, ${tenant_id}, ${key_id}, ${created_by}, ${by_operator}, ${template_id}, ${revision})`),
+  insert: (row: Row): Statement => statement(sql`${inserted(sql, row)}`),
+
+  /** Fails the transaction if the tenant has the template's budget. */
+  insertOnce: (row: Row): Statement => statement(sql`${inserted(sql, row)} ON CONFLICT DO NOTHING RETURNING id`, 1),
 
   /** Fails the transaction if the budget has changed since `row` was read. */
   change: ({ id, revision }: Row): Statement =>

@@ -19,7 +19,10 @@ import { checkNames } from "./KnownCalls.ts"
 import type { KnownCalls } from "./KnownCalls.ts"
 import type { Notices } from "./Notices.ts"
 import { BudgetNotFound } from "./Problems.ts"
+import type { PlansByName } from "../allowances/Settings.ts"
+import type { TenantPlansContract } from "../allowances/TenantPlans.ts"
 import type { Row, Storage } from "./Storage.ts"
+import type { Templates } from "./Templates.ts"
 
 export interface Parts {
   readonly sql: SqlClient
@@ -29,6 +32,11 @@ export interface Parts {
   readonly applications: ApplicationsContract
   readonly known: KnownCalls["Type"]
   readonly notices: Notices
+  readonly templates: Templates
+  readonly plans: PlansByName
+  readonly tenantsOf: TenantPlansContract["tenantsOf"]
+  /** Starts the loop's next turn early. */
+  readonly wake: Effect.Effect<void>
 }
 
 /** Budgets of the books with their raises. */

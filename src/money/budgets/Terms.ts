@@ -86,3 +86,17 @@ const within = (terms: BudgetTerms, field: string): Effect.Effect<BudgetTerms, I
     ? InvalidRequest.of(field, `the limit with its raises is at most ${toDecimal(amountMax)} USD`)
     : Effect.succeed(terms)
 }
+
+/** The terms of a template's budget after the template was changed. */
+export const followingTerms = (
+  before: BudgetTerms,
+  { limit, mode, name, notify_at }: BudgetTerms,
+  now: number
+): BudgetTerms => ({
+  ...before,
+  name,
+  limit,
+  mode,
+  notify_at,
+  raises: limit.usd === undefined ? [] : openRaises(before, now)
+})

@@ -76,12 +76,22 @@ const steps = [
     created_by TEXT NOT NULL,
     by_operator INTEGER NOT NULL CHECK (by_operator IN (0, 1)),
     template_id TEXT,
+    template_revision INTEGER,
     revision INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID`,
   `CREATE INDEX tollgate_budgets_budgets_tenant ON tollgate_budgets_budgets (tenant_id)`,
   `CREATE INDEX tollgate_budgets_budgets_operator ON tollgate_budgets_budgets (id) WHERE by_operator = 1`,
   `CREATE UNIQUE INDEX tollgate_budgets_budgets_template ON tollgate_budgets_budgets (template_id, tenant_id)
     WHERE template_id IS NOT NULL`,
+  `CREATE TABLE tollgate_budgets_templates (
+    id TEXT PRIMARY KEY,
+    -- NULL: of each new tenant.
+    plan TEXT,
+    -- As JSON.
+    terms TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    revision INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID`,
   `CREATE TABLE tollgate_budgets_raises (
     budget_id TEXT NOT NULL,
     number INTEGER NOT NULL,

@@ -895,12 +895,22 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
       created_by ${text} NOT NULL,
       by_operator bigint NOT NULL CHECK (by_operator IN (0, 1)),
       template_id ${text},
+      template_revision bigint,
       revision bigint NOT NULL
     )`,
     `CREATE INDEX tollgate_budgets_budgets_tenant ON tollgate_budgets_budgets (tenant_id)`,
     `CREATE INDEX tollgate_budgets_budgets_operator ON tollgate_budgets_budgets (id) WHERE by_operator = 1`,
     `CREATE UNIQUE INDEX tollgate_budgets_budgets_template ON tollgate_budgets_budgets (template_id, tenant_id)
       WHERE template_id IS NOT NULL`,
+    `CREATE TABLE tollgate_budgets_templates (
+      id ${text} PRIMARY KEY,
+      -- NULL: of each new tenant.
+      plan ${text},
+      -- As JSON.
+      terms ${text} NOT NULL,
+      created_at bigint NOT NULL,
+      revision bigint NOT NULL
+    )`,
     `CREATE TABLE tollgate_budgets_raises (
       budget_id ${text} NOT NULL,
       number bigint NOT NULL,
