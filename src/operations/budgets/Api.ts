@@ -28,7 +28,10 @@ export class OperatorBudgetsApi extends HttpApiGroup.make("operatorBudgets")
       .addError(ApplicationNotFound)
       .addError(TooManyBudgets)
       .annotate(Example, { body: { name: "all, each day", scope: "everyone", limit: { usd: 5000 }, period: "day" } })
-      .annotate(OpenApi.Summary, "Create a budget of all tenants together, or of one tenant, which cannot change it")
+      .annotate(
+        OpenApi.Summary,
+        "Create a budget of all tenants together, of one tenant, which cannot change it, or of each tenant of a plan, or each new one"
+      )
   )
   .add(
     HttpApiEndpoint.get("budget", "/v1/operator/budgets/:budget_id")

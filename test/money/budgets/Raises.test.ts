@@ -191,6 +191,8 @@ describe("the operator", () => {
   it.each([
     ["scope", { scope: "nobody" }],
     ["scope", { scope: undefined }],
+    ["scope.plan", { scope: { plan: "gold" } }],
+    ["applies_to.key", { scope: "each_new_tenant", applies_to: { key: "app_1" } }],
     ["applies_to.member", { applies_to: { member: "acc_1" } }],
     ["applies_to.key", { applies_to: { key: "app_1" } }],
     ["applies_to.model", { applies_to: { model: "gpt-none" } }],
@@ -207,6 +209,48 @@ describe("the operator", () => {
     const { id } = await made(ada, { limit: { usd: 1 } })
     expect(refusal(await asOperator(`/${id}`))).toEqual([404, "budget_not_found"])
     expect(refusal(await asOperator(`/${id}`, { method: "DELETE" }))).toEqual([404, "budget_not_found"])
+  })
+
+  it("gives each new tenant a budget, which ends with its template", async () => {
+    const json = { name: "Trial", scope: "each_new_tenant", limit: { requests: 1 }, period: "total" }
+    const { body, status } = await asOperator("", { json })
+    expect([status, body.result]).toMatchObject([201, { scope: "each_new_tenant", tenants: 0 }])
+    const { id } = body.result
+    const ada = await person("ada")
+    const [own] = (await ask(ada)).body.result.budgets
+    expect(own).toMatchObject({ name: "Trial", by_operator: true })
+    expect((await chat(ada.token)).status).toBe(200)
+    expect(refusal(await chat(ada.token))).toEqual([402, "budget_exceeded"])
+    expect((await asOperator(`/${id}`)).body.result).toMatchObject({ tenants: 1, spent: { requests: 1 } })
+    expect(fieldOf(await asOperator(`/${own.id}`, { method: "DELETE" }))).toEqual([400, "invalid_request", "budget_id"])
+    expect((await asOperator(`/${id}`, { method: "PATCH", json: { limit: { requests: 2 } } })).status).toBe(200)
+    await expect.poll(async () => (await found(ada, own.id)).limit.requests, { timeout: 30_000 }).toBe(2)
+    expect((await chat(ada.token)).status).toBe(200)
+    expect((await asOperator(`/${id}`, { method: "DELETE" })).status).toBe(200)
+    await expect.poll(async () => (await ask(ada)).body.result.budgets, { timeout: 30_000 }).toEqual([])
+    expect((await chat(ada.token)).status).toBe(200)
+    const { records } = (await service.call("/v1/operator/audit", { token: operator })).body.result
+    const acts = records.filter(({ subject }: { subject: string }) => subject === id)
+    expect(acts.map(({ action }: { action: string }) => action)).toEqual([
+      "budget.delete",
+      "budget.change",
+      "budget.create"
+    ])
+  })
+
+  it("needs a management key of grants", async () => {
+    const keyWith = async (scope: string): Promise<string> => {
+      const json = { name: scope, scopes: [scope], expires_at: "2099-01-01T00:00:00Z" }
+      const made = await service.call("/v1/operator/management-keys", { token: operator, json })
+      return made.body.result.management_key
+    }
+    const json = { name: "x", scope: "everyone", limit: { usd: 1000 }, period: "day" }
+    const call = (token: string, more: object = {}) => service.call("/v1/operator/budgets", { token, ...more })
+    expect(refusal(await call(await keyWith("read"), { json }))).toEqual([403, "insufficient_scope"])
+    expect((await call(await keyWith("read"))).status).toBe(200)
+    const { body, status } = await call(await keyWith("grants"), { json })
+    expect(status).toBe(201)
+    expect((await asOperator(`/${body.result.id}`, { method: "DELETE" })).status).toBe(200)
   })
 
   it("raises a tenant's budget, which the audit log says", async () => {
