@@ -182,6 +182,7 @@ it("tells people once, inside and by mail, and again in the next period", async 
   await turns()
   const half = 'The budget "Day" has reached 50%'
   expect([await titles(ada.account_id), await letters()]).toEqual([[half], 1])
+  now += 1_000
   await call(ada)
   await turns()
   const full = 'The budget "Day" has reached 100%'
