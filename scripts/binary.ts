@@ -1,6 +1,8 @@
 /**
- * `npm run binary [-- --arch x64|arm64 ...]`: one self-contained executable, at `out/tollgate-linux-<arch>`. Several architectures share all parts
- * that do not depend on one. Node.js and the prebuilt SQLite driver come from the npm registry. They are compared with the hashes below before use.
+ * `npm run binary [-- --arch x64|arm64 ... --reproducible --out FOLDER]`: one self-contained executable, at `out/tollgate-linux-<arch>`. Several
+ * architectures share all parts that do not depend on one. Two `--reproducible` builds of a commit have the same bytes: they omit the code that V8
+ * compiled, which differs from run to run, so each start compiles it. Node.js and the prebuilt SQLite driver come from the npm registry. They are
+ * compared with the hashes below before use.
  */
 import { build, transform } from "esbuild"
 import type { BuildOptions, Plugin } from "esbuild"
@@ -18,7 +20,7 @@ import {
   statSync,
   writeFileSync
 } from "node:fs"
-import { basename, join } from "node:path"
+import { basename, join, relative } from "node:path"
 import { parseArgs } from "node:util"
 import { inject } from "postject"
 import { packed } from "./binary/Pack.ts"
@@ -27,7 +29,6 @@ import { buildConsole } from "./console.ts"
 import { copyGuides } from "./guides.ts"
 
 const cache = join(root, "node_modules", ".cache", "tollgate-binary")
-const out = join(root, "out")
 
 const nodeVersion = "24.21.0"
 const driverVersion = "13.2.0"
@@ -66,14 +67,20 @@ const integrity: Record<string, string> = {
 const architectures = ["x64", "arm64"] as const
 type Architecture = (typeof architectures)[number]
 
-const wanted = (): ReadonlyArray<Architecture> => {
-  const { values } = parseArgs({ options: { arch: { type: "string", multiple: true, default: [process.arch] } } })
-  return values.arch.map((given) => {
-    const arch = architectures.find((name) => name === given)
-    if (arch === undefined) throw new Error(`--arch ${given}: one of ${architectures.join(", ")}`)
+const { values: given } = parseArgs({
+  options: {
+    arch: { type: "string", multiple: true, default: [process.arch] },
+    out: { type: "string", default: join(root, "out") },
+    reproducible: { type: "boolean", default: false }
+  }
+})
+
+const wanted = (): ReadonlyArray<Architecture> =>
+  given.arch.map((asked) => {
+    const arch = architectures.find((name) => name === asked)
+    if (arch === undefined) throw new Error(`--arch ${asked}: one of ${architectures.join(", ")}`)
     return arch
   })
-}
 
 const say = (line: string) => console.log(line)
 
@@ -224,17 +231,17 @@ const record = (work: string, assets: string, files: Parameters<typeof packed>[1
 
 /** The code that Node runs when the executable starts: the loader, with the flags. */
 const blobOf = (work: string, assets: string): Buffer => {
-  const output = join(work, "blob")
+  // Relative: the path of the loader is in the blob, and would make it another one in another folder.
   const settings = {
-    main: join(assets, "loader.js"),
-    output,
+    main: relative(work, join(assets, "loader.js")),
+    output: "blob",
     disableExperimentalSEAWarning: true,
     execArgv: flags
   }
   writeFileSync(join(work, "sea.json"), JSON.stringify(settings))
   const node = nodeOf(process.arch as Architecture)
-  execFileSync(node, ["--experimental-sea-config", join(work, "sea.json")], { stdio: "ignore" })
-  return readFileSync(output)
+  execFileSync(node, ["--experimental-sea-config", "sea.json"], { cwd: work, stdio: "ignore" })
+  return readFileSync(join(work, "blob"))
 }
 
 const write = async (work: string, arch: Architecture, blob: Buffer, files: Parameters<typeof packed>[1]) => {
@@ -249,8 +256,8 @@ const write = async (work: string, arch: Architecture, blob: Buffer, files: Para
   }
   await inject(fresh, "NODE_SEA_BLOB", blob, { sentinelFuse: "NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2" })
   appendFileSync(fresh, packed(statSync(fresh).size, files))
-  mkdirSync(out, { recursive: true })
-  const target = join(out, `tollgate-linux-${arch}`)
+  mkdirSync(given.out, { recursive: true })
+  const target = join(given.out, `tollgate-linux-${arch}`)
   renameSync(fresh, target)
   say(`${target}: ${(statSync(target).size / 1e6).toFixed(1)} MB`)
 }
@@ -265,7 +272,7 @@ await bundle(assets, driver)
 const blob = blobOf(work, assets)
 for (const arch of chosen) {
   const files = [...ownFiles(driver, arch), ...filesOf(assets)]
-  const caches = arch === process.arch ? record(work, assets, files) : []
+  const caches = arch === process.arch && !given.reproducible ? record(work, assets, files) : []
   await write(work, arch, blob, [...files, ...caches])
 }
 rmSync(work, { recursive: true, force: true })

@@ -39,6 +39,7 @@ import { ApiMiddleware } from "../http/lanes/ApiMiddleware.ts"
 import { Observer } from "../http/lanes/Observer.ts"
 import { RateLimits } from "../http/transport/RateLimits.ts"
 import { Idempotency } from "../http/idempotency/Idempotency.ts"
+import { KeyTotalsIndexer } from "../books/ledger/totals/KeyTotalsIndexer.ts"
 import { ProviderTotalsIndexer } from "../books/ledger/totals/ProviderTotalsIndexer.ts"
 import { Ledger } from "../books/ledger/Ledger.ts"
 import { SortedIndexer } from "../books/ledger/totals/SortedIndexer.ts"
@@ -146,12 +147,13 @@ export const domains = Layer.mergeAll(
   Vouchers.layer,
   Layer.provide(Budgets.layer, knownCalls),
   Browser.layer,
-  Passkeys.layer,
   Contacts.layer
 ).pipe(
   Layer.provideMerge(Allowances.layer),
   Layer.provideMerge(Feed.layer),
-  Layer.provideMerge(Layer.mergeAll(Authorization.layer, BrowserSessions.layer, Records.layer, Notifications.layer)),
+  Layer.provideMerge(
+    Layer.mergeAll(Authorization.layer, BrowserSessions.layer, Passkeys.layer, Records.layer, Notifications.layer)
+  ),
   Layer.provideMerge(
     Layer.mergeAll(
       Gate.layer,
@@ -178,6 +180,7 @@ export const domains = Layer.mergeAll(
       Daily.layer,
       BillingAccounts.layer,
       ProviderTotalsIndexer.layer,
+      KeyTotalsIndexer.layer,
       SortedIndexer.layer,
       TotalsIndexer.layer,
       verifier
@@ -204,6 +207,7 @@ export const jobs = Layer.mergeAll(
   SortedIndexer.layerJobs,
   TotalsIndexer.layerJobs,
   ProviderTotalsIndexer.layerJobs,
+  KeyTotalsIndexer.layerJobs,
   Feed.layerJobs,
   Verifier.layerJobs,
   Transfers.layerJobs

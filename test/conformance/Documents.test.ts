@@ -244,6 +244,7 @@ describe("the examples", () => {
     "POST /v1/me/passkeys/options",
     "POST /v1/me/passkeys",
     "DELETE /v1/me/passkeys/{passkey_id}",
+    "DELETE /v1/operator/people/{account_id}/passkeys/{passkey_id}",
     "GET /v1/events",
     // A sandbox has no configuration file.
     "POST /v1/operator/reload",

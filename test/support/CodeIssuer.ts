@@ -26,6 +26,12 @@ export class CodeIssuer {
   spoiled: JWTPayload = {}
   /** The addresses known to GitHub. */
   emails: ReadonlyArray<object> = []
+  /** The person whom GitHub signs in. */
+  user: object = { id: 42, login: "octocat", name: null }
+  /** Whether the sign-in page shows a link back, and leads no browser back by itself. */
+  asks = false
+  /** The error with which the sign-in page returns every browser. */
+  refusal: string | undefined
   readonly port: number
   readonly url: string
   readonly #codes = new Map<string, Asked>()
@@ -95,7 +101,7 @@ export class CodeIssuer {
           ? json(200, { error: "bad_verification_code" })
           : json(200, { access_token: "gho_1", token_type: "bearer" })
       case "/user":
-        return json(200, { id: 42, login: "octocat", name: null })
+        return json(200, this.user)
       case "/user/emails":
         return json(200, this.emails)
       case "/userinfo":
@@ -110,8 +116,14 @@ export class CodeIssuer {
     const redirect_uri = query.get("redirect_uri") ?? ""
     this.#codes.set(code, { challenge: query.get("code_challenge") ?? "", redirect_uri, nonce: query.get("nonce") })
     const back = new URL(redirect_uri)
-    back.searchParams.set("code", code)
+    if (this.refusal === undefined) back.searchParams.set("code", code)
+    else back.searchParams.set("error", this.refusal)
     back.searchParams.set("state", query.get("state") ?? "")
+    if (this.asks) {
+      response.writeHead(200, { "content-type": "text/html" })
+      response.end(`<a href="${back.href.replaceAll("&", "&amp;")}">Go back</a>`)
+      return
+    }
     response.writeHead(302, { location: back.href })
     response.end()
   }

@@ -1,6 +1,6 @@
 /** `tollgate allowance`: credit that a tenant gets each week or month. */
 import { Command, Options } from "@effect/cli"
-import { Console, Effect, Layer, Option } from "effect"
+import { Console, Duration, Effect, Layer, Option } from "effect"
 import { toDecimal } from "../../kernel/Money.ts"
 import { amountOf as exactAmountOf } from "../../kernel/Amount.ts"
 import type { TenantId } from "../../kernel/Ids.ts"
@@ -9,6 +9,7 @@ import { Ledger } from "../../books/ledger/Ledger.ts"
 import { Allowances } from "../../money/allowances/Allowances.ts"
 import type { Allowance, NewAllowance, Rollover } from "../../money/allowances/Allowance.ts"
 import { Plans } from "../../money/allowances/Settings.ts"
+import { plansReadEvery } from "../../money/allowances/TenantPlans.ts"
 import * as Config from "../Config.ts"
 import type { EnvironmentFacts } from "../Environment.ts"
 import { audited } from "./Audited.ts"
@@ -89,6 +90,8 @@ const termsOf = Effect.fnUntraced(function* (asked: {
   } satisfies NewAllowance
 })
 
+const factorsNoticed = `a running service takes a changed plan's price factor within ${Duration.toSeconds(plansReadEvery)} s, and charges the former price until then`
+
 const allowanceSet = Command.make(
   "set",
   {
@@ -131,8 +134,13 @@ const allowanceSet = Command.make(
         Effect.provide(allowancesOf(facts, config))
       )
       yield* print(made, json)
+      if (!json) yield* Console.error(factorsNoticed)
     })
-).pipe(Command.withDescription("Give a tenant credit each week or month, from now on"))
+).pipe(
+  Command.withDescription(
+    `Give a tenant credit each week or month, from now on. The credit counts at once; ${factorsNoticed}`
+  )
+)
 
 const none = (tenant: string) => refuse(`--tenant ${tenant}: it has no allowance (add --config to see a plan's)`)
 

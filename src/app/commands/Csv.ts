@@ -6,8 +6,23 @@ export interface Row {
   readonly cells: ReadonlyArray<string>
 }
 
-/** The rows of a text, without empty lines. If a quote is not closed, the number of its line. */
-export const parse = (text: string): ReadonlyArray<Row> | number => {
+/** Where a text is no CSV, and why. */
+export interface Malformed {
+  readonly line: number
+  /** From 1. */
+  readonly column: number
+  readonly fault: string
+}
+
+export const isMalformed = (parsed: ReadonlyArray<Row> | Malformed): parsed is Malformed => "fault" in parsed
+
+/** The character between columns: the first of these in the head. Spreadsheets write semicolons where the decimal sign is a comma. */
+const separatorOf = (text: string): string => /[,;\t]/.exec(text.trimStart().split(/[\r\n]/, 1)[0]!)?.[0] ?? ","
+
+/** The rows of a text, without empty lines. */
+export const parse = (text: string): ReadonlyArray<Row> | Malformed => {
+  const separator = separatorOf(text)
+  const ends = `${separator}\r\n`
   const rows: Array<Row> = []
   let cells: Array<string> = []
   let [line, begin, at] = [1, 1, text.startsWith("\uFEFF") ? 1 : 0]
@@ -18,8 +33,9 @@ export const parse = (text: string): ReadonlyArray<Row> | number => {
   }
   for (;;) {
     let cell = ""
-    if (text[at] === '"') {
-      const opened = line
+    const isQuoted = text[at] === '"'
+    if (isQuoted) {
+      const opened = { line, column: cells.length + 1, fault: "a quote is not closed" }
       for (at++; ; at++) {
         if (at >= text.length) return opened
         if (text[at] === '"' && text[++at] !== '"') break
@@ -27,9 +43,12 @@ export const parse = (text: string): ReadonlyArray<Row> | number => {
         cell += text[at]!
       }
     }
-    while (at < text.length && !",\r\n".includes(text[at]!)) cell += text[at++]!
-    cells.push(cell.trim())
-    if (text[at] === ",") {
+    let plain = ""
+    while (at < text.length && !ends.includes(text[at]!)) plain += text[at++]!
+    if (isQuoted && plain.trim() !== "")
+      return { line, column: cells.length + 1, fault: 'there is text after the closing quote (write " as "")' }
+    cells.push((isQuoted ? cell : plain).trim())
+    if (text[at] === separator) {
       at++
       continue
     }

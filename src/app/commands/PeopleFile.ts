@@ -2,6 +2,7 @@
  * The file of `tollgate people import`: one person per line, below a header line.
  *
  * Where the specification is silent:
+ * - Columns are separated by commas, semicolons or tabs: by the first of these in the header line.
  * - The columns are `email` and `name`, and optionally `external_id`, `team` and `allowance_usd`, in any order. Other columns are refused.
  * - `team` is the external id of a tenant, and the name of a tenant that the import creates. So another import, and a PUT by external id, refer to
  *   the same team.
@@ -74,7 +75,7 @@ const personOf = (
 /** The people of a file. One wrong line refuses the whole file. */
 export const read = Effect.fnUntraced(function* (file: string, text: string) {
   const rows = Csv.parse(text)
-  if (typeof rows === "number") return yield* refuse(`${file}, line ${rows}: a quote is not closed`)
+  if (Csv.isMalformed(rows)) return yield* refuse(`${file}, line ${rows.line}, column ${rows.column}: ${rows.fault}`)
   const head = yield* headOf(file, rows[0])
   if (rows.length < 2) return yield* refuse(`${file}: no person below its first line`)
   if (rows.length - 1 > peopleMax) return yield* refuse(`${file}: at most ${peopleMax} people at once`)

@@ -4,10 +4,12 @@
  *
  * Where the specification is silent:
  * - An existing configuration file is served unchanged.
+ * - Without a vendor's key in the environment, the terminal asks for one or for a local server's address. A key typed there is stored in the
+ *   configuration file, which only its owner can read.
  * - A key is printed once, at the start that creates it. Later starts print how to create another; `--json` then has `null`.
  */
 import { Command, Options, Prompt } from "@effect/cli"
-import { Console, Duration, Effect, Option } from "effect"
+import { Console, Duration, Effect, Option, Redacted } from "effect"
 import { existsSync, writeFileSync } from "node:fs"
 import { resolve } from "node:path"
 import * as Config from "../Config.ts"
@@ -17,7 +19,8 @@ import { BrowserSessions } from "../../people/auth/BrowserSessions.ts"
 import * as Draft from "../quickstart/Draft.ts"
 import * as FirstPerson from "../quickstart/FirstPerson.ts"
 import * as LocalServer from "../quickstart/LocalServer.ts"
-import { inEnvironment } from "../quickstart/Vendors.ts"
+import { inEnvironment, vendors } from "../quickstart/Vendors.ts"
+import type { Vendor } from "../quickstart/Vendors.ts"
 import { auditedAt } from "./Audited.ts"
 import { amountOf, json, printed } from "./Options.ts"
 import { refuse } from "./Report.ts"
@@ -47,19 +50,40 @@ const options = {
 
 const emailPreset = "owner@localhost"
 
-const askedAddress = Prompt.text({
-  message: "Address of a local OpenAI-compatible server (Ollama: http://127.0.0.1:11434/v1)"
+const needed = (what: string) => (text: string) =>
+  text.trim() === "" ? Effect.fail(what) : Effect.succeed(text.trim())
+
+const isEmail = (text: string): boolean => /^[^\s@]+@[^\s@]+$/.test(text)
+
+const askedVendor = Prompt.select<Vendor | undefined>({
+  message: "Where are your models?",
+  choices: [
+    { title: "a local server (Ollama, vLLM, LM Studio, ...)", value: undefined },
+    ...vendors.map((vendor) => ({ title: vendor.name, value: vendor }))
+  ]
 })
-const askedEmail = Prompt.text({ message: "Your e-mail address", default: emailPreset })
+const askedAddress = Prompt.text({
+  message: "Its address (Ollama: http://127.0.0.1:11434/v1)",
+  validate: needed("an address such as http://127.0.0.1:11434/v1")
+})
+const askedKey = ({ name }: Vendor) =>
+  Prompt.password({ message: `Your API key of ${name}`, validate: needed("the key") })
+const askedEmail = Prompt.text({
+  message: "Your e-mail address",
+  default: emailPreset,
+  validate: (text) => (isEmail(text) ? Effect.succeed(text) : Effect.fail("must be an e-mail address"))
+})
 
 /** Models to serve: of the vendors in the environment and of the given local server. */
 const sourcesOf = Effect.fnUntraced(function* (upstream: Option.Option<string>, asks: boolean) {
-  const vendors = inEnvironment(process.env)
-  const needsOne = vendors.length === 0 && Option.isNone(upstream)
-  if (needsOne && !asks) return yield* refuse(Draft.noSource)
-  const address = needsOne ? yield* askedAddress : Option.getOrUndefined(upstream)
-  const local = address === undefined ? undefined : yield* LocalServer.ask(address)
-  return { vendors, local }
+  const known = inEnvironment(process.env)
+  if (known.length > 0 || Option.isSome(upstream))
+    return { vendors: known, local: Option.isNone(upstream) ? undefined : yield* LocalServer.ask(upstream.value) }
+  if (!asks) return yield* refuse(Draft.noSource)
+  const vendor = yield* askedVendor
+  if (vendor === undefined) return { vendors: [], local: yield* LocalServer.ask(yield* askedAddress) }
+  const key = yield* askedKey(vendor)
+  return { vendors: [{ ...vendor, key: Redacted.value(key) }], local: undefined }
 })
 
 /** Writes the file unless it exists. */
@@ -117,7 +141,7 @@ export const command = Command.make("quickstart", options, ({ config, credit, em
     const asks = !yes && !json && process.stdin.isTTY
     yield* configured(config, upstream, asks)
     const address = Option.isSome(email) ? email.value : asks ? yield* askedEmail : emailPreset
-    if (!/^[^\s@]+@[^\s@]+$/.test(address)) return yield* refuse(`--email ${address}: must be an e-mail address`)
+    if (!isEmail(address)) return yield* refuse(`--email ${address}: must be an e-mail address`)
     const greet = Effect.fnUntraced(function* ({ file, url }: Served) {
       const base_url = (file.public_url ?? url).replace(/\/$/, "")
       const audited = yield* auditedAt

@@ -7,6 +7,7 @@
  */
 import { Console, Effect, Layer } from "effect"
 import * as Config from "../Config.ts"
+import * as RunningAddress from "../RunningAddress.ts"
 import type { EnvironmentFacts } from "../Environment.ts"
 import * as NodeServer from "../../http/server/NodeServer.ts"
 import { ConfigProblem } from "../../kernel/Setting.ts"
@@ -32,9 +33,11 @@ export const serve = (facts: EnvironmentFacts) =>
     return yield* Effect.gen(function* () {
       const { url } = yield* NodeServer.Listening
       sandbox.connect(yield* Levers.make, url)
+      yield* RunningAddress.note(facts, url)
       yield* Effect.flatMap(greet({ url, data_dir: facts.data_dir, ...info }), Console.log)
       return yield* Effect.never
     }).pipe(
+      Effect.scoped,
       Effect.provide(
         service(facts, file).pipe(Layer.provide(Layer.succeed(CurrentSandbox, { info, levers: sandbox.levers })))
       ),

@@ -218,6 +218,8 @@ export type {
   ProviderTotalsIndexer,
   ProviderTotalsIndexerContract
 } from "../../books/ledger/totals/ProviderTotalsIndexer.ts"
+export type { KeyTotalsIndexer } from "../../books/ledger/totals/KeyTotalsIndexer.ts"
+export type { RowsIndexerContract } from "../../books/ledger/totals/RowsIndexer.ts"
 export type { DailySum, Days } from "../../books/ledger/totals/ProviderTotals.ts"
 export type { BackgroundIndexerContract } from "../../books/ledger/totals/BackgroundIndexer.ts"
 export type { SortedIndexer, SortedIndexerContract } from "../../books/ledger/totals/SortedIndexer.ts"
@@ -298,8 +300,10 @@ export type * from "../../money/payments/Problems.ts"
 export type { BookedPayment, PurchasesContract, Purchases } from "../../money/payments/Purchases.ts"
 export type {
   Credited,
+  EndingOfSignIns,
   KeyRevoked,
   NewCredit,
+  PasskeyDeleted,
   PersonChanged,
   Reason,
   SignInsEnded,

@@ -10,7 +10,8 @@ import type { Vendor } from "./Vendors.ts"
 import type { LocalServer } from "./LocalServer.ts"
 
 export interface Sources {
-  readonly vendors: ReadonlyArray<Vendor>
+  /** `key` is the vendor's key if the environment does not have it. */
+  readonly vendors: ReadonlyArray<Vendor & { readonly key?: string }>
   readonly local: LocalServer | undefined
 }
 
@@ -24,8 +25,8 @@ type Lines = ReadonlyArray<readonly [name: string, entry: object]>
 
 const upstreamsOf = ({ local, vendors }: Sources): Lines => [
   ...vendors.map(
-    ({ name, upstream: { base_url, ...rest }, variable }) =>
-      [name, { base_url, api_key_env: variable, ...rest }] as const
+    ({ key, name, upstream: { base_url, ...rest }, variable }) =>
+      [name, { base_url, ...(key === undefined ? { api_key_env: variable } : { api_key: key }), ...rest }] as const
   ),
   ...(local === undefined ? [] : [["local", { base_url: local.base_url }] as const])
 ]

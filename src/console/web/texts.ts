@@ -61,7 +61,7 @@ export const texts = {
     with: (provider: string) => `Continue with ${provider}`,
     withPasskey: "Continue with a passkey",
     passkeyDismissed: "No passkey was used. Try again, or sign in in another way.",
-    none: "No identity provider is configured. The operator adds one under identity_providers.",
+    none: "No identity provider is configured. The operator adds one under identity in the configuration, or sends you a link.",
     sandboxTitle: "Sandbox",
     sandboxLead: "This service is a sandbox: it calls no outside service, and no money is real. Sign in as anyone.",
     someoneElse: "Someone else",

@@ -95,7 +95,7 @@ const listen = (server: Server, options: Address) =>
           _tag: "ListenFailed",
           message:
             error.code === "EADDRINUSE"
-              ? `PORT: ${options.port} on ${options.host} is in use by another process`
+              ? `PORT: ${options.port} on ${options.host} is in use by another process; set PORT to a free one`
               : `HOST, PORT: cannot listen on ${options.host}:${options.port} (${error.code ?? error.message})`
         })
       )

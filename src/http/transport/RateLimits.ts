@@ -24,6 +24,10 @@ export const RateLimitSettings = Schema.Struct({
   authorize: limit(60),
   invite_preview: limit(30),
   client_token: limit(30),
+  /** Wrong bearers on `/metrics`. */
+  metrics: limit(60),
+  /** Wrong bearers on `/scim/v2`. */
+  scim: limit(60),
   contact: limit(10),
   /** Contact messages per day from one address. */
   contact_per_day: limit(20),

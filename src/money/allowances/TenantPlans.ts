@@ -10,7 +10,8 @@ import type { TenantId } from "../../kernel/Ids.ts"
 import * as Loop from "../../kernel/Loop.ts"
 import { Plans, TenantFactors } from "./Settings.ts"
 
-const pause = Duration.seconds(30)
+/** A command's change of a plan reaches a running service after this at most. The database does not say which rows another process changed. */
+export const plansReadEvery = Duration.seconds(30)
 
 export interface TenantPlansContract {
   readonly factorOf: (tenant: string) => PriceFactor | undefined
@@ -47,7 +48,7 @@ const make = Effect.gen(function* () {
   }).pipe(Effect.orDie)
   const refresh = byPlan.size === 0 ? Effect.void : read
   yield* refresh
-  const job: Loop.Job = { name: "plans", turn: Effect.as(refresh, pause), everywhere: true }
+  const job: Loop.Job = { name: "plans", turn: Effect.as(refresh, plansReadEvery), everywhere: true }
   return {
     factorOf: (tenant) => byTenant.get(tenant),
     tenantsOf: (plan) =>

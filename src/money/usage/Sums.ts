@@ -9,7 +9,9 @@ import { day } from "../../kernel/Moment.ts"
 import { fromRow } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { inPieces, turn } from "../../kernel/Pieces.ts"
+import type { Range } from "../../kernel/Pieces.ts"
 import { tailsOf, tailsWith } from "../../books/ledger/rows/RollupLag.ts"
+import * as KeyTotals from "../../books/ledger/totals/KeyTotals.ts"
 import * as Numbers from "./Numbers.ts"
 import type { DataPoint, Rollup, RollupName, Summary, Totals, UsageType } from "./Usage.ts"
 import { partsOf, wholeDays } from "./Window.ts"
@@ -101,11 +103,11 @@ const summary = (parts: Parts): SumsContract["summary"] =>
   Effect.fn("Sums.summary")(function* ({ application_id, caller, window: { end, start } }) {
     return yield* Effect.orDie(
       Effect.gen(function* () {
-        if (application_id !== undefined) return summed(yield* recordsOf(parts, caller, { start, end }, application_id))
-        // An end after the latest record counts as open, so "until now" does not split an hour.
+        // An end after the latest record is open. So "until now" splits no hour.
         const latest = yield* parts.numbers.latest(caller.tenant_id)
         const open = end !== null && latest !== undefined && latest < end
         const pieces = partsOf({ start, end: open ? null : end })
+        if (application_id !== undefined) return summed(yield* sumsOfKey(parts, caller, pieces, application_id))
         return summed((yield* Effect.forEach(pieces, (part) => sumsOf(parts, caller, part))).flat())
       })
     )
@@ -129,15 +131,43 @@ const sumsOf = Effect.fnUntraced(function* (
   return yield* recordsOf({ numbers, sql }, { account_id, tenant_id }, { start, end })
 })
 
+/**
+ * Sums the calls of a key: the stored totals of whole hours and days, the records after the end of those, and the records of parts of an
+ * hour.
+ */
+const sumsOfKey = Effect.fnUntraced(function* (
+  parts: Parts,
+  caller: Actor,
+  pieces: ReadonlyArray<Part>,
+  application_id: string
+) {
+  const { numbers, sql } = parts
+  const whole = pieces.flatMap(({ end, grain, start }) => (grain === null ? [] : [{ end, grain, start }]))
+  const short = pieces.filter(({ grain }) => grain === null)
+  const found: Array<SumRow> = []
+  for (const piece of short) found.push(...(yield* recordsOf(parts, caller, piece, application_id)))
+  if (whole.length === 0) return found
+  const { end, sums } = yield* KeyTotals.kept(sql, application_id, whole)
+  const [start, last] = [Math.min(...whole.map((part) => part.start)), Math.max(...whole.map((part) => part.end))]
+  const tail = yield* numbers.after(caller.tenant_id, end)
+  const within = sql`AND r.at >= ${start} AND r.at < ${last}`
+  return [...found, ...sums, ...(yield* recordsIn(parts, caller, tail, application_id, within))]
+})
+
 /** Sums the records of a window one by one. */
-const recordsOf = Effect.fnUntraced(function* (
+const recordsOf = Effect.fnUntraced(function* (parts: Parts, caller: Actor, window: Window, application_id?: string) {
+  return yield* recordsIn(parts, caller, yield* parts.numbers.range(caller.tenant_id, window), application_id)
+})
+
+/** Sums the records of a range of numbers. */
+const recordsIn = Effect.fnUntraced(function* (
   { numbers, sql }: Parts,
   { account_id, tenant_id }: Actor,
-  window: Window,
-  application_id?: string
+  range: Range,
+  application_id?: string,
+  within?: Fragment
 ) {
-  const range = yield* numbers.range(tenant_id, window)
-  // `+` makes SQLite find the dimensions by number, regardless of its statistics.
+  // `+` makes SQLite find the dimensions by number, whatever its statistics say.
   const only =
     application_id === undefined
       ? sql`+d.account_id = ${account_id}`
@@ -146,7 +176,7 @@ const recordsOf = Effect.fnUntraced(function* (
     range,
     (piece) => sql<SumRow>`SELECT model, endpoint, ${sql.literal(sumSelection)} FROM (
           SELECT d.model, d.endpoint, ${sql.literal(recordColumns)}
-          FROM ${numbers.described(tenant_id, piece)} AND ${only}
+          FROM ${numbers.described(tenant_id, piece)} AND ${only} ${within ?? sql.literal("")}
         ) sums GROUP BY model, endpoint`
   )
   return pieces.flat()

@@ -10,6 +10,8 @@ import { Busy } from "../../kernel/Busy.ts"
 import { Envelope } from "../../kernel/Envelope.ts"
 import { AccountId, ApplicationId, TenantId } from "../../kernel/Ids.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { PasskeyId, Passkeys } from "../../people/passkeys/Passkey.ts"
+import { PasskeyNotFound } from "../../people/passkeys/Problems.ts"
 import { AccountNotFound, ApplicationNotFound } from "../../people/tenants/Problems.ts"
 import { Explanation } from "../../money/usage/Explanation.ts"
 import { UsageNotFound } from "../../money/usage/Problems.ts"
@@ -19,6 +21,7 @@ import {
   KeyRevoked,
   Line,
   NewCredit,
+  PasskeyDeleted,
   PersonChanged,
   Reason,
   SignInsEnded,
@@ -280,10 +283,38 @@ export class OperatorApi extends HttpApiGroup.make("operator")
   .add(
     HttpApiEndpoint.del("endSignIns", "/v1/operator/people/:account_id/sign-ins")
       .setPath(ofPerson)
-      .setUrlParams(reasonQuery)
+      .setUrlParams(
+        Schema.Struct({
+          ...reasonQuery.fields,
+          passkeys: Schema.optional(
+            Schema.BooleanFromString.annotations({
+              description: "Delete the person's passkeys too; by default they stay and sign in again"
+            })
+          )
+        })
+      )
       .addSuccess(Envelope(SignInsEnded))
       .addError(AccountNotFound)
-      .annotate(OpenApi.Summary, "End all sign-ins of a person, including those of applications")
+      .annotate(
+        OpenApi.Summary,
+        "End all sign-ins of a person, including those of applications, and on request delete the passkeys"
+      )
+  )
+  .add(
+    HttpApiEndpoint.get("passkeys", "/v1/operator/people/:account_id/passkeys")
+      .setPath(ofPerson)
+      .addSuccess(Envelope(Passkeys))
+      .addError(AccountNotFound)
+      .annotate(OpenApi.Summary, "A person's passkeys, the oldest first")
+  )
+  .add(
+    HttpApiEndpoint.del("deletePasskey", "/v1/operator/people/:account_id/passkeys/:passkey_id")
+      .setPath(Schema.Struct({ account_id: AccountId, passkey_id: PasskeyId }))
+      .setUrlParams(reasonQuery)
+      .addSuccess(Envelope(PasskeyDeleted))
+      .addError(AccountNotFound)
+      .addError(PasskeyNotFound)
+      .annotate(OpenApi.Summary, "Delete a person's passkey: it signs in no more")
   )
   .add(
     HttpApiEndpoint.get("upstreams", "/v1/operator/upstreams")

@@ -51,7 +51,8 @@ const personOf = ({ tenancy }: Parts, id: string) =>
 /** Suspends or activates a person; `undefined` changes nothing. */
 const setSuspended = ({ sql, tenants }: Parts) =>
   Effect.fnUntraced(function* (by: Operator, person: Person, suspended: boolean | undefined) {
-    if (suspended === undefined || suspended === (person.suspended_at !== null)) return
+    // The directory may have suspended the person too, and would end only its own suspension.
+    if (suspended === undefined || (!suspended && person.suspended_at === null)) return
     const now = yield* Clock.currentTimeMillis
     const account_id = person.id
     const entry = (action: string) => Audit.entry(by, { action, account_id }, now)
@@ -151,7 +152,7 @@ const removing = (parts: Parts): PeopleContract["remove"] =>
     yield* Statements.write(
       parts.writer,
       parts.externals.removed("person", external_id, now),
-      removingAll(parts.sql, id),
+      ...removingAll(parts.sql, id),
       Audit.entry(by, { action: "person.remove", account_id: id, subject: external_id, details: { keys_revoked } }, now)
     )
     return { external_id, keys_revoked }

@@ -1,4 +1,9 @@
-/** Limits that an owner or admin set on another person's key. That person may only tighten them. */
+/**
+ * Limits that an owner or admin set on another person's key. That person may only tighten them.
+ *
+ * Where the specification is silent:
+ * - A limit binds its key. It does not bind the member, who can create another key without it. A budget for the member does.
+ */
 import type { Limit } from "../../books/ledger/rules/Transaction.ts"
 
 type Spending = Pick<Limit, "amount" | "period">

@@ -17,6 +17,7 @@ import { NewTenantBudgets } from "./NewTenantBudgets.ts"
 import * as Plans from "./Plans.ts"
 import type { AccountNotFound, InsufficientRole } from "./Problems.ts"
 import * as Suspensions from "./Suspensions.ts"
+import type { Suspender } from "./Suspensions.ts"
 import * as Welcome from "./Welcome.ts"
 
 export interface TenantsContract {
@@ -55,11 +56,24 @@ export interface TenantsContract {
   readonly plan: (tenant: TenantId) => Effect.Effect<Plan>
   /** Changes the given fields of a plan. Returns `false` for an unknown tenant. A new plan is active, with `seatsDefault` seats unless given. */
   readonly setPlan: (tenant: TenantId, change: Partial<Plan>) => Effect.Effect<boolean, BooksUnavailable>
-  /** Suspends a person in one transaction with `beside`. Returns `false` if the person is unknown or already suspended. */
-  readonly suspend: (account: AccountId, beside: ReadonlyArray<Statement>) => Effect.Effect<boolean, BooksUnavailable>
-  /** Ends a suspension. Returns `false` if there is none. */
-  readonly activate: (account: AccountId, beside: ReadonlyArray<Statement>) => Effect.Effect<boolean, BooksUnavailable>
-  /** Changes an account's name in one transaction with `beside`. Returns `false` for an unknown account. */
+  /**
+   * Suspends a person in one transaction with `beside`. Answers `false` if `by` (by default the operator) has suspended the person already, or
+   * if the person is unknown.
+   */
+  readonly suspend: (
+    account: AccountId,
+    beside: ReadonlyArray<Statement>,
+    by?: Suspender
+  ) => Effect.Effect<boolean, BooksUnavailable>
+  /** Ends any suspension, or for the directory its own. Answers `false` if there is none. */
+  readonly activate: (
+    account: AccountId,
+    beside: ReadonlyArray<Statement>,
+    by?: Suspender
+  ) => Effect.Effect<boolean, BooksUnavailable>
+  /** The authors of the suspensions that are left. */
+  readonly suspendersOf: (account: AccountId) => Effect.Effect<ReadonlyArray<Suspender>>
+  /** Changes the name of an account, in one transaction with `beside`. Answers `false` for an unknown account. */
   readonly renameAccount: (
     account: AccountId,
     name: string,

@@ -843,8 +843,38 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
     )`,
     `CREATE INDEX tollgate_scim_members_account ON tollgate_scim_members (account_id)`
   ],
+  // Of earlier suspensions, the audit log says whether the directory made the last one.
+  "0019_suspended_by": [
+    `ALTER TABLE tollgate_tenants_suspensions ADD COLUMN by_operator bigint NOT NULL DEFAULT 1 CHECK (by_operator IN (0, 1))`,
+    `ALTER TABLE tollgate_tenants_suspensions ADD COLUMN by_directory bigint NOT NULL DEFAULT 0 CHECK (by_directory IN (0, 1))`,
+    `UPDATE tollgate_tenants_suspensions s SET by_operator = 0, by_directory = 1 WHERE (
+      SELECT a.operator || ' ' || a.via FROM tollgate_operator_audit a
+      WHERE a.account_id = s.account_id AND a.action = 'person.suspend' ORDER BY a.id DESC LIMIT 1
+    ) = 'scim token'`
+  ],
+  // Records that are there already are added by the service, in the background.
+  "0020_by_key": [
+    `CREATE TABLE tollgate_usage_by_key (
+      application_id ${text} NOT NULL,
+      grain bigint NOT NULL,
+      start bigint NOT NULL,
+      model ${text} NOT NULL,
+      endpoint ${text} NOT NULL,
+      requests bigint NOT NULL,
+      successes bigint NOT NULL,
+      prompt_tokens bigint NOT NULL,
+      completion_tokens bigint NOT NULL,
+      cost bigint NOT NULL CHECK (cost >= 0),
+      latency_ms bigint NOT NULL,
+      PRIMARY KEY (application_id, grain, start, model, endpoint)
+    )`,
+    `CREATE TABLE tollgate_usage_by_key_end (
+      id bigint PRIMARY KEY CHECK (id = 1),
+      record bigint NOT NULL
+    )`
+  ],
   // Versions before it use the table of limits and tell dimensions apart by fewer columns.
-  "0019_budgets": [
+  "0021_budgets": [
     `CREATE TABLE tollgate_ledger_budgets (
       id ${text} PRIMARY KEY,
       kind ${text} NOT NULL CHECK (kind IN ('key', 'run', 'budget')),
@@ -1006,7 +1036,7 @@ export const indexes: ReadonlyArray<Index> = [
 export const contracting: Readonly<Record<string, number>> = {
   // Deletes ended sign-ins, which every version treats like missing ones.
   "0013_kept_rows": 1,
-  "0019_budgets": 19
+  "0021_budgets": 21
 }
 
 /** Derived values after rows were inserted with their numbers: sequences, the booking time of each owner's newest row, counts of limits. */

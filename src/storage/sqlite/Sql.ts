@@ -45,7 +45,9 @@ import allowances from "../migrations/0038_allowances.ts"
 import requestIds from "../migrations/0039_request_ids.ts"
 import passkeysScim from "../migrations/0040_passkeys_scim.ts"
 import mediaList from "../migrations/0041_media_list.ts"
-import budgets from "../migrations/0042_budgets.ts"
+import suspendedBy from "../migrations/0042_suspended_by.ts"
+import byKey from "../migrations/0043_by_key.ts"
+import budgets from "../migrations/0044_budgets.ts"
 import { blank } from "./Files.ts"
 import { wordsOf } from "./Opening.ts"
 import { migrationsTable as table, reasonOf, UpgradeFailed } from "../database/Unusable.ts"
@@ -91,7 +93,9 @@ export const migrations = {
   "0039_request_ids": requestIds,
   "0040_passkeys_scim": passkeysScim,
   "0041_media_list": mediaList,
-  "0042_budgets": budgets
+  "0042_suspended_by": suspendedBy,
+  "0043_by_key": byKey,
+  "0044_budgets": budgets
 }
 
 /** The newest migration. */

@@ -120,6 +120,9 @@ describe("the commands", () => {
     expect(set.stdout).toMatch(
       new RegExp(`^${bea.tenant_id} gets 3 credits a week, rollover up to 1.5 USD; 3 are unused. It renews at 20`)
     )
+    expect(set.stderr).toContain(
+      "takes a changed plan's price factor within 30 s, and charges the former price until then"
+    )
     const shown = JSON.parse((await run("allowance", "show", "--tenant", bea.tenant_id, "--json")).stdout)
     expect(shown).toMatchObject({ amount_usd: "3", rollover: { up_to_usd: "1.5" }, unused_usd: "3" })
     const ended = await run("allowance", "end", "--tenant", bea.tenant_id, "--take-back")

@@ -156,6 +156,25 @@ describe("/metrics", () => {
     }
   })
 
+  it("takes so many guesses of an address a minute, and the right token all the same", async () => {
+    const folder = freshFolder()
+    const config = join(folder, "config.json")
+    const rate_limits = { metrics: 3, token: 1 }
+    writeFileSync(config, JSON.stringify({ metrics: { token_env: "METRICS_TOKEN" }, rate_limits }))
+    const closed = await start({ folder, args: ["--config", config], env: { METRICS_TOKEN: "a-token-of-prometheus" } })
+    try {
+      // A minute may begin in between, once.
+      const guesses: Array<number> = []
+      for (let i = 0; i < 8; i++) guesses.push((await closed.call("/metrics", { token: `guess-${i}` })).status)
+      expect(guesses.slice(0, 3)).toEqual([401, 401, 401])
+      expect(guesses).toContain(429)
+      expect((await closed.call("/metrics", { token: "a-token-of-prometheus" })).status).toBe(200)
+      expect((await closed.call("/metrics")).status).toBe(401)
+    } finally {
+      await closed.discard()
+    }
+  })
+
   it("is open without one", async () => {
     expect((await service.call("/metrics")).status).toBe(200)
   })

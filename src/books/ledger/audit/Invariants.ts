@@ -6,6 +6,7 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import type { Nano } from "../../../kernel/Money.ts"
 import { turn } from "../../../kernel/Pieces.ts"
+import * as KeyTotals from "../totals/KeyTotals.ts"
 import * as ProviderTotals from "../totals/ProviderTotals.ts"
 import * as Budgets from "../rows/Budgets.ts"
 import { quick } from "./Checkpoint.ts"
@@ -190,7 +191,14 @@ const byProvider: Check = {
   sentence: ({ expected, found, id }) => `in the totals of providers, ${id} should be ${expected}, but is ${found}`
 }
 
-// ---- budgets --------------------------------------------------------------------------------------------------------------
+/** A key's own usage is read from these sums. */
+const byKey: Check = {
+  name: "sums by key are what the records come to",
+  find: (sql) => Effect.map(KeyTotals.faultsOf(sql), (faults) => faults.slice(0, findingsMax)),
+  sentence: ({ expected, found, id }) => `of the sums by key, ${id} should be ${expected}, but is ${found}`
+}
+
+// ---- limits of API keys ---------------------------------------------------------------------------------------------------
 
 interface LimitedKey {
   readonly id: string
@@ -264,5 +272,13 @@ const budgets: ReadonlyArray<Check> = [
   budgetCheck("tokens", "SUM(r.prompt_tokens + r.completion_tokens)", false)
 ]
 
-/** The checks of the ledger, and of usage, which it writes. */
-export const checks: ReadonlyArray<Check> = [...accounts, ...usage, sortedRuns, tallies, byProvider, ...budgets]
+/** The checks of the ledger and of its usage records. */
+export const checks: ReadonlyArray<Check> = [
+  ...accounts,
+  ...usage,
+  sortedRuns,
+  tallies,
+  byProvider,
+  byKey,
+  ...budgets
+]

@@ -125,6 +125,7 @@ export const operatorTexts = {
       sorter: "builds sorted indexes for tenants with many calls",
       tallier: "builds totals for tenants with many calls",
       "daily sums": "adds up calls by day and model, for Costs and Drift",
+      "sums by key": "adds up the calls of each API key for its holder",
       events: "notifies open pages of changes",
       indexes: "builds table indexes while serving",
       verifier: "verifies the books",
@@ -204,6 +205,10 @@ export const operatorTexts = {
     keys: "Keys",
     signIns: "Sign-ins",
     noSignIns: "No sign-ins.",
+    passkeys: "Passkeys",
+    noPasskeys: "No passkeys.",
+    lastUsed: "Last used",
+    never: "never",
     noKeys: "No keys.",
     kind: "Kind",
     client: "Signed in to",
@@ -253,8 +258,20 @@ export const operatorTexts = {
     endSignIns: "End sign-ins",
     endSignInsTitle: (name: string) => `End all sign-ins of ${name}?`,
     endSignInsText: "Every browser and every application of this person is signed out. They can sign in again.",
+    endPasskeys: "Delete the passkeys too",
+    endPasskeysHelp: "If a session was stolen: a passkey that was added from it signs in until it is deleted.",
     endedSignIns: (ended: number, name: string) =>
       ended === 1 ? `One sign-in of ${name} has ended.` : `${ended} sign-ins of ${name} have ended.`,
+    passkeysGone: (deleted: number, left: number) =>
+      deleted > 0
+        ? ` ${deleted === 1 ? "One passkey is" : `${deleted} passkeys are`} deleted.`
+        : left > 0
+          ? ` ${left === 1 ? "One passkey still signs" : `${left} passkeys still sign`} in.`
+          : "",
+    deletePasskey: "Delete",
+    deletePasskeyTitle: (name: string) => `Delete the passkey ${name}?`,
+    deletePasskeyText: "It signs in no more. Sessions that are open stay open until you end the sign-ins.",
+    deletedPasskey: (name: string) => `The passkey ${name} is deleted.`,
     endSession: "End",
     endSessionTitle: (name: string) => `End the session of ${name}?`,
     endSessionText: "Its tokens are refused from now on. An unused link stops working.",
@@ -433,6 +450,7 @@ export const operatorTexts = {
       "key.change": "Changed a key",
       "key.revoke": "Revoked a key",
       "sign_ins.revoke": "Ended sign-ins",
+      "passkey.delete": "Deleted a passkey",
       "session.end": "Ended a session",
       "management_key.create": "Created a management key",
       "management_key.end": "Ended a management key",

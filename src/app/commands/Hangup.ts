@@ -1,0 +1,26 @@
+/** SIGHUP of a deployment. One that arrives during the start waits until the service can reload; one during the stop does nothing. */
+
+let isHeard = false
+let hasCome = false
+let onHangup: (() => void) | undefined
+
+/** From here on SIGHUP does not end the process. */
+export const hear = (): void => {
+  if (isHeard) return
+  isHeard = true
+  process.on("SIGHUP", () => {
+    if (onHangup === undefined) hasCome = true
+    else onHangup()
+  })
+}
+
+/** Answers each SIGHUP, and one that has come before. The result stops this. */
+export const answer = (reload: () => void): (() => void) => {
+  hear()
+  onHangup = reload
+  if (hasCome) reload()
+  hasCome = false
+  return () => {
+    onHangup = undefined
+  }
+}
