@@ -74,10 +74,10 @@ describe("tollgate people", () => {
     ["email,name,allowance_usd\nnew@example.com,New,5\nb@example.com,B,-1", "line 3, column 3 (allowance_usd)"],
     ["email,name\nnew@example.com,New\nNEW@example.com,Again", "line 3, column 1 (email): already on line 2"],
     ["email,name\nnew@example.com,New\nb@example.com", "line 3: 1 columns instead of 2"],
-      ['email,name\nnew@example.com,"New', "line 2, column 2: a quote is not closed"],
-      ['email,name\nnew@example.com,"Ann "Ada" B"', "line 2, column 2: there is text after the closing quote"],
-      ["email;name\nnew@example.com;New\nwrong;B", "line 3, column 1 (email): must be an email address"],
-      ["email,name\n", "no person below"]
+    ['email,name\nnew@example.com,"New', "line 2, column 2: a quote is not closed"],
+    ['email,name\nnew@example.com,"Ann "Ada" B"', "line 2, column 2: there is text after the closing quote"],
+    ["email;name\nnew@example.com;New\nwrong;B", "line 3, column 1 (email): must be an email address"],
+    ["email,name\n", "no person below"]
   ])("refuses %j whole, by line and column", async (text, words) => {
     const before = await count()
     const done = await people("import", written("wrong.csv", text))

@@ -126,19 +126,17 @@ const shownTemplate = Effect.fnUntraced(function* (
     rows.map((row) => row.id),
     now
   )
-  const sum = newBudget({ id, kind: "budget", anchor: everyone, tenant_id: undefined, terms }, now)
-  const sums = found.reduce(
-    (all, one) => ({
-      ...all,
-      spent: all.spent + one.spent,
-      reserved: all.reserved + one.reserved,
-      tokens: all.tokens + one.tokens,
-      tokens_reserved: all.tokens_reserved + one.tokens_reserved,
-      requests: all.requests + one.requests,
-      open: all.open + one.open
-    }),
-    sum
-  )
+  const money = (of: "spent" | "reserved") => found.reduce((sum, one) => sum + one[of], 0n)
+  const count = (of: "tokens" | "tokens_reserved" | "requests" | "open") => found.reduce((sum, one) => sum + one[of], 0)
+  const sums = {
+    ...newBudget({ id, kind: "budget", anchor: everyone, tenant_id: undefined, terms }, now),
+    spent: money("spent"),
+    reserved: money("reserved"),
+    tokens: count("tokens"),
+    tokens_reserved: count("tokens_reserved"),
+    requests: count("requests"),
+    open: count("open")
+  }
   const scope = plan === null ? ("each_new_tenant" as const) : { plan }
   return { ...shown(sums, [], now), scope, tenants: found.length }
 })
