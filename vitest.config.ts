@@ -50,6 +50,7 @@ const onPostgresToo = [
   "test/books/ledger/Operations.test.ts",
   "test/operations/operator/Console.test.ts",
   "test/money/allowances/Allowances*.test.ts",
+  "test/money/budgets/*.test.ts",
   "test/money/payments/*.test.ts",
   "test/money/pooling/*.test.ts",
   "test/people/runs/*.test.ts",

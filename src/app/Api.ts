@@ -12,11 +12,13 @@ import { ConsoleApi } from "../console/Api.ts"
 import { ContactApi } from "../people/contact/Api.ts"
 import { DecisionsApi } from "../calls/decisions/Api.ts"
 import { MessagesApi } from "../calls/messages/Api.ts"
+import { BudgetsApi } from "../money/budgets/Api.ts"
 import { EventsApi } from "../money/events/Api.ts"
 import { EmbeddingsApi } from "../calls/embeddings/Api.ts"
 import { PasskeysApi } from "../people/passkeys/Api.ts"
 import { NotificationsApi } from "../people/notifications/Api.ts"
 import { OperatorApi, OperatorSessionApi } from "../operations/operator/Api.ts"
+import { OperatorBudgetsApi } from "../operations/budgets/Api.ts"
 import { OperatorCreditApi } from "../operations/credit/Api.ts"
 import { ProvisioningApi } from "../operations/provisioning/Api.ts"
 import { ScimApi } from "../operations/scim/Api.ts"
@@ -54,6 +56,7 @@ const routes = contract
   .add(PricesApi)
   .add(BillingApi)
   .add(AllowancesApi)
+  .add(BudgetsApi)
   .add(VouchersApi)
   .add(AutoReloadApi)
   .add(PaymentsApi)
@@ -84,6 +87,7 @@ const routes = contract
   .add(OperatorSessionApi)
   .add(OperatorApi)
   .add(OperatorCreditApi)
+  .add(OperatorBudgetsApi)
   .add(ProvisioningApi)
   .add(ScimApi)
   .add(OpsApi)

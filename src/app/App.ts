@@ -6,7 +6,7 @@ import { HttpApiBuilder } from "@effect/platform"
 import type { HttpApi } from "@effect/platform"
 import { Effect, Layer } from "effect"
 import { Api } from "./Api.ts"
-import { knownModels } from "./CallNames.ts"
+import { knownCalls, knownModels } from "./CallNames.ts"
 import { merged, partsOf } from "./Capabilities.ts"
 import { Credentials } from "../people/auth/Credentials.ts"
 import { Authorization } from "../people/auth/Authorization.ts"
@@ -100,6 +100,10 @@ import { Records } from "../money/usage/Records.ts"
 import { Series } from "../money/usage/Series.ts"
 import { Sums } from "../money/usage/Sums.ts"
 import { TeamUsage } from "../money/usage/TeamUsage.ts"
+import { Budgets } from "../money/budgets/Budgets.ts"
+import { layerNewTenants } from "../money/budgets/Templates.ts"
+import { BudgetsHttp } from "../money/budgets/Http.ts"
+import { OperatorBudgetsHttp } from "../operations/budgets/Http.ts"
 import { VouchersHttp } from "../money/vouchers/Http.ts"
 import { Vouchers } from "../money/vouchers/Vouchers.ts"
 import { UsageHttp } from "../money/usage/Http.ts"
@@ -143,6 +147,7 @@ export const domains = Layer.mergeAll(
   Transfers.layer,
   Provisioning.layer,
   Vouchers.layer,
+  Layer.provide(Budgets.layer, knownCalls),
   Browser.layer,
   Contacts.layer
 ).pipe(
@@ -192,13 +197,14 @@ export const domains = Layer.mergeAll(
   ),
   Layer.provideMerge(Ledger.layer),
   Layer.provideMerge(Layer.mergeAll(Tenants.layer, Tokens.layer)),
-  Layer.provideMerge(Layer.mergeAll(SigningKeys.layer, Belonging.layer, Indexes.layer))
+  Layer.provideMerge(Layer.mergeAll(SigningKeys.layer, Belonging.layer, Indexes.layer, layerNewTenants))
 )
 
 /** The background loops of `domains`. Among several nodes, only the leader runs them. */
 export const jobs = Layer.mergeAll(
   Gate.layerJobs,
   Allowances.layerJobs,
+  Budgets.layerJobs,
   TenantPlans.layerJobs,
   AutoReloads.layerJobs,
   merged(partsOf("jobs")),
@@ -228,6 +234,7 @@ export const handlers = Layer.mergeAll(
   ConsoleHttp,
   AllowancesHttp,
   VouchersHttp,
+  BudgetsHttp,
   AutoReloadHttp,
   BillingHttp,
   ContactHttp,
@@ -236,6 +243,7 @@ export const handlers = Layer.mergeAll(
   PasskeysHttp,
   Layer.provide(OperatorHttp, [watched, OperatorTokenHttp]),
   Layer.provide(OperatorCreditHttp, OperatorTokenHttp),
+  Layer.provide(OperatorBudgetsHttp, OperatorTokenHttp),
   Layer.provide(ProvisioningHttp, OperatorTokenHttp),
   Layer.provide(ScimHttp, [Scim.layer, ScimTokenHttp]),
   OperatorSessionHttp,

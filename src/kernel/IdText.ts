@@ -7,6 +7,7 @@ export type Kind =
   | "acc"
   | "app"
   | "bil"
+  | "bud"
   | "call"
   | "fam"
   | "idn"

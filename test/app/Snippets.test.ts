@@ -132,6 +132,23 @@ describe("a key", () => {
     })
   })
 
+  it("has budgets, which are raised", async () => {
+    const env = { TENANT: person.tenant_id, TOKEN: person.token }
+    const [create] = take("sh", /^curl \S+ \S+\/tenants\/\$TENANT\/budgets -H/)
+    const [made, listed] = (await shell(create!.text.replace("\ncurl", "\necho\ncurl"), env)).split("\n")
+    const { result } = JSON.parse(made!)
+    expect(result).toMatchObject({
+      name: "agents",
+      limit: { usd: 50, requests: 2000 },
+      period: "day",
+      spent: { usd: 0 }
+    })
+    expect(JSON.parse(listed!).result.budgets).toEqual([result])
+    const [raise] = take("sh", /\/budgets\/\$BUDGET\/raise/)
+    const raised = JSON.parse(await shell(raise!.text, { ...env, BUDGET: result.id })).result
+    expect(raised.raises).toMatchObject([{ usd: 20, created_by: person.account_id }])
+  })
+
   it("gets 402 in the documented shape when the balance is too small", async () => {
     const [snippet] = take("json", /insufficient_credits/)
     const poor = await service.signIn("poor@example.com")
@@ -253,6 +270,10 @@ describe("an operator", () => {
     }
     const [commands] = take("sh", /^tollgate allowance set/m)
     expect(await shell(commands!.text, env)).toContain("gets 20 credits a month, rollover none; 20 are unused")
+    const [limit] = take("sh", /^curl \S+ \S+\/operator\/budgets/)
+    const [made, listed] = (await shell(limit!.text.replace("\ncurl", "\necho\ncurl"), env)).split("\n")
+    expect(JSON.parse(made!).result).toMatchObject({ name: "all students", scope: "everyone", by_operator: true })
+    expect(JSON.parse(listed!).result.budgets).toEqual([JSON.parse(made!).result])
     const [put] = take("sh", /^curl .*\/allowance/)
     expect(JSON.parse(await shell(put!.text, env)).result).toMatchObject({
       unused_usd: 20,

@@ -454,6 +454,15 @@ describe("the examples", () => {
     }
     before["POST /v1/vouchers/redeem"] = voucher
     before["DELETE /v1/operator/vouchers/{voucher_id}"] = voucher
+    const budget = (path: string, token: string, scope?: string) => async () => {
+      const json = { name: "example", limit: { usd: 5 }, period: "day", ...(scope !== undefined && { scope }) }
+      known.budget_id = (await ok(path, { token, json })).id
+    }
+    for (const way of ["GET", "PATCH", "DELETE", "POST"]) {
+      const below = `budgets/{budget_id}${way === "POST" ? "/raise" : ""}`
+      before[`${way} /v1/tenants/{tenant_id}/${below}`] = budget(`/v1/tenants/${ada.tenant_id}/budgets`, ada.token)
+      before[`${way} /v1/operator/${below}`] = budget("/v1/operator/budgets", operator, "everyone")
+    }
     before["DELETE /v1/operator/management-keys/{key_id}"] = async () => {
       const json = { name: "gone", scopes: ["read"], expires_at: "2027-06-01T00:00:00Z" }
       known.key_id = (await ok("/v1/operator/management-keys", { token: operator, json })).id

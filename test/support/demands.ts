@@ -19,6 +19,13 @@ export const demands: Readonly<Record<string, string>> = {
   [`PATCH ${tenant}/applications/:application_id`]: "keys",
   [`DELETE ${tenant}/applications/:application_id`]: "keys",
 
+  [`GET ${tenant}/budgets`]: "keys",
+  [`POST ${tenant}/budgets`]: "keys",
+  [`GET ${tenant}/budgets/:budget_id`]: "keys",
+  [`PATCH ${tenant}/budgets/:budget_id`]: "keys",
+  [`DELETE ${tenant}/budgets/:budget_id`]: "keys",
+  [`POST ${tenant}/budgets/:budget_id/raise`]: "keys",
+
   [`POST ${tenant}/billing/transfers`]: "transfers",
   [`GET ${tenant}/billing/transfers`]: "transfers",
   [`DELETE ${tenant}/billing/transfers/:transfer_id`]: "transfers",

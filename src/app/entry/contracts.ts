@@ -536,6 +536,9 @@ export type {
   TenantFactors
 } from "../../money/allowances/Settings.ts"
 export type * from "../../money/allowances/TenantPlans.ts"
+export type * from "../../money/budgets/Budgets.ts"
+export type { CallNames, KnownCalls } from "../../money/budgets/KnownCalls.ts"
+export type * from "../../money/budgets/OfOperator.ts"
 export type * from "../../money/vouchers/Vouchers.ts"
 export type * from "../../operations/operator/ManagementKeys.ts"
 export type * from "../../operations/provisioning/Provisioning.ts"

@@ -5,7 +5,7 @@ import { read } from "./GuideFiles.ts"
 export const guides = {
   "first-hour": "from the executable to colleagues with their own keys",
   company: "sign-in with the company's own issuer, groups and teams",
-  clients: "call it from SDKs and coding agents; retries, key limits, OAuth",
+  clients: "call it from SDKs and coding agents; retries, key limits, budgets, OAuth",
   configure: "models, prices, vendors, environment",
   operate: "commands, monitoring, backup, upgrades, payments",
   "class-of-forty": "forty people from a file, credit that renews, plans, and vouchers",

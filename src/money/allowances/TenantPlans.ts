@@ -6,6 +6,7 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Duration, Effect, Layer } from "effect"
 import { PriceFactors } from "../../books/prices/PriceFactors.ts"
 import type { PriceFactor } from "../../books/prices/PriceFactors.ts"
+import type { TenantId } from "../../kernel/Ids.ts"
 import * as Loop from "../../kernel/Loop.ts"
 import { Plans, TenantFactors } from "./Settings.ts"
 
@@ -14,6 +15,8 @@ export const plansReadEvery = Duration.seconds(30)
 
 export interface TenantPlansContract {
   readonly factorOf: (tenant: string) => PriceFactor | undefined
+  /** The tenants that have a plan now. */
+  readonly tenantsOf: (plan: string) => Effect.Effect<ReadonlyArray<TenantId>>
   /** Reads the tenants' plans again. */
   readonly refresh: Effect.Effect<void>
   readonly jobs: ReadonlyArray<Loop.Job>
@@ -48,6 +51,12 @@ const make = Effect.gen(function* () {
   const job: Loop.Job = { name: "plans", turn: Effect.as(refresh, plansReadEvery), everywhere: true }
   return {
     factorOf: (tenant) => byTenant.get(tenant),
+    tenantsOf: (plan) =>
+      Effect.map(
+        Effect.orDie(sql<{ tenant_id: TenantId }>`SELECT tenant_id FROM tollgate_allowances_allowances
+          WHERE ended_at IS NULL AND plan = ${plan} ORDER BY tenant_id`),
+        (rows) => rows.map(({ tenant_id }) => tenant_id)
+      ),
     refresh,
     jobs: byPlan.size === 0 ? [] : [job]
   } satisfies TenantPlansContract

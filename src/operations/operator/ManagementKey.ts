@@ -68,7 +68,7 @@ const areas: ReadonlyArray<readonly [RegExp, Scope | undefined]> = [
   [/^\/(management-keys|sessions)(\/|$)/, undefined],
   [/^\/(people|invites)(\/|$)/, "people"],
   [/^\/tenants\/[^/]+\/(grants|take-backs|purchases|allowance)$/, "grants"],
-  [/^\/vouchers(\/|$)/, "grants"],
+  [/^\/(vouchers|budgets)(\/|$)/, "grants"],
   [/^\/keys(\/|$)/, "keys"],
   [/^\/tenants(\/|$)/, "tenants"]
 ]

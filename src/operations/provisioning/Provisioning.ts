@@ -20,6 +20,7 @@ import { Belonging } from "../../people/tenants/Belonging.ts"
 import * as Tenancy from "../../people/tenants/Directory.ts"
 import type { Key, Person } from "../../people/tenants/Directory.ts"
 import * as Founding from "../../people/tenants/Founding.ts"
+import { NewTenantBudgets } from "../../people/tenants/NewTenantBudgets.ts"
 import type { BelongingContract } from "../../people/tenants/Belonging.ts"
 import * as Invites from "../../people/tenants/Invites.ts"
 import * as Members from "../../people/tenants/Members.ts"
@@ -131,7 +132,7 @@ const make = Effect.gen(function* () {
     allowances: yield* Allowances,
     applications: yield* Applications,
     tenancy: Tenancy.make(sql),
-    founding: Founding.make(sql, writer, tenants, belonging),
+    founding: Founding.make(sql, writer, tenants, belonging, yield* NewTenantBudgets),
     externals: Externals.make(sql)
   }
   const secret = yield* DeploymentSecret

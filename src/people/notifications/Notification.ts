@@ -11,7 +11,9 @@ export const Kind = Schema.Literal(
   "transfer_ended",
   "tenant_invite",
   "low_balance",
-  "auto_reload_failed"
+  "auto_reload_failed",
+  "budget_reached",
+  "budget_raised"
 )
 export type Kind = typeof Kind.Type
 

@@ -9,13 +9,15 @@ import { afterCommit } from "../../books/ledger/write/Writer.ts"
 import type { WriterContract } from "../../books/ledger/write/Writer.ts"
 import type { BelongingContract } from "./Belonging.ts"
 import * as Members from "./Members.ts"
+import type { NewTenantBudgets } from "./NewTenantBudgets.ts"
 import type { TenantsContract } from "./Tenants.ts"
 
 export const make = (
   sql: SqlClient,
   writer: WriterContract,
   tenants: TenantsContract,
-  belonging: BelongingContract
+  belonging: BelongingContract,
+  budgetsOf: NewTenantBudgets["Type"]
 ) => {
   const members = Members.make(sql, writer, tenants, belonging)
   /** Fails with `Conflict` if a statement in `beside` does not find its rows, or if the owner may not own another tenant. */
@@ -26,8 +28,9 @@ export const make = (
     yield* members.hasRoom(account_id, true, true)
     const created_at = yield* Clock.currentTimeMillis
     const id = Ids.at("ten", created_at) as TenantId
+    const budgets = yield* budgetsOf(id, created_at)
     const made = writer.submit({
-      postings: [{ _tag: "Open", account: Ids.billingAccountOf(id), tenant: id }],
+      postings: [{ _tag: "Open", account: Ids.billingAccountOf(id), tenant: id }, ...budgets.postings],
       statements: [
         members.stillHasRoom(account_id, true, true),
         statement(
@@ -35,12 +38,13 @@ export const make = (
         ),
         statement(sql`INSERT INTO tollgate_tenants_memberships (account_id, tenant_id, role, status, created_at, updated_at)
           VALUES (${account_id}, ${id}, 'owner', 'active', ${created_at}, ${created_at})`),
-        ...beside(id)
+        ...beside(id),
+        ...budgets.statements
       ]
     })
     return yield* afterCommit(made, belonging.changed(account_id)).pipe(
       Effect.as({ id, name: name.trim(), created_at }),
-      Effect.catchTag("AccountExists", Effect.die)
+      Effect.catchTags({ AccountExists: Effect.die, AccountMissing: Effect.die })
     )
   })
 }

@@ -33,6 +33,7 @@ import { Belonging } from "./Belonging.ts"
 import type { BelongingContract } from "./Belonging.ts"
 import * as Invites from "./Invites.ts"
 import * as Members from "./Members.ts"
+import { NewTenantBudgets } from "./NewTenantBudgets.ts"
 import type {
   Invite,
   InviteId,
@@ -128,12 +129,14 @@ interface Dependencies {
   readonly tenants: TenantsContract
   readonly belonging: BelongingContract
   readonly members: Members.Members
+  readonly budgetsOf: NewTenantBudgets["Type"]
 }
 
 const make = Effect.gen(function* () {
   const [sql, writer, tenants, belonging] = [yield* SqlClient, yield* Writer, yield* Tenants, yield* Belonging]
   const members = Members.make(sql, writer, tenants, belonging)
-  const dependencies: Dependencies = { sql, writer, tenants, belonging, members }
+  const budgetsOf = yield* NewTenantBudgets
+  const dependencies: Dependencies = { sql, writer, tenants, belonging, members, budgetsOf }
   const invites = Invites.make({
     ...dependencies,
     secret: yield* DeploymentSecret,
@@ -158,27 +161,29 @@ const make = Effect.gen(function* () {
   } satisfies OrganisationsContract
 })
 
-const creating = ({ belonging, members, sql, writer }: Dependencies): OrganisationsContract["create"] => {
+const creating = ({ belonging, budgetsOf, members, sql, writer }: Dependencies): OrganisationsContract["create"] => {
   const create: OrganisationsContract["create"] = Effect.fn("Organisations.create")(function* (request) {
     const { account_id } = request.caller
     yield* members.hasRoom(account_id, true, true)
     const created_at = yield* Clock.currentTimeMillis
     const id = Ids.at("ten", created_at) as TenantId
     const name = request.name.trim()
+    const budgets = yield* budgetsOf(id, created_at)
     const made = writer.submit({
-      postings: [{ _tag: "Open", account: Ids.billingAccountOf(id), tenant: id }],
+      postings: [{ _tag: "Open", account: Ids.billingAccountOf(id), tenant: id }, ...budgets.postings],
       statements: [
         members.stillHasRoom(account_id, true, true),
         statement(
           sql`INSERT INTO tollgate_tenants_tenants (id, name, created_at) VALUES (${id}, ${name}, ${created_at})`
         ),
         statement(sql`INSERT INTO tollgate_tenants_memberships (account_id, tenant_id, role, status, created_at, updated_at)
-          VALUES (${account_id}, ${id}, 'owner', 'active', ${created_at}, ${created_at})`)
+          VALUES (${account_id}, ${id}, 'owner', 'active', ${created_at}, ${created_at})`),
+        ...budgets.statements
       ]
     })
     return yield* afterCommit(made, belonging.changed(account_id)).pipe(
       Effect.as({ id, name, role: "owner", created_at } as const),
-      Effect.catchTags({ Conflict: () => create(request), AccountExists: Effect.die })
+      Effect.catchTags({ Conflict: () => create(request), AccountExists: Effect.die, AccountMissing: Effect.die })
     )
   })
   return create

@@ -13,6 +13,7 @@ import * as Accounts from "./Accounts.ts"
 import { Belonging } from "./Belonging.ts"
 import * as Memberships from "./Memberships.ts"
 import * as Names from "./Names.ts"
+import { NewTenantBudgets } from "./NewTenantBudgets.ts"
 import * as Plans from "./Plans.ts"
 import type { AccountNotFound, InsufficientRole } from "./Problems.ts"
 import * as Suspensions from "./Suspensions.ts"
@@ -103,7 +104,7 @@ const make = Effect.gen(function* () {
   const writer = yield* Writer
   const prices = yield* PriceList
   const belonging = yield* Belonging
-  const { byVerifiedEmail, grant, welcome } = Welcome.make(sql, writer, prices)
+  const { byVerifiedEmail, grant, welcome } = Welcome.make(sql, writer, prices, yield* NewTenantBudgets)
   return {
     welcome,
     ...Accounts.make(sql, grant, byVerifiedEmail),

@@ -9,6 +9,7 @@ import type { Posting, Statement } from "../../books/ledger/rules/Transaction.ts
 import type { WriterContract } from "../../books/ledger/write/Writer.ts"
 import type { PriceListFacts } from "../../books/prices/PriceList.ts"
 import type { VerifiedIdentity } from "../../upstream/identity/Identity.ts"
+import type { NewTenantBudgets } from "./NewTenantBudgets.ts"
 import type { TenantsContract, Welcomed } from "./Tenants.ts"
 
 export interface AccountRow {
@@ -27,10 +28,16 @@ interface Dependencies {
   readonly sql: SqlClient
   readonly writer: WriterContract
   readonly prices: PriceListFacts
+  readonly budgetsOf: NewTenantBudgets["Type"]
 }
 
-export const make = (sql: SqlClient, writer: WriterContract, prices: PriceListFacts) => ({
-  welcome: welcoming({ sql, writer, prices }),
+export const make = (
+  sql: SqlClient,
+  writer: WriterContract,
+  prices: PriceListFacts,
+  budgetsOf: NewTenantBudgets["Type"]
+) => ({
+  welcome: welcoming({ sql, writer, prices, budgetsOf }),
   byVerifiedEmail: (email: string) => byVerifiedEmail(sql, email),
   grant: grantOf(prices)
 })
@@ -79,15 +86,20 @@ const link = (sql: SqlClient, { email, provider, subject }: VerifiedIdentity, ac
   )
 
 /** Creates account, home tenant and billing account in one transaction. Fails if another sign-in has created them. */
-const create = Effect.fnUntraced(function* ({ prices, sql, writer }: Dependencies, identity: VerifiedIdentity) {
+const create = Effect.fnUntraced(function* (
+  { budgetsOf, prices, sql, writer }: Dependencies,
+  identity: VerifiedIdentity
+) {
   const now = yield* Clock.currentTimeMillis
   const account = Ids.at("acc", now) as AccountId
   const tenant = Ids.at("ten", now) as TenantId
   const verified = identity.email_verified
   const granted_at = verified && grantOf(prices) > 0n ? now : null
+  const budgets = yield* budgetsOf(tenant, now)
   yield* writer.submit({
     postings: [
       { _tag: "Open", account: Ids.billingAccountOf(tenant), tenant },
+      ...budgets.postings,
       ...(verified ? grants(prices, account, tenant) : [])
     ],
     statements: [
@@ -103,7 +115,8 @@ const create = Effect.fnUntraced(function* ({ prices, sql, writer }: Dependencie
         sql`INSERT INTO tollgate_tenants_tenants (id, name, created_at) VALUES (${tenant}, ${identity.name}, ${now})`
       ),
       statement(sql`INSERT INTO tollgate_tenants_memberships (account_id, tenant_id, role, status, created_at, updated_at)
-        VALUES (${account}, ${tenant}, 'owner', 'active', ${now}, ${now})`)
+        VALUES (${account}, ${tenant}, 'owner', 'active', ${now}, ${now})`),
+      ...budgets.statements
     ]
   })
   return { account_id: account, home_tenant_id: tenant, created: true }

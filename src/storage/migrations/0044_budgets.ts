@@ -98,7 +98,50 @@ const steps = [
   `CREATE INDEX tollgate_runs_due ON tollgate_runs (expires_at) WHERE ended_at IS NULL`,
   `CREATE INDEX tollgate_runs_ended ON tollgate_runs (ended_at) WHERE level = 1 AND ended_at IS NOT NULL`,
   `CREATE INDEX tollgate_usage_dimensions_run ON tollgate_usage_dimensions (run_id) WHERE run_id <> ''`,
-  `CREATE INDEX tollgate_usage_records_budgeted ON tollgate_usage_records (dimensions) WHERE budgets IS NOT NULL`
+  `CREATE INDEX tollgate_usage_records_budgeted ON tollgate_usage_records (dimensions) WHERE budgets IS NOT NULL`,
+  // The room of budgets.
+  `CREATE TABLE tollgate_budgets_budgets (
+    id TEXT PRIMARY KEY,
+    -- NULL: of all tenants.
+    tenant_id TEXT,
+    key_id TEXT,
+    created_by TEXT NOT NULL,
+    by_operator INTEGER NOT NULL CHECK (by_operator IN (0, 1)),
+    template_id TEXT,
+    template_revision INTEGER,
+    revision INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID`,
+  `CREATE INDEX tollgate_budgets_budgets_tenant ON tollgate_budgets_budgets (tenant_id)`,
+  `CREATE INDEX tollgate_budgets_budgets_operator ON tollgate_budgets_budgets (id) WHERE by_operator = 1`,
+  `CREATE UNIQUE INDEX tollgate_budgets_budgets_template ON tollgate_budgets_budgets (template_id, tenant_id)
+    WHERE template_id IS NOT NULL`,
+  `CREATE TABLE tollgate_budgets_templates (
+    id TEXT PRIMARY KEY,
+    -- NULL: of each new tenant.
+    plan TEXT,
+    -- As JSON.
+    terms TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    revision INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID`,
+  `CREATE TABLE tollgate_budgets_raises (
+    budget_id TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    usd INTEGER NOT NULL CHECK (usd > 0),
+    until INTEGER NOT NULL,
+    created_by TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (budget_id, number)
+  ) STRICT, WITHOUT ROWID`,
+  `CREATE TABLE tollgate_budgets_notices (
+    budget_id TEXT NOT NULL,
+    -- Of the period.
+    start INTEGER NOT NULL,
+    -- Millionths of the limit.
+    threshold INTEGER NOT NULL,
+    told_at INTEGER NOT NULL,
+    PRIMARY KEY (budget_id, start, threshold)
+  ) STRICT, WITHOUT ROWID`
 ]
 
 export default Effect.flatMap(SqlClient, (sql) => Effect.forEach(steps, (step) => sql.unsafe(step), { discard: true }))

@@ -948,7 +948,50 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
     `CREATE INDEX tollgate_runs_account ON tollgate_runs (tenant_id, account_id, id)`,
     `CREATE INDEX tollgate_runs_open ON tollgate_runs (tenant_id, expires_at) WHERE ended_at IS NULL`,
     `CREATE INDEX tollgate_runs_due ON tollgate_runs (expires_at) WHERE ended_at IS NULL`,
-    `CREATE INDEX tollgate_runs_ended ON tollgate_runs (ended_at) WHERE level = 1 AND ended_at IS NOT NULL`
+    `CREATE INDEX tollgate_runs_ended ON tollgate_runs (ended_at) WHERE level = 1 AND ended_at IS NOT NULL`,
+    // The room of budgets.
+    `CREATE TABLE tollgate_budgets_budgets (
+      id ${text} PRIMARY KEY,
+      -- NULL: of all tenants.
+      tenant_id ${text},
+      key_id ${text},
+      created_by ${text} NOT NULL,
+      by_operator bigint NOT NULL CHECK (by_operator IN (0, 1)),
+      template_id ${text},
+      template_revision bigint,
+      revision bigint NOT NULL
+    )`,
+    `CREATE INDEX tollgate_budgets_budgets_tenant ON tollgate_budgets_budgets (tenant_id)`,
+    `CREATE INDEX tollgate_budgets_budgets_operator ON tollgate_budgets_budgets (id) WHERE by_operator = 1`,
+    `CREATE UNIQUE INDEX tollgate_budgets_budgets_template ON tollgate_budgets_budgets (template_id, tenant_id)
+      WHERE template_id IS NOT NULL`,
+    `CREATE TABLE tollgate_budgets_templates (
+      id ${text} PRIMARY KEY,
+      -- NULL: of each new tenant.
+      plan ${text},
+      -- As JSON.
+      terms ${text} NOT NULL,
+      created_at bigint NOT NULL,
+      revision bigint NOT NULL
+    )`,
+    `CREATE TABLE tollgate_budgets_raises (
+      budget_id ${text} NOT NULL,
+      number bigint NOT NULL,
+      usd bigint NOT NULL CHECK (usd > 0),
+      until bigint NOT NULL,
+      created_by ${text} NOT NULL,
+      created_at bigint NOT NULL,
+      PRIMARY KEY (budget_id, number)
+    )`,
+    `CREATE TABLE tollgate_budgets_notices (
+      budget_id ${text} NOT NULL,
+      -- Of the period.
+      start bigint NOT NULL,
+      -- Millionths of the limit.
+      threshold bigint NOT NULL,
+      told_at bigint NOT NULL,
+      PRIMARY KEY (budget_id, start, threshold)
+    )`
   ]
 }
 

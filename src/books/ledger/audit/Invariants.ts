@@ -273,12 +273,4 @@ const budgets: ReadonlyArray<Check> = [
 ]
 
 /** The checks of the ledger and of its usage records. */
-export const checks: ReadonlyArray<Check> = [
-  ...accounts,
-  ...usage,
-  sortedRuns,
-  tallies,
-  byProvider,
-  byKey,
-  ...budgets
-]
+export const checks: ReadonlyArray<Check> = [...accounts, ...usage, sortedRuns, tallies, byProvider, byKey, ...budgets]

@@ -82,12 +82,15 @@ const termsOf = ({ period, terms: text, usd }: BudgetRow): BudgetTerms => {
   }
 }
 
-const storedTerms = ({ limit: { usd: _usd, ...limit }, period: __, raises, ...rest }: BudgetTerms): string =>
-  JSON.stringify({
+const storedTerms = (terms: BudgetTerms): string => {
+  const { limit, period: _, raises, ...rest } = terms
+  const { usd: __, ...counted } = limit
+  return JSON.stringify({
     ...rest,
-    limit,
+    limit: counted,
     raises: raises.map(({ until, usd }) => ({ usd: `${usd}`, until }))
   } satisfies StoredTerms)
+}
 
 const rowOf = (budget: Budget): ReadonlyArray<unknown> => [
   budget.id,

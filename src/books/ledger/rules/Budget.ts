@@ -177,7 +177,8 @@ export const withTerms = (budget: Budget, changed: BudgetTerms, at: number): Bud
   const { applies_to, period } = budget.terms
   const terms = { ...changed, applies_to, period }
   const counted = standingAt(budget, at)
-  return crossing({ ...counted, terms, ceiling: ceilingOf(terms, at, counted.spent + counted.reserved) })
+  // Other limits or parts of them: what is reached is found anew.
+  return crossing({ ...counted, terms, crossed: 0, ceiling: ceilingOf(terms, at, counted.spent + counted.reserved) })
 }
 
 const largest = (one: Nano, other: Nano): Nano => (one < other ? other : one)

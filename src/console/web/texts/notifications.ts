@@ -4,7 +4,7 @@ export const notificationsTexts = {
   title: "Notifications",
   lead: "News from all your tenants.",
   none: "Nothing yet",
-  noneText: "Transfers, invitations, low balances and auto-reload problems appear here immediately.",
+  noneText: "Transfers, invitations, low balances, budgets and auto-reload problems appear here immediately.",
   markRead: "Mark as read",
   markAll: "Mark all as read",
   isUnread: "Unread",
@@ -13,6 +13,8 @@ export const notificationsTexts = {
     transfer_ended: "See the transfer",
     low_balance: "See the balance",
     auto_reload_failed: "See auto-reload",
+    budget_reached: "",
+    budget_raised: "",
     tenant_invite: ""
   }
 } as const

@@ -132,6 +132,7 @@ export const operatorTexts = {
       payments: "takes back amounts left due by refunds of an earlier version",
       runs: "ends runs of API keys on time and deletes old ones",
       transfers: "returns transfers that were not accepted in time",
+      budgets: "notifies people of budgets that reach a threshold",
       allowances: "renews allowances each week or month",
       plans: "loads the plans of tenants"
     } as Readonly<Record<string, string>>,

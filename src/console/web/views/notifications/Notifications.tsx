@@ -27,7 +27,9 @@ const icons: Readonly<Record<Notification["kind"], LucideIcon>> = {
   transfer_ended: ArrowLeftRight,
   tenant_invite: UserPlus,
   low_balance: TriangleAlert,
-  auto_reload_failed: TriangleAlert
+  auto_reload_failed: TriangleAlert,
+  budget_reached: TriangleAlert,
+  budget_raised: TriangleAlert
 }
 
 /** The link of a notification: a view, in the tenant that it concerns. */
@@ -37,7 +39,7 @@ const aboutOf = ({
 }: Notification): { readonly link: Pick<LinkProps, "to" | "search">; readonly tenant?: string } | undefined => {
   const { tenant_id, transfer_id } = data
   if (transfer_id !== undefined) return { link: { to: "/transfers", search: { transfer: transfer_id } } }
-  if (kind === "tenant_invite" || tenant_id === undefined) return undefined
+  if (kind === "tenant_invite" || kind.startsWith("budget_") || tenant_id === undefined) return undefined
   return { link: { to: "/credit" }, tenant: tenant_id }
 }
 

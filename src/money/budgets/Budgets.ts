@@ -1,0 +1,271 @@
+/**
+ * Budgets of a tenant: made, changed, raised and deleted by its people, or by the operator.
+ *
+ * Where the specification is silent:
+ * - Owners and admins make, change and delete budgets of their tenant. A member does so only with budgets on their own API keys, and changes only
+ *   those that they made: a budget of an owner or admin on a member's key binds the member.
+ * - A member sees the budgets that may count their calls: those on their own keys, those of themselves, and those of all keys and members.
+ * - The tenant sees the operator's budgets of the tenant, and cannot change them (403 `budget_of_operator`). It does not see the operator's
+ *   budgets of all tenants.
+ * - A PATCH changes the units of the limit that it names, and `null` removes one. `period` and `applies_to` do not change.
+ * - A budget counts from its creation. If its key is deleted or its member leaves, the budget stays and counts no more calls.
+ * - A raise adds USD to the limit until it ends. Up to 20 may be open. There is no audit log for tenants: a raise has `created_by` and
+ *   `created_at`, and is told to the other owners and admins. The last 200 raises of a budget are stored.
+ * - `notify_at` has up to 10 parts of the limit without its raises, by default 0.8 and 1. An empty list tells no one.
+ * - A template of the operator (`each_new_tenant`, a plan) makes a budget of its own for each tenant: with a new tenant, in the transaction that creates
+ *   it; by plan, for tenants that have the plan now or later, within seconds. Later changes of the template reach its budgets, and they end with
+ *   the template or when the tenant leaves the plan. Such a budget is raised by its id, and not changed otherwise.
+ * - People of a tenant make up to 100 budgets, a member up to 20 of them, and the operator up to 200.
+ */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Clock, Context, Duration, Effect, Layer } from "effect"
+import { budgetsOfTenant } from "../../books/ledger/Budgets.ts"
+import type * as Books from "../../books/ledger/rules/Budget.ts"
+import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
+import { Writer } from "../../books/ledger/write/Writer.ts"
+import type { Actor } from "../../kernel/Caller.ts"
+import { at as idAt } from "../../kernel/Ids.ts"
+import type { ApplicationId } from "../../kernel/Ids.ts"
+import type { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import * as Loop from "../../kernel/Loop.ts"
+import { Outbox } from "../../people/mail/Outbox.ts"
+import { Applications } from "../../people/tenants/Applications.ts"
+import { manages } from "../../people/tenants/Organisation.ts"
+import { InsufficientRole } from "../../people/tenants/Problems.ts"
+import type { ApplicationNotFound, MemberNotFound } from "../../people/tenants/Problems.ts"
+import { Tenants } from "../../people/tenants/Tenants.ts"
+import { Plans } from "../allowances/Settings.ts"
+import { TenantPlans } from "../allowances/TenantPlans.ts"
+import { keyOf } from "./Budget.ts"
+import type { Budget, BudgetChange, BudgetId, BudgetRaise, NewBudget } from "./Budget.ts"
+import { KnownCalls } from "./KnownCalls.ts"
+import * as Following from "./Following.ts"
+import * as Notices from "./Notices.ts"
+import * as OfOperator from "./OfOperator.ts"
+import { BudgetNotFound, BudgetOfOperator, TooManyBudgets } from "./Problems.ts"
+import type { TooManyRaises } from "./Problems.ts"
+import * as Storage from "./Storage.ts"
+import { allShown, checkConditions, read, setBudget, write } from "./Stored.ts"
+import type { Parts, Read } from "./Stored.ts"
+import * as Templates from "./Templates.ts"
+import { changedTerms, newTerms, raisedTerms } from "./Terms.ts"
+
+export interface By {
+  readonly caller: Actor
+}
+export interface OfBudget extends By {
+  readonly budget_id: BudgetId
+}
+
+type Refused = BudgetNotFound | BudgetOfOperator | InsufficientRole | BooksUnavailable
+
+/** Times are milliseconds since 1970. */
+export interface BudgetsContract {
+  /** The budgets of the caller's tenant that the caller may see, oldest first. */
+  readonly list: (request: By) => Effect.Effect<ReadonlyArray<Budget>, InsufficientRole>
+  readonly find: (request: OfBudget) => Effect.Effect<Budget, BudgetNotFound | InsufficientRole>
+  readonly create: (
+    request: By & { readonly budget: NewBudget }
+  ) => Effect.Effect<
+    Budget,
+    InsufficientRole | InvalidRequest | MemberNotFound | ApplicationNotFound | TooManyBudgets | BooksUnavailable
+  >
+  readonly change: (
+    request: OfBudget & { readonly change: BudgetChange }
+  ) => Effect.Effect<Budget, Refused | InvalidRequest>
+  readonly raise: (
+    request: OfBudget & { readonly raise: BudgetRaise }
+  ) => Effect.Effect<Budget, Refused | InvalidRequest | TooManyRaises>
+  /** Deletes the budget. Returns it as it was. */
+  readonly remove: (request: OfBudget) => Effect.Effect<Budget, Refused>
+  readonly ofOperator: OfOperator.OfOperator
+  /** Tells people of budgets that reach a threshold, and makes the budgets of templates follow these. `layerJobs` runs it. */
+  readonly job: Loop.Job
+}
+
+export class Budgets extends Context.Tag("tollgate/budgets/Budgets")<Budgets, BudgetsContract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(Budgets, make))
+  static readonly layerJobs = Loop.layer(Budgets, ({ job }) => [job])
+}
+
+const jobName = "budgets"
+const pause = Duration.seconds(5)
+
+const make = Effect.gen(function* () {
+  const [sql, writer, tenants] = [yield* SqlClient, yield* Writer, yield* Tenants]
+  const [applications, outbox] = [yield* Applications, yield* Outbox]
+  const waker = yield* Loop.waker
+  const notices = yield* Notices.make({ sql, writer, tenants, applications, outbox })
+  const storage = Storage.make(sql)
+  const parts: Parts = {
+    sql,
+    writer,
+    storage,
+    tenants,
+    applications,
+    notices,
+    known: yield* KnownCalls,
+    templates: Templates.make(sql),
+    plans: yield* Plans,
+    tenantsOf: (yield* TenantPlans).tenantsOf,
+    wake: waker.wake
+  }
+  const turn = Effect.zipRight(notices.turn, Following.follow(jobName, parts))
+  return {
+    list: listing(parts),
+    find: finding(parts),
+    create: creating(parts),
+    change: changing(parts),
+    raise: raising(parts),
+    remove: removing(parts),
+    ofOperator: OfOperator.make(parts),
+    job: { name: jobName, turn: Effect.as(turn, pause), waker }
+  } satisfies BudgetsContract
+})
+
+// ---- reading ------------------------------------------------------------------------------------------------------------
+
+/** Whether the caller manages the tenant. Fails if the caller is no active member. */
+const isManager = ({ tenants }: Parts, { account_id, tenant_id }: Actor) =>
+  Effect.flatMap(tenants.roleOf(account_id, tenant_id), (role) =>
+    role === undefined ? new InsufficientRole({ tenant_id }) : Effect.succeed(manages(role))
+  )
+
+const isOwn = ({ applications }: Parts, caller: Actor, application_id: ApplicationId): Effect.Effect<boolean> =>
+  Effect.match(applications.find({ caller, application_id }), {
+    onFailure: () => false,
+    onSuccess: ({ account_id }) => account_id === caller.account_id
+  })
+
+/** Whether a member may see a budget. */
+const isSeen = (parts: Parts, caller: Actor, budget: Books.Budget): Effect.Effect<boolean> => {
+  const key = keyOf(budget)
+  if (key !== undefined) return isOwn(parts, caller, key)
+  const { member } = budget.terms.applies_to
+  return Effect.succeed(member === undefined || member === caller.account_id)
+}
+
+const listing = (parts: Parts): BudgetsContract["list"] =>
+  Effect.fn("Budgets.list")(function* ({ caller }) {
+    const now = yield* Clock.currentTimeMillis
+    const all = yield* isManager(parts, caller)
+    const found = yield* budgetsOfTenant(parts.sql, caller.tenant_id, now)
+    return yield* allShown(
+      parts,
+      all ? found : yield* Effect.filter(found, (budget) => isSeen(parts, caller, budget)),
+      now
+    )
+  })
+
+const finding = (parts: Parts): BudgetsContract["find"] =>
+  Effect.fn("Budgets.find")(function* ({ budget_id, caller }) {
+    const { budget } = yield* readFor(parts, { budget_id, caller })
+    const seen = (yield* isManager(parts, caller)) || (yield* isSeen(parts, caller, budget))
+    if (!seen) return yield* new InsufficientRole({ tenant_id: caller.tenant_id })
+    return (yield* allShown(parts, [budget], yield* Clock.currentTimeMillis))[0]!
+  })
+
+/** A budget of the caller's tenant. */
+const readFor = (parts: Parts, { budget_id, caller }: OfBudget): Effect.Effect<Read, BudgetNotFound> =>
+  Effect.filterOrFail(
+    read(parts, budget_id),
+    ({ row }) => row.tenant_id === caller.tenant_id,
+    () => new BudgetNotFound({ budget_id })
+  )
+
+/** A budget that the caller may change. */
+const readToChange = Effect.fnUntraced(function* (parts: Parts, request: OfBudget) {
+  const { budget_id, caller } = request
+  const { tenant_id } = caller
+  const found = yield* readFor(parts, request)
+  const manager = yield* isManager(parts, caller)
+  if (found.row.by_operator === 1) return yield* new BudgetOfOperator({ budget_id })
+  if (manager) return found
+  const key = keyOf(found.budget)
+  const own = found.row.created_by === caller.account_id && key !== undefined && (yield* isOwn(parts, caller, key))
+  return own ? found : yield* new InsufficientRole({ tenant_id })
+})
+
+// ---- creating -----------------------------------------------------------------------------------------------------------
+
+const creating = (parts: Parts): BudgetsContract["create"] =>
+  Effect.fn("Budgets.create")(function* ({ budget, caller }) {
+    const { storage, writer } = parts
+    const { account_id, tenant_id } = caller
+    const { key } = budget.applies_to
+    const now = yield* Clock.currentTimeMillis
+    const manager = yield* isManager(parts, caller)
+    if (!manager && key === undefined)
+      return yield* new InsufficientRole({
+        tenant_id,
+        message: "a member may set budgets only on their own API keys: name one in applies_to.key"
+      })
+    yield* checkConditions(parts, caller, budget)
+    const id = idAt("bud", now) as BudgetId
+    const terms = newTerms(budget, { by_operator: false, created_by: account_id }, now)
+    const row = {
+      id,
+      tenant_id,
+      key_id: key ?? null,
+      created_by: account_id,
+      template_id: null,
+      template_revision: null,
+      revision: 1
+    }
+    yield* writer
+      .submit({
+        postings: [setBudget(id, tenant_id, key, terms)],
+        statements: [
+          storage.tenantHasRoom(tenant_id),
+          ...(manager ? [] : [storage.memberHasRoom(tenant_id, account_id)]),
+          storage.insert({ ...row, by_operator: 0 })
+        ]
+      })
+      .pipe(
+        Effect.catchTags({
+          AccountMissing: Effect.die,
+          Conflict: ({ statement }) =>
+            new TooManyBudgets({ limit: statement === 0 ? Storage.perTenantMax : Storage.perMemberMax })
+        })
+      )
+    return yield* Effect.orDie(finding(parts)({ caller, budget_id: id }))
+  })
+
+// ---- changing and deleting ----------------------------------------------------------------------------------------------
+
+const changing = (parts: Parts): BudgetsContract["change"] => {
+  const change: BudgetsContract["change"] = Effect.fn("Budgets.change")(function* (request) {
+    const now = yield* Clock.currentTimeMillis
+    const found = yield* readToChange(parts, request)
+    const terms = yield* changedTerms(found.budget.terms, request.change, now)
+    const done = yield* write(parts, found, terms, [parts.storage.change(found.row)])
+    return yield* done ? finding(parts)(request) : change(request)
+  })
+  return change
+}
+
+const raising = (parts: Parts): BudgetsContract["raise"] => {
+  const raise: BudgetsContract["raise"] = Effect.fn("Budgets.raise")(function* (request) {
+    const { caller } = request
+    const now = yield* Clock.currentTimeMillis
+    const found = yield* readToChange(parts, request)
+    const terms = yield* raisedTerms(found.budget.terms, request.raise, now)
+    const done = yield* write(parts, found, terms, [
+      parts.storage.change(found.row),
+      ...parts.storage.raise(found.row, request.raise, caller.account_id, now),
+      ...(yield* parts.notices.ofRaise(caller, found.budget, request.raise, now))
+    ])
+    return yield* done ? finding(parts)(request) : raise(request)
+  })
+  return raise
+}
+
+const removing = (parts: Parts): BudgetsContract["remove"] => {
+  const remove: BudgetsContract["remove"] = Effect.fn("Budgets.remove")(function* (request) {
+    const found = yield* readToChange(parts, request)
+    const budget = (yield* allShown(parts, [found.budget], yield* Clock.currentTimeMillis))[0]!
+    const done = yield* write(parts, found, null, parts.storage.remove(found.row))
+    return done ? budget : yield* remove(request)
+  })
+  return remove
+}

@@ -1,0 +1,39 @@
+/** The names that a budget's conditions may have: those of usage records. */
+import { Context, Effect } from "effect"
+import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+
+export interface CallNames {
+  readonly models: ReadonlySet<string>
+  readonly providers: ReadonlySet<string>
+  readonly capabilities: ReadonlySet<string>
+}
+
+/** `undefined` allows any name, for a process without a configuration. */
+export class KnownCalls extends Context.Reference<KnownCalls>()("tollgate/budgets/KnownCalls", {
+  defaultValue: (): CallNames | undefined => undefined
+}) {}
+
+interface Conditions {
+  readonly model?: string | undefined
+  readonly provider?: string | undefined
+  readonly capability?: string | undefined
+}
+
+/** Refuses the first name that no call can have. */
+export const checkNames = (
+  known: CallNames | undefined,
+  { capability, model, provider }: Conditions
+): Effect.Effect<void, InvalidRequest> => {
+  if (known === undefined) return Effect.void
+  if (model !== undefined && !known.models.has(model)) return unknown("model", model)
+  if (provider !== undefined && !known.providers.has(provider)) return unknown("provider", provider)
+  if (capability !== undefined && !known.capabilities.has(capability))
+    return InvalidRequest.of("applies_to.capability", `one of ${[...known.capabilities].join(", ")}`)
+  return Effect.void
+}
+
+const unknown = (kind: "model" | "provider", name: string) =>
+  InvalidRequest.of(
+    `applies_to.${kind}`,
+    `a name as in usage records; there is no ${kind} ${JSON.stringify(name.slice(0, 100))} here`
+  )

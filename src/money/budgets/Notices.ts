@@ -1,0 +1,239 @@
+/**
+ * Tells people of budgets that reach a part of their limit, once per part and period, and of raises.
+ *
+ * Where the specification is silent:
+ * - A threshold is told to the owners and admins of the tenant, to the budget's member, and to the owner of its key: by a notification and, except
+ *   for budgets of a minute or an hour, by mail. Thresholds that are passed at once are told as one, the highest.
+ * - The letters of a budget that a person made count toward the letter limits of that person. Beyond them there are only notifications.
+ * - A budget of all tenants is told to the operator: in the log, and by mail to `contact_email`.
+ */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { Clock, Effect } from "effect"
+import { crossedBudgets } from "../../books/ledger/Budgets.ts"
+import { renewsAt } from "../../books/ledger/rules/Budget.ts"
+import type { Budget } from "../../books/ledger/rules/Budget.ts"
+import { statement } from "../../books/ledger/rules/Transaction.ts"
+import type { Statement } from "../../books/ledger/rules/Transaction.ts"
+import * as Statements from "../../books/ledger/write/Statements.ts"
+import type { WriterContract } from "../../books/ledger/write/Writer.ts"
+import type { Actor } from "../../kernel/Caller.ts"
+import type { AccountId, TenantId } from "../../kernel/Ids.ts"
+import * as Loop from "../../kernel/Loop.ts"
+import { toIso } from "../../kernel/Moment.ts"
+import { toDecimal } from "../../kernel/Money.ts"
+import { ContactEmail } from "../../people/contact/Settings.ts"
+import { plainName } from "../../people/mail/Letter.ts"
+import type { OutboxContract } from "../../people/mail/Outbox.ts"
+import { notice } from "../../people/notifications/Notification.ts"
+import type { ApplicationsContract } from "../../people/tenants/Applications.ts"
+import { manages } from "../../people/tenants/Organisation.ts"
+import type { TenantsContract } from "../../people/tenants/Tenants.ts"
+import { keyOf } from "./Budget.ts"
+import type { BudgetRaise } from "./Budget.ts"
+
+const name = "budgets"
+
+interface Needs {
+  readonly sql: SqlClient
+  readonly writer: WriterContract
+  readonly tenants: TenantsContract
+  readonly applications: ApplicationsContract
+  readonly outbox: OutboxContract
+}
+interface Parts extends Needs {
+  readonly operator: string | undefined
+}
+
+export const make = Effect.fnUntraced(function* (needs: Needs) {
+  const parts: Parts = { ...needs, operator: yield* ContactEmail }
+  return {
+    turn: turn(parts),
+    /** The statements that tell the other owners and admins of a raise. */
+    ofRaise: (by: Actor, budget: Budget, raise: BudgetRaise, now: number) => ofRaise(parts, by, budget, raise, now)
+  }
+})
+
+export type Notices = Effect.Effect.Success<ReturnType<typeof make>>
+
+// ---- thresholds ---------------------------------------------------------------------------------------------------------
+
+/** Thresholds are stored in millionths of the limit. */
+const stored = (threshold: number): number => Math.round(threshold * 1_000_000)
+
+/** The highest part of its limit that a budget has reached. */
+const reachedOf = ({ crossed, terms }: Budget): number | undefined =>
+  terms.notify_at[Math.min(crossed, terms.notify_at.length) - 1]
+
+const turn = Effect.fnUntraced(function* (parts: Parts) {
+  const crossed = (yield* crossedBudgets(parts.sql)).filter(({ kind }) => kind === "budget")
+  if (crossed.length === 0) return
+  const told = yield* toldOf(
+    parts.sql,
+    crossed.map(({ id }) => id)
+  )
+  const due = crossed.flatMap((budget) => {
+    const threshold = reachedOf(budget)
+    if (threshold === undefined || (told.get(`${budget.id} ${budget.start}`) ?? 0) >= stored(threshold)) return []
+    return [{ budget, threshold }]
+  })
+  yield* Loop.each(
+    name,
+    due,
+    ({ budget }) => budget.id,
+    ({ budget, threshold }) => tell(parts, budget, threshold)
+  )
+})
+
+/** The highest threshold that people were told, by budget and period. */
+const toldOf = (sql: SqlClient, ids: ReadonlyArray<string>): Effect.Effect<ReadonlyMap<string, number>> =>
+  Effect.map(
+    Effect.orDie(
+      sql<{ budget_id: string; start: number; threshold: number }>`
+        SELECT budget_id, start, max(threshold) AS threshold FROM tollgate_budgets_notices
+        WHERE budget_id IN (SELECT value FROM json_each(${JSON.stringify(ids)})) GROUP BY budget_id, start`
+    ),
+    (rows) => new Map(rows.map(({ budget_id, start, threshold }) => [`${budget_id} ${start}`, threshold]))
+  )
+
+/** Stores that a threshold was told. Fails the transaction if it was told before, or the budget was deleted. */
+const once = (sql: SqlClient, { id, start }: Budget, threshold: number, now: number): ReadonlyArray<Statement> => [
+  statement(sql`SELECT 1 AS found FROM tollgate_budgets_budgets WHERE id = ${id}`, 1),
+  statement(
+    sql`INSERT INTO tollgate_budgets_notices (budget_id, start, threshold, told_at)
+      VALUES (${id}, ${start}, ${stored(threshold)}, ${now}) ON CONFLICT DO NOTHING RETURNING budget_id`,
+    1
+  ),
+  statement(sql`DELETE FROM tollgate_budgets_notices WHERE budget_id = ${id} AND start < ${start}`)
+]
+
+const tell = Effect.fnUntraced(function* (parts: Parts, budget: Budget, threshold: number) {
+  const now = yield* Clock.currentTimeMillis
+  const words = wordsOf(budget, threshold)
+  const statements =
+    budget.tenant_id === undefined
+      ? yield* toOperator(parts, budget, threshold, words)
+      : yield* toTenant(parts, budget, budget.tenant_id as TenantId, threshold, words, now)
+  const told = yield* Statements.tryWrite(parts.writer, ...once(parts.sql, budget, threshold, now), ...statements)
+  if (!told) return
+  if (budget.tenant_id === undefined) yield* Effect.logWarning(`${words.title}: ${words.text}`)
+  yield* parts.outbox.wake
+})
+
+/** The key of a letter. An address gets one letter per key. */
+const keyFor = ({ id, start }: Budget, threshold: number, to: string): string =>
+  `budget/${id}/${start}/${stored(threshold)}/${to}`
+
+const toOperator = ({ operator, outbox }: Parts, budget: Budget, threshold: number, { text, title }: Words) =>
+  operator === undefined || !isMailed(budget)
+    ? Effect.succeed([])
+    : Effect.map(
+        outbox.letter({ key: keyFor(budget, threshold, operator), to: operator, subject: title, text }),
+        (letter) => [letter]
+      )
+
+const toTenant = Effect.fnUntraced(function* (
+  parts: Parts,
+  budget: Budget,
+  tenant_id: TenantId,
+  threshold: number,
+  { text, title }: Words,
+  now: number
+) {
+  const accounts = yield* peopleOf(parts, budget, tenant_id)
+  const data = { tenant_id, budget_id: budget.id }
+  const notices = accounts.map((account_id) => notice({ account_id, kind: "budget_reached", title, text, data }, now))
+  if (!isMailed(budget)) return notices
+  const { by_operator, created_by } = budget.terms
+  const tenant = plainName((yield* parts.tenants.nameOf(tenant_id)) ?? "", "your team")
+  const letters = yield* Effect.forEach(accounts, (account) =>
+    Effect.flatMap(parts.tenants.verifiedEmail(account), (to) =>
+      to === undefined
+        ? Effect.succeed([])
+        : Effect.map(
+            parts.outbox.letter({
+              key: keyFor(budget, threshold, to),
+              to,
+              caused_by: by_operator ? undefined : (created_by as AccountId),
+              subject: `${title}: ${tenant}`,
+              text
+            }),
+            (letter) => [letter]
+          )
+    )
+  )
+  return [...letters.flat(), ...notices]
+})
+
+const isMailed = ({ terms: { period } }: Budget): boolean => period !== "minute" && period !== "hour"
+
+/** The active owners and admins, the budget's member, and the owner of its key. */
+const peopleOf = Effect.fnUntraced(function* (
+  { applications, tenants }: Needs,
+  budget: Budget,
+  tenant_id: TenantId
+): Effect.fn.Return<ReadonlyArray<AccountId>> {
+  const key = keyOf(budget)
+  const owner =
+    key === undefined
+      ? undefined
+      : yield* Effect.match(applications.find({ caller: { tenant_id, account_id: null }, application_id: key }), {
+          onFailure: () => undefined,
+          onSuccess: ({ account_id }) => account_id
+        })
+  const own = new Set([budget.terms.applies_to.member, owner])
+  const active = (yield* tenants.members(tenant_id)).filter(({ status }) => status === "active")
+  return active.filter(({ account_id, role }) => manages(role) || own.has(account_id)).map((one) => one.account_id)
+})
+
+// ---- words --------------------------------------------------------------------------------------------------------------
+
+interface Words {
+  readonly title: string
+  readonly text: string
+}
+
+const percent = (part: number): string => `${Number((part * 100).toFixed(4))}%`
+
+const wordsOf = (budget: Budget, threshold: number): Words => {
+  const { mode, name, period, raises } = budget.terms
+  const called = `The budget "${plainName(name, "without a name")}"`
+  const span = period === "total" ? "in total" : `in the ${period} from ${whenOf(budget.start)}`
+  const text = `${called} has reached ${percent(threshold)} of its limit: ${usedOf(budget).join(", ")} ${span}.`
+  const end = renewsAt(period, budget.start)
+  const refused = end === undefined ? "until its limit is raised" : `until ${whenOf(end)}, or until its limit is raised`
+  return {
+    title: `${called} has reached ${percent(threshold)}`,
+    text:
+      threshold < 1 || mode === "notify" || raises.length > 0 ? text : `${text} It refuses further calls ${refused}.`
+  }
+}
+
+/** `2026-11-26 14:00 UTC`. */
+const whenOf = (at: number): string => `${toIso(at).slice(0, 16).replace("T", " ")} UTC`
+
+/** The used part of each limit. */
+const usedOf = ({ requests, spent, terms: { limit }, tokens }: Budget): ReadonlyArray<string> => [
+  ...(limit.usd === undefined ? [] : [`${toDecimal(spent)} of ${toDecimal(limit.usd)} USD`]),
+  ...(limit.tokens === undefined ? [] : [`${tokens} of ${limit.tokens} tokens`]),
+  ...(limit.requests === undefined ? [] : [`${requests} of ${limit.requests} requests`])
+]
+
+// ---- raises -------------------------------------------------------------------------------------------------------------
+
+const ofRaise = Effect.fnUntraced(function* (
+  { tenants }: Needs,
+  { account_id: by, tenant_id }: Actor,
+  { id, terms }: Budget,
+  { until, usd }: BudgetRaise,
+  now: number
+) {
+  const members = yield* tenants.members(tenant_id)
+  const who = plainName(members.find(({ account_id }) => account_id === by)?.name ?? "", "A member")
+  const title = `The budget "${plainName(terms.name, "without a name")}" is raised`
+  const text = `${who} raised it by ${toDecimal(usd)} USD until ${whenOf(until)}.`
+  return members
+    .filter(({ account_id, role, status }) => status === "active" && manages(role) && account_id !== by)
+    .map(({ account_id }) =>
+      notice({ account_id, kind: "budget_raised", title, text, data: { tenant_id, budget_id: id } }, now)
+    )
+})

@@ -1,0 +1,40 @@
+/** Budgets of the operator, over HTTP. */
+import { Schema } from "effect"
+import { TenantId } from "../../kernel/Ids.ts"
+import { budgetFields, newBudgetFields } from "./Budget.ts"
+
+/**
+ * The tenants whose calls a budget counts: all together (`everyone`), or one. For `each_new_tenant` and a plan it is a template, and each of these
+ * tenants has a budget of its own.
+ */
+export const Scope = Schema.Union(
+  Schema.Literal("everyone", "each_new_tenant"),
+  Schema.Struct({ tenant: TenantId }),
+  Schema.Struct({ plan: Schema.String })
+).annotations({
+  identifier: "BudgetScope",
+  message: () => ({
+    message: 'one of "everyone", "each_new_tenant", { "tenant": id }, { "plan": name }',
+    override: true
+  })
+})
+export type Scope = typeof Scope.Type
+
+/** Unknown fields are refused. */
+export const NewOperatorBudget = Schema.Struct({ ...newBudgetFields, scope: Scope }).annotations({
+  identifier: "NewOperatorBudget",
+  parseOptions: { onExcessProperty: "error" }
+})
+export interface NewOperatorBudget extends Schema.Schema.Type<typeof NewOperatorBudget> {}
+
+export const OperatorBudget = Schema.Struct({
+  ...budgetFields,
+  scope: Scope,
+  /** The budgets of a template. Its counts are their sums. */
+  tenants: Schema.optional(Schema.Int)
+}).annotations({ identifier: "OperatorBudget" })
+export interface OperatorBudget extends Schema.Schema.Type<typeof OperatorBudget> {}
+
+export const OperatorBudgetList = Schema.Struct({ budgets: Schema.Array(OperatorBudget) }).annotations({
+  identifier: "OperatorBudgetList"
+})

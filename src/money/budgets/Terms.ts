@@ -1,0 +1,102 @@
+/** The terms of budgets that are made, changed or raised. */
+import { Effect } from "effect"
+import { units } from "../../books/ledger/rules/Budget.ts"
+import type { BudgetLimit, BudgetTerms } from "../../books/ledger/rules/Budget.ts"
+import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { amountMax, toDecimal } from "../../kernel/Money.ts"
+import type { BudgetChange, BudgetRaise, NewBudget } from "./Budget.ts"
+import { TooManyRaises } from "./Problems.ts"
+import { raisesMax } from "./Storage.ts"
+
+export const newTerms = (
+  { applies_to, limit, mode, name, notify_at, period }: NewBudget,
+  by: Pick<BudgetTerms, "by_operator" | "created_by">,
+  now: number
+): BudgetTerms => {
+  const { key: _, ...conditions } = applies_to
+  return {
+    name: name.trim(),
+    limit,
+    period,
+    applies_to: conditions,
+    mode,
+    notify_at: ascending(notify_at),
+    raises: [],
+    created_at: now,
+    ...by
+  }
+}
+
+const ascending = (parts: ReadonlyArray<number>): ReadonlyArray<number> =>
+  [...new Set(parts)].toSorted((one, other) => one - other)
+
+/** The terms after a change. Raises that have ended are dropped. */
+export const changedTerms = (
+  terms: BudgetTerms,
+  change: BudgetChange,
+  now: number
+): Effect.Effect<BudgetTerms, InvalidRequest> => {
+  for (const field of ["period", "applies_to"] as const)
+    if (change[field] !== undefined)
+      return InvalidRequest.of(field, "it does not change: create another budget, and delete this one")
+  const limit = limitAfter(terms.limit, change.limit)
+  if (units.every((unit) => limit[unit] === undefined))
+    return InvalidRequest.of("limit", `at least one of ${units.join(", ")} must remain`)
+  const raises = limit.usd === undefined ? [] : openRaises(terms, now)
+  return within(
+    {
+      ...terms,
+      name: change.name?.trim() ?? terms.name,
+      limit,
+      mode: change.mode ?? terms.mode,
+      notify_at: change.notify_at === undefined ? terms.notify_at : ascending(change.notify_at),
+      raises
+    },
+    "limit.usd"
+  )
+}
+
+const limitAfter = (before: BudgetLimit, change: BudgetChange["limit"] = {}): BudgetLimit =>
+  Object.fromEntries(
+    units.flatMap((unit) => {
+      const value = change[unit] === undefined ? before[unit] : change[unit]
+      return value === undefined || value === null ? [] : [[unit, value]]
+    })
+  )
+
+const openRaises = ({ raises }: BudgetTerms, now: number) => raises.filter(({ until }) => until > now)
+
+/** The terms with another raise. */
+export const raisedTerms = (
+  terms: BudgetTerms,
+  { until, usd }: BudgetRaise,
+  now: number
+): Effect.Effect<BudgetTerms, InvalidRequest | TooManyRaises> => {
+  if (until <= now) return InvalidRequest.of("until", "a time in the future")
+  if (terms.limit.usd === undefined) return InvalidRequest.of("usd", "this budget has no limit in USD")
+  const open = openRaises(terms, now)
+  if (open.length >= raisesMax) return new TooManyRaises({ limit: raisesMax })
+  return within({ ...terms, raises: [...open, { usd, until }] }, "usd")
+}
+
+/** Refuses a limit that the books cannot hold with its raises. */
+const within = (terms: BudgetTerms, field: string): Effect.Effect<BudgetTerms, InvalidRequest> => {
+  const raised = terms.raises.reduce((sum, { usd }) => sum + usd, terms.limit.usd ?? 0n)
+  return raised > amountMax
+    ? InvalidRequest.of(field, `the limit with its raises is at most ${toDecimal(amountMax)} USD`)
+    : Effect.succeed(terms)
+}
+
+/** The terms of a template's budget after the template was changed. */
+export const followingTerms = (
+  before: BudgetTerms,
+  { limit, mode, name, notify_at }: BudgetTerms,
+  now: number
+): BudgetTerms => ({
+  ...before,
+  name,
+  limit,
+  mode,
+  notify_at,
+  raises: limit.usd === undefined ? [] : openRaises(before, now)
+})
