@@ -70,7 +70,7 @@ describe("tollgate people", () => {
     ["email,name,team\nnew@example.com,New,Physics", "--owner: needed for new teams (Physics)"],
     [`email,name,team\nnew@example.com,New,${"x".repeat(101)}`, "line 2, column 3 (team): must be 1 to 100"],
     ["email,name\nnew@example.com,New\nwrong,B", "line 3, column 1 (email): must be an email address"],
-    ["name,email\nNew,new@example.com\n,b@example.com", "line 3, column 1 (name): must be a text"],
+    ["name,email\nNew,new@example.com\n,b@example.com", "line 3, column 1 (name): must be 1 to 100"],
     ["email,name,allowance_usd\nnew@example.com,New,5\nb@example.com,B,-1", "line 3, column 3 (allowance_usd)"],
     ["email,name\nnew@example.com,New\nNEW@example.com,Again", "line 3, column 1 (email): already on line 2"],
     ["email,name\nnew@example.com,New\nb@example.com", "line 3: 1 columns instead of 2"],

@@ -149,7 +149,7 @@ export class ChatApi extends HttpApiGroup.make("chat")
       .annotate(OpenApi.Summary, "One model, with its prices")
   )
   .add(
-    // The same for an id with unescaped slashes.
+    // One model, by an id with unescaped slashes.
     HttpApiEndpoint.get("modelBelow", "/v1/models/*")
       .setPath(Schema.Struct({ "*": Schema.String }))
       .addSuccess(ModelEntry)

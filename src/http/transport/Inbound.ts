@@ -117,7 +117,7 @@ class NodeInbound implements Inbound, Body.Source {
   }
 }
 
-/** The same request with a body that was already read. */
+/** This request with a body that was already read. */
 export const withBody = (inbound: Inbound, body: Buffer): Inbound =>
   Object.assign(Object.create(inbound) as Inbound, { read: () => Effect.succeed(body) })
 

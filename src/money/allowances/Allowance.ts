@@ -19,7 +19,7 @@ const rollover = Schema.optionalWith(Rollover, { default: () => "none" as const 
 export const Terms = Schema.Struct({ amount_usd: Amount, period: Period, rollover })
 export interface Terms extends Schema.Schema.Type<typeof Terms> {}
 
-/** The most that a rollover carries over. */
+/** The maximum amount that a rollover carries over. */
 export const keepOf = (rollover: Rollover): Nano =>
   rollover === "none" ? 0n : rollover === "all" ? amountMax : rollover.up_to_usd
 

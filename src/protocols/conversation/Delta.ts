@@ -2,9 +2,9 @@
  * One step of a streamed answer, in one form for all protocols.
  *
  * A stream is `start`, then parts, then `stop`, then `end`. `usage` may come anywhere, each time with all figures so far. A part begins with its
- * `*_start`, continues with pieces, and ends with `part_end`. Parts are numbered from 0 in the order of their start. Several parts may be open at
- * once (tool calls with interleaved arguments). A broken stream ends with `failure` instead of `end`, possibly with open parts. Nothing follows
- * `end` or `failure`.
+ * `*_start`, continues with pieces, and ends with `part_end`. Parts are numbered from 0 in the order of their start. Several parts may be open
+ * concurrently (tool calls with interleaved arguments). A broken stream ends with `failure` instead of `end`, possibly with open parts. Nothing
+ * follows `end` or `failure`.
  */
 import type { Signer } from "./Conversation.ts"
 import type { Usage } from "./Usage.ts"

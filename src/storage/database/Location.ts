@@ -21,7 +21,7 @@ export interface PostgresDatabase {
 
 /** A node's connections to a PostgreSQL server, and the time limits of reading ones. */
 export interface Connections {
-  /** The most reading connections. */
+  /** The maximum number of reading connections. */
   readonly readers: number
   /** The number of writing connections, each with one batch at a time. */
   readonly writers: number

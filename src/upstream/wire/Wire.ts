@@ -5,8 +5,8 @@
  * Interruption: if a fiber is interrupted before its call is sent, the call is not sent. A call that has been sent may be charged, so reading
  * continues (`kernel/ReadOn`): to its end, within the upstream's limits, if the caller passes an admission's `to_its_end`, otherwise for up to ten
  * seconds. A caller in an uninterruptible region gets the answer as usual and can charge it (the gate runs every metered call in such a region). A
- * call that fails or is aborted meanwhile fails with the interruption. The interrupting fiber waits for all of this; `Effect.disconnect` avoids the
- * wait.
+ * call that fails or is aborted during that time fails with the interruption. The interrupting fiber waits for all of this; `Effect.disconnect`
+ * avoids the wait.
  */
 import { Data, Effect } from "effect"
 import type { Scope } from "effect"

@@ -1,4 +1,4 @@
-/** The same call as code for a program. A placeholder replaces the key; the session's token never appears. */
+/** The call as code for a program. A placeholder replaces the key; the session's token never appears. */
 import { KeyRound } from "lucide-react"
 import { ButtonLink } from "../../parts/Button.tsx"
 import { Code } from "../../parts/Code.tsx"
