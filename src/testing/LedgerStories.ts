@@ -64,8 +64,8 @@ export const amounts: fc.Arbitrary<bigint> = fc.oneof(
 )
 
 /** The amount, limited to the ledger's maximum, if it has one. */
-const within = ({ amountMax }: Notebook, amount: bigint): bigint =>
-  amountMax !== undefined && amount > amountMax ? amountMax : amount
+const within = (notebook: Notebook, amount: bigint): bigint =>
+  amount > largestOf(notebook) ? largestOf(notebook) : amount
 
 /** Maps a drawn amount into the ledger's range. Amounts near `balanceMax` stay near the ledger's own maximum. */
 const drawn = (notebook: Notebook, amount: bigint): bigint => {
