@@ -167,7 +167,7 @@ const finding = ({ sql }: Dependencies): BudgetedRunsContract["find"] =>
 
 // ---- making -------------------------------------------------------------------------------------------------------------
 
-/** What the parent of a new run gives it. */
+/** The end and the models that a new run gets from its parent. */
 interface Parent {
   readonly expires_at: number
   /** The models of a run, as its row has them. */
