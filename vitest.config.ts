@@ -39,12 +39,14 @@ class LongestFirst extends BaseSequencer {
 /** What `npm test` runs on PostgreSQL as well: something of each domain that moves money. `npm run test:postgres` runs all there. */
 const onPostgresToo = [
   "test/money/autoreload/Unanswered.test.ts",
+  "test/e2e/Tags.test.ts",
   "test/conformance/Fallbacks.test.ts",
   "test/conformance/Texts.test.ts",
   "test/conformance/Transfers.test.ts",
   "test/books/gate/Unavailable.test.ts",
   "test/http/idempotency/*.test.ts",
   "test/books/ledger/Audit.test.ts",
+  "test/books/ledger/Budgets*.test.ts",
   "test/books/ledger/Operations.test.ts",
   "test/operations/operator/Console.test.ts",
   "test/money/allowances/Allowances*.test.ts",
@@ -56,6 +58,7 @@ const onPostgresToo = [
   "test/people/tenants/Limits.test.ts",
   "test/people/tenants/Organisations.test.ts",
   "test/money/transfers/*.test.ts",
+  "test/money/usage/LabelledSums.test.ts",
   "test/money/vouchers/*.test.ts",
   "test/operations/provisioning/Provisioning.test.ts",
   "test/operations/scim/*.test.ts"

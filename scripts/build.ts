@@ -1,7 +1,6 @@
 /**
- * Writes `dist/`: the process and its threads, each bundled with everything it needs but the SQLite driver, which is
- * native; and the page of the console. A bundle starts in half the time and half the memory of the same modules loaded one by one. Types are
- * checked by `npm run check`; here only speed counts, since `npm start` builds first.
+ * Writes `dist/`: the process and its threads, each bundled with all dependencies except the native SQLite driver, and the console's page. A bundle
+ * needs half the start time and memory of single modules. `npm run check` checks types; this must be fast, because `npm start` builds first.
  */
 import { build } from "esbuild"
 import type { BuildOptions } from "esbuild"
@@ -11,9 +10,9 @@ import { common, direct, root, withoutPool, withoutSchemas } from "./bundle.ts"
 import { buildConsole, described } from "./console.ts"
 import { copyGuides } from "./guides.ts"
 
-// Written beside and moved into place whole: a process that starts meanwhile finds the old one or the new one.
+// Written to a temporary folder and moved into place as a whole: a process that starts in between finds either the old build or the new one.
 const target = await mkdtemp(join(root, "dist."))
-// For whoever may run it, who need not be who builds it.
+// For other users, who may run the build.
 await chmod(target, 0o755)
 
 const options = {
@@ -23,13 +22,13 @@ const options = {
   format: "esm",
   external: ["better-sqlite3"],
   sourcemap: "linked",
-  // CommonJS packages in an ES module ask for these.
+  // CommonJS packages in an ES module need these.
   banner: {
     js: 'import { createRequire as createRequire_ } from "node:module"; const require = createRequire_(import.meta.url);'
   }
 } as const satisfies BuildOptions
 
-// What the process loads only where it is wanted (the sandbox, the documents, the command line) is a file of its own.
+// Parts that the process loads on demand (the sandbox, the documents, the command line) are separate files.
 await build({
   ...options,
   entryPoints: { main: "src/main.ts" },
@@ -37,7 +36,7 @@ await build({
   chunkNames: "[name]-[hash]",
   plugins: [direct, ...options.plugins]
 })
-// The thread has a copy of what both need: a file that they shared would hold more than it uses.
+// The thread has its own copy of shared code: a shared file would contain more than the thread uses.
 await build({
   ...options,
   entryPoints: { WriterThread: "src/books/ledger/write/WriterThread.ts" },
@@ -59,8 +58,8 @@ console.log(described(await buildConsole(join(target, "console"))))
 await copyFile(join(root, "src", "upstream", "catalogue", "catalogue.json"), join(target, "catalogue.json"))
 await copyGuides(join(target, "guides"))
 
-// V8 keeps the text of what it runs, in twice the memory if a single character of it needs two bytes. esbuild writes those of the
-// program as escapes; what is left stands in comments of dependencies, and anything else is left as it is.
+// V8 keeps source text in memory and doubles its size if a single character needs two bytes. esbuild escapes such characters in the program. The
+// rest are in comments of dependencies, and are replaced; others are left unchanged.
 for (const file of (await readdir(target)).filter((name) => name.endsWith(".js"))) {
   const path = join(target, file)
   const lines = (await readFile(path, "utf8")).split("\n")
@@ -75,7 +74,7 @@ for (let tries = 1; ; tries++) {
   const moved = await rename(target, join(root, "dist")).then(
     () => true,
     (error: NodeJS.ErrnoException) => {
-      // Another build was faster in between.
+      // Another build finished first.
       if (tries === 10 || !["ENOTEMPTY", "EEXIST"].includes(error.code ?? "")) throw error
       return false
     }

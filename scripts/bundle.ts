@@ -1,4 +1,4 @@
-/** What the bundles of `npm run build` and `npm run binary` have in common. */
+/** Shared settings of the bundles of `npm run build` and `npm run binary`. */
 import type { BuildOptions, Plugin, PluginBuild } from "esbuild"
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
@@ -7,17 +7,17 @@ export const root = join(import.meta.dirname, "..")
 
 type Replacement = readonly [path: RegExp, importer: RegExp, contents: string]
 
-/** Modules that stand in for parts of packages that the service does not use, by what is imported from where. */
+/** Replacements for parts of packages that the service does not use: the import, its importer, and the replacement. */
 const partly: ReadonlyArray<Replacement> = [
-  // The pool alone: what else is in the package (fetch, caches, mocks) takes as long to evaluate as all rooms together.
+  // Only the pool: the rest of the package (fetch, caches, mocks) takes as long to evaluate as all rooms together.
   [/^undici$/, /\/src\/upstream\//, `export { default as Pool } from "undici/lib/dispatcher/pool.js"`],
-  // Loads node's HTTP/2, which a pool uses only where it is allowed to.
+  // Loads Node's HTTP/2, which a pool uses only if allowed.
   [
     /^\.\/client-h2\.js$/,
     /node_modules\/undici\//,
     `module.exports = () => { throw new Error("HTTP/2 is not in the bundle") }`
   ],
-  // `Schema` makes arbitrary values with it, in tests.
+  // Used by `Schema` only to generate arbitrary values in tests.
   [/^fast-check$/, /node_modules\/effect\//, ""]
 ]
 
@@ -37,7 +37,7 @@ const unused: Plugin = {
   name: "parts of packages that are not used",
   setup: ({ onLoad, onResolve }) => {
     replace(partly, "partly", { onLoad, onResolve })
-    // What this file names is kept with what names anything of it; the page of the documents is loaded by itself.
+    // Names exported by this file are bundled with their first user. The page of the documents is loaded separately.
     onLoad({ filter: /@effect\/platform\/dist\/esm\/index\.js$/ }, async ({ path }) => ({
       contents: (await readFile(path, "utf8")).replace(/^export \* as HttpApiSwagger .*$/m, "")
     }))
@@ -47,22 +47,22 @@ const unused: Plugin = {
 const loop = "for (let i = 0; i < fibersCount; i++) {\n      next();\n    }"
 
 /**
- * `Effect.forEach` with concurrency (effect 3.22), by which layers are built: where it is interrupted before its own fiber has begun, that
- * fiber finds nothing to start, and was waited for without end. A start of which one layer failed beside others neither served nor ended.
+ * `Effect.forEach` with concurrency (effect 3.22) builds layers. If it was interrupted before its own fiber began, that fiber found nothing to start
+ * and was awaited forever. A start in which one of several concurrent layers failed neither served nor ended.
  */
 const corrected: Plugin = {
   name: "corrections of packages",
   setup: ({ onLoad }) =>
     onLoad({ filter: /node_modules\/effect\/dist\/esm\/internal\/fiberRuntime\.js$/ }, async ({ path }) => {
       const parts = (await readFile(path, "utf8")).split(loop)
-      if (parts.length !== 2) throw new Error("effect has another forEach: look whether it still waits without end")
+      if (parts.length !== 2) throw new Error("effect has a different forEach: check whether it still waits forever")
       return { contents: parts.join(`${loop}\n    if (target === 0) resume(core.succeed(core.exitVoid));`) }
     })
 }
 
 /**
- * `import { Schema } from "effect"` becomes `import * as Schema from "effect/Schema"`. Of what is named through the package's own file
- * esbuild keeps whole modules and reads each name of them from an object; of what is imported directly it keeps what is used.
+ * `import { Schema } from "effect"` becomes `import * as Schema from "effect/Schema"`. For names imported through the package's index, esbuild keeps
+ * whole modules and reads each name from an object. For direct imports it keeps only used code.
  */
 export const direct: Plugin = {
   name: "modules of packages imported directly",
@@ -88,12 +88,12 @@ export const directly = (text: string): string =>
       .join("; ")
   )
 
-/** What `effect` exports besides modules. */
+/** Exports of `effect` that are not modules. */
 const functions = new Set(["absurd", "flow", "hole", "identity", "pipe", "unsafeCoerce"])
 
 /**
- * For the writer's thread. What it needs of `kernel/` are a few constants; their files make schemas as well, which it never uses, and
- * which would be half of its code and of its memory. Whoever uses one there after all is told.
+ * For the writer's thread. It needs only a few constants of `kernel/`. Their files also define schemas, which it never uses and which would be half
+ * of its code and memory. Using one there throws.
  */
 export const withoutSchemas: Plugin = {
   name: "no schemas in the thread",
@@ -115,7 +115,7 @@ export const withoutSchemas: Plugin = {
     )
 }
 
-/** For the thread of long answers, which asks no upstream. */
+/** For the thread of long answers, which calls no upstream. */
 export const withoutPool: Plugin = {
   name: "no pool of connections in the thread",
   setup: (build) => replace([[/^undici$/, /\/src\//, "export const Pool = undefined"]], "poolless", build)
@@ -127,7 +127,7 @@ export const common = {
   platform: "node",
   sourcesContent: false,
   logLevel: "warning",
-  // Optional speed-ups of the `ws` package that are not installed.
+  // Optional accelerators of the `ws` package, which are not installed.
   define: { "process.env.WS_NO_BUFFER_UTIL": '"1"', "process.env.WS_NO_UTF_8_VALIDATE": '"1"' },
   plugins: [unused, corrected]
 } as const satisfies BuildOptions

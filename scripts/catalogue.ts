@@ -1,10 +1,10 @@
 /**
- * `npm run catalogue`: writes `src/upstream/catalogue/catalogue.json`, the models that are known and their prices, from two packages of the registry. What
- * came is held against the hashes below before anything is done with it. To bring it up to date, change their versions and hashes here.
+ * `npm run catalogue`: writes `src/upstream/catalogue/catalogue.json`, the known models and their prices, from two packages of the registry. They
+ * are compared with the hashes below before use. To update, change their versions and hashes here.
  *
- * Neither has all that an entry of the configuration needs. `pi-ai` knows limits, and prices for text; `genai-prices` knows every line of a
- * price, with where it was read, and few limits. Where what both know is the same, the second adds the lines that the first lacks; where they
- * differ, the price is that of the first, which is newer, and `tollgate models` shows what the other says.
+ * Neither package has everything that a configuration needs. `pi-ai` has limits, and prices for text. `genai-prices` has every line of a price, with
+ * its source, and few limits. If both agree on the common lines, the second adds the lines that the first lacks. If they differ, the price is the
+ * first's, which is newer, and `tollgate models` shows the second's.
  */
 import { execFileSync } from "node:child_process"
 import { createHash } from "node:crypto"
@@ -30,8 +30,8 @@ const packages = {
 }
 
 /**
- * The vendors that are taken, and what the second package calls each. Left out are those that bill by subscription, for which the packages
- * show prices that nobody pays.
+ * The included vendors, with the second package's name for each. Vendors that bill by subscription are excluded, because the packages show prices
+ * for them that nobody pays.
  */
 const vendors: Readonly<Record<string, string | undefined>> = {
   "amazon-bedrock": "aws",
@@ -61,10 +61,10 @@ const vendors: Readonly<Record<string, string | undefined>> = {
   zai: "zai"
 }
 
-/** Of these the second package alone has models too. (Of routers it has many that are gone.) */
+/** For these vendors, models that only the second package has are included too. (For routers it has many that no longer exist.) */
 const makers: ReadonlySet<string> = new Set(["anthropic", "cohere", "deepseek", "google", "mistral", "openai", "xai"])
 
-// ---- what the packages have ---------------------------------------------------------------------------------------------
+// ---- the packages' data -------------------------------------------------------------------------------------------------
 
 interface Limits {
   readonly id: string
@@ -78,7 +78,7 @@ interface Limits {
   readonly compat?: { readonly maxTokensField?: "max_tokens" | "max_completion_tokens" }
   readonly cost: Costs & { readonly tiers?: ReadonlyArray<Costs & { readonly inputTokensAbove: number }> }
 }
-/** USD a million; 0 is also what the package has where it knows no price. */
+/** USD per million; 0 also means that the package knows no price. */
 interface Costs {
   readonly input: number
   readonly output: number
@@ -122,7 +122,8 @@ const fetched = ({ integrity, name, version }: (typeof packages)["limits"]): str
   })
   const file = join(folder, basename(packed.toString().trim().split("\n").at(-1)!))
   const found = `sha512-${createHash("sha512").update(readFileSync(file)).digest("base64")}`
-  if (found !== integrity) throw new Error(`${name}@${version} is not what it was: ${found} instead of ${integrity}`)
+  if (found !== integrity)
+    throw new Error(`${name}@${version} has changed: its hash is ${found} instead of ${integrity}`)
   execFileSync("tar", ["-xzf", file, "-C", folder, "--strip-components=1"])
   return folder
 }
@@ -166,7 +167,7 @@ const isMatch = (match: Match, id: string): boolean =>
 
 // ---- prices -------------------------------------------------------------------------------------------------------------
 
-/** The decimal that the package's file has: a number of JavaScript is written as it was read. */
+/** The decimal in the package's file: JavaScript prints a number as it was read. */
 const usd = (amount: number): string => {
   const text = String(amount)
   if (/e/.test(text)) throw new Error(`${text} is too fine for a price`)
@@ -194,7 +195,7 @@ const priceOfLimits = ({ cost }: Limits): Price | undefined => {
   })
 }
 
-/** The lines that a call for text can be charged by, and what the package calls them. */
+/** The lines that can charge a text call, with the package's names. */
 const lineNames: Readonly<Record<keyof PriceFields, string>> = {
   prompt: "input_mtok",
   completion: "output_mtok",
@@ -239,11 +240,11 @@ const priceOfLines = ({ prices }: Lines, day: string): Price | undefined => {
   return withoutNothing({ ...base, long_context: long_context.length === 0 ? undefined : long_context })
 }
 
-/** What a vendor bills beside the tokens of any call, by the names of the package: searches that a model does unasked, calls, seconds. */
+/** Items that a vendor bills besides the tokens of every call, by the package's names: unrequested searches, calls, seconds. */
 const beside = /^(requests_kcount|output_citation_mtok|input_text_messages_kcount|.*_hours)$/
 const searches = /(^|[/-])sonar|deep-research|-search(-|$)/
 
-/** Whether a call costs more than its tokens. Such a model has no price here. */
+/** Whether a call costs more than its tokens. Such a model gets no price here. */
 const isBilledBeside = (id: string, lines: Lines | undefined): boolean => {
   const names =
     lines === undefined
@@ -252,7 +253,7 @@ const isBilledBeside = (id: string, lines: Lines | undefined): boolean => {
   return searches.test(id) || names.some((name) => beside.test(name))
 }
 
-/** The prices since the latest of their days; none where they change with the time of day. */
+/** The latest prices; none if they vary with the time of day. */
 const pricesOn = (list: Extract<Lines["prices"], ReadonlyArray<unknown>>, day: string): Prices | undefined => {
   if (list.some(({ constraint }) => constraint !== undefined && constraint.start_date === undefined)) return undefined
   return list
@@ -262,8 +263,8 @@ const pricesOn = (list: Extract<Lines["prices"], ReadonlyArray<unknown>>, day: s
 }
 
 /**
- * What both say together: the first where they differ, since it is newer. Then nothing else is taken of the second, which may mean an earlier
- * model of that name.
+ * The merged prices. If they differ, the first's, since it is newer. Then nothing else is taken from the second, which may mean an earlier model of
+ * that name.
  */
 const merged = (one: Price | undefined, other: Price | undefined): Pick<Stored, "price" | "differs"> => {
   if (one === undefined || other === undefined) return withoutNothing({ price: one ?? other })
@@ -275,17 +276,17 @@ const merged = (one: Price | undefined, other: Price | undefined): Pick<Stored, 
   return { price: withoutNothing({ ...other, ...one, long_context: other.long_context ?? one.long_context }) }
 }
 
-// ---- what vendors add to prompts ---------------------------------------------------------------------------------------
+// ---- vendors' additions to prompts -------------------------------------------------------------------------------------
 
 type Added = Pick<Stored, "max_added_tokens" | "max_tool_tokens" | "max_attachment_tokens">
 
 /**
- * How many tokens vendors add to a prompt at the most, by families of models: the first whose expression is in the id. They come from the
- * vendors' documentation of images and tools. Fields that a family lacks take the default of the configuration.
+ * The most tokens that vendors add to a prompt, by families of models: the first expression that matches the id applies. The figures come from the
+ * vendors' documentation of images and tools. Fields that a family lacks take the configuration's default.
  *
- * OpenAI counts an image by tiles (a base, and up to eight tiles of 512 pixels), or by patches of 32 pixels times a factor: up to 1,536 of
- * them, in newer models up to 10,000. Anthropic scales an image down to some 1,600 tokens, in newer models to 4,784. Google counts 258
- * for each of up to sixteen tiles.
+ * OpenAI counts an image by tiles (a base, and up to eight tiles of 512 pixels), or by patches of 32 pixels times a factor: up to 1,536 of them, in
+ * newer models up to 10,000. Anthropic scales an image down to some 1,600 tokens, in newer models to 4,784. Google counts 258 for each of up to
+ * sixteen tiles.
  */
 const families: ReadonlyArray<readonly [id: RegExp, Added]> = [
   [/gpt-oss/, { max_added_tokens: 100, max_tool_tokens: 500 }],
@@ -306,7 +307,7 @@ const families: ReadonlyArray<readonly [id: RegExp, Added]> = [
   [/qwen/, { max_attachment_tokens: 16_384 }]
 ]
 
-/** What the vendor adds to prompts of a model. Only a model that reads images has a figure for them. */
+/** The vendor's additions to prompts of a model. Only a model that reads images has a figure for images. */
 const addedTo = (id: string, readsImages: boolean): Added => {
   const [, added = {}] = families.find(([name]) => name.test(id.toLowerCase())) ?? []
   return readsImages ? added : { ...added, max_attachment_tokens: undefined }
@@ -320,8 +321,8 @@ const day = dayOf(limitsFolder)
 const linesOf = await linesIn(fetched(packages.lines))
 
 /**
- * The first package names the length up to which a prompt costs the lower price, where there is one: then the length is what other vendors of
- * the model have.
+ * If a model has a lower price for short prompts, the first package gives the limit of that price as the context. In that case, use the context of
+ * the model's other vendors.
  */
 const contextOf = ({ contextWindow, cost, id, maxTokens }: Limits, lines: Lines | undefined): number => {
   const own = Math.max(contextWindow, maxTokens, lines?.context_window ?? 0)
@@ -360,7 +361,7 @@ const vendorOf = (vendor: string): Vendor => {
         withoutNothing({
           name: lines.name ?? lines.id,
           context_length: lines.context_window,
-          // Its package does not say what it reads.
+          // Its package does not list input modalities.
           ...addedTo(lines.id, true),
           price
         })
@@ -380,7 +381,7 @@ const catalogue: CatalogueDocument = {
   vendors: Object.fromEntries(Object.keys(vendors).map((vendor) => [vendor, vendorOf(vendor)]))
 }
 
-/** A line for each model, so that a change of it is a change of that line. */
+/** One line per model, so that a diff shows changed models. */
 const lines = Object.entries(catalogue.vendors).map(([vendor, { host, models }]) => {
   const rows = Object.entries(models).map(([id, model]) => `${JSON.stringify(id)}:${JSON.stringify(model)}`)
   return `${JSON.stringify(vendor)}:{${host === undefined ? "" : `"host":${JSON.stringify(host)},`}"models":{\n${rows.join(",\n")}}}`

@@ -1,7 +1,7 @@
 /**
- * The page of the console, built into static files: `index.html`, and `assets/` whose names hold a hash of their content, each with its
- * `.br` and `.gz` beside it. Views and plots are files of their own, loaded when they are wanted. Nothing of the page is inline, so that
- * it runs under a policy that allows scripts and styles of its own origin alone.
+ * Builds the console's page into static files: `index.html`, and `assets/` with content hashes in their names, each with `.br` and `.gz` versions.
+ * Views and plots are separate files, loaded on demand. Nothing on the page is inline, so it runs under a policy that allows scripts and styles only
+ * from its own origin.
  */
 import { build } from "esbuild"
 import type { BuildOptions, Metafile, Plugin } from "esbuild"
@@ -13,16 +13,16 @@ import { root } from "./bundle.ts"
 
 const web = join(root, "src", "console", "web")
 
-/** The most that the first view may take to load, compressed, in bytes; `test/console/Size.test.ts` holds it. */
+/** The most bytes that the first view may load, compressed. `test/console/Size.test.ts` checks it. */
 export const firstLoadMax = 200_000
 
 export interface Built {
-  /** What a browser loads, compressed with brotli, before the first view is there: page, style, font, code. In bytes. */
+  /** Bytes that a browser loads before the first view, compressed with brotli: page, style, font, code. */
   readonly firstLoad: number
   readonly files: number
 }
 
-/** Texts of React Aria in other languages than the console's. */
+/** Removes React Aria's texts in other languages than the console's. */
 const oneLanguage: Plugin = {
   name: "texts in one language",
   setup: ({ onLoad }) =>
@@ -31,7 +31,7 @@ const oneLanguage: Plugin = {
     )
 }
 
-/** Every `.css` below `web`, in layers by folder: `theme.css` first, then parts, then the rest. A style needs no import. */
+/** All `.css` files below `web`, in layers by folder: `theme.css`, then parts, then the rest. Styles need no import. */
 const allStyles: Plugin = {
   name: "all styles",
   setup: ({ onLoad, onResolve }) => {
@@ -52,7 +52,7 @@ const allStyles: Plugin = {
   }
 }
 
-/** Outputs that one needs before it runs: itself and what it imports, at any remove. */
+/** The outputs that an output needs before it runs: itself and its imports, transitively. */
 const closure = (outputs: Metafile["outputs"], first: string): ReadonlyArray<string> => {
   const all = new Set([first])
   for (const path of all) {
@@ -130,7 +130,7 @@ export const buildConsole = async (folder: string): Promise<Built> => {
 
   const sizes = new Map<string, number>()
   for (const name of names) {
-    // What is compressed already stays as it is.
+    // Files that are already compressed stay unchanged.
     const path = join(assets, name)
     sizes.set(name, name.endsWith(".woff2") ? (await readFile(path)).length : await compressed(path))
   }
@@ -143,11 +143,11 @@ export const buildConsole = async (folder: string): Promise<Built> => {
   return { firstLoad, files: names.length }
 }
 
-/** What the build says of it. */
+/** A summary of the build. */
 export const described = ({ files, firstLoad }: Built): string =>
   `console: ${files} files, first load ${(firstLoad / 1000).toFixed(1)} kB compressed, of ${firstLoadMax / 1000} kB at most`
 
-// By itself, while one works on the page: `node --import tsx scripts/console.ts` writes it into `dist/console`.
+// For work on the page: `node --import tsx scripts/console.ts` builds it into `dist/console`.
 if (process.argv[1] !== undefined && relative(process.argv[1], import.meta.filename) === "") {
   console.log(described(await buildConsole(join(root, "dist", "console"))))
 }

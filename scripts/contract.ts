@@ -19,7 +19,7 @@ const head = `/**
  */
 `
 
-/** Of every operation what it answers when it succeeds; the client reads each refusal as a `Problem`. */
+/** For every operation, only its success answers. The client reads each refusal as a `Problem`. */
 const withoutRefusals = (document: OpenAPI3): OpenAPI3 => {
   const paths = Object.entries(document.paths ?? {}).map(([path, item]) => {
     const operations = Object.entries(item as Documented).map(([method, operation]) => {
@@ -33,7 +33,7 @@ const withoutRefusals = (document: OpenAPI3): OpenAPI3 => {
   return { ...document, paths: Object.fromEntries(paths) as NonNullable<OpenAPI3["paths"]> }
 }
 
-/** The schemas that something of these paths names. */
+/** The schemas referenced by these paths. */
 const named = (document: OpenAPI3): OpenAPI3 => {
   const all = document.components?.schemas ?? {}
   const found = new Set<string>()

@@ -1,6 +1,6 @@
 /**
- * `node --import tsx scripts/film.ts` writes `src/sandbox/FilmFrames.ts`: the second of which `src/sandbox/Film.ts` makes films. It is drawn on
- * a canvas, and encoded by the Chromium of the tests.
+ * `node --import tsx scripts/film.ts` writes `src/sandbox/FilmFrames.ts`: the second of video from which `src/sandbox/Film.ts` makes videos. It is
+ * drawn on a canvas and encoded by the tests' Chromium.
  */
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -12,7 +12,7 @@ const sizes = [
   { width: 1280, height: 720 }
 ] as const
 
-/** In the browser. */
+/** Runs in the browser. */
 const record = async ({ height, width }: (typeof sizes)[number]): Promise<ReadonlyArray<string>> => {
   const [fps, quantizer] = [24, 48]
   const canvas = new OffscreenCanvas(width, height)
@@ -32,7 +32,7 @@ const record = async ({ height, width }: (typeof sizes)[number]): Promise<Readon
   for (let frame = 0; frame < fps; frame++) {
     const part = (color: string, x: number, y: number, right: number, bottom: number): void => {
       paint.fillStyle = color
-      // Edges between blocks of pixels cost next to nothing.
+      // Edges on block boundaries cost almost nothing.
       const [left, top] = [x * width, y * height].map((edge) => 16 * Math.round(edge / 16)) as [number, number]
       const [end, low] = [right * width, bottom * height].map((edge) => 16 * Math.round(edge / 16)) as [number, number]
       paint.fillRect(left, top, end - left, low - top)
@@ -43,7 +43,7 @@ const record = async ({ height, width }: (typeof sizes)[number]): Promise<Readon
     part(frame < fps / 2 ? "#f6c453" : "#4a4a52", 0.45, 0.2, 0.55, 0.3)
     if (frame < fps / 2) part("#8d8254", 0.6, 0.2, 1, 0.3)
     const picture = new VideoFrame(canvas, { timestamp: (frame * 1_000_000) / fps })
-    // The quantizer of a frame is not yet in the types.
+    // The types lack a frame's quantizer.
     const options = { keyFrame: frame === 0, vp9: { quantizer } }
     encoder.encode(picture, options)
     picture.close()
@@ -55,10 +55,10 @@ const record = async ({ height, width }: (typeof sizes)[number]): Promise<Readon
 const browser = await launch()
 try {
   const page = await browser.newPage()
-  // Encoders are for pages of a trustworthy origin.
+  // Encoders need a secure context.
   await page.route("http://localhost/", (route) => route.fulfill({ contentType: "text/html", body: "" }))
   await page.goto("http://localhost/")
-  // What the loader of this file puts around functions.
+  // The TypeScript loader wraps functions in this helper.
   await page.evaluate("globalThis.__name = (named) => named")
   const parts: Array<string> = []
   for (const size of sizes) {
@@ -67,7 +67,7 @@ try {
     console.log(`${size.width}x${size.height}: ${frames.length} frames, ${bytes} bytes`)
     parts.push(`  "${size.width}x${size.height}": [\n${frames.map((frame) => `    "${frame}"`).join(",\n")}\n  ]`)
   }
-  const head = "/** A second of VP9, frame by frame, in base64. `scripts/film.ts` made it. */"
+  const head = "/** One second of VP9, each frame in base64. `scripts/film.ts` generates this file. */"
   const path = join(root, "src", "sandbox", "FilmFrames.ts")
   writeFileSync(path, `${head}\n\nexport const recorded = {\n${parts.join(",\n")}\n} as const\n`)
 } finally {

@@ -19,7 +19,7 @@ const tagsOf = (paths: ReadonlyMap<string, Parts>, schemas: Parts): ReadonlyMap<
   return tags
 }
 
-/** The parts as JSON: a tag's endpoints with the schemas that only it uses. `shared` has all else. */
+/** The parts as JSON: a tag's endpoints with the schemas that only it uses. `shared` has the rest. */
 export const byTag = (document: OpenApi.OpenAPISpec): ReadonlyMap<string, string> => {
   const { components, paths, ...rest } = document
   const endpoints = new Map<string, Parts>()

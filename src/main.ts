@@ -1,11 +1,12 @@
 #!/usr/bin/env node
 /** The process: opens the port of a service, sets V8 flags, starts the writer's thread, then runs the command line. */
 import { addressOf } from "./http/server/Address.ts"
+import { hear } from "./app/commands/Hangup.ts"
 import { serveArguments } from "./app/commands/ServeArguments.ts"
 
 /**
- * The process's modules in loading order. The event loop turns between them, so that `/healthz` is answered while they load. Imports are dynamic: a
- * bundle evaluates static imports before the V8 flags are set.
+ * The modules in loading order. The event loop runs between them, so that `/healthz` is answered while they load. Imports are dynamic: a bundle
+ * evaluates static imports before the V8 flags are set.
  */
 const pieces = [
   () => import("./app/V8.ts"),
@@ -27,6 +28,7 @@ const turn = () => new Promise((resolve) => setImmediate(() => setImmediate(reso
 const run = async (): Promise<void> => {
   const serving = serveArguments(process.argv.slice(2))
   const address = addressOf(process.env)
+  if (serving?.config !== undefined) hear()
   // A sandbox checks its address first.
   if (serving?.config !== undefined && address !== undefined) {
     const { prepare } = await import("./http/server/Listener.ts")

@@ -394,11 +394,11 @@ describe("what may only become less", () => {
   it("comment lines with turns of phrase that a native engineer would not use", () => {
     const turns =
       /\b[Ww]hoever\b|\b[Nn]obody\b|\b[Ss]omebody\b|\b(of|by) (which|whom)\b|(^|[.:;*/] )Who [a-z]+s? |\bas (it|they) (is|are|came|stands|stand)\b/
-    expect(commentLines.filter((line) => turns.test(line)).length).toBe(9)
+    expect(commentLines.filter((line) => turns.test(line)).length).toBeLessThanOrEqual(1)
   })
 
   it('comments that begin with "What" where a noun would do', () => {
-    expect(commentLines.filter((line) => /^\s*(?:\/\/|\/\*\*?|\*) What /.test(line)).length).toBe(17)
+    expect(commentLines.filter((line) => /^\s*(?:\/\/|\/\*\*?|\*) What /.test(line)).length).toBeLessThanOrEqual(1)
   })
 
   it("functions that do not fit a screen: more than 70 lines", () => {

@@ -1,14 +1,14 @@
-// The agents: where each is in the registry, and how a person would set it up with an address and a key.
+// The agents: their packages, and the set-up of each with an address and a key, as a person would do it.
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 
-/** What an agent is given for one prompt. */
+/** The inputs for one prompt. */
 export interface Setting {
-  /** Where it was installed: `node_modules` is there. */
+  /** The installation folder, which contains `node_modules`. */
   readonly installed: string
-  /** Its home, which is empty. */
+  /** Its home, initially empty. */
   readonly home: string
-  /** Where it works. */
+  /** Its working folder. */
   readonly folder: string
   /** The service, without a path. */
   readonly url: string
@@ -23,7 +23,7 @@ export interface Agent {
   readonly version: string
   /** The endpoint of the usage records of its calls. */
   readonly endpoint: string
-  /** The program, its arguments, and what its environment has beside the usual. */
+  /** The program, its arguments, and its additional environment variables. */
   readonly command: (setting: Setting) => {
     readonly args: readonly [string, ...ReadonlyArray<string>]
     readonly env: Readonly<Record<string, string>>
@@ -73,7 +73,7 @@ const claude: Agent = {
   version: "2.1.330",
   endpoint: "messages",
   command: (setting) => ({
-    // Its package is installed without its script, which would put the program in the place of `bin`.
+    // Its package is installed without its install script, which would put the program in place of `bin`.
     args: [
       process.execPath,
       join(setting.installed, "node_modules", "@anthropic-ai", "claude-code", "cli-wrapper.cjs"),

@@ -1,10 +1,10 @@
-// Installs the agents from the registry into a folder of their own, never as dependencies.
+// Installs the agents from the registry into a separate folder, never as dependencies.
 import { execFile } from "node:child_process"
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Agent } from "./agents.ts"
 
-/** How long the registry is waited for, in milliseconds. */
+/** Timeout of an installation, in milliseconds. */
 const patience = 300_000
 
 const isInstalled = (folder: string, { package: name, version }: Agent): boolean => {
@@ -14,7 +14,7 @@ const isInstalled = (folder: string, { package: name, version }: Agent): boolean
   )
 }
 
-/** Answers why it could not be installed, `undefined` where it is. */
+/** Returns the reason for a failed installation, or `undefined`. */
 export const install = (folder: string, agent: Agent): Promise<string | undefined> => {
   if (isInstalled(folder, agent)) return Promise.resolve(undefined)
   mkdirSync(folder, { recursive: true })

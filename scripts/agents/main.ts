@@ -1,6 +1,6 @@
-// Coding agents from the registry against the service in sandbox mode: each runs one prompt that makes the model call a tool. What must
-// follow: the tool ran, the agent says what came of it, usage and ledger have its calls, and `tollgate verify` holds. `npm run agents`;
-// without the registry it says so and ends well. README.md beside it says how each agent is set up.
+// Coding agents from the registry against the service in sandbox mode. Each runs one prompt that makes the model call a tool. Checks: the tool ran,
+// the agent reports its result, usage and ledger have its calls, and `tollgate verify` holds. Run `npm run agents`; without the registry it prints a
+// notice and succeeds. The README beside it describes the set-up of each agent.
 import { spawn, spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -11,21 +11,21 @@ import { agents } from "./agents.ts"
 import type { Agent } from "./agents.ts"
 import { install } from "./install.ts"
 
-/** How long an agent may take for its prompt, in milliseconds. */
+/** Timeout of a prompt, in milliseconds. */
 const patience = 180_000
 
 const model = "sandbox-large"
-/** It has a second upstream, which speaks chat alone: what it is asked by other protocols is translated. */
+/** It has a second upstream that speaks only chat, so requests in other protocols are translated. */
 const translated = "sandbox-failover"
 const file = "made.txt"
 /**
  * No prompt contains its result. The command ends a second after it prints: Qwen Code sometimes loses the output of a command that ends at once,
- * though the file has it.
+ * although the file has it.
  */
 const work = `echo "the sum is $((19+23))" | tee ${file}; sleep 1`
 const result = "the sum is 42"
 
-/** The sandbox's models call a tool that they are told to call, if they have it: each agent has one of these. */
+/** The sandbox's models call the tool named in a prompt if the request has it. Each agent has one of these. */
 const prompt = [
   "Run a command and say what it prints.",
   `call exec_command ${JSON.stringify({ cmd: work })}`,
@@ -41,7 +41,7 @@ const expect = (holds: boolean, what: string): void => {
   if (!holds) throw new Error(what)
 }
 
-/** Runs an agent to its end, or for as long as it may; answers what it printed. */
+/** Runs an agent until it ends or times out. Returns its output. */
 const run = (agent: Agent, setting: Parameters<Agent["command"]>[0]): Promise<string> =>
   new Promise((resolve, reject) => {
     const { args, env } = agent.command(setting)
@@ -65,16 +65,19 @@ const run = (agent: Agent, setting: Parameters<Agent["command"]>[0]): Promise<st
     })
   })
 
-/** What the books have of a person: calls that were charged by an endpoint, and what was taken. */
+/** A person's calls in the books: those charged by an endpoint, and the amount taken. */
 const booksOf = async (service: Service, person: Person, { endpoint }: Agent) => {
   const records = await service.usage(person)
   const taken = (await service.ledger(person)).filter(({ type }: { readonly type: string }) => type === "debit")
   const others = records.filter((record) => record.endpoint !== endpoint || !record.success)
-  expect(others.length === 0, `usage has other calls too: ${JSON.stringify(others)}`)
+  expect(others.length === 0, `usage has unexpected calls: ${JSON.stringify(others)}`)
   const sum = (of: ReadonlyArray<number>) => Number(of.reduce((total, amount) => total + amount, 0).toFixed(9))
   const cost = sum(records.map((record) => record.cost as number))
   expect(records.length === taken.length, `${records.length} calls, but ${taken.length} entries`)
-  expect(cost === sum(taken.map(({ amount }) => amount as number)), "the ledger took other than the calls cost")
+  expect(
+    cost === sum(taken.map(({ amount }) => amount as number)),
+    "the ledger's debits differ from the cost of the calls"
+  )
   return { calls: records.length, cost }
 }
 
@@ -89,10 +92,10 @@ const prove = async (agent: Agent, installed: string, service: Service, model: s
     const made = join(folder, file)
     expect(existsSync(made), `its tool did not run; it said: ${said.slice(-2_000)}`)
     expect(readFileSync(made, "utf8").trim() === result, `the tool wrote ${readFileSync(made, "utf8")}`)
-    expect(said.includes(result), `its answer is not the tool's: ${said.slice(-2_000)}`)
+    expect(said.includes(result), `its answer lacks the tool's result: ${said.slice(-2_000)}`)
     const { calls, cost } = await booksOf(service, person, agent)
-    expect(calls >= 2, `${calls} calls, where one asks for the tool and one follows it`)
-    return `${calls} calls of ${agent.endpoint} for ${cost} USD; its tool ran, and it answered`
+    expect(calls >= 2, `${calls} calls; expected one that requests the tool and one after it`)
+    return `${calls} calls of ${agent.endpoint} for ${cost} USD; its tool ran and it answered`
   } finally {
     rmSync(scratch, { recursive: true, force: true, maxRetries: 5 })
   }
@@ -104,9 +107,9 @@ const main = async (): Promise<void> => {
     const folder = join(root, ".agents", `${agent.package.replaceAll("/", "-")}@${agent.version}`)
     const why = await install(folder, agent)
     if (why === undefined) folders.set(agent, folder)
-    else print(`${agent.name} ${agent.version}: left out, since it could not be had from the registry: ${why}`)
+    else print(`${agent.name} ${agent.version}: skipped, because the registry could not provide it: ${why}`)
   }
-  if (folders.size === 0) return print("No agent could be installed: nothing was tried.")
+  if (folders.size === 0) return print("No agent could be installed: nothing was tested.")
   if (!process.argv.includes("--no-build"))
     spawnSync("npm", ["run", "--silent", "build"], { cwd: root, stdio: ["ignore", 2, 2] })
   const service = await start()
@@ -119,7 +122,7 @@ const main = async (): Promise<void> => {
       print(`${agent.name} ${agent.version}${what}: ${outcome}`)
     }
     for (const [agent, folder] of folders) await say("", agent, folder, model)
-    // The first upstream of the other model fails in the protocols that it alone speaks.
+    // The first upstream of the other model fails the protocols that only it speaks.
     const others = [...folders].filter(([{ endpoint }]) => endpoint !== "chat/completions")
     for (const vendor of ["messages", "responses"])
       await service.control("/faults", { service: vendor, status: 500, times: 1_000 })

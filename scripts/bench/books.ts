@@ -1,4 +1,4 @@
-// Books with millions of calls of a thousand tenants over a year, a third of them one tenant's: in a folder, filled once.
+// Books with millions of calls by a thousand tenants over a year; a third of the calls are one tenant's. They are kept in a folder and filled once.
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
@@ -15,19 +15,19 @@ const day = 86_400_000
 /** Calls between two lines of progress. */
 const stretch = 100_000
 
-/** What has been filled in; in the folder as `filled.json`. */
+/** The state of the filling; stored in the folder as `filled.json`. */
 export interface Books {
   readonly calls: number
-  /** Calls of the tenant with a third of them, and what they cost in nano-USD. */
+  /** Calls of the tenant with a third of them, and their cost in nano-USD. */
   firstCalls: number
   firstDue: number
   readonly sizes: Array<number>
 }
 
 export interface BooksWanted {
-  /** How many people call in the first tenant, each with a key. */
+  /** The number of people who call in the first tenant, each with a key. */
   readonly members: number
-  /** At these numbers of calls, and at the end, the books are copied; not at all without them. */
+  /** Copies the books at these numbers of calls and at the end. By default there are no copies. */
   readonly copiesAt?: ReadonlyArray<number>
 }
 
@@ -37,9 +37,9 @@ export const copyOf = (folder: string, size: number): string => join(folder, `at
 export const peopleOf = (folder: string): ReadonlyArray<Caller> =>
   JSON.parse(readFileSync(peopleFile(folder), "utf8")) as ReadonlyArray<Caller>
 
-/** A thousand people who sign in more than a year ago; the first of them have keys in the first one's tenant. */
+/** A thousand people who sign in more than a year ago. The first `members` have keys in the first person's tenant. */
 const signUp = async ({ cores, options }: Bench, folder: string, members: number): Promise<void> => {
-  say(`books: signing ${manyCallers} people in, a year ago`)
+  say(`books: signing ${manyCallers} people in, dated a year ago`)
   const shifted = pathToFileURL(join(root, "scripts", "bench", "shifted-clock.mjs"))
   shifted.searchParams.set("days", "366")
   const flags = ["--import", shifted.href]
@@ -100,7 +100,7 @@ export const fillBooks = async (bench: Bench, folder: string, { copiesAt, member
       )
     }
     await filling.end()
-    if (existsSync(`${databaseOf(folder)}-wal`)) throw new Error("the filled database still has a journal beside it")
+    if (existsSync(`${databaseOf(folder)}-wal`)) throw new Error("the filled database still has a journal")
     if (copiesAt !== undefined) copyFileSync(databaseOf(folder), copyOf(folder, size))
   }
   writeFileSync(file, JSON.stringify(books))
@@ -108,8 +108,8 @@ export const fillBooks = async (bench: Bench, folder: string, { copiesAt, member
 }
 
 /**
- * Waits until the process takes less than a twentieth of a core for six seconds, and gives the seconds until then: what the service writes
- * behind the records it has done by the time of a year, but not here, where it was not running.
+ * Waits until the process takes less than a twentieth of a core for six seconds, and returns the seconds until then. The service indexes new records
+ * in the background. Normally it keeps up over the year, but here it was not running.
  */
 export const untilAtRest = async (pid: number): Promise<number> => {
   const began = performance.now()

@@ -1,29 +1,29 @@
-// The calls that the benchmark makes: what they say, what they cost, and who makes them.
+// The benchmark's calls: their content, cost and callers.
 
-/** Nano-USD a token: 0.15 and 0.60 USD per million. */
+/** Nano-USD per token: 0.15 and 0.60 USD per million. */
 export const price = { prompt: 150, completion: 600 }
 
-/** What the upstream reports for every chat call. */
+/** The usage that the upstream reports for every chat call. */
 export const usage = { prompt_tokens: 12, completion_tokens: 34, total_tokens: 46 }
 
-/** What every chat call must cost, in nano-USD: a figure taken with another charge in the books is worthless. */
+/** The cost of every chat call, in nano-USD. A measurement with any other charge in the books is invalid. */
 export const callPrice = usage.prompt_tokens * price.prompt + usage.completion_tokens * price.completion
 
-/** What the upstream reports for every decision, and what a decision and a search cost, in nano-USD. */
+/** The tokens that the upstream reports for every decision, and the costs of a decision and a search in nano-USD. */
 export const decisionTokens = 40
 const decisionPrice = decisionTokens * 42
 export const searchPrice = 5_000_000
 
-/** Credit that every caller starts with, in USD. */
+/** Initial credit of each caller, in USD. */
 export const credit = 100_000
 
-/** How many callers there are where there are many. */
+/** The number of callers in workloads with many. */
 export const manyCallers = 1_000
 
-/** Where there is one caller, it asks for the first; of many, each asks for all. */
+/** A single caller uses the first model; many callers use all of them. */
 export const models = ["bench-model", "bench-model-2", "bench-model-3", "bench-model-4"] as const
 
-/** Protocols of models, and of each the model whose upstream speaks it alone; chat's are the `models`. */
+/** Model protocols, each with the model whose upstream speaks only that protocol. Chat uses `models`. */
 export type Spoken = "chat" | "messages" | "responses"
 export const modelOf = { chat: models[0], messages: "bench-messages", responses: "bench-responses" } as const
 export const pathOf = {
@@ -32,40 +32,40 @@ export const pathOf = {
   responses: "/v1/responses"
 } as const
 
-/** How the stream of a protocol ends, as far as its last bytes tell. */
+/** The last bytes of a complete stream, by protocol. */
 const endOf = { chat: "data: [DONE]\n\n", messages: '"message_stop"}\n\n', responses: "}}\n\n" } as const
 
-// ---- what is said -------------------------------------------------------------------------------------------------------
+// ---- prompts ------------------------------------------------------------------------------------------------------------
 
-/** In a prompt: makes the upstream pause within a stream, so that a held-back first byte shows. */
+/** In a prompt, makes the upstream pause within a stream, which reveals a delayed first byte. */
 export const paced = "at your own pace"
-/** Milliseconds of that pause. */
+/** The length of that pause in milliseconds. */
 export const pause = 250
 
-/** In a prompt: the stream has so many chunks. */
+/** In a prompt, sets the number of chunks of the stream. */
 export const inPieces = (chunks: number): string => `in ${chunks} pieces`
 export const piecesOf = (prompt: string): number | undefined => {
   const found = /\bin (\d+) pieces\b/.exec(prompt)
   return found === null ? undefined : Number(found[1])
 }
 
-/** In a prompt: the stream goes on, a chunk every `trickleEvery` ms, until the upstream is told to end it. */
+/** In a prompt, makes the stream send a chunk every `trickleEvery` ms until the upstream is told to end it. */
 export const trickling = "little by little"
 export const trickleEvery = 2_000
 
 interface Chat {
   readonly model?: string
   readonly stream?: boolean
-  /** How the upstream is to answer. */
+  /** Instructs the upstream how to answer. */
   readonly manner?: string
-  /** Length of the body, if it is to be longer than what is asked takes. */
+  /** The length of the body, if longer than the content requires. */
   readonly bytes?: number
 }
 
 const question = "Say in one sentence why a ledger keeps two sides of every entry"
 const filler = "Each side names an account, an amount and the moment at which it was booked. "
 
-/** The body as clients send it. A stream asks for its usage, so that every contender passes the same bytes on. */
+/** The body as clients send it. A stream requests its usage, so that every contender relays the same bytes. */
 export const chatBody = ({ bytes = 0, manner = "", model = models[0], stream = false }: Chat): string => {
   const written = (context: string) =>
     JSON.stringify({
@@ -82,7 +82,7 @@ export const chatBody = ({ bytes = 0, manner = "", model = models[0], stream = f
   return written(filler.repeat(Math.ceil(missing / filler.length)).slice(0, missing))
 }
 
-/** The same question in another protocol. */
+/** The same request in another protocol. */
 const bodyIn = (protocol: Spoken, model: string, stream: boolean): string => {
   const chat = JSON.parse(chatBody({ model, stream })) as {
     readonly messages: ReadonlyArray<{ readonly content: string }>
@@ -102,20 +102,20 @@ const bodyIn = (protocol: Spoken, model: string, stream: boolean): string => {
 
 // ---- kinds of calls -----------------------------------------------------------------------------------------------------
 
-/** A kind of call with how many make it at once: what a contender is driven with. */
+/** A kind of call and its concurrency: the load for a contender. */
 export interface Workload {
-  /** What it is called in progress and in `--json`. */
+  /** Its name in progress lines and in `--json`. */
   readonly name: string
   readonly method: "GET" | "POST"
   readonly path: string
-  /** One for each model. */
+  /** One per model. */
   readonly bodies: ReadonlyArray<string>
   readonly stream: boolean
-  /** What a stream ends with that is whole. */
+  /** The end of a complete stream. */
   readonly end?: string
   readonly callers: number
   readonly connections: number
-  /** Nano-USD that a call must cost. */
+  /** The cost of a call in nano-USD. */
   readonly price: number
 }
 
@@ -136,7 +136,7 @@ export const chatCalls = ({
   price: callPrice
 })
 
-/** Calls in a protocol, of the model whose upstream speaks `to`. */
+/** Calls in a protocol, for the model whose upstream speaks `to`. */
 export const callsIn = (
   protocol: Spoken,
   to: Spoken,
@@ -182,9 +182,9 @@ export const searchCalls = (connections: number): Workload => ({
   price: searchPrice
 })
 
-// ---- who calls ----------------------------------------------------------------------------------------------------------
+// ---- callers ------------------------------------------------------------------------------------------------------------
 
-/** Numbers in [0, 1), the same in every run (mulberry32). */
+/** Random numbers in [0, 1), the same in every run (mulberry32). */
 export const numbers = (seed: number) => {
   let state = seed
   return (): number => {
@@ -196,8 +196,8 @@ export const numbers = (seed: number) => {
 }
 
 /**
- * Who makes the next call, and with which model: `caller * kinds + model`. Callers by Zipf's law with s = 1 (the tenth calls a tenth as
- * often as the first), models evenly. The sequence is the same in every run.
+ * The caller and the model of the next call: `caller * kinds + model`. Callers follow Zipf's law with s = 1 (the tenth calls a tenth as often as the
+ * first), models are uniform. The sequence is the same in every run.
  */
 export const callSequence = (callers: number, kinds: number, seed = 1): (() => number) => {
   if (callers === 1 && kinds === 1) return () => 0
@@ -214,7 +214,7 @@ export const callSequence = (callers: number, kinds: number, seed = 1): (() => n
     }
     return low
   }
-  // Drawn before the measurement and gone through again and again, so that it costs the measurement nothing.
+  // Drawn before the measurement and reused cyclically, so that drawing costs the measurement nothing.
   const drawn = Uint32Array.from(
     { length: 1 << 18 },
     () => rankOf(random() * weight) * kinds + Math.floor(random() * kinds)

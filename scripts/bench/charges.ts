@@ -1,5 +1,5 @@
-// Charges at the ledger alone, without HTTP, in a process of its own: a raw loop of group commits, or our writer under 64 fibers. A charge
-// is reserve, then settle. `charges raw|ours <folder> <callers>`; each message asks for a round.
+// Charges at the ledger without HTTP, in a separate process: a raw loop of group commits, or our writer under 64 fibers. A charge is reserve, then
+// settle. Usage: `charges raw|ours <folder> <callers>`; each message requests a round.
 import "../../src/app/V8.ts"
 import { Context, Effect, Layer, Scope } from "effect"
 import { join } from "node:path"
@@ -12,17 +12,17 @@ import { endWithParent, report } from "./processes.ts"
 import { openStore } from "./store.ts"
 import type { Line } from "./store.ts"
 
-/** How many charges are under way at a time. */
+/** Concurrent charges. */
 const abreast = 64
 
-/** Asks for a round of so many seconds. */
+/** Requests a round of this many seconds. */
 export interface RoundOrder {
   readonly seconds: number
 }
 
-/** What a round came to. The books have been checked. */
+/** The result of a round, after a check of the books. */
 export interface Round {
-  /** Charges a second. */
+  /** Charges per second. */
   readonly rate: number
 }
 
@@ -32,7 +32,7 @@ const kinds = callers === 1 ? 1 : models.length
 
 const idOf = (kind: string, caller: number): string => `${kind}_06bench${String(caller).padStart(13, "0")}`
 
-/** What the calls have in common, by `callSequence`. */
+/** The shared properties of calls, by `callSequence`. */
 const lines: ReadonlyArray<Line> = Array.from({ length: callers * kinds }, (_, i) => ({
   account: idOf("bil", Math.floor(i / kinds)),
   tenant: idOf("ten", Math.floor(i / kinds)),
@@ -45,7 +45,7 @@ const lines: ReadonlyArray<Line> = Array.from({ length: callers * kinds }, (_, i
 const next = callSequence(callers, kinds)
 const bound = callPrice * 3
 
-// Ids as the service makes them: their time first.
+// Ids in the service's format: time first.
 const begun = Date.now().toString(32).padStart(9, "0")
 const callId = (number: number): string => `call_${begun}${number.toString(32).padStart(11, "0")}`
 
@@ -118,7 +118,7 @@ const opening = (amount: bigint): Transaction => ({
   statements: []
 })
 
-/** Driven at the writer, which every charge of the ledger goes through. */
+/** Uses the writer, through which every charge of the ledger goes. */
 const ours = Effect.gen(function* () {
   const file = join(directory, "ours.db")
   const layer = Layer.provide(Writer.layerThread(file), Sql.layer(file))

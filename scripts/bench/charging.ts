@@ -1,10 +1,10 @@
-// A charge at our writer, as the gate makes it: reserve, then settle.
+// A charge at our writer, as the gate does it: reserve, then settle.
 import { Effect } from "effect"
 import type { CallOutcome } from "../../src/books/ledger/rules/Transaction.ts"
 import type { WriterContract } from "../../src/books/ledger/write/Writer.ts"
 import type { Line } from "./store.ts"
 
-/** What the gate knows of a line. It must be the same object for each call: what calls have in common is kept by it. */
+/** The gate's data about a line. It must be the same object for each call, because shared data is cached by this object. */
 const admissionOf = ({ account, application, endpoint, model, person, provider, tenant }: Line) => ({
   sources: [{ billing_account_id: account, tenant_id: tenant, kind: "own", why: "own" }] as const,
   facts: {
@@ -19,12 +19,12 @@ const admissionOf = ({ account, application, endpoint, model, person, provider, 
 })
 
 export interface Charging {
-  /** The call's id, and the place of its line among `lines`. */
+  /** The call's id, and the index of its line in `lines`. */
   readonly call: string
   readonly line: number
   readonly bound: bigint
   readonly outcome: CallOutcome
-  /** Called with the balance that the charge left, in nano-USD. */
+  /** Called with the balance after the charge, in nano-USD. */
   readonly onCharged: (balance: bigint) => void
 }
 

@@ -1,6 +1,5 @@
-// Fills books through our writer at full speed, at the times that it is told, in a process of its own: `fill <database> <people.json>`.
-// A third of all calls are made in the first person's tenant, by everyone who has a key there; the others by Zipf's law. Each message asks for a
-// stretch of calls.
+// Fills books through our writer at full speed, at given times, in a separate process: `fill <database> <people.json>`. Everyone with a key in the
+// first person's tenant makes a third of all calls there; the others follow Zipf's law. Each message requests a stretch of calls.
 import "../../src/app/V8.ts"
 import { Clock, Context, Effect, Exit, Layer, Scope } from "effect"
 import { readFileSync } from "node:fs"
@@ -14,20 +13,20 @@ import type { Caller } from "./gateway.ts"
 import { endWithParent, report } from "./processes.ts"
 import type { Line } from "./store.ts"
 
-/** How many charges are under way at a time. */
+/** Concurrent charges. */
 const abreast = 256
 
-/** So many calls, spread evenly over a time; or calls at their own time for so many seconds. */
+/** A number of calls, spread evenly over a period; or calls at the present time for a number of seconds. */
 type Stretch = { readonly calls: number; readonly from: number; readonly to: number } | { readonly seconds: number }
 
 export type FillOrder = Stretch | { readonly end: true }
 
-/** What was filled in. */
+/** The result of a stretch. */
 export interface Filled {
   readonly calls: number
-  /** Charges a second. */
+  /** Charges per second. */
   readonly rate: number
-  /** What the calls in the first tenant were, and cost in nano-USD. */
+  /** The calls in the first tenant, and their cost in nano-USD. */
   readonly firstCalls: number
   readonly firstDue: number
 }
@@ -35,7 +34,7 @@ export interface Filled {
 const [database, peopleFile] = process.argv.slice(2) as [string, string]
 const people = JSON.parse(readFileSync(peopleFile, "utf8")) as ReadonlyArray<Caller>
 
-/** Providers of a model: of a team with many members both, so that there are as many kinds of calls as a large team has. */
+/** Providers of a model. A team with many members uses both, so it has as many kinds of calls as a large team. */
 const providersOf = (members: number): ReadonlyArray<string> => (members > 1 ? ["bench", "bench-2"] : ["bench"])
 
 const linesOf = ({ account, application, tenant }: Caller, providers: ReadonlyArray<string>): ReadonlyArray<Line> =>
@@ -72,7 +71,7 @@ const failed: CallOutcome = {
   latency_ms: 40
 }
 
-/** Calls of different length, as people make them; one in a thousand fails. */
+/** Calls of realistic lengths; one in a thousand fails. */
 const outcomes: ReadonlyArray<CallOutcome> = Array.from({ length: 8_191 }, (_, i) => {
   if (i % 1000 === 999) return failed
   const [prompt, completion] = [12 + ((i * 7919) % 4_001), 1 + ((i * 104_729) % 997)]
@@ -140,7 +139,7 @@ endWithParent()
 const scope = Effect.runSync(Scope.make())
 const fill = await Effect.runPromise(Effect.withClock(Scope.extend(filling, scope), clock))
 process.on("message", (order: FillOrder) => {
-  // The file is whole, without a journal beside it, when the scope is closed.
+  // When the scope is closed, the file is complete and has no journal.
   if ("end" in order) void Effect.runPromise(Scope.close(scope, Exit.void)).then(() => process.exit(0))
   else void fill(order).then(report)
 })

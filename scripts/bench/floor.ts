@@ -1,6 +1,5 @@
-// The floor, in a process of its own: what a metered gateway costs at least on Node, one thread, `node:http` and better-sqlite3 without
-// anything between. `floor metered <upstream's port> <folder> <callers>`; as `floor plain <upstream's port>` it meters nothing and only passes
-// requests on.
+// The floor, in a separate process: the least that a metered gateway costs on Node, with one thread, `node:http` and better-sqlite3 without layers.
+// Usage: `floor metered <upstream's port> <folder> <callers>`. `floor plain <upstream's port>` only relays requests, unmetered.
 import { createHmac, randomBytes } from "node:crypto"
 import { Agent, createServer, request as httpRequest } from "node:http"
 import type { IncomingMessage, ServerResponse } from "node:http"
@@ -15,7 +14,7 @@ const [mode, upstream, directory, callers] = process.argv.slice(2) as [string, s
 
 const agent = new Agent({ keepAlive: true })
 
-/** Sends a body to the upstream and hands its answer on. */
+/** Sends a body to the upstream and relays its answer. */
 const call = (
   body: Buffer,
   answered: (answer: IncomingMessage) => void,
@@ -41,7 +40,7 @@ const call = (
   outgoing.end(body)
 }
 
-/** The whole of a message. */
+/** The complete body of a message. */
 const read = (message: IncomingMessage, done: (body: Buffer) => void): void => {
   let first: Buffer | undefined
   let rest: Array<Buffer> | undefined
@@ -74,7 +73,7 @@ const proxy = (request: IncomingMessage, response: ServerResponse): void =>
     )
   )
 
-// ---- with it ------------------------------------------------------------------------------------------------------------
+// ---- with metering ------------------------------------------------------------------------------------------------------
 
 interface Asked {
   readonly model?: unknown
@@ -145,7 +144,7 @@ const metered = () => {
       if (priced === undefined || line === undefined || !Array.isArray(asked.messages)) {
         return refuse(response, 400, "invalid request")
       }
-      // No prompt has more tokens than bytes.
+      // A prompt has at most as many tokens as bytes.
       const bound = body.length * priced.prompt + (asked.max_tokens ?? priced.maximum) * priced.completion
       const id = `call_${begun}${(calls++).toString(36).padStart(12, "0")}`
       const started = performance.now()
@@ -160,7 +159,7 @@ const metered = () => {
         }
         store.enqueue(() => store.settle(charged), done)
       }
-      // The bytes of the request pass as they are, unless the usage that we need was not asked for.
+      // Relays the request's bytes unchanged, unless they do not request the usage that we need.
       const shown = asked.stream_options?.include_usage === true
       if (asked.stream === true && !shown) {
         asked.stream_options = { ...asked.stream_options, include_usage: true }
@@ -192,7 +191,7 @@ const metered = () => {
     })
   }
 
-  /** A call of a tool: admitted, asked, charged, answered. */
+  /** A call of a tool: admit, send, charge, answer. */
   const tool = (
     request: IncomingMessage,
     response: ServerResponse,
@@ -238,7 +237,7 @@ const metered = () => {
     })
   }
 
-  /** A call in a protocol whose streams report their usage unasked: its bytes pass as they are. */
+  /** A call in a protocol whose streams always report usage. Its bytes are relayed unchanged. */
   const speak = (protocol: Other, request: IncomingMessage, response: ServerResponse): void => {
     const caller = callerOf(request)
     if (caller === undefined) return refuse(response, 401, "invalid API key")
@@ -341,13 +340,13 @@ const usageMark = Buffer.from('"usage":{')
 const doneMark = Buffer.from("data: [DONE]")
 const eventEnd = Buffer.from("\n\n")
 
-/** Where the event begins that the byte at `before` belongs to. */
+/** The start of the event that contains the byte at `before`. */
 const eventStart = (bytes: Buffer, before: number): number => {
   const end = bytes.lastIndexOf(eventEnd, before)
   return end < 0 ? 0 : end + 2
 }
 
-/** Passes whole events on as they come, all but the last one: that goes out when the call is charged. */
+/** Relays complete events as they arrive. The last one waits until the call is charged. */
 const stream = (
   answer: IncomingMessage,
   response: ServerResponse,
@@ -378,7 +377,7 @@ const stream = (
   })
 }
 
-/** Protocols beside chat, as bare as chat is above. */
+/** Protocols other than chat, as minimal as chat above. */
 type Other = Exclude<Spoken, "chat">
 
 interface AskedOther {
@@ -403,7 +402,7 @@ const lastEvents = {
 } as const
 const dataMark = Buffer.from("data: ")
 
-/** What events report, over what was reported before: one that has usage may have some of the figures. */
+/** Usage reported by events, merged into earlier reports. An event may have only some of the figures. */
 const reported = (events: Buffer, before: UsageOther): UsageOther => {
   const usage = { ...before }
   for (let at = events.indexOf(usageMark); at >= 0;) {
@@ -420,7 +419,7 @@ const reported = (events: Buffer, before: UsageOther): UsageOther => {
   return usage
 }
 
-/** As `stream`, where the usage is reported unasked and the last event is the protocol's own. */
+/** Like `stream`, for protocols that always report usage and have their own last event. */
 const streamOther = (
   protocol: Other,
   answer: IncomingMessage,

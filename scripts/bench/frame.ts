@@ -1,4 +1,4 @@
-// What every part is made of: contenders driven in alternated rounds, medians of them, tables, and targets that are reached or not.
+// The frame of every part: contenders in alternated rounds, medians, tables, and targets that are reached or not.
 import type { ChildProcess } from "node:child_process"
 import type { Workload } from "./calls.ts"
 import type { Order, Outcome } from "./load.ts"
@@ -12,27 +12,27 @@ export interface Options {
   readonly seconds: number
   readonly warmup: number
   readonly connections: number
-  /** The service, built. */
+  /** The built service. */
   readonly main: string
   readonly peer: boolean
-  /** Of the part `growth`: how many calls there are to be. */
+  /** For the part `growth`: the number of calls. */
   readonly calls: number
-  /** Of the part `growth`: a folder in which what is filled stays, and is read again by the next run. */
+  /** For the part `growth`: a folder that keeps the filled books for the next run. */
   readonly keep: string | undefined
 }
 
-/** What a part is given. */
+/** The inputs of a part. */
 export interface Bench {
   readonly options: Options
   readonly cores: Cores
-  /** A folder on the disk that is measured. */
+  /** A folder on the measured disk. */
   readonly directory: string
-  /** Upstream, floor, service and peer, shared by all parts: started for the first that asks. */
+  /** Upstream, floor, service and peer, shared by all parts. They start on first use. */
   readonly world: () => Promise<World>
   readonly results: Results
 }
 
-/** A part of the benchmark: what it measures is printed under its titles. */
+/** A part of the benchmark. It prints its measurements under its titles. */
 export interface Part {
   readonly name: string
   /** For `--help`. */
@@ -42,39 +42,39 @@ export interface Part {
 
 // ---- contenders ---------------------------------------------------------------------------------------------------------
 
-/** Where calls are sent. */
+/** The destination of calls. */
 export interface Target {
   readonly name: string
   readonly port: number
-  /** Beside the bearer. */
+  /** In addition to the bearer token. */
   readonly headers: Readonly<Record<string, string>>
-  /** A bearer for each caller; one that knows no callers has one. */
+  /** A bearer token for each caller; one token for a target without callers. */
   readonly keys: ReadonlyArray<string>
   /** The process whose CPU time and memory are read. */
   readonly pid: number
 }
 
-/** A target with what its books must show. */
+/** A target with the expected state of its books. */
 export interface Contender extends Target {
-  /** Calls that it served well so far. */
+  /** Successful calls so far. */
   served: number
-  /** What they must have cost, in nano-USD, by caller. */
+  /** The total due in nano-USD, by caller. */
   readonly due: Array<number>
-  /** The most memory in MB that it was seen with under load. */
+  /** The highest observed memory under load, in MB. */
   peak: number
 }
 
 export const contender = (target: Target): Contender => ({ ...target, served: 0, due: [], peak: 0 })
 
 export interface Run extends Outcome {
-  /** µs of CPU time of the contender's process for each call. */
+  /** µs of CPU time of the contender's process per call. */
   readonly cpu: number
 }
 
-/** How a workload is driven; what is left out is the workload's. */
+/** Overrides of a workload's settings. */
 export type Drive = Pick<Order, "seconds"> & Partial<Pick<Order, "rate" | "calls" | "patience">>
 
-/** Drives a contender, and throws if a single call fails: a rate with errors in it says nothing. */
+/** Drives a contender. Throws if a single call fails, because a rate with errors is meaningless. */
 export const drive = async (load: ChildProcess, at: Contender, workload: Workload, how: Drive): Promise<Run> => {
   const { bodies, callers, connections, end, method, path, price, stream } = workload
   const { headers, keys, port } = at
@@ -106,7 +106,7 @@ export const drive = async (load: ChildProcess, at: Contender, workload: Workloa
   return { ...outcome, cpu: spent / outcome.calls }
 }
 
-/** Whether the answer to a chat call is the upstream's, usage and all: a contender that answers something else is not compared. */
+/** Checks that the answer to a chat call is the upstream's, including usage. A contender with another answer is not compared. */
 const checkAnswer = ({ sample }: Outcome, at: Contender): void => {
   const text = [...sample.matchAll(/"content": ?"([^"]*)"/g)].map((match) => match[1]).join("")
   if (text.endsWith("shows at once in the sum.") && /"prompt_tokens": ?12\b/.test(sample)) return
@@ -136,7 +136,7 @@ const summary = (runs: ReadonlyArray<Run>): Summary => ({
   p99: median(runs.map((run) => run.p99))
 })
 
-/** Drives each contender with a workload and measures nothing: V8 optimises what the workload runs, and what is cached is cached. */
+/** Drives each contender with a workload without measuring, so that V8 optimises the code and caches are filled. */
 export const warmUp = async (
   load: ChildProcess,
   workload: Workload,
@@ -150,7 +150,7 @@ export const warmUp = async (
   }
 }
 
-/** Rounds of A B C, then C B A: what the machine does to one of them it does to all. */
+/** Rounds of A B C, then C B A, so that disturbances of the machine affect all alike. */
 export const alternate = async (
   { options, results }: Bench,
   load: ChildProcess,
@@ -172,7 +172,7 @@ export const alternate = async (
   return new Map([...runs].map(([name, of]) => [name, summary(of)]))
 }
 
-/** Latency at an open loop of `rate` calls a second, and what of it the contender adds to the upstream's own at the same rate. */
+/** Latency in an open loop of `rate` calls per second, and the part that the contender adds to the upstream's own latency at the same rate. */
 export interface Added {
   readonly rate: number
   readonly p50: number
@@ -181,7 +181,7 @@ export interface Added {
   readonly addedP99: number
 }
 
-/** Each contender at half the throughput that it has reached. */
+/** Each contender at half its measured throughput. */
 export const halfLoad = async (
   { options, results }: Bench,
   load: ChildProcess,
@@ -220,11 +220,11 @@ export const halfLoad = async (
 
 // ---- printing -----------------------------------------------------------------------------------------------------------
 
-/** What the benchmark finds goes to standard output, what it does meanwhile to standard error. */
+/** Results go to standard output, progress to standard error. */
 export const print = (text: string): void => void process.stdout.write(`${text}\n`)
 export const say = (text: string): void => void process.stderr.write(`${text}\n`)
 
-/** The first row is the head. */
+/** The first row is the header. */
 export const table = (rows: ReadonlyArray<ReadonlyArray<string>>): string => {
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)))
   const line = (row: ReadonlyArray<string>) =>
@@ -236,7 +236,7 @@ export const table = (rows: ReadonlyArray<ReadonlyArray<string>>): string => {
 
 export const count = (value: number): string => Math.round(value).toLocaleString("en-US")
 
-/** `x` for a ratio, else a unit behind the number. */
+/** `x` for a ratio, otherwise a unit after the number. */
 export const inUnit = (value: number | undefined, unit: string, digits = 2): string =>
   value === undefined ? "-" : unit === "x" ? `x ${value.toFixed(digits)}` : `${value.toFixed(digits)} ${unit}`
 
@@ -245,7 +245,10 @@ export const titles: Readonly<Record<string, string>> = {
   plain: "plain node:http proxy, unmetered",
   floor: "floor: metered, durable, raw",
   gateway: "the service",
-  peer: "peer: @portkey-ai/gateway, unmetered"
+  peer: "peer: @portkey-ai/gateway, unmetered",
+  "no budget": "the service, no budget",
+  "one budget": "the service, one budget",
+  "six budgets": "the service, six budgets"
 }
 
 export const ratio = (rates: Rates, a: string, b: string): number | undefined => {
@@ -281,7 +284,7 @@ export const printAdded = (title: string, added: ReadonlyMap<string, Added>): vo
 
 // ---- targets ------------------------------------------------------------------------------------------------------------
 
-/** What is to be reached. The number in front of `what` is that of the target. */
+/** A target. The number before `what` is the target's. */
 export interface Reach {
   readonly what: string
   readonly measured: number | undefined

@@ -1,5 +1,5 @@
-// Our service as people run it: its own process on a fresh folder, people who sign in for real, get credit for that, and make an API key.
-// After the load its books must show exactly what was served.
+// Our service as in production: a separate process on an empty folder, with people who really sign in, get credit for it and create an API key.
+// After the load, its books must show exactly the served calls.
 import { execFile } from "node:child_process"
 import { mkdir, writeFile } from "node:fs/promises"
 import { join } from "node:path"
@@ -9,7 +9,7 @@ import type { Target } from "./frame.ts"
 import { freePort, nodeOptions, root, sleep, start, stop, tail } from "./processes.ts"
 import type { Cores } from "./processes.ts"
 
-/** Where the outside world is. */
+/** The addresses of the outside world. */
 export interface Outside {
   readonly port: number
   readonly issuer: string
@@ -49,11 +49,11 @@ export const configuration = ({ issuer, port }: Outside): object => ({
     upstreams: [{ upstream, model }]
   })),
   prices: { default_new_credits: credit, default_registration_credits: 0 },
-  // Everybody signs in from one address.
+  // Everyone signs in from one address.
   rate_limits: { sign_in: 1_000_000 }
 })
 
-/** A person, and the key that they have made. */
+/** A person and the key that they created. */
 export interface Caller {
   readonly account: string
   readonly tenant: string
@@ -63,43 +63,45 @@ export interface Caller {
 
 export interface Gateway extends Target {
   readonly port: number
-  /** Signs so many people in, beside those that are there, and adds their keys to `keys`. */
+  /** Signs in more people and adds their keys to `keys`. */
   readonly addCallers: (count: number) => Promise<void>
   readonly callers: ReadonlyArray<Caller>
-  /** A fresh access token of a caller, by their place. */
+  /** A fresh access token of a caller, by index. */
   readonly tokenOf: (caller: number) => Promise<string>
-  /** Makes a further key in the home tenant of a caller. */
+  /** Creates another key in the home tenant of a caller. */
   readonly addKey: (caller: number) => Promise<Pick<Caller, "tenant" | "application" | "key">>
-  /** Gives the home tenant of a caller a team's plan. */
+  /** Puts the home tenant of a caller on a team plan. */
   readonly becomeTeam: (caller: number) => Promise<void>
-  /** What the balance of each caller has fallen by, in nano-USD. */
+  /** Gives the home tenant of a caller budgets that admit every call, one for each of these periods. */
+  readonly addBudgets: (caller: number, periods: ReadonlyArray<string>) => Promise<void>
+  /** The decrease of each caller's balance, in nano-USD. */
   readonly taken: () => Promise<ReadonlyArray<number>>
-  /** Runs a command of the operator beside the running service, and gives what it says. */
+  /** Runs a command of the operator beside the running service, and returns its output. */
   readonly operate: (...args: ReadonlyArray<string>) => Promise<string>
   readonly stop: () => Promise<void>
 }
 
 export interface GatewayOptions {
   readonly name: string
-  /** The service, built. */
+  /** The built service. */
   readonly main: string
   readonly cores: Cores
   readonly outside: Outside
   readonly directory: string
-  /** A PostgreSQL database, where the books are not in a file of `directory`. */
+  /** A PostgreSQL database, if the books are not in a file of `directory`. */
   readonly database?: string
-  /** Further flags of node. */
+  /** Additional Node flags. */
   readonly flags?: ReadonlyArray<string>
 }
 
-/** How many sign in at the same time. */
+/** Concurrent sign-ins. */
 const abreast = 8
 
 export const startGateway = async (options: GatewayOptions): Promise<Gateway> => {
   const { cores, database, directory, flags = [], main, name, outside } = options
   await mkdir(directory, { recursive: true })
   const file = join(directory, "config.json")
-  // A minute after its start the service would begin to verify all that was written, in some rounds and not in others.
+  // Verification is off: it would start a minute after the start, in some rounds but not in others.
   await writeFile(file, JSON.stringify({ ...configuration(outside), verify: false }, null, 2))
   const port = await freePort()
   const env = {
@@ -109,9 +111,9 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
     DATA_DIR: join(directory, "data"),
     LOG_LEVEL: "error",
     BENCH_UPSTREAM_KEY: "upstream-key",
-    // This, and the room for what is young, as `npm start` sets it.
+    // This and the size of the young generation, as `npm start` sets them.
     MALLOC_ARENA_MAX: "2",
-    // All nodes of a database have one.
+    // All nodes of a database share one secret.
     ...(database !== undefined && { DATABASE_URL: database, TOLLGATE_SECRET: "the secret of the benchmark's nodes" })
   }
   const child = start(cores.served, [...nodeOptions, ...flags, main, "serve", "--config", file], { env, ipc: false })
@@ -155,13 +157,23 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
       const path = `/v1/tenants/${callers[caller]!.tenant}/plan`
       await call("PUT", base + path, await tokenOf(caller), { plan: "team", seats: 5 })
     },
+    addBudgets: async (caller, periods) => {
+      const token = await tokenOf(caller)
+      const limit = { usd: 90_000, tokens: 1_000_000_000, requests: 1_000_000_000, concurrent: 1_000_000 }
+      for (const period of periods)
+        await call("POST", `${base}/v1/tenants/${callers[caller]!.tenant}/budgets`, token, {
+          name: period,
+          limit,
+          period
+        })
+    },
     taken: () => inTurns(callers.length, async (i) => credit * 1e9 - (await balanceOf(i))),
     operate: (...args) => operate(main, env, ...args),
     stop: () => stop(child)
   }
 }
 
-/** Runs a command of the operator, and gives what it says. */
+/** Runs a command of the operator and returns its output. */
 export const operate = async (
   main: string,
   env: Readonly<Record<string, string>>,
@@ -188,7 +200,7 @@ const inTurns = async <A>(count: number, of: (i: number) => Promise<A>): Promise
   return results
 }
 
-/** Makes a call and reads its answer; throws unless it is a good one. */
+/** Makes a call and reads its answer. Throws if the call fails. */
 export const call = async <A>(
   method: string,
   url: string,
@@ -205,7 +217,7 @@ export const call = async <A>(
   return JSON.parse(text) as { readonly result: A }
 }
 
-/** Signs a person in through the issuer, for the first time or again, and gives their access token. */
+/** Signs a person in through the issuer, for the first time or again. Returns their access token. */
 export const signIn = async (base: string, { issuer }: Outside, email: string): Promise<string> => {
   const { id_token } = await call("POST", `${issuer}/token`, undefined, { email })
   const { result } = await call<{ readonly token_response: { readonly access_token: string } }>(

@@ -1,53 +1,53 @@
-// The load generator, in a process of its own: keep-alive connections on bare sockets, so that it costs less than what it measures.
-// Closed loop: each connection sends its next call when the last is answered. Open loop: calls arrive at a given rate, answered or not.
+// The load generator, in a separate process: keep-alive connections on bare sockets, so that it costs less than the system under test. Closed loop:
+// each connection sends its next call after the previous answer. Open loop: calls arrive at a given rate, answered or not.
 import { connect } from "node:net"
 import type { Socket } from "node:net"
 import { callSequence } from "./calls.ts"
 import { endWithParent, report } from "./processes.ts"
 
-/** What to drive, and how. */
+/** The load and its target. */
 export interface Order {
   readonly port: number
   readonly method: "GET" | "POST"
   readonly path: string
-  /** Beside the bearer. */
+  /** In addition to the bearer token. */
   readonly headers: Readonly<Record<string, string>>
-  /** A bearer for each caller, who take turns by `callSequence`. */
+  /** A bearer token for each caller; callers alternate by `callSequence`. */
   readonly keys: ReadonlyArray<string>
   readonly bodies: ReadonlyArray<string>
   readonly stream: boolean
-  /** What a stream ends with that is whole, in 20 bytes at most: chat's unless it says another. */
+  /** The end of a complete stream, at most 20 bytes; chat's by default. */
   readonly end?: string
   readonly connections: number
   readonly seconds: number
-  /** Calls a second, for the open loop. */
+  /** Calls per second, for the open loop. */
   readonly rate?: number
-  /** Seconds after the end in which calls under way are waited for; 10 unless it says more. */
+  /** Seconds after the end to wait for open calls; 10 by default. */
   readonly patience?: number
-  /** No more calls than this: as soon as they are answered, that is all. */
+  /** The most calls; the run ends when they are answered. */
   readonly calls?: number
 }
 
-/** What came of it. Times are in milliseconds. */
+/** The result. Times are in milliseconds. */
 export interface Outcome {
-  /** Calls answered well within the measured time, a second. */
+  /** Calls answered successfully within the measured time, per second. */
   readonly rate: number
-  /** Calls answered well in all, those that were under way at the end included: what the books must show. */
+  /** All calls answered successfully, including those open at the end: the number that the books must show. */
   readonly calls: number
   /** The same by caller. */
   readonly byCaller: ReadonlyArray<number>
   readonly failures: number
-  /** Some of what went wrong. */
+  /** Some of the errors. */
   readonly wrong: ReadonlyArray<string>
   readonly p50: number
   readonly p99: number
   /** Median time to the first byte of a body. */
   readonly first: number
-  /** A body, for a look at what was measured. */
+  /** One body, to inspect. */
   readonly sample: string
 }
 
-/** A call under way on a connection. */
+/** An open call on a connection. */
 interface Call {
   readonly caller: number
   readonly arrived: number
@@ -62,13 +62,13 @@ const run = (order: Order): Promise<Outcome> =>
     const kinds = order.bodies.length
     const nextRequest = callSequence(order.keys.length, kinds)
     const byCaller = order.keys.map(() => 0)
-    // Set when all connections are open: to open one is no part of a call.
+    // Set when all connections are open, because opening one is not part of a call.
     let begun = 0
     let deadline = Number.POSITIVE_INFINITY
     const latencies: Array<number> = []
     const firsts: Array<number> = []
     const wrong: Array<string> = []
-    // Calls that have arrived while every connection was busy, and the connections that wait for one.
+    // Calls that arrived while every connection was busy, and connections that wait for a call.
     const queue: Array<number> = []
     let queued = 0
     const idle: Array<(arrived: number) => void> = []
@@ -113,7 +113,7 @@ const run = (order: Order): Promise<Outcome> =>
     const settled = () => {
       if (open === 0 && queue.length === queued && over()) finish()
     }
-    // Calls under way at the end are waited for, but not for ever.
+    // Open calls at the end have a time limit.
     const watch = setInterval(() => {
       if (now() > deadline + (order.patience ?? 10) * 1000) {
         failures += open + queue.length - queued
@@ -149,7 +149,7 @@ const run = (order: Order): Promise<Outcome> =>
         socket.write(body)
         socket.uncork()
       }
-      /** The next call for this connection, if there is one. */
+      /** The next call for this connection, if any. */
       const next = () => {
         if (order.rate !== undefined) {
           if (queued < queue.length) send(queue[queued++]!)
@@ -158,7 +158,7 @@ const run = (order: Order): Promise<Outcome> =>
         if (over()) settled()
       }
       const reader = reading(
-        // The whole of a body is kept only once; of the others the end is enough to see that nothing is missing.
+        // Only one body is kept in full. For the others, the end is enough to see that nothing is missing.
         () => sample === "",
         () => {
           if (call !== undefined && call.first === 0) call.first = now()
@@ -207,7 +207,7 @@ const run = (order: Order): Promise<Outcome> =>
         const due = Math.min(((at - begun) / 1000) * rate, order.calls ?? Number.POSITIVE_INFINITY)
         for (; arrivals < due; arrivals++) {
           const send = idle.pop()
-          // A call that finds no connection waits, and its time runs: a slow server does not slow the arrivals down.
+          // A call without a free connection waits while its time runs, so a slow server does not slow down arrivals.
           if (send === undefined) queue.push(at)
           else send(at)
         }
@@ -215,11 +215,11 @@ const run = (order: Order): Promise<Outcome> =>
       }
       tick()
     }
-    // Not all at once: a server takes only so many that it has not accepted yet.
+    // Connections open in stages, because a server queues only a limited number of unaccepted connections.
     for (let i = 0; i < order.connections; i++) setTimeout(connection, Math.floor(i / 100) * 10)
   })
 
-/** From this length on, in bytes, a body is kept once for all callers; a shorter one goes out in one piece with its head. */
+/** A body of at least this many bytes is stored once for all callers. A shorter one is sent in one piece with its head. */
 const longBody = 4_000
 
 /** The bytes of each call, by `callSequence`. */
@@ -242,7 +242,7 @@ const requestsOf = (order: Order): ReadonlyArray<readonly [head: Buffer, body: B
   })
 }
 
-/** Reads answers off a connection. Of a body, its last bytes are handed on, or all of it when `whole` says so. */
+/** Reads answers from a connection. Passes on the last bytes of a body, or all of it if `whole` returns true. */
 const reading = (whole: () => boolean, first: () => void, done: (status: number, body: string) => void) => {
   let pending: Buffer | undefined
   let state: "head" | "length" | "size" | "data" | "trailer" = "head"

@@ -1,5 +1,5 @@
-// The benchmark: drives the service, a floor, a plain proxy and a peer in alternated rounds, and prints medians and their ratios beside what
-// is to be reached (README.md). It does not judge times; it fails on errors and on wrong charges.
+// The benchmark: drives the service, a floor, a plain proxy and a peer in alternated rounds, and prints medians and ratios beside the targets
+// (README.md). It does not judge times. It fails on errors and on wrong charges.
 import { spawnSync } from "node:child_process"
 import { mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs"
 import { cpus, tmpdir } from "node:os"
@@ -47,10 +47,10 @@ const parts: ReadonlyArray<Part> = [
   postgres
 ]
 
-/** Run only where they are asked for. */
+/** Run only on request. */
 const onDemand = new Set(["growth", "console", "postgres"])
 
-/** What two builds can be compared by. */
+/** Workloads that can compare two builds. */
 const comparable: Readonly<Record<string, (options: Options) => ReadonlyArray<Workload>>> = {
   chat: chatWorkloads,
   callers: callersWorkloads,
@@ -109,7 +109,7 @@ const options: Options = {
 const wanted = <A extends { readonly name: string }>(all: ReadonlyArray<A>): ReadonlyArray<A> => {
   const missing = values.only?.find((name) => !all.some((one) => one.name === name))
   if (missing !== undefined)
-    throw new Error(`there is no part ${missing} here, only ${all.map(({ name }) => name).join(", ")}`)
+    throw new Error(`there is no part ${missing}, only ${all.map(({ name }) => name).join(", ")}`)
   return values.only === undefined
     ? all.filter(({ name }) => !onDemand.has(name))
     : all.filter(({ name }) => values.only!.includes(name))

@@ -1,4 +1,4 @@
-// The peer: `@portkey-ai/gateway`, which relays and meters nothing. Installed on demand into a folder of its own, never a dependency.
+// The peer: `@portkey-ai/gateway`, which relays and meters nothing. Installed on demand into a separate folder, never a dependency.
 import { execFile } from "node:child_process"
 import { existsSync } from "node:fs"
 import { mkdir, readFile, writeFile } from "node:fs/promises"
@@ -13,7 +13,7 @@ const range = "~1.15.2"
 const folder = join(root, ".bench", "peer")
 const installed = join(folder, "node_modules", "@portkey-ai", "gateway")
 
-/** Its version, once it is there; throws where it cannot be had. */
+/** Installs the peer and returns its version. Throws if that fails. */
 const install = async (): Promise<string> => {
   const main = join(installed, "build", "start-server.js")
   if (!existsSync(main)) {
@@ -37,7 +37,7 @@ export const startPeer = async (cores: Cores, upstream: number): Promise<Peer> =
   const version = await install()
   const port = await freePort()
   const child = start(cores.served, [join(installed, "build", "start-server.js"), `--port=${port}`, "--headless"], {
-    // As a deployment runs it.
+    // As in a deployment.
     env: { NODE_ENV: "production" },
     ipc: false
   })

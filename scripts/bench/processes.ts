@@ -1,4 +1,4 @@
-// Child processes on their core, messages to them, and what the kernel knows of them.
+// Child processes on fixed cores, messages to them, and their statistics from the kernel.
 import { spawn, spawnSync } from "node:child_process"
 import type { ChildProcess } from "node:child_process"
 import { readdirSync, readFileSync } from "node:fs"
@@ -16,7 +16,7 @@ export interface Cores {
   readonly driving: string | undefined
 }
 
-/** One core for the process under test, another for what drives it; none where there is no `taskset` or only one core. */
+/** One core for the process under test and one for the load. Undefined without `taskset` or with only one core. */
 export const findCores = (): Cores => {
   const asked = spawnSync("taskset", ["-cp", String(process.pid)], { encoding: "utf8" })
   const list = asked.status === 0 ? expand(asked.stdout.split(":").pop()!.trim()) : []
@@ -31,13 +31,13 @@ const expand = (list: string): ReadonlyArray<string> =>
 
 const started = new Set<ChildProcess>()
 
-/** Starts a process on a core. It ends with ours: what is left is killed by its own pid. */
+/** Starts a process on a core. It ends with ours; a remaining one is killed by its pid. */
 export const start = (
   core: string | undefined,
   args: ReadonlyArray<string>,
   options: { readonly env?: NodeJS.ProcessEnv; readonly cwd?: string; readonly ipc?: boolean } = {}
 ): ChildProcess => {
-  // `taskset` replaces itself by the command, so the pid is that of node.
+  // `taskset` replaces itself with the command, so the pid is Node's.
   const [command, ...rest] =
     core === undefined ? [process.execPath, ...args] : ["taskset", "-c", core, process.execPath, ...args]
   const child = spawn(command!, rest, {
@@ -50,10 +50,10 @@ export const start = (
   return child
 }
 
-/** What `npm start` asks of node. */
+/** The Node options of `npm start`. */
 export const nodeOptions = ["--max-semi-space-size=32"]
 
-/** One of the benchmark's own files as a process; `flags` are further ones of node. */
+/** Starts one of the benchmark's own files as a process. `flags` are additional Node flags. */
 export const startPart = (
   core: string | undefined,
   file: string,
@@ -77,14 +77,14 @@ process.once("exit", () => {
   for (const child of started) child.kill("SIGKILL")
 })
 
-/** The end of what a process says. */
+/** The last output of a process. */
 export const tail = (child: ChildProcess): (() => string) => {
   let text = ""
   for (const stream of [child.stdout, child.stderr]) stream?.on("data", (data) => (text = (text + data).slice(-4000)))
   return () => text
 }
 
-/** Sends a message to one of our parts and waits for its next one. */
+/** Sends a message to one of our parts and waits for its next message. */
 export const ask = <A>(child: ChildProcess, message?: object): Promise<A> =>
   new Promise((resolve, reject) => {
     const gone = () => reject(new Error(`${child.spawnargs.join(" ")} ended`))
@@ -98,7 +98,7 @@ export const ask = <A>(child: ChildProcess, message?: object): Promise<A> =>
     if (message !== undefined) child.send(message)
   })
 
-/** In a part: says what it has to say, and ends with the process that started it. */
+/** In a part: sends a message. */
 export const report = (message: object): void => {
   process.send?.(message)
 }
@@ -119,7 +119,7 @@ export const freePort = (): Promise<number> =>
 
 export const sleep = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
 
-// ---- what the kernel knows ----------------------------------------------------------------------------------------------
+// ---- kernel statistics --------------------------------------------------------------------------------------------------
 
 /** CPU time of a process and its threads so far, in µs; the kernel counts in ticks of 10 ms. */
 export const cpu = (pid: number): number => {
@@ -129,7 +129,7 @@ export const cpu = (pid: number): number => {
   return (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) * 10_000
 }
 
-/** CPU time since the machine started and since its processes did, in ticks: of everybody, and of this process with all that it started. */
+/** CPU time since boot and since the processes began, in ticks: of all processes, and of this process with its children. */
 interface Spent {
   readonly possible: number
   readonly all: number
@@ -154,7 +154,7 @@ const spent = (): Spent => {
       : []
     if (fields.length < 15) continue
     children.set(Number(fields[1]), [...(children.get(Number(fields[1])) ?? []), Number(name)])
-    // Its own, and that of its children that have ended.
+    // Its own time and that of its ended children.
     ticks.set(
       Number(name),
       [11, 12, 13, 14].reduce((sum, i) => sum + Number(fields[i]), 0)
@@ -165,7 +165,10 @@ const spent = (): Spent => {
   return { possible: all + idle + waiting, all, ours: sumOf(process.pid) }
 }
 
-/** Begins to watch; what it answers gives the share of all cores' time that others took since: rates and CPU times are worse by them. */
+/**
+ * Starts watching. The returned function gives the share of all cores' time that other processes have used since. Rates and CPU times suffer by that
+ * share.
+ */
 export const watchOthers = (): (() => number) => {
   const from = spent()
   return () => {
@@ -177,7 +180,7 @@ export const watchOthers = (): (() => number) => {
 /** Resident memory of a process in MB. */
 export const memory = (pid: number): number => Number(/VmRSS:\s+(\d+)/.exec(known(pid, "status"))?.[1] ?? 0) / 1024
 
-// A process that has died is no matter here: its calls fail, and that is what is reported.
+// A dead process is not an error here: its failed calls are reported.
 const known = (pid: number, what: string): string => {
   try {
     return readFileSync(`/proc/${pid}/${what}`, "utf8")

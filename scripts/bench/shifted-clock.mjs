@@ -1,5 +1,5 @@
-// Sets a process back by so many days: preloaded (`--import file:///…/shifted-clock.mjs?days=366`) into the issuer and the service while people
-// sign in whose calls are to lie in the year behind us.
+// Sets a process's clock back by a number of days. Preloaded (`--import file:///…/shifted-clock.mjs?days=366`) into the issuer and the service when
+// people sign in whose calls will lie in the past year.
 const days = Number(new URL(import.meta.url).searchParams.get("days"))
 const { now } = Date
 const shifted = () => now() - days * 86_400_000

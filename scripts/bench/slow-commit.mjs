@@ -1,5 +1,5 @@
-// A disk on which every commit takes 5 ms longer. Preloaded (`--import`) into floor and service alike, where it waits before each COMMIT of
-// better-sqlite3, in the thread that commits; neither knows of it. (A worker inherits what its process has preloaded.)
+// Simulates a disk on which every commit takes 5 ms longer. Preloaded (`--import`) into floor and service, where it waits before each COMMIT of
+// better-sqlite3 in the committing thread. (A worker inherits the preloads of its process.)
 import { createRequire } from "node:module"
 
 const held = 5

@@ -1,10 +1,10 @@
-// The floor's books: the rows that a metered call must leave, in raw better-sqlite3, durable, in group commits, as one would write them
-// by hand: rollups of the same kinds as the service's, folded over each commit and written in it. Its accounts are narrow rows, and its indexes
-// by account begin with a thousand rows at a time, so that each commit writes few pages of them. The service never imports this.
+// The floor's books: the rows that a metered call must leave, in raw better-sqlite3, durable, in hand-written group commits. The rollups are of the
+// same kinds as the service's, folded and written per commit. Its account rows are narrow, and its account indexes start with a thousand rows each,
+// so that each commit writes few of their pages. The service never imports this.
 import Sqlite from "better-sqlite3"
 import { join } from "node:path"
 
-/** What the calls of one caller to one model have in common. Those that are alike share one object: by it their sums are folded. */
+/** The shared properties of one caller's calls to one model. Equal ones share one object, which is the key for folding their sums. */
 export interface Line {
   readonly account: string
   readonly tenant: string
@@ -24,7 +24,7 @@ export interface Charge {
   readonly latency: number
 }
 
-/** What a batch adds to the rollups of one line. */
+/** Additions of a batch to the rollups of one line. */
 interface Sums {
   requests: number
   prompt: number
@@ -35,7 +35,7 @@ interface Sums {
 
 const sums = ["requests", "successes", "prompt_tokens", "completion_tokens", "units", "cost", "latency_ms"]
 
-/** The same questions are answered from sums as by the service: a tenant's day, a caller's day and hour, a payer's day. */
+/** The sums answer the same queries as the service's: a tenant's day, a caller's day and hour, a payer's day. */
 const rollups = [
   {
     table: "rollup_by_tenant",
@@ -103,7 +103,7 @@ export const openStore = (directory: string) => {
     )
   ) as [Sqlite.Statement, Sqlite.Statement, Sqlite.Statement]
 
-  // Folded over the batch, so that the sums of a busy caller are written once a commit.
+  // Folded over the batch, so that a busy caller's sums are written once per commit.
   const batch = new Map<Line, Sums>()
   const fold = ({ completion, cost, latency, line, prompt }: Charge): void => {
     let of = batch.get(line)
@@ -128,14 +128,14 @@ export const openStore = (directory: string) => {
     batch.clear()
   }
 
-  /** The gate: sets the bound of a call aside, if the account affords it. Inside a transaction. */
+  /** The gate: reserves the bound of a call if the account covers it. Inside a transaction. */
   const reserve = (call: string, account: string, amount: number): boolean => {
     if (hold.run(amount, account, amount).changes === 0) return false
     putReservation.run(call, account, amount, Date.now())
     return true
   }
 
-  /** The charge: everything that a call leaves in the books, and its reservation gone. Inside a transaction. */
+  /** The charge: writes all rows of a call and deletes its reservation. Inside a transaction. */
   const settle = (charge: Charge): void => {
     const { call, completion, cost, latency, line, prompt } = charge
     const { account, application, endpoint, model, provider, tenant } = line
@@ -160,7 +160,7 @@ export const openStore = (directory: string) => {
     commit.run()
   }
 
-  // Whatever one turn of the event loop brings is committed together, and answered when it is on the disk.
+  // Everything that arrives in one turn of the event loop is committed together, and answered when it is on disk.
   let queue: Array<{ readonly work: () => unknown; readonly done: (result: unknown) => void }> = []
   const drain = () => {
     const jobs = queue
@@ -183,7 +183,7 @@ export const openStore = (directory: string) => {
     open: (account: string, balance: number): void => {
       db.prepare("INSERT INTO accounts VALUES (?, ?, 0)").run(account, balance)
     },
-    /** What each account has and what all have set aside, with the records that calls left: for the check after a run. */
+    /** Balances and reservations of all accounts, and the records of calls, for the check after a run. */
     look: (): Books => ({
       balances: db.prepare("SELECT balance FROM accounts ORDER BY id").pluck().all() as ReadonlyArray<number>,
       reserved: db.prepare("SELECT sum(reserved) FROM accounts").pluck().get() as number,
@@ -200,13 +200,13 @@ export const openStore = (directory: string) => {
   }
 }
 
-/** What the floor's books say after a run; amounts in nano-USD. */
+/** The floor's books after a run; amounts in nano-USD. */
 export interface Books {
-  /** In the order of the accounts' ids. */
+  /** Ordered by account id. */
   readonly balances: ReadonlyArray<number>
   readonly reserved: number
   readonly records: number
   readonly collected: number
-  /** What the rollups say was collected. */
+  /** The amount collected, by the rollups. */
   readonly summed: number
 }

@@ -1,5 +1,5 @@
-// The world outside the gateway, in a process of its own: a model that answers at once, and the issuer that people sign in with.
-// Chat is spoken on a bare socket, so that the upstream costs next to nothing and what is measured is the gateway.
+// The world outside the gateway, in a separate process: a model that answers at once, and the issuer for sign-ins. Chat runs on a bare socket, so
+// that the upstream costs almost nothing and the measurement is of the gateway.
 import { exportJWK, generateKeyPair, SignJWT } from "jose"
 import { createServer as createHttpServer } from "node:http"
 import { createServer } from "node:net"
@@ -40,7 +40,7 @@ const whole = (body: string): Buffer =>
     `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
   )
 
-/** What the other tools answer, by their path. */
+/** Answers of the other tools, by path. */
 const tools: Readonly<Record<string, Buffer>> = {
   "/v1/systemone": whole(
     JSON.stringify({
@@ -99,7 +99,7 @@ const streamed = (pieces: number, withUsage: boolean): ReadonlyArray<Buffer> =>
     ...ending(withUsage)
   ])
 
-/** A stream in a few writes of some events each, as a model's tokens arrive: one segment a turn of the event loop. */
+/** A stream as a few writes of several events each, like a model's tokens: one segment per turn of the event loop. */
 const written = (all: ReadonlyArray<string>): ReadonlyArray<Buffer> => {
   const writes: Array<string> = []
   for (let i = 0; i < all.length; i += 5) writes.push(chunked(all.slice(i, i + 5).join("")))
@@ -166,7 +166,7 @@ const completed = (text: string): object =>
     }
   })
 
-/** What each protocol beside chat is answered, whole and as a stream. */
+/** The answers of each protocol other than chat, whole and as a stream. */
 const others: Readonly<Record<string, { readonly whole: Buffer; readonly stream: ReadonlyArray<Buffer> }>> = {
   [pathOf.messages]: {
     whole: whole(
@@ -235,15 +235,15 @@ const begun = Buffer.from(
 )
 const ended = Buffer.from(`${chunked(ending(true).join(""))}0\r\n\r\n`)
 
-/** Asks how many trickle, and whether they are to end now. */
+/** Requests the number of trickling streams. May also end them. */
 export interface TrickleOrder {
   readonly end: boolean
 }
 
-/** Those that go on, each with what follows its end. */
+/** The open streams, each with a function that completes it. */
 const open = new Map<Socket, () => void>()
 
-/** Every stream gets its chunk once in `trickleEvery`, all of them spread over that time. */
+/** Sends every stream one chunk per `trickleEvery`, spread evenly over that time. */
 const trickle = (): void => {
   const slots = trickleEvery / 20
   let slot = 0
@@ -264,7 +264,7 @@ const endAll = (): void => {
 
 // ---- chat ---------------------------------------------------------------------------------------------------------------
 
-/** The length of the request at the front of the buffer and where its body is; `undefined` while it is incomplete. */
+/** The length of the first request in the buffer and the position of its body; `undefined` while incomplete. */
 const requestIn = (
   buffer: Buffer
 ): { readonly path: string; readonly body: Buffer; readonly end: number } | undefined => {
@@ -309,7 +309,7 @@ const chat = createServer({ noDelay: true }, (socket) => {
       socket.write(notFound)
       return next()
     }
-    // Looked for and not parsed: a long body costs next to nothing here.
+    // A substring search instead of parsing, so a long body costs almost nothing here.
     if (!found.body.includes('"stream":true')) {
       socket.write(other?.whole ?? plain)
       return next()

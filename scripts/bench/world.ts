@@ -1,5 +1,5 @@
-// Upstream, load generator, and the contenders that stand between them, each a process on its core. At the end the books of those that
-// meter must show exactly what was served.
+// Upstream, load generator and contenders, each a process on its core. At the end, the books of metering contenders must show exactly the served
+// calls.
 import type { ChildProcess } from "node:child_process"
 import { mkdirSync } from "node:fs"
 import { join } from "node:path"
@@ -17,27 +17,28 @@ import type { Books } from "./store.ts"
 export interface World {
   readonly load: ChildProcess
   readonly upstream: ChildProcess
-  /** The upstream itself, with nothing between. */
+  readonly outside: Outside
+  /** The upstream itself, without a gateway. */
   readonly direct: Contender
   readonly plain: Contender
   readonly floor: Contender
   readonly gateway: Contender
   readonly peer: Contender | undefined
-  /** Makes the service ready for so many callers; the floor is from its start. */
+  /** Prepares the service for this many callers. The floor is prepared at its start. */
   readonly welcome: (callers: number) => Promise<void>
   /** Checks the books and ends all processes. */
   readonly close: () => Promise<void>
 }
 
 export interface WorldOptions {
-  /** Where the databases are put. */
+  /** The folder of the databases. */
   readonly directory: string
   readonly peer: boolean
-  /** Further flags of node for the floor and the service. */
+  /** Additional Node flags for the floor and the service. */
   readonly flags?: ReadonlyArray<string>
 }
 
-/** Upstream and load generator; `flags` are further ones of node for the upstream. */
+/** Upstream and load generator. `flags` are additional Node flags for the upstream. */
 export const startOutside = async (cores: Cores, flags: ReadonlyArray<string> = []) => {
   const upstream = startPart(cores.driving, "upstream.ts", [], flags)
   const outside = await ask<Outside>(upstream)
@@ -80,6 +81,7 @@ export const openWorld = async (
   return {
     load,
     upstream,
+    outside,
     direct: contender({ name: "direct", port: outside.port, ...unmetered, pid: upstream.pid! }),
     plain: contender({ name: "plain", port: plain.port, ...unmetered, pid: plainProcess.pid! }),
     floor: floorContender,
@@ -103,7 +105,7 @@ export const openWorld = async (
 
 const peerOf = async (cores: Cores, { port }: Outside): Promise<Peer | undefined> => {
   const peer = await startPeer(cores, port).catch((error: unknown) => {
-    print(`The peer could not be installed or started; going on without it: ${String(error)}`)
+    print(`The peer could not be installed or started; continuing without it: ${String(error)}`)
     return undefined
   })
   if (peer !== undefined) say(`the peer is @portkey-ai/gateway ${peer.version}`)
@@ -112,7 +114,7 @@ const peerOf = async (cores: Cores, { port }: Outside): Promise<Peer | undefined
 
 // ---- the books ----------------------------------------------------------------------------------------------------------
 
-/** The first caller whose balance did not fall by what their calls cost. */
+/** The first caller whose balance did not fall by the cost of their calls. */
 const wrongly = (due: ReadonlyArray<number>, taken: ReadonlyArray<number>): string | undefined => {
   const caller = taken.findIndex((amount, i) => amount !== (due[i] ?? 0))
   return caller < 0
@@ -136,10 +138,10 @@ const checkFloor = async (child: ChildProcess, { due, served }: Contender): Prom
   return `${count(served)} calls charged exactly`
 }
 
-/** The balances of all callers by HTTP, and the invariants by `tollgate verify`. */
+/** Checks the balances of all callers over HTTP, and the invariants with `tollgate verify`. */
 export const checkGateway = async (service: Gateway, { due, served }: Contender): Promise<string> => {
   let wrong = wrongly(due, await service.taken())
-  // What is settled behind the answer gets a moment.
+  // Allows a moment for settlements after the answer.
   for (let i = 0; i < 20 && wrong !== undefined; i++) {
     await sleep(100)
     wrong = wrongly(due, await service.taken())

@@ -1,5 +1,5 @@
-// The writer of a node over PostgreSQL, without HTTP, in a process of its own, under many fibers. A charge is reserve, then settle.
-// `writers <url> <place> <accounts>`; a message asks for the accounts to be opened, or for a round.
+// The writer of a node over PostgreSQL, without HTTP, in a separate process, under many fibers. A charge is reserve, then settle. Usage: `writers
+// <url> <place> <accounts>`; a message requests to open the accounts, or a round.
 import "../../src/app/V8.ts"
 import { Context, Effect, Layer, Redacted, Scope } from "effect"
 import * as Database from "../../src/app/entry/database.ts"
@@ -10,20 +10,20 @@ import { chargesAt } from "./charging.ts"
 import { endWithParent, report } from "./processes.ts"
 import type { Line } from "./store.ts"
 
-/** Opens all accounts, with credit; charges each once; or charges the first `accounts` of them, at random, for so many seconds. */
+/** Opens all accounts, with credit; charges each once; or charges random accounts among the first `accounts` for a number of seconds. */
 export type Order =
   | { readonly open: true }
   | { readonly each: true }
   | { readonly seconds: number; readonly accounts: number }
 
 export interface Round {
-  /** Charges a second. */
+  /** Charges per second. */
   readonly rate: number
   /** Acknowledged charges of each account since the process began. */
   readonly charges: ReadonlyArray<number>
 }
 
-/** How many charges are under way at a time. */
+/** Concurrent charges. */
 const abreast = 512
 
 const [url, place, count] = process.argv.slice(2) as [string, string, string]
@@ -40,7 +40,7 @@ const lineOf = (account: number): Line => ({
   provider: "bench"
 })
 
-// Ids as the service makes them: their time first.
+// Ids in the service's format: time first.
 const begun = Date.now().toString(32).padStart(9, "0")
 const callId = (number: number): string => `call_${begun}${place}${number.toString(32).padStart(10, "0")}`
 

@@ -1,19 +1,19 @@
 /**
- * The files of the service in the executable: they follow its own bytes (`Pack`). They are read, and not mapped as Node.js maps its assets:
- * what is mapped stays in memory once it was touched.
+ * The files of the service in the executable, appended to its own bytes (`Pack`). They are read, not mapped as Node.js maps its assets: mapped pages
+ * stay in memory once touched.
  */
 import { fstatSync, openSync, readSync } from "node:fs"
 import { placesIn } from "./Pack.ts"
 import type { Place } from "./Pack.ts"
 
-// It stays open: another version may be put in its place.
+// It stays open, because another version may replace the file.
 const file = openSync(process.execPath, "r")
 
 const read = ({ length, position }: Place): Buffer => {
   const bytes = Buffer.allocUnsafeSlow(length)
   for (let done = 0; done < length;) {
     const more = readSync(file, bytes, done, length - done, position + done)
-    if (more === 0) throw new Error(`${process.execPath} is not whole`)
+    if (more === 0) throw new Error(`${process.execPath} is incomplete`)
     done += more
   }
   return bytes
@@ -29,9 +29,9 @@ export const bytesOf = (name: string): Buffer => {
   return read(place)
 }
 
-/** The build has seen to it that there is nothing but ASCII in them: a character of theirs takes one byte in memory too. */
+/** The build ensures that they are pure ASCII, so a character takes one byte in memory too. */
 export const textOf = (name: string): string => bytesOf(name).toString("latin1")
 
-/** What V8 had compiled of a file; `undefined` where the executable was built on another architecture. */
+/** V8's compiled code of a file; `undefined` if the executable was built on another architecture. */
 export const cacheOf = (name: string): Buffer | undefined =>
   places.has(`${name}.cache`) ? bytesOf(`${name}.cache`) : undefined

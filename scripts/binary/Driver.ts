@@ -1,7 +1,7 @@
 /**
- * The SQLite driver in the executable. Its native part can only be loaded from a file, so it is put into the data folder at its
- * first use, under a name that holds its hash, and compared byte by byte before every load: whoever can write there could write
- * the database too, but not slip code into the process by a file left from elsewhere.
+ * The SQLite driver in the executable. Its native part can be loaded only from a file, so the first use writes it into the data folder, under a name
+ * with its hash. It is compared byte by byte before every load. Anyone who can write there could change the database too, but must not be able to
+ * inject code with a file left there earlier.
  */
 import createDatabase from "driver:database"
 import SqliteError from "driver:sqlite-error"
@@ -23,7 +23,7 @@ const open = (folder: string): unknown => {
       writeFileSync(beside, bytes, { flag: "wx", mode: 0o500 })
       renameSync(beside, path)
       belongsToOwner(folder, path)
-      if (!isThere(path, bytes)) throw new Error(`${path} is not what was written to it`)
+      if (!isThere(path, bytes)) throw new Error(`${path} differs from what was written`)
     }
     const module = { exports: {} }
     process.dlopen(module, path)
@@ -35,7 +35,7 @@ const open = (folder: string): unknown => {
   }
 }
 
-/** What root has put into another user's data folder is that user's, who starts the service later. */
+/** A file that root writes into another user's data folder is given to that user, who starts the service later. */
 const belongsToOwner = (folder: string, path: string): void => {
   const { gid, uid } = statSync(dirname(folder))
   if (process.getuid?.() !== 0 || uid === 0) return

@@ -1,4 +1,4 @@
-/** Files behind the bytes of another file: the files, then where each of them is as JSON, then how long that is and a mark. */
+/** Files appended to another file: the files, then their positions as JSON, then the length of the JSON and a mark. */
 
 export interface Place {
   readonly position: number
@@ -7,10 +7,10 @@ export interface Place {
 
 const mark = "tollgate"
 
-/** The bytes that end a packed file: the length of the JSON in eight, and the mark. */
+/** The trailer of a packed file: the length of the JSON in eight bytes, and the mark. */
 const endBytes = 8 + mark.length
 
-/** What to write behind a file of this size. */
+/** The bytes to append to a file of this size. */
 export const packed = (size: number, files: ReadonlyArray<readonly [name: string, bytes: Buffer]>): Buffer => {
   let position = size
   const places = files.map(([name, { length }]) => {
@@ -25,7 +25,7 @@ export const packed = (size: number, files: ReadonlyArray<readonly [name: string
   return Buffer.concat([...files.map(([, bytes]) => bytes), index, end])
 }
 
-/** Where the files are in a packed file of this size. */
+/** The positions of the files in a packed file of this size. */
 export const placesIn = (size: number, read: (place: Place) => Buffer): ReadonlyMap<string, Place> => {
   const end = read({ position: size - endBytes, length: endBytes })
   if (end.toString("latin1", 8) !== mark)

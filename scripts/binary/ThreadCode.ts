@@ -3,7 +3,7 @@ import { Worker } from "node:worker_threads"
 import type { WorkerOptions } from "node:worker_threads"
 import { cacheOf, textOf } from "./Assets.ts"
 
-/** Takes the code out of what the thread is given, and runs it. */
+/** Takes the code out of the thread's data and runs it. */
 const code = `
 const { workerData } = require("node:worker_threads")
 const { filename, text, cachedData } = workerData.code

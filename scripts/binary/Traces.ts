@@ -1,4 +1,4 @@
-/** Stack traces by source file and line: the maps are among the assets, each is read when the first trace goes through its file. */
+/** Stack traces by source file and line. The source maps are in the assets; each is read at the first trace through its file. */
 import { SourceMap } from "node:module"
 import { textOf } from "./Assets.ts"
 

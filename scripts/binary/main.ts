@@ -1,6 +1,6 @@
 /**
- * The executable's way in. The service is in the assets as the bundle's files, each with what V8 had compiled of it when a service had
- * started: nothing of that is compiled again. Where V8 does not take it (other flags, by `NODE_OPTIONS`), it compiles the text.
+ * The executable's entry. The service is in the assets as the bundle's files, with V8's compiled code of each from a started service, so nothing is
+ * compiled again. If V8 rejects the code (because of other flags in `NODE_OPTIONS`), it compiles the text.
  */
 import { Script } from "node:vm"
 import * as Traces from "./Traces.ts"
@@ -10,7 +10,7 @@ type Module = { readonly exports: object }
 
 const modules = new Map<string, Module>()
 
-/** The executable's own `require` knows node's modules only. */
+/** The executable's own `require` resolves only Node's modules. */
 const load = (name: string): object => (name.startsWith("./") ? file(name.slice(2)) : require(name))
 
 const file = (name: string): object => {
@@ -21,7 +21,7 @@ const file = (name: string): object => {
   const script = new Script(textOf(name), { filename: name, cachedData: cacheOf(name) })
   const run = script.runInThisContext() as (module: Module, exports: object, require: typeof load) => void
   run(module, module.exports, load)
-  // When the service is loaded, and not before: it looks at a trace while it is, and would wait for the reading of a map.
+  // Not earlier: loading the service produces a stack trace and would wait for a map to be read.
   if (name.startsWith("Main-")) Traces.install()
   return module.exports
 }

@@ -1,4 +1,4 @@
-/** Parts of better-sqlite3 that the build puts in place, and a package that comes without types. */
+/** Modules of better-sqlite3 that the build provides, and a package without types. */
 declare module "driver:database" {
   const createDatabase: (getAddon: () => unknown, allowNativeBinding: boolean) => object
   export default createDatabase

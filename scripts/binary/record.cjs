@@ -1,6 +1,6 @@
 /**
- * Runs the service as the executable will, from its packed files, until it answers; then writes into a folder what V8 has compiled of each
- * by then: `node <flags of the executable> record.cjs LOADER FOLDER PACKED_FILES DATA_FOLDER CONFIGURATION`
+ * Runs the service from its packed files, as the executable will, until it answers. Then writes V8's compiled code of each file into a folder: `node
+ * <flags of the executable> record.cjs LOADER FOLDER PACKED_FILES DATA_FOLDER CONFIGURATION`
  */
 const { writeFileSync } = require("node:fs")
 const { get } = require("node:http")
@@ -13,7 +13,7 @@ const port = 20_000 + (process.pid % 10_000)
 Object.assign(process.env, { PORT: String(port), DATA_DIR: data, LOG_LEVEL: "error" })
 process.argv = [process.execPath, process.execPath, "serve", "--config", configuration]
 
-/** Where the service reads its files; here and in the thread. */
+/** The file from which the service reads its assets, here and in the thread. */
 const pretend = `process.execPath = ${JSON.stringify(packed)}`
 vm.runInThisContext(pretend)
 

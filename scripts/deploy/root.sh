@@ -1,7 +1,7 @@
 #!/bin/sh
-# Puts what the executable needs to run, and nothing else, into a folder that becomes the root of its file system:
+# Copies the executable and its runtime dependencies into a folder that becomes the root of its file system:
 #   sh scripts/deploy/root.sh EXECUTABLE FOLDER
-# The libraries are those that the executable itself names. What it needs to know of users and hosts is two short files.
+# The libraries are those that the executable requires. Two short files describe users and host lookup.
 set -eu
 executable=$1
 folder=$2
@@ -9,12 +9,12 @@ folder=$2
 mkdir -p "$folder/etc" "$folder/data"
 cp "$executable" "$folder/tollgate"
 chmod 0755 "$folder" "$folder/etc" "$folder/tollgate"
-# The loader and the libraries, each under the path by which it is asked for.
+# The loader and the libraries, each at its expected path.
 ldd "$executable" | grep -o '/[^ ]*\.so[^ ]*' | while read -r library; do
   mkdir -p "$folder$(dirname "$library")"
   cp -L "$library" "$folder$library"
 done
 echo 'tollgate:x:10001:10001::/data:/nonexistent' >"$folder/etc/passwd"
-# Names of hosts: the file first, then the network.
+# Host lookup: the file first, then the network.
 echo 'hosts: files dns' >"$folder/etc/nsswitch.conf"
 chmod 0700 "$folder/data"

@@ -1,4 +1,4 @@
-/** The service's own document (`/openapi.json`) as routes: what each takes, and what it may answer. */
+/** The service's own document (`/openapi.json`) as routes: their requests and documented answers. */
 import type { Schema, Schemas } from "./Schema.ts"
 
 interface Content {
@@ -26,20 +26,20 @@ export interface Parameter {
 }
 
 export interface Route {
-  /** Method and path, as the document has them. */
+  /** Method and path, as in the document. */
   readonly name: string
   readonly method: string
   readonly path: string
   readonly parameters: ReadonlyArray<Parameter>
-  /** The schemes of which one lets a request in; none: it asks for no credential. */
+  /** The security schemes, any of which admits a request. Empty: no credential required. */
   readonly schemes: ReadonlyArray<string>
   readonly body: { readonly type: string; readonly schema: Schema; readonly example: unknown } | undefined
   readonly responses: Operation["responses"]
-  /** Whether the document has it. */
+  /** Whether the document contains it. */
   readonly documented: boolean
 }
 
-/** Paths that the service has beside those of its document. */
+/** Paths that the service has in addition to its document. */
 const others = [
   "/",
   "/console",
@@ -54,7 +54,7 @@ const others = [
 
 export const routesOf = ({ paths }: OpenApi): ReadonlyArray<Route> => [
   ...Object.entries(paths).flatMap(([path, methods]) =>
-    // What stands at an address of its own is the sandbox's.
+    // A path with its own server belongs to the sandbox.
     "servers" in methods ? [] : Object.entries(methods).map(([method, operation]) => routeOf(path, method, operation))
   ),
   ...others.map((path) => routeOf(path, "get", { responses: {} }, false))

@@ -1,4 +1,4 @@
-/** Values that break things elsewhere: numbers, texts, and pieces of JSON, URLs and headers. */
+/** Values that often break programs: numbers, texts, and pieces of JSON, URLs and headers. */
 import fc from "fast-check"
 
 export const hostileNumbers = fc.constantFrom(
@@ -66,7 +66,7 @@ export const hostileTexts = fc.constantFrom(
 
 export const texts = fc.constantFrom("a", "one two three", "Ada", "sandbox-small", "2026-01-31", "true", "10", "user")
 
-/** Literals that a JSON may have in the place of a value: some are none. */
+/** Literals in place of a JSON value. Some are invalid. */
 export const literals = fc.constantFrom(
   "1e999",
   "-1e999",
@@ -105,7 +105,7 @@ export const literals = fc.constantFrom(
   '""'
 )
 
-/** Segments of a path and values of a query, as they stand in a URL. */
+/** Path segments and query values, URL-encoded. */
 export const encoded = fc.constantFrom(
   "",
   ".",
@@ -144,7 +144,7 @@ export const encoded = fc.constantFrom(
   "2026-01-31T00:00:00Z"
 )
 
-/** Deeper places are left out: a hostile value may be nested deeper than the stack. */
+/** Deeper places are skipped: a hostile value may be nested deeper than the stack. */
 const depthMax = 100
 
 /** The paths of all values in a JSON document. */

@@ -1,4 +1,4 @@
-/** Whether what a request was answered is what the service promises. */
+/** Judges whether an answer is what the service promises. */
 import type { OpenApi, Route } from "./Document.ts"
 import { isExact } from "./Plan.ts"
 import type { Plan } from "./Plan.ts"
@@ -6,12 +6,12 @@ import { misfit } from "./Schema.ts"
 import type { Answer, Received } from "./Wire.ts"
 
 export interface Wrong {
-  /** What kind of fault it is: those of a kind are told once. */
+  /** The kind of fault. Faults of one kind are reported once. */
   readonly kind: string
   readonly what: string
 }
 
-/** Texts that only an error of the program has. */
+/** Texts that appear only in internal errors. */
 const insides =
   /\n\s+at [\w.<>[\] ]+ ?\(?[^)\n]*:\d+:\d+|node_modules|\bdist\/[\w-]+\.js|\bsrc\/\w+\/\w+\.ts|SQLITE_|SqlError|ECONNREFUSED|EACCES|ENOENT|\/tmp\/|Unexpected token .* in JSON|is not a function|Cannot read propert|undefined \(reading|"_tag":"HttpApiDecodeError"/
 
@@ -29,9 +29,9 @@ const codeOf = (answer: Answer): string => {
 
 const told = (answer: Answer): string => `${answer.status} ${answer.body.toString().slice(0, 400)}`
 
-/** What any request may be refused by: what is no request, and what is none of the document. */
+/** Statuses that may refuse any request, because it is malformed or not in the document. */
 const general = new Set([204, 400, 404, 405, 408, 413, 415, 431])
-/** What a service that lacks something for the moment says. */
+/** Codes of a temporary lack of resources. */
 const momentary = new Set(["busy", "books_unavailable", "unavailable", "events_busy"])
 
 const ofAnswer = ({ components }: OpenApi, route: Route, plan: Plan, answer: Answer): Wrong | undefined => {
@@ -42,7 +42,7 @@ const ofAnswer = ({ components }: OpenApi, route: Route, plan: Plan, answer: Ans
     return { kind: `${route.name}: ${status} ${code}`, what: told(answer) }
   const text = type === "application/json" || type.startsWith("text/") ? body.toString() : ""
   if (plan.route !== "GET /docs" && type !== "text/html" && insides.test(text))
-    return { kind: `${route.name}: an inside of the program`, what: told(answer) }
+    return { kind: `${route.name}: an internal detail`, what: told(answer) }
   if (!headers.has("x-request-id")) return { kind: `${route.name}: no X-Request-Id`, what: told(answer) }
   if (status >= 400 && type !== "application/json" && type !== "text/html" && plan.method !== "HEAD")
     return { kind: `${route.name}: a refusal of ${type || "no type"}`, what: told(answer) }
@@ -63,12 +63,12 @@ const ofAnswer = ({ components }: OpenApi, route: Route, plan: Plan, answer: Ans
   return found === undefined
     ? undefined
     : {
-        kind: `${route.name}: ${status} ${code} does not fit its schema`,
+        kind: `${route.name}: ${status} ${code} violates its schema`,
         what: `${found.slice(0, 600)}\n    ${told(answer)}`
       }
 }
 
-/** Whether a target is the route's by its path, as the document writes it. */
+/** Whether a target matches the route's path in the document. */
 const isOf = ({ path }: Route, { target }: Plan): boolean => {
   const at = target.split("?", 1)[0]!
   const pattern = path.replaceAll(/[.]/g, "\\$&").replaceAll(/\{\w+\}/g, "(?!\\.{1,2}(?:/|$))[^/?#;\\\\]+")
@@ -84,7 +84,7 @@ const isDecodable = (text: string): boolean => {
   }
 }
 
-/** Headers that make any request one that its route never sees. */
+/** Headers that make the service refuse any request before its route. */
 const isRefusedBefore = ({ credential, headers, target, wrong }: Plan): boolean =>
   target.length > 8_000 ||
   (credential === "wrong" && (wrong.length > 8_000 || /[^\t\x20-\x7e\x80-\xff]/.test(wrong))) ||
@@ -97,11 +97,11 @@ const isRefusedBefore = ({ credential, headers, target, wrong }: Plan): boolean 
   ) ||
   headers.length > 100
 
-/** What is wrong with what came; `undefined`: nothing. */
+/** The fault of the received answer; `undefined` if there is none. */
 export const wrongIn = (document: OpenApi, route: Route, plan: Plan, received: Received): Wrong | undefined => {
   if (received.end === "late")
     return { kind: `${route.name}: no end`, what: `neither answered nor closed in ${received.millis.toFixed(0)} ms` }
-  // What is no request is answered with a body, whatever its method would have been.
+  // A malformed request is answered with a body, regardless of its method.
   const isTold = plan.method !== "HEAD" || isExact(plan)
   if (isTold && received.rest.length > 0 && !received.rest.toString("latin1", 0, 6).startsWith("HTTP/1"))
     return { kind: `${route.name}: no HTTP`, what: received.rest.toString("latin1", 0, 300) }
@@ -113,8 +113,8 @@ export const wrongIn = (document: OpenApi, route: Route, plan: Plan, received: R
     isExact(plan) && plan.end === "wait" && plan.times === 1 && isOf(route, plan) && !isRefusedBefore(plan)
   if (isAsked && (received.answers.length === 0 || !received.answers[0]!.whole) && received.end === "closed")
     return {
-      kind: `${route.name}: closed without a whole answer`,
-      what: received.answers.map(told).join("\n") || "nothing came"
+      kind: `${route.name}: closed without a complete answer`,
+      what: received.answers.map(told).join("\n") || "nothing received"
     }
   return undefined
 }

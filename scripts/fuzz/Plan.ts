@@ -1,6 +1,6 @@
 /**
- * A request to be sent, as data that can be kept and sent again: what stands in it, how it is framed, and how it is delivered. Ids and
- * credentials are names (`⟦tenant_id⟧`), since each world has others.
+ * A request as data that can be stored and sent again: its content, framing and delivery. Ids and credentials are placeholders (`⟦tenant_id⟧`),
+ * since each world has different ones.
  */
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib"
 
@@ -45,39 +45,39 @@ export type Coding =
   | "twice"
 
 export interface Plan {
-  /** The route of the document that it is made from. */
+  /** The document's route from which it is made. */
   readonly route: string
   readonly credential: CredentialName
-  /** What stands for a credential that is wrong. */
+  /** The text of a wrong credential. */
   readonly wrong: string
   readonly method: string
   readonly target: string
   readonly version: string
   readonly headers: ReadonlyArray<readonly [name: string, value: string]>
   readonly body: string | undefined
-  /** Bytes of the body that are others: where (as a part of its length), and which. */
+  /** Changed bytes of the body: position (as a fraction of its length) and value. */
   readonly bodyBytes: ReadonlyArray<readonly [at: number, byte: number]>
   readonly coding: Coding
   readonly framing: Framing
-  /** Bytes of the whole that are others. */
+  /** Changed bytes of the whole request. */
   readonly bytes: ReadonlyArray<readonly [at: number, byte: number]>
-  /** How often it is sent, without waiting for an answer. */
+  /** How often it is sent, without waiting for answers. */
   readonly times: number
   readonly pieces: number
   readonly pause_ms: number
   readonly end: "wait" | "half" | "cut"
-  /** Sent as far as this part of it. */
+  /** The fraction of the bytes that is sent. */
   readonly upTo: number
   readonly from: number
 }
 
-/** What names stand for in a world. */
+/** The values of placeholders in a world. */
 export type Known = Readonly<Record<string, string>>
 
 const named = (text: string, known: Known): string =>
   text.replaceAll(/⟦(\w+)⟧/g, (_, name: string) => known[name] ?? `no_${name}`)
 
-/** Whether what the service must answer follows from the document: its framing is right, and it is the route's. */
+/** Whether the document determines the service's answer: the framing is valid, and the request matches the route. */
 export const isExact = ({ bytes, framing, method, route, target, upTo, version }: Plan): boolean =>
   bytes.length === 0 &&
   upTo === 1 &&
@@ -127,7 +127,7 @@ const chunk = (bytes: Buffer, extension = ""): Buffer =>
 
 const lastChunk = Buffer.from("0\r\n\r\n")
 
-/** The headers that say how long a body is, and what is sent as the body. */
+/** The headers that state the body's length, and the bytes sent as the body. */
 const framed = (framing: Framing, body: Buffer): readonly [headers: ReadonlyArray<string>, bytes: Buffer] => {
   const length = (value: number | string) => `content-length: ${value}`
   const chunks = "transfer-encoding: chunked"
@@ -184,7 +184,7 @@ const credentialOf = ({ credential, wrong }: Plan, known: Known): ReadonlyArray<
   return [`authorization: Bearer ${known[credential]}`]
 }
 
-/** The bytes of a plan in a world, once. */
+/** The bytes of a plan in a world, sent once. */
 export const bytesOf = (plan: Plan, known: Known): Buffer => {
   const body = coded(plan.coding, changed(Buffer.from(named(plan.body ?? "", known)), plan.bodyBytes))
   const [lengths, content] = framed(plan.framing, body)
@@ -201,7 +201,7 @@ export const bytesOf = (plan: Plan, known: Known): Buffer => {
   return sent.subarray(0, Math.ceil(sent.length * plan.upTo))
 }
 
-/** All bytes of a plan in the pieces in which they are written. */
+/** All bytes of a plan, split into the pieces that are written. */
 export const piecesOf = (plan: Plan, known: Known): ReadonlyArray<Buffer> => {
   const one = bytesOf(plan, known)
   const all = plan.times === 1 ? one : Buffer.concat(Array.from({ length: plan.times }, () => one))

@@ -1,15 +1,15 @@
-/** What must be true of a service that nobody asks: nothing is set aside or open, nothing leaks, the books are right. */
+/** Checks of an idle service: no reservation or call is open, nothing leaks, the books are correct. */
 import { readdirSync, readFileSync } from "node:fs"
 import { command } from "../../test/support/Service.ts"
 import type { Service } from "../../test/support/Service.ts"
 
 export interface AtRest {
   readonly wrong: ReadonlyArray<string>
-  /** What the process uses, in words. */
+  /** The process's resource use, in words. */
   readonly used: string
 }
 
-/** What the process may have at rest after any number of requests, in MB. */
+/** The most resident memory at rest after any number of requests, in MB. */
 const residentMax = 700
 
 const handlesOf = ({ process: { pid } }: Service): number => readdirSync(`/proc/${pid}/fd`).length
@@ -19,18 +19,15 @@ const residentOf = ({ process: { pid } }: Service): number =>
 
 const figure = (metrics: string, name: string): number => Number(new RegExp(`^${name} (.*)$`, "m").exec(metrics)?.[1])
 
-/** Connections to vendors, and those of the sandbox's own clients, are kept open for a while. */
+/** Connections to vendors and of the sandbox's own clients stay open for a while. */
 const idleMax = 16
 
-/** What is an operator's business, and no fault: a signed payment for nobody. */
+/** Expected in the log: a signed payment for an unknown tenant is the operator's concern, not a fault. */
 const expected = /"a payment is for a tenant that does not exist"/
 
 const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
 
-/**
- * Waits until this is true; answers whether it came so within two minutes: the service closes a connection that is kept open for nothing
- * after 65 seconds.
- */
+/** Waits up to two minutes for a condition and returns whether it became true. The service closes an idle keep-alive connection after 65 seconds. */
 const becomes = async (is: () => Promise<boolean>): Promise<boolean> => {
   for (let tries = 0; tries < 480; tries++) {
     if (await is()) return true
@@ -39,7 +36,7 @@ const becomes = async (is: () => Promise<boolean>): Promise<boolean> => {
   return false
 }
 
-/** Notes what the process has now; answers what to ask with when nobody asks it any more. `hangUp`: ends connections that are idle. */
+/** Records the process's present state. The returned function checks the service once it is idle. `hangUp` ends idle connections. */
 export const restOf = (service: Service, hangUp = () => {}): (() => Promise<AtRest>) => {
   const handles = handlesOf(service)
   return () => rest(service, handles, hangUp)
@@ -64,7 +61,7 @@ const rest = async (service: Service, handles: number, hangUp: () => void): Prom
     .join("")
     .split("\n")
     .filter((line) => /"logLevel":"(?:ERROR|FATAL)"/.test(line) && !expected.test(line))
-  if (errors.length > 0) wrong.push(`${errors.length} errors are in the log, the first: ${errors[0]!.slice(0, 2_000)}`)
+  if (errors.length > 0) wrong.push(`${errors.length} errors are in the log; the first: ${errors[0]!.slice(0, 2_000)}`)
   const verified = await command(["verify"], { DATA_DIR: service.folder })
   if (verified.code !== 0) wrong.push(`verify: ${verified.stdout}${verified.stderr}`)
   return {

@@ -1,4 +1,4 @@
-/** Sends plans by the thousand, and makes each fault that is found as small as it can. */
+/** Sends plans by the thousand, and shrinks each fault that it finds. */
 import fc from "fast-check"
 import type { Route } from "./Document.ts"
 import { wrongIn } from "./Judge.ts"
@@ -18,7 +18,7 @@ export interface Found {
 
 export interface Counts {
   requests: number
-  /** How often each status came; `closed`, `left`: without an answer. */
+  /** How often each status occurred; `closed` and `left` mean no answer. */
   readonly statuses: Map<string, number>
   readonly routes: Map<string, number>
   slowest_ms: number
@@ -29,25 +29,25 @@ export interface Options {
   readonly requests: number
   readonly until?: number
   readonly workers: number
-  /** Whether clients wait for what is given up only after many seconds. */
+  /** Whether some clients wait for timeouts of many seconds. */
   readonly patient: boolean
-  /** Only routes whose name has this in it. */
+  /** Only routes whose name contains this. */
   readonly route?: string
   readonly progress?: (counts: Counts) => void
-  /** Told of a fault when it has been made small. */
+  /** Called with each shrunk fault. */
   readonly told?: (found: Found) => void
 }
 
-/** How long an answer may take: heads are waited for 20 seconds, bodies 15, images for a minute. */
+/** The longest time of an answer: heads have 20 seconds, bodies 15, images a minute. */
 const limit_ms = 75_000
 
-/** Events that have no end. */
+/** Event streams do not end. */
 const isEndless = ({ headers, status }: Answer): boolean =>
   status === 200 && headers.get("content-type") === "text/event-stream"
 
 const addressOf = (number: number): string => `127.${1 + (number >> 14)}.${(number >> 7) & 127}.${1 + (number & 127)}`
 
-/** Sends a plan, and answers what came and what is wrong with it. */
+/** Sends a plan. Returns the answer and its fault. */
 export const send = async (
   { document, known, routes, service }: World,
   plan: Plan
@@ -66,9 +66,9 @@ export const send = async (
   return { received, wrong: wrongIn(document, route, plan, received) }
 }
 
-/** How often a fault is sent again to make it smaller. */
+/** How often a fault is sent again while shrinking. */
 const shrinksMax = 150
-/** After so many requests what they have used up is made anew. */
+/** Used-up resources are renewed after this many requests. */
 const renewedAfter = 2_500
 
 export const run = async (
@@ -81,7 +81,7 @@ export const run = async (
   const routes = world.routes.filter(({ name }) => name.includes(options.route ?? ""))
   if (routes.length === 0) throw new Error(`no route has ${options.route} in its name`)
   const isOver = () => counts.requests >= options.requests || Date.now() > (options.until ?? Infinity)
-  // To make one costs more than to send what it makes.
+  // Built once, because building one costs more than sending its requests.
   const plans = new Map(
     routes.map((route) => [route.name, plansOf(world.document.components.schemas, route, options.patient)])
   )
@@ -98,7 +98,7 @@ export const run = async (
     options.progress?.(counts)
   }
 
-  /** A few plans of one route, by a seed of their own. */
+  /** A few plans of one route, with their own seed. */
   const some = async (route: Route, seed: number, most: number): Promise<void> => {
     let last: Found | undefined
     let sent = 0

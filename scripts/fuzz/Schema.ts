@@ -1,4 +1,4 @@
-/** The part of JSON Schema that the document uses: whether a value fits, and values that do. */
+/** The part of JSON Schema that the document uses: validation, and generation of valid values. */
 import fc from "fast-check"
 import { hostileNumbers, hostileTexts, texts } from "./Hostile.ts"
 
@@ -31,7 +31,7 @@ const referred = (schemas: Schemas, reference: string): Schema => {
   return schema
 }
 
-// ---- whether a value fits ---------------------------------------------------------------------------------------------------
+// ---- validation -------------------------------------------------------------------------------------------------------------
 
 const typeOf = (value: unknown): string =>
   value === null ? "null" : Array.isArray(value) ? "array" : typeof value === "object" ? "object" : typeof value
@@ -45,7 +45,7 @@ const formats: Readonly<Record<string, RegExp>> = {
   email: /^[^@\s]+@[^@\s]+$/
 }
 
-/** Where and why a value does not fit a schema; `undefined` where it does. */
+/** Where and why a value violates a schema; `undefined` if it is valid. */
 export const misfit = (schemas: Schemas, schema: Schema, value: unknown, at = "$"): string | undefined => {
   if (schema.$ref !== undefined) {
     const found = misfit(schemas, referred(schemas, schema.$ref), value, at)
@@ -110,11 +110,11 @@ const misfitOfObject = (schemas: Schemas, schema: Schema, value: object, at: str
   return undefined
 }
 
-// ---- values that fit ----------------------------------------------------------------------------------------------------------
+// ---- generation ---------------------------------------------------------------------------------------------------------------
 
 const nestedMax = 5
 
-/** Values of a schema. `known` has values for names of properties. */
+/** Values of a schema. `known` has values by property name. */
 export const valuesOf = (
   schemas: Schemas,
   schema: Schema,

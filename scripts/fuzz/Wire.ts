@@ -1,41 +1,41 @@
-/** A client of bytes: writes what it is given to a socket, and reads answers of HTTP/1.1 off it. */
+/** A byte-level client: writes given bytes to a socket, and reads HTTP/1.1 answers from it. */
 import { connect } from "node:net"
 
 export interface Answer {
   readonly status: number
   readonly headers: ReadonlyMap<string, string>
   readonly body: Buffer
-  /** Whether all of it has come. */
+  /** Whether the answer is complete. */
   readonly whole: boolean
 }
 
 export interface Sending {
   readonly port: number
-  /** An address of this machine's loopback to come from. */
+  /** The loopback address of the client. */
   readonly from: string
   readonly pieces: ReadonlyArray<Buffer>
   readonly pause_ms: number
-  /** What the client does when it has sent all: waits, ends its side, or leaves. */
+  /** The client's action after sending: wait, half-close, or disconnect. */
   readonly end: "wait" | "half" | "cut"
-  /** The methods of the requests that are sent, by which it is known how many answers there are, and which have no body. */
+  /** The methods of the sent requests. They determine the number of answers and which have no body. */
   readonly methods: ReadonlyArray<string>
-  /** An answer that has no end is left when its head has come. */
+  /** The client leaves an endless answer after its head. */
   readonly isEndless: (answer: Answer) => boolean
   readonly limit_ms: number
 }
 
 export interface Received {
   readonly answers: ReadonlyArray<Answer>
-  /** `late`: neither all answers nor the end of the connection came within the limit. */
+  /** `late`: neither all answers nor the end of the connection arrived in time. */
   readonly end: "answered" | "closed" | "left" | "late"
-  /** What came that is no answer of HTTP. */
+  /** Received bytes that are not HTTP. */
   readonly rest: Buffer
   readonly millis: number
 }
 
 const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
 
-/** Sends, and answers what came. */
+/** Sends the bytes and returns what was received. */
 export const exchange = (sending: Sending): Promise<Received> =>
   new Promise((resolve) => {
     const began = performance.now()
@@ -56,7 +56,7 @@ export const exchange = (sending: Sending): Promise<Received> =>
       if (last !== undefined && !last.whole && sending.isEndless(last)) return finish("answered")
       if (answers.length >= sending.methods.length && last!.whole) finish("answered")
     })
-    // A server may close before it has read all that it is sent.
+    // A server may close before it has read everything.
     socket.on("error", () => {})
     socket.once("close", () => finish("closed"))
     socket.once("connect", async () => {
@@ -70,7 +70,7 @@ export const exchange = (sending: Sending): Promise<Received> =>
     })
   })
 
-/** The answers that bytes begin with. */
+/** The answers at the start of the bytes. */
 const answersIn = (bytes: Buffer, methods: ReadonlyArray<string>): { answers: Array<Answer>; rest: Buffer } => {
   const answers: Array<Answer> = []
   let at = 0
@@ -94,7 +94,7 @@ const answersIn = (bytes: Buffer, methods: ReadonlyArray<string>): { answers: Ar
   return { answers, rest: bytes.subarray(at) }
 }
 
-/** A body, and where the next answer begins; `undefined`: it is not whole. */
+/** A body, and the position of the next answer; `undefined` if incomplete. */
 const bodyAt = (
   bytes: Buffer,
   at: number,

@@ -1,4 +1,4 @@
-/** The service that is asked, in a process of its own with its sandbox; who asks it; and what must be true of it when nobody does. */
+/** The service under test, in a separate process with its sandbox; its users; and the checks of its state at rest. */
 import { redirect_uri, tokensFor } from "../../test/support/OAuth.ts"
 import { command, start } from "../../test/support/Service.ts"
 import type { Person, Service } from "../../test/support/Service.ts"
@@ -12,11 +12,11 @@ export interface World {
   readonly service: Service
   readonly document: OpenApi
   readonly routes: ReadonlyArray<Route>
-  /** What the names of a plan stand for at the moment. */
+  /** The present values of a plan's placeholders. */
   readonly known: () => Known
-  /** Makes anew what requests have used up: credentials, credit, things to be asked for. */
+  /** Renews what requests have used up: credentials, credit, objects. */
   readonly renew: () => Promise<void>
-  /** What is wrong when all has come to rest; what it used, in words. */
+  /** The faults at rest, and the resource use in words. */
   readonly rest: () => Promise<AtRest>
   readonly end: () => Promise<void>
 }
@@ -60,7 +60,7 @@ const signedIn = async (service: Service, person: Person): Promise<Person> => {
 const operatorOf = async ({ folder, port }: Service): Promise<string> =>
   (await command(["operator", "--token"], { DATA_DIR: folder, PORT: String(port) })).stdout.trim()
 
-/** Makes sure that everybody can be asked for, and that there is what can be asked for. */
+/** Ensures that every person and object that requests refer to exists. */
 const knownOf = async (service: Service, people: People, old: Person): Promise<Known> => {
   const operator = await operatorOf(service)
   const { client_id, issuer, oauth_client, service_client_id } = (await service.call("/v1/sandbox")).body
@@ -129,7 +129,7 @@ const knownOf = async (service: Service, people: People, old: Person): Promise<K
     "application's token": application_token,
     "client token": (await service.call("/v1/web/client-token", { json: { service_client_id } })).body?.result?.token
   }
-  // What is remembered of calls and letters for tests is not the service's.
+  // The sandbox's records of calls and letters do not count as the service's memory.
   await service.control("/calls", undefined, "DELETE")
   await service.control("/mail", undefined, "DELETE")
   return Object.fromEntries(

@@ -1,4 +1,4 @@
-// HAProxy before the nodes: asks each for /readyz, and sends a request that no node has taken to another one.
+// HAProxy in front of the nodes: polls each node's /readyz, and sends a request that no node has accepted to another node.
 import { spawn } from "node:child_process"
 import { existsSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -10,7 +10,7 @@ interface Node {
   readonly port: number
 }
 
-/** A call waits for a model: longer than for anything else between two services. */
+/** A call waits for a model, longer than usual between two services. */
 const configuration = (port: number, nodes: ReadonlyArray<Node>): string => `global
   maxconn 4000
 defaults
@@ -32,11 +32,11 @@ backend nodes
 ${nodes.map(({ name, port: own }) => `  server ${name.replace(" ", "-")} 127.0.0.1:${own} check`).join("\n")}
 `
 
-/** Starts it in front of the nodes; answers its port.. */
+/** Starts HAProxy for the nodes. Returns its port. */
 export const balance = async (directory: string, nodes: ReadonlyArray<Node>): Promise<number> => {
   const folders = [...(process.env["PATH"] ?? "").split(":"), "/usr/sbin", "/usr/local/sbin"]
   const executable = folders.map((folder) => join(folder, "haproxy")).find((file) => existsSync(file))
-  if (executable === undefined) throw new Error("HAProxy is not there (Debian: apt-get install haproxy)")
+  if (executable === undefined) throw new Error("HAProxy is missing (Debian: apt-get install haproxy)")
   const port = await freePort()
   const file = join(directory, "haproxy.cfg")
   writeFileSync(file, configuration(port, nodes))
@@ -44,9 +44,9 @@ export const balance = async (directory: string, nodes: ReadonlyArray<Node>): Pr
   process.once("exit", () => child.kill("SIGKILL"))
   const isUp = async () => (await fetch(`http://127.0.0.1:${port}/healthz`).catch(() => undefined))?.ok === true
   for (let i = 0; !(await isUp()); i++) {
-    if (i === 100 || child.exitCode !== null) throw new Error("HAProxy did not come up")
+    if (i === 100 || child.exitCode !== null) throw new Error("HAProxy did not start")
     await sleep(100)
   }
-  print(`HAProxy asks each node for /readyz (${file})`)
+  print(`HAProxy polls each node's /readyz (${file})`)
   return port
 }

@@ -1,16 +1,16 @@
-// Callers of the nodes: each makes a call, waits for its answer and makes the next, whatever becomes of it.
+// Callers of the nodes: each makes one call after another, regardless of the outcome.
 import { sleep } from "../bench/processes.ts"
 
-/** The pause of each between two calls, in milliseconds. */
+/** Each caller's pause between two calls, in milliseconds. */
 const pause = 20
 
-/** Longer than the service lets anybody wait. */
+/** Longer than any wait in the service. */
 const patience = 30_000
 
 export class Callers {
-  /** Calls that were answered well. */
+  /** Successful calls. */
   acknowledged = 0
-  /** Calls that were answered otherwise, or not at all: they may have been charged. */
+  /** Calls with another answer or none. They may have been charged. */
   unanswered = 0
   readonly #url: string
   readonly #keys: ReadonlyArray<string>
@@ -22,7 +22,7 @@ export class Callers {
   readonly #abreast: number
   #running: Promise<unknown> = Promise.resolve()
 
-  /** `abreast`: how many call at the same time. */
+  /** `abreast`: the number of concurrent callers. */
   constructor(url: string, keys: ReadonlyArray<string>, body: string, abreast = 24) {
     this.#abreast = abreast
     this.#url = url
@@ -36,7 +36,7 @@ export class Callers {
     )
   }
 
-  /** Nobody begins a call until they go on. */
+  /** Pauses new calls. */
   rest(): void {
     this.#isResting = true
   }
@@ -50,12 +50,12 @@ export class Callers {
     await this.#running
   }
 
-  /** Whether the last call was answered well. */
+  /** Whether the last call succeeded. */
   isServed(): boolean {
     return this.#last === "200"
   }
 
-  /** What became of the calls since this was asked last. */
+  /** The outcomes of calls since the last reading. */
   takeCounts(): string {
     const counts = [...this.#counts].toSorted(([a], [b]) => a.localeCompare(b))
     this.#counts = new Map()
@@ -87,7 +87,7 @@ export class Callers {
       })
       const text = await response.text()
       if (response.status === 200) return "200"
-      // The balancer's own answers are no JSON.
+      // The balancer's own answers are not JSON.
       const code = /"code": ?"(\w+)"/.exec(text)?.[1]
       return `${response.status}${code === undefined ? " of the balancer" : ` ${code}`}`
     } catch {

@@ -1,4 +1,4 @@
-// Nodes over one PostgreSQL on loopback, with a provider behind them and keys to call by; and what must be in the books when nobody calls any more.
+// Nodes over one PostgreSQL on loopback, with a provider and keys; and the check of the books when calls have ended.
 import { spawnSync } from "node:child_process"
 import type { ChildProcess } from "node:child_process"
 import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
@@ -13,7 +13,7 @@ import { ask, freePort, nodeOptions, root, sleep, start, startPart, stop, stopAl
 
 const main = join(root, "dist", "main.js")
 
-/** How long what a killed node had set aside may stay, in milliseconds: its lease, and the minute in which others look. */
+/** The longest time that a killed node's reservations may stay, in milliseconds: its lease, and the minute between checks by others. */
 const leftoverLimit = 100_000
 
 export interface Node {
@@ -25,7 +25,7 @@ export interface Node {
 const isReady = async (port: number): Promise<boolean> =>
   (await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined))?.ok === true
 
-/** Answers how long it took, in milliseconds. */
+/** Returns the elapsed time in milliseconds. */
 export const until = async (what: string, holds: () => Promise<boolean>, limit = 60_000): Promise<number> => {
   const from = performance.now()
   while (!(await holds())) {
@@ -37,9 +37,9 @@ export const until = async (what: string, holds: () => Promise<boolean>, limit =
 
 export const seconds = (millis: number): string => `${(millis / 1000).toFixed(1)} s`
 
-/** Starts the server, three nodes and the provider; their data lies in a directory. */
+/** Starts the server, three nodes and the provider, with their data in a directory. */
 export const deploy = async (directory: string) => {
-  // The server runs as a user of its own where this runs as root.
+  // If this runs as root, the server runs as another user.
   chmodSync(directory, 0o755)
   const server = await startServer([], directory)
   const books = new Client(server.url)
@@ -83,41 +83,44 @@ export const deploy = async (directory: string) => {
     return keys
   }
 
-  /** Looks at the books when nobody calls any more, and ends everything; throws where they are wrong. */
+  /** Checks the books when no one calls any more, and ends everything. Throws if they are wrong. */
   const settle = async ({ acknowledged, unanswered }: Counted): Promise<void> => {
     const reader = new Client(database)
     await reader.connect()
     const number = async (text: string) =>
       Number((await reader.query<{ n: string }>(`SELECT (${text})::text AS n`)).rows[0]!.n)
     const open = () => number("SELECT count(*) FROM tollgate_ledger_reservations")
-    print(`\nNobody calls any more; ${await open()} reservations are open.`)
-    const freed = await until("reservations of killed nodes are free", async () => (await open()) === 0, leftoverLimit)
-    print(`None is after ${seconds(freed)}.`)
+    print(`\nAll callers have stopped; ${await open()} reservations are open.`)
+    const freed = await until(
+      "reservations of killed nodes are released",
+      async () => (await open()) === 0,
+      leftoverLimit
+    )
+    print(`All were released after ${seconds(freed)}.`)
     const charged = await number("SELECT count(*) FROM tollgate_usage_records WHERE success = 1")
     await reader.end()
     print(
-      `Callers have ${count(acknowledged)} answers of 200, and ${count(unanswered)} others; the books have ${count(charged)} successful calls.`
+      `Callers got ${count(acknowledged)} answers of 200, and ${count(unanswered)} others; the books have ${count(charged)} successful calls.`
     )
     const verified = await operate(main, envOf("node 1", nodes[0]!.port), "verify")
     print(`verify: ${verified.trim().split("\n").at(-1)}`)
     for (const { child } of nodes) await stop(child)
     await server.stop()
-    if (charged < acknowledged) throw new Error(`${acknowledged - charged} charges that were acknowledged are LOST`)
-    if (charged > acknowledged + unanswered)
-      throw new Error(`there are ${charged - acknowledged - unanswered} charges TOO MANY`)
+    if (charged < acknowledged) throw new Error(`${acknowledged - charged} acknowledged charges are LOST`)
+    if (charged > acknowledged + unanswered) throw new Error(`${charged - acknowledged - unanswered} charges TOO MANY`)
     print("Nothing was lost, nothing was charged twice.")
   }
 
   return { server, database, nodes, startNode, keysAt, settle }
 }
 
-/** What callers had. */
+/** The callers' counts. */
 interface Counted {
   readonly acknowledged: number
   readonly unanswered: number
 }
 
-/** Runs it in a directory that goes when it is over, with all that was started. */
+/** Runs in a temporary directory. At the end, the directory and all started processes are gone. */
 export const within = async (run: (directory: string) => Promise<void>): Promise<never> => {
   if (!existsSync(main)) spawnSync("npm", ["run", "--silent", "build"], { cwd: root, stdio: ["ignore", 2, 2] })
   const directory = mkdtempSync(join(tmpdir(), "tollgate-nodes-"))

@@ -1,5 +1,5 @@
-// Three nodes over one PostgreSQL under load, of which one is killed again and again: what the callers of the others see, how long what a killed
-// node had set aside stays, and whether the books hold. `npm run nodes:kills`; fifty kills, or as many as `--kills` says, in some minutes.
+// Three nodes over one PostgreSQL under load; one node at a time is killed repeatedly. Reports the callers' errors at the other nodes, how long a
+// killed node's reservations stay, and whether the books hold. `npm run nodes:kills` runs fifty kills, or `--kills` of them, in a few minutes.
 import { Client } from "pg"
 import { chatBody } from "../bench/calls.ts"
 import { count, print } from "../bench/frame.ts"
@@ -7,12 +7,12 @@ import { sleep } from "../bench/processes.ts"
 import { Callers } from "./callers.ts"
 import { deploy, seconds, within } from "./deployment.ts"
 
-/** How long a node is under load before it is killed: between these, in milliseconds. */
+/** A node's time under load before it is killed, in milliseconds: from and to. */
 const loaded = [300, 1_500] as const
-/** How many call each node at the same time. */
+/** The number of concurrent callers of each node. */
 const abreast = 8
 const lookEvery = 500
-/** What a lease lasts, and in how much more others notice: they look every five seconds. */
+/** The duration of a lease, and the additional time in which others notice: they check every five seconds. */
 const lease = 20_000
 const noticed = 10_000
 
@@ -22,7 +22,7 @@ const kills = asked < 0 ? 50 : Number(process.argv[asked + 1])
 interface Killed {
   readonly run: string
   readonly at: number
-  /** The most reservations that were found open, and when the last of them was. */
+  /** The most open reservations found, and the time of the last one. */
   open: number
   lastOpen: number
 }
@@ -81,11 +81,11 @@ await within(async (directory) => {
     if ((kill + 1) % 10 === 0)
       print(
         `${kill + 1} kills: ${count(callers.reduce((sum, { acknowledged }) => sum + acknowledged, 0))} calls answered, ` +
-          `${errors} failed at nodes that lived; ${callers.map((one) => `[${one.takeCounts()}]`).join(" ")}`
+          `${errors} failed at live nodes; ${callers.map((one) => `[${one.takeCounts()}]`).join(" ")}`
       )
   }
   await Promise.all(callers.map((one) => one.end()))
-  // What the last one had set aside is given back in a lease's time too.
+  // The reservations of the last node are also released within a lease's time.
   while (killed.some(({ lastOpen }) => performance.now() - lastOpen < 2 * lookEvery)) await sleep(lookEvery)
   over.abort()
   await looking
@@ -95,7 +95,7 @@ await within(async (directory) => {
   const times = left.map(({ at, lastOpen }) => lastOpen - at)
   print(
     `\n${kills} kills; ${left.length} of them left reservations open, ${left.reduce((sum, { open }) => sum + open, 0)} in all; ` +
-      `the last of a node was given back after ${seconds(Math.max(0, ...times))} at most.`
+      `a node's last one was released after at most ${seconds(Math.max(0, ...times))}.`
   )
   const late = times.filter((time) => time > lease + noticed).length
   await settle({
@@ -103,5 +103,6 @@ await within(async (directory) => {
     unanswered: callers.reduce((sum, { unanswered }) => sum + unanswered, 0)
   })
   if (errors > 0) throw new Error(`${errors} calls failed at nodes that were not killed`)
-  if (late > 0) throw new Error(`of ${late} kills reservations stayed for longer than a lease and ${seconds(noticed)}`)
+  if (late > 0)
+    throw new Error(`after ${late} kills, reservations stayed for longer than a lease and ${seconds(noticed)}`)
 })

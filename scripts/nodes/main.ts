@@ -1,5 +1,5 @@
-// Three nodes over one PostgreSQL behind HAProxy, under load, while nodes are killed and the database goes away: what callers see, and whether the
-// books hold. `npm run nodes`; it takes one to two minutes. README.md beside it says what to look at.
+// Three nodes over one PostgreSQL behind HAProxy, under load, while nodes are killed and the database stops. Reports the callers' answers, and
+// whether the books hold. `npm run nodes` takes one to two minutes. The README beside it explains the output.
 import { chatBody } from "../bench/calls.ts"
 import { print } from "../bench/frame.ts"
 import { sleep } from "../bench/processes.ts"
@@ -7,7 +7,7 @@ import { balance } from "./balancer.ts"
 import { Callers } from "./callers.ts"
 import { deploy, seconds, until, within } from "./deployment.ts"
 
-/** How long a phase of load is, in milliseconds. */
+/** The length of a phase of load, in milliseconds. */
 const phase = 4_000
 
 await within(async (directory) => {
@@ -20,7 +20,7 @@ await within(async (directory) => {
   const show = (what: string) => print(`${what.padEnd(44)} ${callers.takeCounts()}`)
 
   await sleep(phase)
-  show("all nodes at work")
+  show("all nodes running")
   for (const [i, node] of nodes.entries()) {
     node.child.kill("SIGKILL")
     await sleep(phase)
@@ -32,12 +32,12 @@ await within(async (directory) => {
   }
   await server.crash("SIGQUIT")
   await sleep(phase)
-  show("PostgreSQL ended at once (immediate)")
+  show("PostgreSQL stopped (immediate)")
   await server.restart()
   const back = await until("calls are answered again", async () => callers.isServed())
   show(`PostgreSQL started again, calls after ${seconds(back)}`)
   await sleep(phase)
-  show("all nodes at work")
+  show("all nodes running")
   await callers.end()
 
   await settle(callers)

@@ -1,13 +1,13 @@
 /**
- * Six weeks of life in a sandbox, so that every view of the console has something to show: purchases, a refund and an auto-reload, keys with
- * and without limits, calls that worked and failed, transfers in each state, a team with members and invitations, and media jobs.
+ * Six weeks of simulated use of a sandbox, so that every view of the console has content: purchases, a refund and an auto-reload, keys with and
+ * without limits, successful and failed calls, transfers in each state, a team with members and invitations, and media jobs.
  */
 import { lettersTo } from "../../test/support/mail.ts"
 import type { Answer, Call, Person, Service } from "../../test/support/Service.ts"
 
 const dayLong = 86_400_000
 
-/** Days before the last one; transfers of the first days have expired at its end, and an invitation of the third week. */
+/** Days before the last one. Transfers of the first days, and an invitation of the third week, have expired by then. */
 export const daysAhead = 44
 
 const people = {
@@ -21,7 +21,7 @@ type Name = keyof typeof people
 const models = ["sandbox-large", "sandbox-small", "auto", "sandbox-fraction", "sandbox-failover"]
 const teamModels = ["sandbox-large", "sandbox-small", "sandbox-large"]
 
-/** Numbers that look like chance and are the same every time. */
+/** Pseudo-random numbers, the same in every run. */
 class Chance {
   #seed = 101
 
@@ -39,10 +39,10 @@ class Chance {
 
 const mailOf = (name: string): string => `${name}@example.com`
 
-/** What the pictures need to know of it. */
+/** The facts that the pictures need. */
 export interface Lived {
   readonly ada: Person
-  /** Tokens of letters: of a transfer that waits, and of an invitation to the team that nobody took. */
+  /** Tokens from letters: of a pending transfer, and of an open invitation to the team. */
   readonly transferLetter: string
   readonly teamLetter: string
 }
@@ -64,7 +64,7 @@ class Life {
     return body.result ?? body
   }
 
-  /** With a token that is good now: those of yesterday are not. */
+  /** With a fresh token, because yesterday's have expired. */
   who(name: Name): Promise<Person> {
     return this.service.signIn(mailOf(name), { name: people[name] })
   }
@@ -115,7 +115,7 @@ class Life {
     }
   }
 
-  /** The token of the link in the newest letter of a kind, once it has come. */
+  /** The token in the newest letter of a kind, once it has arrived. */
   async letterTo(email: string, kind: "invites" | "transfer-invites"): Promise<string> {
     const link = new RegExp(`/${kind}/([0-9a-f]{64})`)
     let token: string | undefined
@@ -131,7 +131,7 @@ class Life {
     return this.service.control("/clock", { advance_ms: Math.round(days * dayLong) })
   }
 
-  /** A day in three parts: there are busy ones and quiet ones. */
+  /** A day in three parts; some days are busy, others quiet. */
   async day(calls: () => Promise<void>): Promise<void> {
     this.#words = 1500 + this.chance.below(9000)
     for (const part of [0.4, 0.25, 0.35]) {
@@ -151,13 +151,13 @@ class Life {
   }
 }
 
-/** Waits for what happens by itself. */
+/** Waits for a background change. */
 const until = async (is: () => Promise<boolean>): Promise<void> => {
   for (let tries = 0; tries < 200; tries++) {
     if (await is()) return
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
-  throw new Error("what was waited for did not happen")
+  throw new Error("the expected change did not happen")
 }
 
 const adasKeys = async (life: Life, ada: Person): Promise<ReadonlyArray<string>> => [
@@ -177,7 +177,7 @@ const adasKeys = async (life: Life, ada: Person): Promise<ReadonlyArray<string>>
   })
 ]
 
-/** A team that pays for its members, each with a key of their own. */
+/** A team that pays for its members, each with their own key. */
 const makeTeam = async (life: Life, ada: Person) => {
   const { id } = await life.ok("/v1/tenants", { token: ada.token, json: { name: "Lighthouse" } })
   await life.ok(`/v1/tenants/${id}/plan`, { token: ada.token, method: "PUT", json: { plan: "team", seats: 6 } })
@@ -224,7 +224,7 @@ const refund = async (life: Life, { tenant_id, token }: Person, amount: number):
   await life.service.control(`/payments/${records[0].id}/refund`, { amount })
 }
 
-/** The first month: what has long ended by now. */
+/** The first month: everything from it has ended. */
 const begin = async (life: Life): Promise<void> => {
   const ada = await life.who("ada")
   await life.buy(ada, 25)
@@ -237,7 +237,7 @@ const begin = async (life: Life): Promise<void> => {
   await life.pass(3)
 }
 
-/** The last days: what still waits. */
+/** The last days: still pending. */
 const recently = async (life: Life, team: string): Promise<Pick<Lived, "transferLetter" | "teamLetter">> => {
   const [ada, grace, alan] = [await life.who("ada"), await life.who("grace"), await life.who("alan")]
   await life.end(alan, await life.send(ada, alan.email, 2.25), "decline")

@@ -1,8 +1,7 @@
 /**
- * Pictures of every view of the console, on a desktop and a phone, light and dark, into `out/screenshots`: to be looked at. It starts the
- * built service in its sandbox with six weeks of life in it. `npm run screenshots -- usage keys` takes only views whose name holds a word;
- * `desktop`, `phone`, `light` and `dark` among the words take only those. With `readme` among them the README's pictures are made anew, of
- * the first screen of Home.
+ * Pictures of every view of the console, on a desktop and a phone, light and dark, in `out/screenshots`. It starts the built service in its sandbox,
+ * with six weeks of use. `npm run screenshots -- usage keys` takes only views whose name contains one of the words; `desktop`, `phone`, `light` and
+ * `dark` restrict the variants. `readme` also updates the README's pictures, of the first screen of Home.
  */
 import { mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -19,14 +18,14 @@ const screens = {
 } as const
 const schemes = ["light", "dark"] as const
 
-/** Nothing moves any more: what loads has loaded. */
+/** Waits until loading and animations have ended. */
 const settled = async ({ page }: Tab, isWaiting = false): Promise<void> => {
   if (!isWaiting) await page.waitForFunction(() => document.querySelector(".states-loading") === null)
   await page.evaluate(() => document.fonts.ready)
   await page.waitForTimeout(400)
 }
 
-/** A command on the server sees the clock that its sandbox was put to. */
+/** Gives a command on the server the sandbox's steered clock. */
 const laterClock = {
   NODE_OPTIONS: `--import file://${join(root, "scripts", "bench", "shifted-clock.mjs")}?days=-${daysAhead}`
 }
@@ -46,7 +45,7 @@ const isWanted = ({ name }: View): boolean =>
 
 type Settings = NonNullable<Parameters<Desk["tab"]>[0]>
 
-/** The browsers of one size and colour, opened when they are wanted first. */
+/** The browsers of one size and colour scheme, opened on first use. */
 const browsers = (desk: Desk, settings: Settings) => {
   const opened = new Map<As, Promise<Tab>>()
   const open: Record<As, () => Promise<Tab>> = {
@@ -73,7 +72,7 @@ const browsers = (desk: Desk, settings: Settings) => {
     of: (as: As): Promise<Tab> => {
       const tab = opened.get(as) ?? open[as]()
       opened.set(as, tab)
-      // A view that has changed its words is told of, and the next one is taken.
+      // Short, so that a view with changed labels is reported and the next one is taken.
       void tab.then(({ context }) => context.setDefaultTimeout(15_000))
       return tab
     },
@@ -83,7 +82,7 @@ const browsers = (desk: Desk, settings: Settings) => {
   }
 }
 
-/** As WebP, which Chromium writes and Playwright does not ask for. */
+/** As WebP, which Chromium can write but Playwright does not offer. */
 const takeForReadme = async ({ context, page }: Tab, scheme: string): Promise<void> => {
   const { height, width } = screens.desktop.viewport
   const session = await context.newCDPSession(page)
@@ -96,8 +95,8 @@ const takeForReadme = async ({ context, page }: Tab, scheme: string): Promise<vo
 }
 
 /**
- * The whole view, or a dialog and what of the view is beside it. The screen is made as high as that: a picture of the full page would be
- * taken without the emulation of a phone.
+ * The whole view, or a dialog and the visible part of the view. The viewport is made that high, because a full-page picture would lose the emulation
+ * of a phone.
  */
 const shoot = async ({ page }: Tab, path: string): Promise<void> => {
   const { height, width } = page.viewportSize()!

@@ -1,9 +1,9 @@
-/** What a service is made to answer, so that a view shows its other states: that it loads, that it fails, that the operator has trouble. */
+/** Overridden answers of the service, so that a view shows its other states: loading, failed, or with problems for the operator. */
 import type { Route } from "playwright-core"
 import type { Tab } from "../../test/console/Browser.ts"
 import { daysAhead } from "./Life.ts"
 
-/** Answers that never come. The frame has its own. */
+/** Answers that never arrive. The frame has its own. */
 export const waiting = ({ page }: Tab): Promise<unknown> =>
   page.route(/\/v1\/(?!me(\/|$)|events)/, () => new Promise<void>(() => {}))
 
@@ -16,7 +16,7 @@ export const failing = ({ page }: Tab): Promise<unknown> =>
   page.route(/\/v1\/(?!me(\/|$)|events)/, (route) => route.fulfill(refusal))
 
 const unavailable = { status: 503, headers: { "x-request-id": "req_5c1d77ab90f2" }, json: { error: "unavailable" } }
-/** Of a status that the page asks again for, three times. */
+/** A status on which the page retries, three times. */
 export const broken = ({ page }: Tab): Promise<unknown> =>
   page.route(/\/v1\/operator\/(?!me)/, (route) => route.fulfill(unavailable))
 
@@ -134,7 +134,7 @@ const owed = changed((_, now) => ({
   waiting: [{ payment_id: "pi_90aa1779cd8c34424925b11", movements: 2, since: at(now, 26 * 60 * minute) }]
 }))
 
-/** Upstreams that fail, calls that cannot be settled, a loop that fails, books in which something was found. */
+/** Failing upstreams, calls that cannot be settled, a failing loop, and books with findings. */
 export const troubled = async ({ page }: Tab): Promise<void> => {
   await page.route("**/v1/operator/upstreams", upstreams)
   await page.route("**/v1/operator/flight", flight)

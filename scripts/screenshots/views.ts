@@ -1,22 +1,20 @@
-/** What is taken a picture of: an address, as whom, and what is done there first. */
+/** The pictures: a URL, the user, and the actions before it. */
 import type { Tab } from "../../test/console/Browser.ts"
 import { broken, failing, troubled, waiting } from "./states.ts"
 
-/**
- * Whose browser: nobody's, Ada's in her personal tenant and in her team, that of somebody who came today, the operator's.
- */
+/** Whose browser: signed out, Ada in her personal tenant or in her team, a new user, or the operator. */
 export type As = "nobody" | "ada" | "team" | "newcomer" | "operator"
 
 export interface View {
   readonly name: string
-  /** Below the console. */
+  /** Relative to the console. */
   readonly path: string
   readonly as?: As
-  /** Before the address is gone to: what the service is made to answer. */
+  /** Before navigation: overrides the service's answers. */
   readonly routes?: (tab: Tab) => Promise<unknown>
-  /** What to do before the picture. */
+  /** Actions before the picture. */
   readonly before?: (tab: Tab) => Promise<unknown>
-  /** It never settles: that is what is looked at. */
+  /** It never settles, and shows the loading state. */
   readonly isWaiting?: boolean
 }
 
@@ -106,7 +104,7 @@ const ofAda: ReadonlyArray<View> = [
     path: "keys?make=yes",
     before: async ({ page }) => {
       await page.getByLabel("Name").fill("Demonstration")
-      await page.getByRole("dialog").getByRole("button", { name: "Make a key" }).click()
+      await page.getByRole("dialog").getByRole("button", { name: "Create a key" }).click()
       await page.getByTestId("api-key").waitFor()
     }
   },
@@ -179,7 +177,7 @@ const ofTeam: ReadonlyArray<View> = [
   { name: "team-member", path: "team", before: press(/^Actions for Alan/) }
 ].map((view) => ({ ...view, as: "team" }))
 
-/** Where there is nothing yet. */
+/** Views without content. */
 const empty: ReadonlyArray<View> = [
   "",
   "usage",
@@ -191,7 +189,7 @@ const empty: ReadonlyArray<View> = [
   "notifications"
 ].map((path) => ({ name: `empty-${path.split("?")[0] || "home"}`, path, as: "newcomer" }))
 
-/** While it loads, and where it fails. */
+/** Loading and failed views. */
 const others: ReadonlyArray<View> = ["", "usage", "credit", "transfers", "team", "notifications"].flatMap((path) => {
   const name = path || "home"
   return [
@@ -219,8 +217,8 @@ const invoice = async ({ page }: Tab): Promise<void> => {
 }
 
 const look = async ({ page }: Tab): Promise<void> => {
-  await page.getByRole("button", { name: "Look now" }).click()
-  await page.getByText(/ hold, looked at in /).waitFor()
+  await page.getByRole("button", { name: "Check now" }).click()
+  await page.getByText(/ hold, checked in /).waitFor()
 }
 
 const tenantOfAda = ({ page }: Tab): Promise<unknown> => openFirst(page, "Tenants")

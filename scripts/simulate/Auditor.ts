@@ -1,7 +1,6 @@
 /**
- * What must be true of a story when it is over, by what people asked and were told, what the outside world saw, and what the service shows
- * of its books: nobody is charged for nothing, whoever got something was charged for it as it was measured, what was acknowledged stays, and
- * what should happen has happened.
+ * The checks after a story, from what people requested and received, what the outside world saw, and what the service shows of its books. No one is
+ * charged for nothing; everything received is charged as measured; acknowledged changes persist; and everything due has happened.
  */
 import { bodyOf, gaveUp } from "./Client.ts"
 import type { Computer } from "./Computer.ts"
@@ -56,17 +55,17 @@ interface Tenant {
 }
 
 const minute = 60_000
-/** How long a letter that its mail server refused for now may wait for its next turn. */
+/** The longest wait of a letter for its next attempt, after its mail server refused it temporarily. */
 const letterWait = 7 * 60
 const day = 86_400_000
-/** Jobs and responses of a story that strangers ask for. */
+/** The number of jobs and responses per story that strangers request. */
 const askedAsStrangers = 5
 
 export class Auditor {
   private readonly computer: Computer
   private readonly world: World
   private readonly note: (line: string) => void
-  /** Whether the clock was put anywhere but forward by its own going. */
+  /** Whether the clock was set, instead of advancing by itself. */
   private readonly jumped: boolean
   private tenants = new Map<string, Tenant>()
 
@@ -81,25 +80,24 @@ export class Auditor {
     this.world.findings.push(what)
   }
 
-  /** Lets the world become quiet, and looks. */
+  /** Lets the world become quiet, then checks it. */
   async audit(seed: string): Promise<void> {
     const { machine, storage } = this.computer
-    this.note("nothing goes wrong any more")
+    this.note("faults end")
     storage.heal()
-    // What waits for a moment waits longer where the clock was put back: it is right again.
+    // A timer waits longer if the clock was set back. Now the clock is correct again.
     machine.offset = Math.max(0, machine.offset)
     this.world.heal()
-    if (!(await machine.run(() => this.computer.isUp, 5 * minute)))
-      return this.find("the service does not come up again")
+    if (!(await machine.run(() => this.computer.isUp, 5 * minute))) return this.find("the service does not start again")
     await machine.run(() => this.world.open.size === 0, 15 * minute)
     for (const [id, deed] of this.world.open) this.find(`step ${id} (${deed}) never came to an end`)
     await this.deliverAll(seed)
     await machine.run(() => false, 15 * minute)
     for (let i = 0; i < letterWait && this.count(lettersLeft) > 0; i++) await machine.run(() => false, minute)
-    // Before anybody asks: what is left now nobody would have ended.
+    // Before any request: a leftover now would stay forever.
     this.leftovers()
     await this.strangers()
-    // The service forgets its letters within the month that passes next.
+    // The service deletes its letters within the month that passes next.
     const letters = this.computer.query("SELECT recipient, status FROM tollgate_mail_outbox")
     this.note("a month passes")
     machine.offset += 31 * day
@@ -120,8 +118,8 @@ export class Auditor {
   }
 
   /**
-   * One more transfer, which is taken back: it wakes the job that ends those that are due. Without it that sleeps for up to a day, by a clock
-   * that nobody puts forward.
+   * One more transfer, which is taken back. It wakes the job that ends due transfers. Otherwise the job sleeps for up to a day, on a clock that no
+   * longer jumps.
    */
   private async lastTransfer(): Promise<void> {
     const [who] = this.world.people
@@ -138,9 +136,9 @@ export class Auditor {
     }
     const make = async () => {
       const first = await sendAfter(1)
-      // While something is owed nothing can be sent: more credit than a story buys ends that.
+      // A tenant with a debt cannot send. More credit than a story buys pays the debt.
       const heard = first.status === 422 ? await sendAfter(1_000) : first
-      if (heard.status !== 201) return this.find(`nobody can send credit any more: ${heard.status} ${heard.text}`)
+      if (heard.status !== 201) return this.find(`no one can send credit any more: ${heard.status} ${heard.text}`)
       await new Promise((resolve) => setTimeout(resolve, minute))
       await world.asPerson(who!, `${path}/${bodyOf(heard).result.id}`, { method: "DELETE" })
     }
@@ -148,7 +146,7 @@ export class Auditor {
     await this.computer.machine.run(() => done, 15 * minute)
   }
 
-  /** The processor tries until it is heard. */
+  /** The processor retries until it is acknowledged. */
   private async deliverAll(seed: string): Promise<void> {
     const { machine } = this.computer
     const random = endOf(seed)
@@ -165,10 +163,10 @@ export class Auditor {
     }
     for (const event of this.world.events)
       if (!isHeard(event))
-        this.find(`an event of the processor was never taken: ${event.type}, ${event.answers.join(", ")}`)
+        this.find(`an event of the processor was never acknowledged: ${event.type}, ${event.answers.join(", ")}`)
   }
 
-  // ---- what was answered ------------------------------------------------------------------------------------------------
+  // ---- answers ----------------------------------------------------------------------------------------------------------
 
   private answers(): void {
     for (const call of this.world.calls) {
@@ -183,12 +181,12 @@ export class Auditor {
         for (const { from, heard, life } of call.asked.slice(i + 1))
           if (first.heard !== undefined && isWhole(first.heard) && first.life === life && first.until <= from)
             if (heard !== undefined && bodyOf(heard)?.code === "idempotency_answer_lost")
-              this.find(`call ${call.id} was answered, and asked again its answer is lost`)
+              this.find(`call ${call.id} was answered, but its answer is lost on a retry`)
       if (new Set(whole).size > 1 && !call.old) this.find(`call ${call.id} has one Idempotency-Key and two answers`)
     }
   }
 
-  // ---- what the service shows ------------------------------------------------------------------------------------------
+  // ---- the service's data ----------------------------------------------------------------------------------------------
 
   private async learn(): Promise<void> {
     const { people, team } = this.world
@@ -260,20 +258,20 @@ export class Auditor {
         if (balance < 0n) this.find(`the balance of ${name} was below zero`)
         if (balance !== nano(entry.balance)) {
           this.find(
-            `an entry of ${name} says that the balance is ${entry.balance}, its entries come to ${Number(balance) / 1e9}`
+            `an entry of ${name} has the balance ${entry.balance}, but the entries sum to ${Number(balance) / 1e9}`
           )
           break
         }
         if (entry.type !== "debit" || entry.source !== undefined || !entry.reference_id.startsWith("use_")) continue
         const record = records.get(entry.reference_id)
-        if (record === undefined)
-          this.find(`${name} was charged for ${entry.reference_id}, of which there is no record`)
-        else if (record.billing_source_tenant_id !== id) this.find(`${name} was charged for a call that another paid`)
+        if (record === undefined) this.find(`${name} was charged for ${entry.reference_id}, which has no record`)
+        else if (record.billing_source_tenant_id !== id)
+          this.find(`${name} was charged for a call that someone else paid`)
         if (charged.has(entry.reference_id)) this.find(`${entry.reference_id} was charged twice`)
         charged.set(entry.reference_id, nano(entry.amount))
       }
       if (balance !== credits)
-        this.find(`${name} has ${Number(credits) / 1e9}, and entries of ${Number(balance) / 1e9}`)
+        this.find(`${name} has ${Number(credits) / 1e9}, but its entries sum to ${Number(balance) / 1e9}`)
       if (giftable > credits) this.find(`${name} could give away more than there is`)
       this.gifts(this.tenants.get(id)!)
       if (held !== 0n) this.find(`${name} has held credits a month later`)
@@ -290,11 +288,12 @@ export class Auditor {
     for (const record of records.values()) {
       if ((charged.get(record.id) ?? 0n) !== nano(record.cost))
         this.find(
-          `${record.id} costs ${record.cost}, and ${Number(charged.get(record.id) ?? 0n) / 1e9} was charged for it`
+          `${record.id} costs ${record.cost}, but ${Number(charged.get(record.id) ?? 0n) / 1e9} was charged for it`
         )
-      // A stream that breaks costs what its vendor has reported, which `messages` does in the first event. One that just ends is counted.
+      // A broken stream costs the usage that its vendor has reported; `messages` reports some in its first event. A stream that just ends is
+      // counted.
       if (!record.success && record.cost > 0 && record.endpoint !== "messages" && record.usage_source === undefined)
-        this.find(`${record.id} failed, and cost ${record.cost}`)
+        this.find(`${record.id} failed but cost ${record.cost}`)
     }
     for (const who of this.world.people) {
       const count = [...records.values()].filter(
@@ -309,7 +308,7 @@ export class Auditor {
         (call) => call.who === who && call.seen.some(({ manner }) => endsInMidst(call, manner.kind))
       ).length
       if (count > most)
-        this.find(`${who.name} was charged for ${count} failed calls, and ${most} streams had ended in their midst`)
+        this.find(`${who.name} was charged for ${count} failed calls, but only ${most} streams had ended midway`)
     }
   }
 
@@ -332,7 +331,7 @@ export class Auditor {
         estimated.set(account_id, (estimated.get(account_id) ?? 0) + 1)
         if (prompt_tokens === 0) this.find(`a call of ${model} without figures was charged for no prompt`)
         if (prompt_tokens > contextLength || completion_tokens > 8_192)
-          this.find(`${prompt_tokens} and ${completion_tokens} tokens were believed`)
+          this.find(`${prompt_tokens} and ${completion_tokens} tokens were accepted`)
       } else exact.set(prompt_tokens, [...(exact.get(prompt_tokens) ?? []), record])
     }
     const spent = new Map<Person, bigint>()
@@ -347,15 +346,15 @@ export class Auditor {
       if (cost > nano(who.limited.most))
         this.find(`the key of ${who.name} with a limit of ${who.limited.most} spent ${Number(cost) / 1e9}`)
     for (const [words, found] of exact)
-      for (const { cost } of found) this.find(`${cost} was charged for a call of ${words} tokens that nobody made`)
+      for (const { cost } of found) this.find(`${cost} was charged for a call of ${words} tokens that no one made`)
     for (const who of this.world.people) {
       const mine = this.world.calls.filter((call) => call.who === who)
       const count = estimated.get(who.account) ?? 0
       const least = mine.filter((call) => isFigureless(call) && call.heard.some(isWhole)).length
       const most = mine.filter((call) => isFigureless(call) || mayBeEstimated(call)).length
       if (count < least)
-        this.find(`${least} answers without figures went to ${who.name}, and ${count} estimates were charged`)
-      if (count > most) this.find(`${who.name} was charged for ${count} estimates, and ${most} calls could be`)
+        this.find(`${least} answers without figures went to ${who.name}, but ${count} estimates were charged`)
+      if (count > most) this.find(`${who.name} was charged for ${count} estimates, but at most ${most} were possible`)
     }
   }
 
@@ -367,52 +366,54 @@ export class Auditor {
     if (seen.length > asked && !call.old)
       this.find(`call ${id} reached a vendor ${seen.length} times${key === undefined ? "" : " with one key"}`)
     if (seen.length === 0) {
-      if (whole) this.find(`call ${id} was answered though no vendor was asked`)
-      if (found.length > 0) this.find(`call ${id} was charged though no vendor was asked`)
+      if (whole) this.find(`call ${id} was answered although no vendor was called`)
+      if (found.length > 0) this.find(`call ${id} was charged although no vendor was called`)
       return
     }
     if (seen.every(({ manner }) => manner.kind === "refuses") && found.length > 0)
-      this.find(`call ${id} was charged though every vendor refused it`)
+      this.find(`call ${id} was charged although every vendor refused it`)
     if (seen.every(({ manner }) => manner.kind === "cut" || manner.kind === "stops") && found.length > 0)
-      this.find(`call ${id} was charged though its vendor broke it off before it said what it used`)
+      this.find(`call ${id} was charged although its vendor broke off before it reported usage`)
     if (whole && seen.every(({ manner }) => isFailing.has(manner.kind)))
-      this.find(`call ${id} was answered as if it were whole, and no vendor gave a whole answer`)
+      this.find(`call ${id} was answered as complete, but no vendor gave a complete answer`)
     const [record] = found
     if (record?.billing_source_tenant_id === this.world.team.tenant && wasRemoved(call))
-      this.find(`call ${id} was paid by a team that ${call.who.name} is no more in`)
+      this.find(`call ${id} was paid by a team that ${call.who.name} has left`)
     if (record !== undefined && record.completion_tokens > Math.min(words, limitIn(deed) ?? words))
       this.find(`call ${id} was charged for ${record.completion_tokens} tokens of an answer`)
     if (isFigureless(call)) return
-    // The credit of a call that was released is free for others until it settles.
+    // The credit of a released call is free for others until the call settles.
     if (record?.uncollected !== undefined && !this.mayBeReleased(call))
-      this.find(`call ${id} cost more than was set aside for it`)
-    if (whole && record === undefined) this.find(`call ${id} was answered and not charged`)
+      this.find(`call ${id} cost more than its reservation`)
+    if (whole && record === undefined) this.find(`call ${id} was answered but not charged`)
     if (whole && record !== undefined) {
       const told = usageIn(call.heard.find(isWhole)!.text)
       if (
         told !== undefined &&
         (told.prompt_tokens !== record.prompt_tokens || told.completion_tokens !== record.completion_tokens)
       )
-        this.find(`call ${id} was told ${told.completion_tokens} tokens and charged for ${record.completion_tokens}`)
+        this.find(
+          `call ${id} received ${told.completion_tokens} tokens but was charged for ${record.completion_tokens}`
+        )
     }
     const last = seen.at(-1)!
     const end = this.computer.ends.get(last.life) ?? Number.POSITIVE_INFINITY
     const late = last.manner.kind === "late" ? last.manner.millis : 0
-    // A stream whose client has left is read on for ten seconds, any other call to its end.
+    // After a disconnect, a stream is read for ten more seconds, any other call to its end.
     const isServed =
       last.manner.kind === "well" ||
       (last.manner.kind === "late" && (late <= 8_000 || !deed.stream)) ||
       (last.manner.kind === "long" && deed.leaves === undefined)
     if (isServed && end > last.at + late + 2 * minute && record === undefined)
-      this.find(`call ${id} was served by its vendor and not charged`)
+      this.find(`call ${id} was served by its vendor but not charged`)
   }
 
-  /** Another host released the calls that were open, and this may have been one. */
+  /** Another host released the open calls; this may have been one of them. */
   private mayBeReleased({ asked }: Call): boolean {
     return this.world.lapses.some((lapse) => asked.some(({ from }) => from <= lapse))
   }
 
-  /** Jobs and kept responses belong to their key and their account: others are refused. */
+  /** Jobs and kept responses belong to their key and account. Others are refused. */
   private async strangers(): Promise<void> {
     let done = false
     void this.askAsStrangers().then(() => (done = true))
@@ -438,7 +439,7 @@ export class Auditor {
       const token = other(who)?.key
       if (previous_response_id === undefined || token === undefined) continue
       const json = { model: "sandbox-small", input: "go on", max_output_tokens: 16, previous_response_id }
-      // A stranger without credit is refused for that.
+      // A stranger without credit is refused for lack of credit.
       const { status } = await world.ask("/v1/responses", { token, json })
       if (status !== 404 && status !== 402) this.find(`a response of ${who.name} is continued by a stranger: ${status}`)
     }
@@ -475,7 +476,7 @@ export class Auditor {
     }
   }
 
-  /** Everybody sees the jobs that they were told of, and none that its vendor refused. */
+  /** People see every job acknowledged to them, and none that its vendor refused. */
   private async listedJobs(): Promise<void> {
     for (const who of this.world.people) {
       const mine = this.world.jobs.filter((job) => job.who === who)
@@ -486,18 +487,18 @@ export class Auditor {
       await this.computer.machine.run(() => listed !== undefined, 15 * minute)
       const ids = new Set((listed ?? []).map(({ request_id }) => request_id))
       for (const { id } of mine)
-        if (id !== undefined && !ids.has(id)) this.find(`a video of ${who.name} was acknowledged and is not listed`)
+        if (id !== undefined && !ids.has(id)) this.find(`a video of ${who.name} was acknowledged but is not listed`)
       const refused = mine.filter(
         ({ heard, seen }) => heard?.complete === true && seen.some(({ manner }) => manner.kind === "refuses")
       )
       if (ids.size > mine.length - refused.length)
         this.find(
-          `${who.name} sees ${ids.size} videos, of ${mine.length} that were asked for ${refused.length} were refused`
+          `${who.name} sees ${ids.size} videos, but of ${mine.length} requested ones ${refused.length} were refused`
         )
     }
   }
 
-  /** What calls of an endpoint cost, with what could not be collected if `owed` says so. */
+  /** The cost of an endpoint's calls; with the uncollected part if `owed`. */
   private costOf(who: Person, endpoint: string, owed = false): bigint {
     const { records } = this.tenants.get(who.tenant) ?? { records: [] }
     return records
@@ -509,7 +510,7 @@ export class Auditor {
     for (const who of this.world.people) {
       const mine = this.world.searches.filter((search) => search.who === who)
       const price = 5_000_000n
-      // The credit of a search that was released may be gone when it settles.
+      // The credit of a released search may be gone when it settles.
       const count = this.costOf(who, "search", this.world.lapses.length > 0) / price
       const least = mine.filter(({ heard }) => heard?.complete === true && heard.status === 200).length
       const most = mine.filter(({ seen }) =>
@@ -547,9 +548,9 @@ export class Auditor {
       const known = new Map((listed ?? []).map((one) => [one.id, one]))
       for (const sent of this.world.sent.filter(({ from }) => from === who)) {
         const found = known.get(sent.id)
-        if (found === undefined && known.size < 100) this.find(`a transfer of ${who.name} was acknowledged and is gone`)
+        if (found === undefined && known.size < 100) this.find(`a transfer of ${who.name} was acknowledged but is gone`)
         if (found !== undefined && sent.status !== "pending" && found.status !== sent.status)
-          this.find(`a transfer of ${who.name} was ${sent.status}, and is ${found.status}`)
+          this.find(`a transfer of ${who.name} was ${sent.status} but is now ${found.status}`)
       }
       for (const { amount, id, status } of known.values()) this.transfer(who, id, status, amount)
     }
@@ -562,10 +563,10 @@ export class Auditor {
       purchased("transfer_escrow"),
       purchased("transfer_release") + purchased("transfer_return")
     ]
-    if (escrowed !== ended) this.find(`${Number(escrowed) / 1e9} went into escrow, and ${Number(ended) / 1e9} came out`)
+    if (escrowed !== ended) this.find(`${Number(escrowed) / 1e9} went into escrow, but ${Number(ended) / 1e9} came out`)
   }
 
-  /** Credit that was given by the house stays with whom it was given to. */
+  /** Credit granted by the operator stays with its recipient. */
   private gifts({ entries, name }: Tenant): void {
     let giftable = 0n
     for (const { amount, source, type } of entries.toReversed()) {
@@ -612,7 +613,7 @@ export class Auditor {
     for (const { entry } of booked) {
       const { reference_id, source } = entry
       const isKnown = reference_id.startsWith("sandbox_") || paid.has(reference_id) || movements.has(reference_id)
-      if (source === "purchase" && !isKnown) this.find(`${entry.amount} were credited for a payment that there is not`)
+      if (source === "purchase" && !isKnown) this.find(`${entry.amount} was credited for a payment that does not exist`)
     }
     for (const [payment, object] of paid) {
       const mine = booked.filter(
@@ -629,14 +630,15 @@ export class Auditor {
       const due = amount - this.returned(payment, amount, objects)
       const [{ id }] = mine as [(typeof mine)[0]]
       const [newest] = this.tenants.get(id)!.entries
-      if (id !== `ten_${String(object.metadata.tenant_id).slice(4)}`) this.find("a payment was credited to another")
-      // What could not be taken back is owed, which leaves no credit; what was told long before its payment may be forgotten.
+      if (id !== `ten_${String(object.metadata.tenant_id).slice(4)}`)
+        this.find("a payment was credited to the wrong tenant")
+      // An amount that could not be taken back is owed, which leaves no credit. An event long before its payment may have been deleted.
       if (!this.world.isFar && net !== due && !(net > due && newest!.balance === 0))
-        this.find(`a payment of ${object.amount / 100} came to ${Number(net) / 1e9}, and ${Number(due) / 1e9} is due`)
+        this.find(`a payment of ${object.amount / 100} came to ${Number(net) / 1e9}, but ${Number(due) / 1e9} is due`)
     }
   }
 
-  /** What of a payment went back to its payer in the end. */
+  /** The part of a payment that finally went back to its payer. */
   private returned(
     payment: string,
     amount: bigint,
@@ -651,7 +653,7 @@ export class Auditor {
       if (type === "refund.failed") refunds.set(object.id, 0n)
       if (type === "charge.dispute.funds_withdrawn") disputed = cents()
     }
-    // Money that was reinstated stays so, in whichever order it was told.
+    // Reinstated money stays so, regardless of the order of events.
     if (
       objects.some(
         ({ object, type }) => type === "charge.dispute.funds_reinstated" && object.payment_intent === payment
@@ -662,7 +664,7 @@ export class Auditor {
     return sum > amount ? amount : sum
   }
 
-  /** Auto-reload: nothing is under way for ever, and a tenant is not charged twice in ten minutes. */
+  /** Auto-reload: no attempt stays open forever, and no tenant is charged twice in ten minutes. */
   private async reloads(): Promise<void> {
     for (const who of this.world.people) {
       let found: Reload | undefined
@@ -690,31 +692,30 @@ export class Auditor {
     const settings = this.world.reloading.get(who)
     if (settings === undefined || !settings.sure) return
     if (threshold_usd !== settings.threshold || payment_method_id !== settings.card)
-      this.find(`auto-reload of ${who.name} was set to ${settings.threshold}, and is ${threshold_usd}`)
-    // One that a card declined is not tried again by itself.
+      this.find(`auto-reload of ${who.name} was set to ${settings.threshold} but is ${threshold_usd}`)
+    // Auto-reload does not retry by itself after a declined card.
     if (enabled !== true || last_error !== null || settings.card !== "pm_card_visa" || !settings.wasAbove) return
     const { credits = 0n } = this.tenants.get(who.tenant) ?? {}
     if (credits < nano(settings.threshold))
-      this.find(`${who.name} has ${Number(credits) / 1e9}, below ${settings.threshold}, and is not reloaded`)
+      this.find(`${who.name} has ${Number(credits) / 1e9}, below ${settings.threshold}, but is not reloaded`)
   }
 
-  // ---- what should have happened ------------------------------------------------------------------------------------------
+  // ---- expected events ----------------------------------------------------------------------------------------------------
 
   private letters(rows: ReturnType<Computer["query"]>): void {
     const met = (fault: string) => [...this.world.met.keys()].some((one) => one.startsWith(fault))
     for (const { to } of this.world.sent) {
-      // Each has a token of its own in it.
+      // Each letter has its own token.
       const texts = this.world.letters.filter((letter) => letter.to === to).map(({ text }) => text)
       if (new Set(texts).size < texts.length) this.find(`a letter was sent to ${String(to)} twice`)
       if (typeof to !== "string" || this.world.letters.some((letter) => letter.to === to)) continue
       const { status } = rows.find(({ recipient }) => recipient === to) ?? {}
-      // Nobody knows of a letter whether it left, where the process ended or the connection broke meanwhile.
-      // The row of such a letter may be deleted since.
+      // The outcome of a letter is unknown if the process ended or the connection broke during delivery. Its row may have been deleted since.
       const isUnknown = status === "unknown" || (status === undefined && this.world.isFar)
       if (isUnknown && (this.computer.lives > 1 || met("mail "))) continue
       if (status === "failed" && (met("mail ") || this.world.isFar)) continue
       this.find(
-        `nobody wrote to ${to}, who was sent credit: the letter is ${status === undefined ? "missing" : String(status)}`
+        `no letter to ${to}, who was sent credit: the letter is ${status === undefined ? "missing" : String(status)}`
       )
     }
   }
@@ -732,35 +733,35 @@ export class Auditor {
     left("reservations", "tollgate_ledger_reservations")
     left("letters", lettersLeft)
     const [reserved] = this.computer.query("SELECT COALESCE(sum(reserved), 0) AS sum FROM tollgate_ledger_amounts")
-    if (reserved!["sum"] !== 0) this.find(`${Number(reserved!["sum"]) / 1e9} is set aside in a quiet world`)
+    if (reserved!["sum"] !== 0) this.find(`${Number(reserved!["sum"]) / 1e9} is reserved in a quiet world`)
   }
 }
 
 const lettersLeft = "tollgate_mail_outbox WHERE status IN ('waiting', 'sending')"
 
-/** How a vendor treats a call that it does not answer. */
+/** Vendor behaviors without an answer. */
 const isFailing: ReadonlySet<string> = new Set(["refuses", "cut", "stops"])
 
-/** It was asked, each time, after its caller had been taken out of the team. */
+/** Every attempt was after its caller had been removed from the team. */
 const wasRemoved = ({ asked, who }: Call): boolean =>
   who.removed !== undefined && asked.every(({ from }) => from > who.removed!)
 
-/** The client got all of it. */
+/** The client received all of it. */
 const isWhole = ({ complete, status, text }: Call["heard"][number]): boolean => {
   if (!complete || status !== 200) return false
   if (text.startsWith("data:")) return text.trimEnd().endsWith("data: [DONE]") && !text.includes('data: {"error"')
   return !text.startsWith("event:") || /^event: (message_stop|response\.(completed|incomplete))$/m.test(text)
 }
 
-/** Whether a stream that ends so may be charged though it failed: its vendor stops, or breaks off after `messages` has reported the prompt. */
+/** Whether a failed stream that ends so may be charged: its vendor stops, or breaks off after `messages` has reported the prompt. */
 const endsInMidst = ({ deed }: Call, kind: Manner["kind"]): boolean =>
   kind === "stops" || (kind === "cut" && deed.protocol === "messages")
 
-/** Its vendor reported no figures that could be believed. */
+/** Its vendor reported no plausible figures. */
 const isFigureless = ({ seen }: Call): boolean =>
   seen.some(({ manner }) => manner.kind === "absurd" || manner.kind === "uncounted")
 
-/** Its client may have left in the midst of a stream, so that what came was counted. */
+/** Its client may have left during a stream, so that the received part was counted. */
 const mayBeEstimated = ({ deed, heard, seen }: Call): boolean =>
   seen.some(({ manner }) => manner.kind === "paced" || manner.kind === "late" || manner.kind === "long") &&
   deed.leaves !== undefined &&

@@ -1,6 +1,6 @@
 /**
- * The code under simulation: the service, the outside world and the writer's thread, each as a script that is run anew for every start,
- * so that nothing but the disk outlives a crash; modules that remember nothing are run once. Planted mistakes (`Mistakes`) are put in here and nowhere else.
+ * The code under simulation: the service, the outside world and the writer's thread, each as a script that is evaluated again at every start, so
+ * that only the disk survives a crash. Stateless modules are evaluated once. Planted mistakes (`Mistakes`) are inserted only here.
  */
 import { build } from "esbuild"
 import type { BuildOptions, Plugin, ResolveResult } from "esbuild"
@@ -8,7 +8,7 @@ import { readFile } from "node:fs/promises"
 import { join, relative } from "node:path"
 import { common, directly, root } from "../bundle.ts"
 
-/** A text of a source file, and what stands in its place. */
+/** A text of a source file, and its replacement. */
 export interface Change {
   readonly file: string
   readonly text: string
@@ -16,29 +16,29 @@ export interface Change {
 }
 
 export interface Scripts {
-  /** Modules that all lives have in common, which the service asks for. */
+  /** Stateless modules shared by all lives, which the service requests. */
   readonly library: string
   readonly service: string
   readonly thread: string
 }
 
-/** The same as V8 has them once they have run. */
+/** V8's compiled code of the same scripts, after they have run. */
 export type Compiled = { readonly [Name in keyof Scripts]: Buffer }
 
-/** What is always changed: the scheduler of pooled fibers is the machine's, and the outside world does what a story says (`Hooks`). */
+/** Permanent changes: the machine schedules pooled fibers, and the outside world follows the story (`Hooks`). */
 const always: ReadonlyArray<Change> = [
   {
     file: "src/kernel/hot/PoolScheduler.ts",
     text: "export const poolScheduler: Scheduler.Scheduler = new PoolScheduler()",
     instead: "export const poolScheduler: Scheduler.Scheduler = simulatedScheduler"
   },
-  // Collecting what a start has left behind is nothing that a simulation looks at.
+  // The collection of startup garbage does not matter to a simulation.
   {
     file: "src/app/V8.ts",
     text: "const atRestAfter = [5_000, 12_000]",
     instead: "const atRestAfter: ReadonlyArray<number> = []"
   },
-  // Looking for new rows every two seconds was nine of ten turns of a story, most of which is waiting.
+  // Polling for new rows every two seconds would be nine of ten turns of a story, most of which is waiting.
   {
     file: "src/books/ledger/totals/BackgroundIndexer.ts",
     text: 'const pauseIdle = "2 seconds"',
@@ -59,7 +59,7 @@ const always: ReadonlyArray<Change> = [
     text: "caught.push({ to: address, subject, text: text.trimEnd() })",
     instead: "simulatedHooks.letter(address, subject, text)"
   },
-  // It reads by other threads.
+  // It reads on other threads.
   {
     file: "src/sandbox/Mail.ts",
     text: "await PostalMime.parse(raw)",
@@ -72,7 +72,7 @@ const always: ReadonlyArray<Change> = [
   }
 ]
 
-/** A change must fit its file exactly once: a mistake that is not planted would seem to be found by nothing. */
+/** A change must match its file exactly once. Otherwise an unplanted mistake would count as not found. */
 export const apply = (source: string, { file, instead, text }: Change): string => {
   const parts = source.split(text)
   if (parts.length !== 2) throw new Error(`${file} has ${parts.length - 1} places, not one, that read: ${text}`)
@@ -102,15 +102,15 @@ const optionsOf = (changes: ReadonlyArray<Change>) =>
     plugins: [...common.plugins, changed([...always, ...changes])]
   }) as const satisfies BuildOptions
 
-// ---- what lives have in common --------------------------------------------------------------------------------------------
+// ---- shared modules -------------------------------------------------------------------------------------------------------
 
-/** Packages whose modules remember nothing of who uses them. */
+/** Packages whose modules keep no state about their users. */
 const packages = /^node_modules\/(effect|@effect\/(platform|sql|experimental|rpc)|jose)\//
 
-/** Remembers nothing but random bytes and the text of a moment. */
+/** Keeps no state except random bytes and the text of a moment. */
 const exempt = new Set(["src/kernel/IdText.ts"])
 
-/** What a module of ours would remember: a variable, or a collection that begins empty. */
+/** State of one of our modules: a variable, or a collection that starts empty. */
 const state =
   /^(?:export )?(?:let |const \w+(?:: [^=\n]*)? = new (?:Weak)?(?:Map|Set)(?:<.*>)?\(\)|const \w+: (?:Array|Record)\b)/m
 
@@ -122,10 +122,7 @@ const remembers = async (file: string): Promise<boolean> =>
 
 const service = "scripts/simulate/Service.ts"
 
-/**
- * The modules that every life may use as one before it left them, by their paths: those that remember nothing, nor does anything that they
- * import. To evaluate them is most of a start.
- */
+/** The paths of the modules that all lives can share: they and all their imports are stateless. Evaluating them is most of a start. */
 const findShared = async (): Promise<ReadonlySet<string>> => {
   const { metafile } = await build({ ...optionsOf([]), entryPoints: [join(root, service)], metafile: true })
   const { inputs } = metafile
@@ -148,10 +145,10 @@ const findShared = async (): Promise<ReadonlySet<string>> => {
 
 let sharedOnce: Promise<ReadonlySet<string>> | undefined
 
-/** Where an import leads, by who imports what: the same in each build. */
+/** The resolution of an import, by importer: the same in each build. */
 const resolved = new Map<string, Promise<ResolveResult>>()
 
-/** Those modules are asked of whoever runs the script, by name; `used` gets the paths that are. */
+/** The script requests those modules by name from its runner. `used` collects their paths. */
 const borrowed = (shared: ReadonlySet<string>, used: Map<string, string>): Plugin => ({
   name: "what lives have in common",
   setup: (build) =>
@@ -172,7 +169,7 @@ const borrowed = (shared: ReadonlySet<string>, used: Map<string, string>): Plugi
     })
 })
 
-/** A module that is asked for is what it is, not a copy for each that imports it. */
+/** Returns the requested module itself, not a copy per importer. */
 const asItIs = (script: string): string => {
   const parts = script.split("var __toESM=")
   if (parts.length !== 2) throw new Error("esbuild has another way to import modules")
@@ -181,7 +178,7 @@ const asItIs = (script: string): string => {
   )
 }
 
-/** A script, and the files that it is made of. */
+/** A script and its source files. */
 interface Built {
   readonly text: string
   readonly files: ReadonlySet<string>
@@ -195,7 +192,7 @@ const builtOf = async (options: BuildOptions): Promise<Built> => {
 const buildThread = (changes: ReadonlyArray<Change>): Promise<Built> =>
   builtOf({ ...optionsOf(changes), entryPoints: [join(root, "src/books/ledger/write/WriterThread.ts")] })
 
-/** With the modules that it asks for, by their paths. */
+/** With the modules that it requests, by path. */
 interface BuiltService extends Built {
   readonly used: ReadonlyMap<string, string>
 }
@@ -227,7 +224,7 @@ const buildAll = async () => {
 
 let allOnce: ReturnType<typeof buildAll> | undefined
 
-/** The scripts with these mistakes in them. What they do not touch is built once. */
+/** The scripts with these mistakes. Scripts without a change are built once. */
 export const bundle = async (changes: ReadonlyArray<Change> = []): Promise<Scripts> => {
   const { library, service, thread } = await (allOnce ??= buildAll())
   const touches = ({ files }: Built) => changes.some(({ file }) => files.has(file))

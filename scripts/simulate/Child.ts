@@ -1,4 +1,6 @@
-/** A process that runs one story, since time and chance are replaced in it for good. Reads the story from its input, writes its outcome. */
+/**
+ * A process that runs one story, because time and randomness are replaced in it permanently. Reads the story from its input and writes its outcome.
+ */
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Computer } from "./Computer.ts"
@@ -18,7 +20,7 @@ const main = async (folder: string): Promise<void> => {
   const compiled = Object.fromEntries(
     names.flatMap((name) => (existsSync(cacheOf(name)) ? [[name, readFileSync(cacheOf(name))]] : []))
   )
-  /** The first process of a build leaves what it has compiled to the others. */
+  /** The first process of a build leaves its compiled code to the others. */
   const keep = (computer: Computer) => {
     if (names.every((name) => existsSync(cacheOf(name)))) return
     for (const [name, bytes] of Object.entries(computer.compiled())) {
@@ -32,7 +34,7 @@ const main = async (folder: string): Promise<void> => {
   write(await run(story, { library, service, thread, compiled }, keep))
 }
 
-/** A defect of the service ends a process: so it does here, as a finding. */
+/** A defect of the service ends a process. Here it does so as a finding. */
 const broken = (error: unknown) => write({ broken: String(error instanceof Error ? error.stack : error) })
 process.on("uncaughtException", broken)
 process.on("unhandledRejection", broken)

@@ -1,17 +1,17 @@
-/** A client of the service, or of the outside world: one connection for one request, which it may leave at any byte. */
+/** A client of the service or of the outside world: one connection for one request, which it may leave at any byte. */
 import http from "node:http"
 import type { Network } from "./machine/Network.ts"
 import type { Leaving } from "./Story.ts"
 
-/** What came back. */
+/** The received answer. */
 export interface Heard {
-  /** 0 where no head came. */
+  /** 0 if no head arrived. */
   readonly status: number
   readonly headers: http.IncomingHttpHeaders
   readonly text: string
-  /** The answer came to its end, and the client had not left. */
+  /** The answer was complete, and the client had not left. */
   readonly complete: boolean
-  /** Why not. */
+  /** The reason if incomplete. */
   readonly error: string | undefined
 }
 
@@ -24,7 +24,7 @@ export interface Request {
   readonly leaves?: Leaving | undefined
 }
 
-/** Longer than anything that the service may take. A client that is still there has met a hang. */
+/** Longer than anything in the service may take. A client that still waits has found a hang. */
 export const patience = 600_000
 
 export const gaveUp = "gave up"
@@ -74,8 +74,8 @@ export const ask = (network: Network, url: string, request: Request = {}): Promi
     sent.end(body)
   })
 
-/** Its body as JSON; `undefined` where it is none. */
-// oxlint-disable-next-line typescript/no-explicit-any -- whoever asked looks into what came, whatever it is
+/** The body as JSON; `undefined` if it is not JSON. */
+// oxlint-disable-next-line typescript/no-explicit-any -- callers inspect answers of any shape
 export const bodyOf = ({ text }: Heard): any => {
   try {
     return JSON.parse(text) as unknown

@@ -1,4 +1,4 @@
-/** A computer with the service on it, and the world around it: it can lose its power at any moment, and starts again. */
+/** A computer with the service on it, and the world around it. It can lose power at any moment, and starts again. */
 import Sqlite from "better-sqlite3"
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs"
 import { createRequire } from "node:module"
@@ -19,7 +19,7 @@ import type * as Service from "./Service.ts"
 export const port = 8787
 
 const require = createRequire(join(root, "package.json"))
-/** Files of the project are found from here. */
+/** Files of the project are resolved relative to this. */
 const url = pathToFileURL(join(root, "src", "upstream", "catalogue", "simulated.js")).href
 
 /** One life of the service. */
@@ -30,7 +30,7 @@ interface Life {
   stopping: boolean
 }
 
-/** How long whoever looks after the service waits before starting it again, in milliseconds: longer where it did not come up. */
+/** The delay before the service is restarted, in milliseconds. It grows if the service does not start. */
 const restartFirst = 500
 const restartLast = 16_000
 
@@ -40,18 +40,18 @@ export class Computer {
   readonly storage: Storage
   world!: Service.World
   file: string
-  /** What the service says at a level of warning and above. */
+  /** The service's log at level warning and above. */
   log: (level: string, message: string) => void = () => {}
-  /** How often it was started. */
+  /** The number of starts. */
   lives = 0
-  /** When each life ended, by its number. */
+  /** The end of each life, by its number. */
   readonly ends = new Map<number, number>()
   private pause = restartFirst
   private life: Life | undefined
   private stopNow: (() => void) | undefined
   private lapseNow: (() => void) | undefined
   private readonly folder: string
-  /** Modules that every life uses. */
+  /** Modules shared by all lives. */
   private readonly shared: Record<string, unknown> = {}
   private readonly library: Script
   private readonly service: Script
@@ -81,7 +81,7 @@ export class Computer {
     this.run(this.library, undefined, require)
   }
 
-  /** Makes the world around it. */
+  /** Creates the world around it. */
   async begin(): Promise<void> {
     const life = { threads: this.threadsOf(), dead: false, ready: false, stopping: false }
     const { makeWorld } = this.load(life)
@@ -93,7 +93,7 @@ export class Computer {
     return this.life?.ready === true
   }
 
-  /** Starts the service; it is up when `isUp`. Where it does not come up it is started again. */
+  /** Starts the service; it is ready when `isUp`. If it does not start, it is restarted. */
   start(): void {
     const life: Life = { threads: this.threadsOf(), dead: false, ready: false, stopping: false }
     this.life = life
@@ -121,7 +121,7 @@ export class Computer {
     })
   }
 
-  /** The service is told to end, does what it must, and is started again. */
+  /** Stops the service in order and starts it again. */
   stop(): void {
     if (this.life === undefined || this.life.stopping) return
     this.life.stopping = true
@@ -129,7 +129,7 @@ export class Computer {
     this.stopNow?.()
   }
 
-  /** Its lease lapses: another host releases the calls that are open, and this one goes on with them. */
+  /** Its lease lapses: another host releases the open calls while this one continues them. */
   lapse(): void {
     if (this.isUp) this.lapseNow?.()
   }
@@ -140,14 +140,14 @@ export class Computer {
     this.storage.threadEnded()
   }
 
-  /** The power is gone, and comes back. */
+  /** Power is lost, and returns. */
   crash(): void {
     this.pause = this.isUp ? restartFirst : Math.min(2 * this.pause, restartLast)
     this.end()
     this.machine.after(this.pause, () => this.start())
   }
 
-  /** The service is gone from one moment to the next; its file stays as it is on the disk. */
+  /** The service is gone instantly. Its file stays as it is on the disk. */
   end(): void {
     const { life } = this
     if (life === undefined) return
@@ -159,7 +159,7 @@ export class Computer {
     this.file = this.storage.survive(this.file, join(this.folder, `life-${this.lives}`))
   }
 
-  /** What is off in the books, once the service has ended. */
+  /** The faults in the books, once the service has ended. */
   async look(): Promise<ReadonlyArray<string>> {
     const life: Life = { threads: this.threadsOf(), dead: false, ready: false, stopping: false }
     let found: ReadonlyArray<string> | undefined
@@ -185,7 +185,7 @@ export class Computer {
     }
   }
 
-  /** What has been compiled of the scripts, for another process. */
+  /** The compiled code of the scripts, for another process. */
   compiled(): Compiled {
     const { library, service, thread } = this
     return {
@@ -229,10 +229,10 @@ export class Computer {
     return module.exports
   }
 
-  /** Fibers have their turns in the order of the seed; those of a life that is over have none. */
+  /** The seed orders the turns of fibers. Fibers of an ended life have none. */
   private schedulerOf(life: Life) {
     const { machine } = this
-    // Most fibers run until they wait, as they do in production; some are held up sooner.
+    // Most fibers run until they wait, as in production. Some are suspended sooner.
     return {
       shouldYield: ({ currentOpCount }: { readonly currentOpCount: number }) =>
         (currentOpCount > 2_048 ? 0 : false) as number | false,

@@ -1,12 +1,12 @@
 /**
- * Planted mistakes: guards of the service's code, each switched off in the simulation's build alone (`Bundle`), to see that it is missed.
- * Each text must stand in its file exactly once (`test/simulation/Mistakes.test.ts`).
+ * Planted mistakes: guards of the service's code, each switched off only in the simulation's build (`Bundle`), to show that the simulation notices.
+ * Each text must occur in its file exactly once (`test/simulation/Mistakes.test.ts`).
  */
 import type { Change } from "./Bundle.ts"
 
 export interface Mistake {
   readonly name: string
-  /** What the guard is for. */
+  /** The purpose of the guard. */
   readonly guard: string
   readonly changes: ReadonlyArray<Change>
 }
@@ -23,17 +23,17 @@ const mistake = (
 
 export const mistakes: ReadonlyArray<Mistake> = [
   // ---- the books ----
-  mistake("reservation-stays", "a call that ends gives its reservation back", [
+  mistake("reservation-stays", "a call that ends releases its reservation", [
     "books/ledger/rules/Books.ts",
     "reserved: account.reserved - amount,\n    granted",
     "reserved: account.reserved,\n    granted"
   ]),
-  mistake("call-ends-twice", "a call that has ended has no reservation to end by", [
+  mistake("call-ends-twice", "an ended call has no reservation to settle", [
     "books/ledger/rules/Books.ts",
     "  draft.release(call)\n  if (reservation.released",
     "  if (reservation.released"
   ]),
-  mistake("poor-are-admitted", "who cannot pay the least is refused", [
+  mistake("poor-are-admitted", "a payer who cannot pay the minimum is refused", [
     "books/ledger/rules/Books.ts",
     "if (free < least) {",
     "if (free < 0n) {"
@@ -41,28 +41,24 @@ export const mistakes: ReadonlyArray<Mistake> = [
   mistake(
     "limit-of-a-key",
     "a key is admitted within its limit",
+    ["books/ledger/rules/Budget.ts", "if (isEmpty || left < least) return unit", "if (isEmpty) return unit"],
     [
       "books/ledger/rules/Books.ts",
-      "if (limit !== undefined && left! < least) {",
-      "if (limit !== undefined && left! < 0n) {"
-    ],
-    [
-      "books/ledger/rules/Books.ts",
-      "const amount = left === undefined ? within : smaller(within, left)",
+      "const amount = limit === undefined ? within : smaller(within, limit)",
       "const amount = within"
     ],
     [
       "books/ledger/rules/Books.ts",
-      "const payable = amount + (limit === undefined ? free : smaller(free, leftOf(limit)))",
+      "const payable = amount + (left === undefined ? free : smaller(free, left))",
       "const payable = amount + free"
     ]
   ),
-  mistake("limit-forgets-what-is-open", "a limit counts what open calls have set aside", [
-    "books/ledger/rules/Books.ts",
-    "larger(amount - spent - reserved, 0n)",
-    "larger(amount - spent, 0n)"
+  mistake("limit-forgets-what-is-open", "a limit counts the reservations of open calls", [
+    "books/ledger/rules/Budget.ts",
+    "largest(limit - budget.spent - budget.reserved, 0n)",
+    "largest(limit - budget.spent, 0n)"
   ]),
-  mistake("reserved-credit-is-sent", "credit that calls have set aside cannot be sent away", [
+  mistake("reserved-credit-is-sent", "reserved credit cannot be sent", [
     "books/ledger/rules/Books.ts",
     "if (amount <= 0n || amount > available)",
     "if (amount <= 0n || amount > balanceOf(account))"
@@ -77,45 +73,45 @@ export const mistakes: ReadonlyArray<Mistake> = [
     "const fromGranted = collected < account.granted ? collected : account.granted",
     "const fromGranted = 0n"
   ]),
-  mistake("more-is-taken-back-than-there-is", "what is taken back is bounded by what is available", [
+  mistake("more-is-taken-back-than-there-is", "an amount taken back is bounded by the available credit", [
     "books/ledger/rules/Books.ts",
     "const taken = larger(smaller(amount, free), 0n)",
     "const taken = amount"
   ]),
   mistake(
     "transfers-stay",
-    "a transfer that nobody answers ends",
+    "an unanswered transfer expires",
     ["money/transfers/Expiry.ts", "const { failed } = yield* expireDue", "const { failed } = { failed: 0 }"],
     ["money/transfers/Expiry.ts", "if (next === null) return pauseMax", "if (next !== undefined) return pauseMax"],
     ["money/transfers/Transfers.ts", "yield* Effect.catchAll(expireDue, () => Effect.void)", "yield* Effect.void"]
   ),
-  mistake("unreadable-database", "a read that the database cannot answer at the moment is no fault of the service", [
+  mistake("unreadable-database", "a temporary read failure of the database is not a defect of the service", [
     "http/lanes/Fault.ts",
     "if (error instanceof SqlError && isStorageFault(error))",
     "if (error instanceof SqlError && !isStorageFault(error))"
   ]),
-  mistake("escrow-ends-twice", "a transfer ends from the state pending alone", [
+  mistake("escrow-ends-twice", "a transfer ends only from the state pending", [
     "money/transfers/Escrow.ts",
     "WHERE id = ${row.id} AND status = 'pending' AND ${inTime} RETURNING id",
     "WHERE id = ${row.id} AND ${inTime} RETURNING id"
   ]),
-  mistake("released-calls-are-free", "a call that settles after it was released is charged all the same", [
+  mistake("released-calls-are-free", "a call that settles after its release is still charged", [
     "books/ledger/rules/Books.ts",
     "if (reservation === undefined || (reservation.released === true && !isDue(outcome)))",
     "if (reservation === undefined || reservation.released === true)"
   ]),
-  // ---- writing them ----
-  mistake(
-    "locked-database",
-    "a database that is locked or full is a fault of the moment, and what was to be written is written later",
-    ["books/ledger/write/DatabaseFault.ts", "^SQLITE_(BUSY|LOCKED|FULL|IOERR|READONLY", "^SQLITE_(READONLY"]
-  ),
-  mistake("full-disk", "a full disk is a fault of the moment", [
+  // ---- writing the books ----
+  mistake("locked-database", "a locked or full database is a temporary fault, and the write is retried", [
+    "books/ledger/write/DatabaseFault.ts",
+    "^SQLITE_(BUSY|LOCKED|FULL|IOERR|READONLY",
+    "^SQLITE_(READONLY"
+  ]),
+  mistake("full-disk", "a full disk is a temporary fault", [
     "books/ledger/write/DatabaseFault.ts",
     "BUSY|LOCKED|FULL|IOERR|",
     "BUSY|LOCKED|IOERR|"
   ]),
-  mistake("failing-disk", "an I/O error is a fault of the moment", [
+  mistake("failing-disk", "an I/O error is a temporary fault", [
     "books/ledger/write/DatabaseFault.ts",
     "BUSY|LOCKED|FULL|IOERR|",
     "BUSY|LOCKED|FULL|"
@@ -125,7 +121,7 @@ export const mistakes: ReadonlyArray<Mistake> = [
     'if (db.inTransaction) prepare("ROLLBACK").run()',
     ""
   ]),
-  mistake("memory-of-what-failed", "what a failed batch has read and left is forgotten", [
+  mistake("memory-of-what-failed", "the cached state of a failed batch is dropped", [
     "books/ledger/write/WriterThread.ts",
     "memory.forget()\n    if (db.inTransaction)",
     "if (db.inTransaction)"
@@ -135,14 +131,14 @@ export const mistakes: ReadonlyArray<Mistake> = [
     "if (rows === undefined || found.length === rows) continue",
     "if (rows === undefined || found.length >= 0) continue"
   ]),
-  mistake("answered-before-the-commit", "whoever waits is answered after the commit", [
+  mistake("answered-before-the-commit", "waiting callers are answered after the commit", [
     "books/ledger/write/WriterThread.ts",
     "end()\n    return step.value",
     'try { end() } catch { if (db.inTransaction) prepare("ROLLBACK").run() }\n    return step.value'
   ]),
   mistake(
     "no-fsync",
-    "a commit is on the disk when it is answered",
+    "a commit is on disk when it is answered",
     ["books/ledger/write/WriterThread.ts", 'db.pragma("synchronous = FULL")', 'db.pragma("synchronous = NORMAL")'],
     [
       "books/ledger/write/WriterThread.ts",
@@ -150,22 +146,22 @@ export const mistakes: ReadonlyArray<Mistake> = [
       ""
     ]
   ),
-  mistake("failed-commits-are-none", "a commit that the disk failed in may be done", [
+  mistake("failed-commits-are-none", "a commit during a disk failure may be complete", [
     "books/ledger/write/WriterThread.ts",
     "const maybe_written = error instanceof CommitFailed",
     "const maybe_written = false"
   ]),
-  mistake("thread-stays-dead", "a writer's thread that ended is started again", [
+  mistake("thread-stays-dead", "an ended writer's thread is restarted", [
     "books/ledger/write/ThreadWriter.ts",
     "restart = setTimeout(begin, restartPause)",
     ""
   ]),
-  mistake("nobody-is-told", "those who wait for a thread that ended are told", [
+  mistake("nobody-is-told", "callers that wait for an ended thread are notified", [
     "books/ledger/write/ThreadWriter.ts",
     "thread = undefined\n    tellAll(new BooksUnavailable({ maybe_written: true }))",
     "thread = undefined"
   ]),
-  mistake("surely-not-written", "what a thread that ended had in hand may be written", [
+  mistake("surely-not-written", "the batch of an ended thread may be written", [
     "books/ledger/write/ThreadWriter.ts",
     "thread = undefined\n    tellAll(new BooksUnavailable({ maybe_written: true }))",
     "thread = undefined\n    tellAll(new BooksUnavailable())"
@@ -176,17 +172,17 @@ export const mistakes: ReadonlyArray<Mistake> = [
     "return yield* Effect.failCause(exit.cause as Cause.Cause<never>)"
   ]),
   // ---- the gate ----
-  mistake("settlement-is-given-up", "a settlement that cannot be written is tried again", [
+  mistake("settlement-is-given-up", "a settlement that cannot be written is retried", [
     "books/gate/Gate.ts",
     'if (cause._tag === "Fail" && cause.error._tag === "BooksUnavailable") return books.writeLater(this, ending)',
     ""
   ]),
-  mistake("late-reservation-stays", "a reservation that is written after its call was refused is given back", [
+  mistake("late-reservation-stays", "a reservation that is written after its call was refused is released", [
     "books/gate/Gate.ts",
     "if (refusal.maybe_written) {",
     "if (refusal.maybe_written && !refusal.maybe_written) {"
   ]),
-  mistake("ended-runs-keep-theirs", "what an earlier run left reserved is released", [
+  mistake("ended-runs-keep-theirs", "reservations of an earlier process are released", [
     "books/gate/Gate.ts",
     "const left = (yield* Effect.forEach(others, leftBy)).flat()",
     "const left = (yield* Effect.forEach([], leftBy)).flat()"
@@ -196,30 +192,30 @@ export const mistakes: ReadonlyArray<Mistake> = [
     "Effect.uninterruptible(admit(claim, call))",
     "admit(claim, call)"
   ]),
-  mistake("failed-calls-stay-open", "a call that fails is ended too", [
+  mistake("failed-calls-stay-open", "a failed call is ended too", [
     "books/gate/Gate.ts",
     "return this.ending === undefined ? Effect.ignore(this.settle(failed(cause))) : Effect.void",
     "return Effect.void"
   ]),
-  mistake("nobody-reads-on", "a call whose client has left is read on", [
+  mistake("nobody-reads-on", "a call is read on after its client disconnects", [
     "kernel/ReadOn.ts",
     "if (this.stop === undefined || reads_on === false) {",
     "if (this.stop !== undefined || reads_on === false) {"
   ]),
-  mistake("late-answers-are-free", "a call that does not stream is read on to its end when its client has left", [
+  mistake("late-answers-are-free", "after a disconnect, a whole answer is read to its end", [
     "kernel/ReadOn.ts",
     "reads_on === true ? after(readOnFor, stop) : reads_on.until(stop)",
     "after(readOnFor, stop)"
   ]),
   // ---- models ----
-  mistake("absurd-figures", "figures are believed within what the request could cause", [
+  mistake("absurd-figures", "reported usage is capped at what the request could cause", [
     "calls/prompts/Tokens.ts",
     "Math.min(completion ?? counted().completion_tokens, most.completion_tokens)",
     "completion ?? counted().completion_tokens"
   ]),
   mistake(
     "no-figures-no-charge",
-    "an answer without figures is counted",
+    "an answer without usage figures is counted",
     [
       "calls/prompts/Tokens.ts",
       "Math.min(counted().prompt_tokens, most.prompt_tokens)",
@@ -231,22 +227,22 @@ export const mistakes: ReadonlyArray<Mistake> = [
       "Math.min(completion ?? 0, most.completion_tokens)"
     ]
   ),
-  mistake("refusals-are-charged", "what a vendor refuses is no answer", [
+  mistake("refusals-are-charged", "a vendor's refusal is not an answer", [
     "calls/engine/Engine.ts",
     "if (isRefusal(answer)) return yield* refused(upstream.name, answer, request_id)\n  if (answer.outline",
     "if (answer.outline"
   ]),
-  mistake("broken-streams-are-whole", "a stream that its vendor broke off is not complete", [
+  mistake("broken-streams-are-whole", "a stream broken off by its vendor is not complete", [
     "calls/prompts/EventRelay.ts",
     "if (!reader.isFinished()) return unfinished[stop]",
     "reader.isFinished()"
   ]),
-  mistake("long-events-are-not-read", "an event that is too long to be kept is read for its usage and its end", [
+  mistake("long-events-are-not-read", "an event too long to buffer is still read for its usage and its end", [
     "calls/prompts/EventRelay.ts",
     "if (this.reader.skipped(skipped, stream)) return true",
     'if (this.reader.skipped({ ...skipped, text: "data: {}\\n\\n" }, stream)) return true'
   ]),
-  // ---- keys of requests ----
+  // ---- idempotency keys ----
   mistake("key-without-its-call", "an Idempotency-Key is tied to its call", [
     "http/idempotency/Keys.ts",
     "SET call = ${call} WHERE ${mine}",
@@ -320,40 +316,40 @@ export const mistakes: ReadonlyArray<Mistake> = [
     ""
   ]),
   // ---- media, mail, people ----
-  mistake("jobs-are-forgotten", "the jobs of an earlier run are looked after", [
+  mistake("jobs-are-forgotten", "the jobs of an earlier process are polled", [
     "calls/media/Jobs.ts",
     "for (const { id } of yield* parts.rows.running) Poll.watchOf(parts, id, now)",
     ""
   ]),
-  mistake("half-submitted-jobs", "a submission that broke off is ended", [
+  mistake("half-submitted-jobs", "an interrupted submission is ended", [
     "calls/media/Jobs.ts",
     "const orphans = yield* Effect.filter(yield* rows.submitting, ({ call }) => gate.isOrphan(call))",
     "const orphans = yield* Effect.filter((yield* rows.submitting).slice(0, 0), ({ call }) => gate.isOrphan(call))"
   ]),
-  mistake("lost-jobs-stay", "a job that its vendor did not take leaves with its call", [
+  mistake("lost-jobs-stay", "a job that its vendor did not accept ends with its call", [
     "calls/media/Jobs.ts",
     "return Effect.zipRight(Effect.ignore(end), Effect.failCause(cause))",
     "return Effect.zipRight(Effect.void, Effect.failCause(cause))"
   ]),
   mistake(
     "letters-wait",
-    "the outbox is woken by a letter, and looks by itself",
+    "the outbox is woken by a letter, and also polls",
     ["money/transfers/Sending.ts", "Effect.zipRight(outbox.wake, waker.wake)", "waker.wake"],
     ["people/mail/Outbox.ts", "if (next?.due_at == null) return pauseMax", "if (next?.due_at == null) return undefined"]
   ),
-  mistake("letters-that-were-taken", "a letter that was taken by a commit without an answer is handed over", [
+  mistake("letters-that-were-taken", "a letter claimed by a commit without an answer is delivered", [
     "people/mail/Delivery.ts",
     "if (maybe_written && isAlone) state = taken",
     ""
   ]),
-  mistake("letters-of-late-commits", "a letter whose commit was answered too late is found all the same", [
+  mistake("letters-of-late-commits", "a letter whose commit was answered too late is still found", [
     "people/mail/Outbox.ts",
     "if (next?.due_at == null) return pauseMax",
     "if (next?.due_at == null) return undefined"
   ]),
   mistake(
     "interrupted-letters",
-    "letters that were on their way when the process ended are given up",
+    "letters in delivery when the process ended are abandoned",
     [
       "people/mail/Outbox.ts",
       "yield* Delivery.endInterrupted(dependencies, Number.MAX_SAFE_INTEGER)",
@@ -369,7 +365,7 @@ export const mistakes: ReadonlyArray<Mistake> = [
   ),
   mistake(
     "welcomed-twice",
-    "an account is made once, whoever signs in beside it",
+    "concurrent sign-ins create one account",
     [
       "people/tenants/Welcome.ts",
       "VALUES (${provider}, ${subject}, ${account}, ${email}) ON CONFLICT DO NOTHING RETURNING account_id`,\n    1",

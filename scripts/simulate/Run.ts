@@ -1,4 +1,4 @@
-/** Runs one story from its beginning to the audit. A process does this once: time and chance are replaced in it for good. */
+/** Runs one story from its beginning to the audit. A process does this once, because time and randomness are replaced in it permanently. */
 import { createHash } from "node:crypto"
 import { Auditor } from "./Auditor.ts"
 import { Computer } from "./Computer.ts"
@@ -8,9 +8,9 @@ import { World } from "./World.ts"
 
 export interface Outcome {
   readonly seed: string
-  /** Sentences; none where all is well. */
+  /** Sentences; empty if all is well. */
   readonly findings: ReadonlyArray<string>
-  /** Of the whole trace. */
+  /** A hash of the whole trace. */
   readonly digest: string
   readonly trace: ReadonlyArray<string>
   readonly turns: number
@@ -19,7 +19,7 @@ export interface Outcome {
   readonly commits: number
   /** Simulated milliseconds. */
   readonly simulated: number
-  /** Which fault met which deed, and how often. */
+  /** How often each fault occurred during each deed. */
   readonly met: Readonly<Record<string, number>>
 }
 
@@ -57,7 +57,7 @@ export const run = async (
   }
 }
 
-/** Steps that follow each other at once find what came before them half done. */
+/** Steps that follow each other immediately overlap with earlier ones. */
 const passed = async ({ machine }: Computer, wait: number): Promise<void> => {
   const turn = machine.turns + machine.random.below(wait < 5 ? 80 : 8)
   if (wait >= 5) await machine.run(() => false, wait)
@@ -79,10 +79,10 @@ const steps = async (
   )
   await machine.run(() => begun || failed !== undefined, 600_000)
   if (!begun) return [`the story cannot begin: ${String(failed)}`]
-  note("everybody is there")
+  note("everyone is signed in")
   for (const step of steps) {
     await passed(computer, step.wait)
-    // What chance decides from here on is this step's own: without the steps before it, it is the same.
+    // Random decisions from here on depend only on this step, so they stay the same without the steps before it.
     machine.random = random(`step ${seed} ${step.id}`)
     world.do(step)
   }

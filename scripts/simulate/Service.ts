@@ -1,6 +1,6 @@
 /**
- * What is run of the service itself, as a bundle of its own (`Bundle`): the process as `tollgate serve` composes it, the outside world, and
- * the checks of the books.
+ * The service's part of the simulation, as a separate bundle (`Bundle`): the process as composed by `tollgate serve`, the outside world, and the
+ * checks of the books.
  */
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
 import { Effect, Exit, Fiber, Layer, Logger, LogLevel, Redacted, Scope } from "effect"
@@ -21,7 +21,7 @@ import { sqliteFile } from "../../src/storage/database/Location.ts"
 
 export type World = Sandbox.Sandbox
 
-/** What a person begins with: so little that some can pay no more after a while. */
+/** Initial credit: so little that some people run out. */
 const prices = { default_new_credits: 0.04, default_registration_credits: 0.01 }
 
 export interface ServiceOptions {
@@ -62,7 +62,7 @@ const loggerOf = (log: ServiceOptions["log"]) =>
     })
   )
 
-/** Starts the service. Answers how to stop it in order. */
+/** Starts the service. Returns a function that stops it in order. */
 export const start = ({
   data_dir,
   file,
@@ -109,7 +109,7 @@ export const start = ({
   return () => void Effect.runFork(Fiber.interrupt(fiber), { scheduler })
 }
 
-/** Ends every open call that is not held as interrupted, at no cost, while its host goes on working on it. */
+/** Ends every open call that is not held, as interrupted and without cost, while its host continues it. */
 const lapsing = Effect.gen(function* () {
   const writer = yield* Writer
   const calls = yield* Calls.make
@@ -121,12 +121,12 @@ const lapsing = Effect.gen(function* () {
   return Effect.gen(function* () {
     const runs = (yield* calls.runs).filter((run) => !run.startsWith("held"))
     const open = (yield* Effect.forEach(runs, calls.ofRun)).flat()
-    // A database that fails at this moment releases nothing.
+    // A failing database releases nothing.
     yield* Effect.forEach(open, (call) => Effect.ignore(release(call)), { discard: true })
   }).pipe(Effect.catchAllCause(() => Effect.void))
 })
 
-/** What is off in the books of a file that nobody serves; a sentence for each. */
+/** The faults in the books of a file that no service uses, one sentence each. */
 export const look = (file: string, scheduler: Scheduler.Scheduler): Promise<ReadonlyArray<string>> =>
   new Promise((resolve, reject) => {
     Effect.runFork(Effect.provide(verify, SqliteClient.layer({ filename: file })), { scheduler }).addObserver((exit) =>

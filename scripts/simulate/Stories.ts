@@ -1,4 +1,4 @@
-/** Runs stories, each in a process of its own, and makes failing ones shorter. */
+/** Runs stories, each in a separate process, and shortens failing ones. */
 import { build } from "esbuild"
 import { spawn } from "node:child_process"
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
@@ -11,11 +11,11 @@ import type { Change } from "./Bundle.ts"
 import type { Outcome } from "./Run.ts"
 import type { Story } from "./Story.ts"
 
-/** A story takes seconds; one that takes so long turns in a circle. In milliseconds of the real world. */
+/** A story takes seconds; one that takes this long is in an endless loop. In milliseconds of real time. */
 const patience = 240_000
 
 export interface Builds {
-  /** Runs a story over this build. */
+  /** Runs a story with this build. */
   readonly run: (story: Story) => Promise<Outcome>
   readonly remove: () => void
 }
@@ -38,10 +38,10 @@ const buildChild = async (): Promise<string> => {
 }
 
 let childOnce: Promise<string> | undefined
-/** What V8 has compiled, by the text that it was compiled from. */
+/** V8's compiled code, by source text. */
 const compiled = new Map<string, Buffer>()
 
-/** Builds what is under simulation, with these mistakes in it. */
+/** Builds the code under simulation with these mistakes. */
 export const prepare = async (mistakes: ReadonlyArray<Change> = []): Promise<Builds> => {
   const [scripts, child] = await Promise.all([bundle(mistakes), (childOnce ??= buildChild())])
   const folder = mkdtempSync(join(tmpdir(), "tollgate-simulation-build-"))
@@ -53,7 +53,7 @@ export const prepare = async (mistakes: ReadonlyArray<Change> = []): Promise<Bui
     if (known !== undefined) writeFileSync(cacheOf(name), known)
   }
   const remove = () => {
-    // Those of mistakes are used once.
+    // Builds with mistakes are used once.
     for (const [name, text] of Object.entries(scripts))
       if (compiled.size < 3 && existsSync(cacheOf(name))) compiled.set(text, readFileSync(cacheOf(name)))
     rmSync(folder, { recursive: true, force: true })
@@ -94,7 +94,7 @@ const runIn = (folder: string, story: Story): Promise<Outcome> =>
     child.stdin.end(JSON.stringify(story))
   })
 
-/** What a finding is, without whom it is about. */
+/** A finding without its subject. */
 export const kindOf = (finding: string): string =>
   finding
     .replace(/\b[a-z]+_[0-9a-z]{10,}\b/g, "#")
@@ -103,8 +103,8 @@ export const kindOf = (finding: string): string =>
     .slice(0, 60)
 
 /**
- * The shortest story that it can find in which something of the same kind is wrong: parts of its steps are left out, larger ones first, as
- * long as it still fails. `tried` is told of every attempt.
+ * The shortest story it can find with a finding of the same kind. It removes parts of the steps, larger parts first, as long as the story still
+ * fails. `tried` is called for every attempt.
  */
 export const shrink = async (
   story: Story,

@@ -1,36 +1,36 @@
 /**
- * A story: who does what when, and what goes wrong meanwhile. It is data, made from a seed; a part of its steps is a story too, which is how
- * a failing one is made shorter.
+ * A story: who does what when, and which faults occur. It is data generated from a seed. A subset of its steps is a story too, so failing stories
+ * can be shortened.
  */
 import { random } from "./machine/Random.ts"
 import type { Random } from "./machine/Random.ts"
 import type { StorageFault } from "./machine/Storage.ts"
 
-/** How a vendor treats a call: as it should, or so. */
+/** A vendor's treatment of a call: normal, or with this fault. */
 export type Manner =
   | { readonly kind: "well" }
   | { readonly kind: "late" | "paced"; readonly millis: number }
   | { readonly kind: "cut" }
-  /** Ends its answer in the midst, as if it were whole. */
+  /** Ends its answer midway, as if it were complete. */
   | { readonly kind: "stops" }
-  /** `answers`: what it refuses with reads like an answer. */
+  /** `answers`: the refusal's body looks like an answer. */
   | { readonly kind: "refuses"; readonly status: number; readonly answers?: boolean }
   | { readonly kind: "absurd" }
   | { readonly kind: "uncounted" }
-  /** Ends a stream of responses with an event that is too long to be kept. */
+  /** Ends a stream of responses with an event that is too long to buffer. */
   | { readonly kind: "long" }
 
-/** How a client leaves: after so many bytes that it sent or received, or after so many milliseconds. */
+/** When a client leaves: after this many sent or received bytes, or milliseconds. */
 export interface Leaving {
   readonly sent?: number
   readonly received?: number
   readonly after?: number
 }
 
-/** In which a model is asked. */
+/** The protocols for models. */
 export type ProtocolName = "chat" | "text" | "messages" | "responses"
 
-/** What is asked of others than models, and answered at once. */
+/** Requests to tools, answered at once. */
 export const tools = ["embeddings", "rerank", "decisions", "speech", "images"] as const
 export type Tool = (typeof tools)[number]
 
@@ -38,7 +38,7 @@ export type Deed =
   | {
       readonly do: "chat"
       readonly who: number
-      /** Chat, unless it is said. */
+      /** Chat by default. */
       readonly protocol?: ProtocolName
       readonly model: "sandbox-small" | "sandbox-large" | "sandbox-fraction" | "sandbox-failover"
       readonly stream: boolean
@@ -47,12 +47,12 @@ export type Deed =
       readonly leaves: Leaving | undefined
       /** Sent with an Idempotency-Key. */
       readonly keyed: boolean
-      /** By the key that has a limit. */
+      /** With the key that has a limit. */
       readonly limited: boolean
-      /** How many words its prompt has beyond its own number. */
+      /** The number of words of its prompt beyond its own number. */
       readonly length: number
     }
-  /** Asks again what was asked with an Idempotency-Key. Of several things `which` says one; from the newest on where it is below zero. */
+  /** Repeats a request with an Idempotency-Key. Among several, `which` selects one; negative numbers count from the newest. */
   | { readonly do: "again"; readonly which: number }
   | { readonly do: "search"; readonly who: number; readonly manner: Manner; readonly leaves: Leaving | undefined }
   | {
@@ -74,7 +74,7 @@ export type Deed =
       readonly do: "send"
       readonly who: number
       readonly to: number | "stranger"
-      /** `giftable`: all that may be sent; `everything`: more than that, all there is. */
+      /** `giftable`: everything that may be sent; `everything`: the whole balance, which is more. */
       readonly cents: number | "giftable" | "everything"
       readonly twice: boolean
       readonly leaves: Leaving | undefined
@@ -87,7 +87,7 @@ export type Deed =
       readonly card: "pm_card_visa" | "pm_card_declined"
       readonly threshold: number
       readonly manner: Manner
-      /** What the manner is of: the settings, unless it is said. */
+      /** The request with the manner: the settings by default. */
       readonly at?: "settings" | "charge"
     }
   | {
@@ -96,12 +96,12 @@ export type Deed =
       readonly what: "refund" | "refund_fail" | "dispute" | "win"
       readonly cents: number
     }
-  /** The processor's event of that number is delivered, perhaps not for the first time. */
+  /** The processor's event of this number is delivered, possibly again. */
   | { readonly do: "deliver"; readonly which: number; readonly leaves: Leaving | undefined }
   | { readonly do: "pin"; readonly who: number; readonly team: boolean }
-  /** The team's owner takes a member out of it. */
+  /** The team's owner removes a member. */
   | { readonly do: "remove"; readonly who: number }
-  /** The key with a limit gets another, in thousandths of a USD. */
+  /** The limited key gets another limit, in thousandths of a USD. */
   | { readonly do: "limit"; readonly who: number; readonly mills: number }
   | { readonly do: "join"; readonly who: number }
   | { readonly do: "mail"; readonly manner: Manner }
@@ -114,18 +114,18 @@ export type Deed =
       readonly moment: "begin" | "statement" | "commit"
       readonly error: string
     }
-  /** The connection that serves reads meets this: once, after so many statements, or each time for so long. */
+  /** A fault of the read connection: once after a number of statements, or every time for a period. */
   | { readonly do: "read"; readonly after: number; readonly millis: number; readonly error: string }
   | { readonly do: "hang"; readonly millis: number; readonly way: "to" | "from" }
   | { readonly do: "thread" }
-  /** The lease of the service lapses: another host releases its open calls while it works on them. */
+  /** The service's lease lapses: another host releases its open calls while it continues them. */
   | { readonly do: "lapse" }
   | { readonly do: "clock"; readonly millis: number }
 
 export interface Step {
-  /** What chance is drawn from while it is the latest step. */
+  /** The source of random decisions while this is the latest step. */
   readonly id: number
-  /** Milliseconds after the step before. */
+  /** Milliseconds after the previous step. */
   readonly wait: number
   readonly deed: Deed
 }
@@ -157,7 +157,7 @@ const manner = (random: Random): Manner => {
   }
 }
 
-/** How a vendor treats what is no chat: it has no answers of the simulation's own making. */
+/** A vendor's treatment of calls other than chat: the simulation has no own answers for them. */
 const plainManner = (random: Random): Manner => {
   const found = manner(random)
   if (found.kind === "refuses") return { kind: "refuses", status: found.status }
@@ -183,7 +183,7 @@ const models = ["sandbox-small", "sandbox-large", "sandbox-fraction", "sandbox-f
 
 const day = 86_400_000
 
-/** A request of a model as most are made: it is served as it should be, and waited for. */
+/** A typical model request: served correctly, and awaited. */
 const chat = (random: Random, who: number, more: Partial<Extract<Deed, { readonly do: "chat" }>> = {}): Deed => ({
   do: "chat",
   who,
@@ -198,7 +198,7 @@ const chat = (random: Random, who: number, more: Partial<Extract<Deed, { readonl
   ...more
 })
 
-/** In which protocol it is asked, and how its vendor treats that. */
+/** Its protocol, and its vendor's treatment of it. */
 const spoken = (random: Random): Pick<Extract<Deed, { readonly do: "chat" }>, "protocol" | "manner"> => {
   if (random.chance(0.6)) return { manner: manner(random) }
   const protocol = random.pick(["text", "messages", "responses"] as const)
@@ -209,7 +209,7 @@ const spoken = (random: Random): Pick<Extract<Deed, { readonly do: "chat" }>, "p
 
 const disk = (random: Random): Deed => {
   const moment = random.pick(["begin", "statement", "commit", "commit", "after_commit"] as const)
-  // A commit may be done though it reports a failure of the disk.
+  // A commit may be complete although the disk reports a failure.
   const error = { error: moment === "after_commit" ? "SQLITE_IOERR_FSYNC" : random.pick(storageErrors) }
   return {
     do: "disk",
@@ -219,7 +219,7 @@ const disk = (random: Random): Deed => {
   }
 }
 
-/** The deeds, each with how often it is drawn. */
+/** The deeds, each with its frequency. */
 const deeds: ReadonlyArray<readonly [weight: number, make: (random: Random, people: number) => Deed]> = [
   [
     26,
@@ -350,7 +350,7 @@ const deeds: ReadonlyArray<readonly [weight: number, make: (random: Random, peop
   ]
 ]
 
-/** Which deeds a story is full of, and which it has none of, is its own: so what needs much of one thing is met as well. */
+/** Each story has its own frequencies, with many of some deeds and none of others, so that rare combinations occur as well. */
 const weightsOf = (random: Random): ReadonlyArray<number> =>
   deeds.map(([weight], place) => weight * (place === 0 ? 1 : random.pick([0, 1, 1, 3])))
 
@@ -365,17 +365,17 @@ const deed = (random: Random, people: number, weights: ReadonlyArray<number>): D
 
 // ---- plots --------------------------------------------------------------------------------------------------------------
 
-/** Steps that have to do with each other, with how long each waits for the one before. What else happens may come between them. */
+/** Related steps, each with its delay after the previous one. Other events may come between them. */
 type Plot = ReadonlyArray<readonly [wait: number, deed: Deed]>
 
 const delivered = (which: number): Deed => ({ do: "deliver", which, leaves: undefined })
 
-/** What happens to the computer in the midst of something. */
+/** A fault of the computer during an operation. */
 const mishap = (random: Random): Deed =>
   random.pick<Deed>([{ do: "crash" }, { do: "stop" }, { do: "thread" }, disk(random)])
 
 const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot> = [
-  // Several at once by one key, more than it may spend.
+  // Several concurrent requests with one key, more than it may spend.
   (random, who) =>
     Array.from({ length: 3 }, () => [
       random.below(3),
@@ -387,13 +387,13 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
         length: 250
       })
     ]),
-  // One person asks until nothing is left; the second has little.
+  // One person makes requests until the credit is used up; the second has little.
   (random) =>
     Array.from({ length: 7 }, () => [
       random.pick([0, 800]),
       chat(random, 1, { model: "sandbox-large", limit: 1 + random.below(9), length: 5_000 })
     ]),
-  // The same while the limit is changed.
+  // The same while the limit changes.
   (random, who) =>
     Array.from({ length: 5 }, (_, place): Plot[number] => [
       random.pick([0, 3, 400]),
@@ -407,7 +407,7 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
             length: 150
           })
     ]),
-  // A member who is charged by the team is taken out of it.
+  // A member whose calls the team pays is removed from the team.
   (random, who) => [
     [0, { do: "pin", who, team: true }],
     [random.pick([0, 500]), chat(random, who, { manner: { kind: "late", millis: 1_000 } })],
@@ -424,7 +424,7 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
       random.pick<Deed>([chat(random, who), sent(who, random, random.pick([2, "giftable"] as const))])
     ]
   ],
-  // Somebody new signs in by two browsers while the disk is slow.
+  // A new person signs in with two browsers while the disk is slow.
   (random) => [
     [0, { do: "hang", millis: random.pick([20, 2_000]), way: random.pick(["to", "to", "from"]) }],
     [0, { do: "join", who: 0 }]
@@ -444,7 +444,7 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
     ],
     [random.pick([500, 2_500]), mishap(random)]
   ],
-  // What a video has set aside is sent away.
+  // A video's reserved credit is sent away.
   (random, who) => [
     [0, { do: "media", who, seconds: 10, manner: { kind: "well" }, leaves: undefined }],
     [random.pick([0, 30, 300]), sent(who, random, random.pick([60, 60, "giftable", "everything"] as const))]
@@ -456,7 +456,7 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
     [1_000, { do: "answer", which: -1, how: random.pick(["race", "race", "accept", "revoke"]) }],
     [random.pick([0, 5, 500]), { do: "answer", which: -1, how: random.pick(["race", "accept", "revoke", "decline"]) }]
   ],
-  // A payment, and what becomes of it, told in any order; sometimes all of it is spent meanwhile.
+  // A payment and its later events, delivered in any order. Sometimes all of it has been spent.
   (random, who) => {
     const happens = Array.from({ length: 1 + random.below(3) }, (_, place): Plot[number] => [
       random.pick([300, 2_000]),
@@ -477,14 +477,14 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
     ]
     return [...bought, ...early, [900, sent(who, random, "giftable")], ...happens, ...told]
   },
-  // One event is told twice at once.
+  // One event is delivered twice at once.
   (random, who) => [
     [0, { do: "buy", who, credits: 5, manner: { kind: "well" } }],
     [900, delivered(-1)],
     [0, delivered(random.pick([-1, -2]))],
     [0, delivered(-1)]
   ],
-  // A tenant that funds itself spends what it has, while the processor or the computer fails.
+  // A tenant with auto-reload spends its balance while the processor or the computer fails.
   (random, who) => {
     const fails = random.pick<Manner>([{ kind: "late", millis: 8_000 }, { kind: "cut" }, { kind: "well" }])
     return [
@@ -496,7 +496,7 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
       [500, sent(who, random, "giftable")]
     ]
   },
-  // Something is under way when the computer fails.
+  // An operation is under way when the computer fails.
   (random, who) => [
     [
       0,
@@ -511,26 +511,26 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
     [random.pick([10, 2_500]), { do: "again", which: -1 }],
     [2_000, { do: "look", which: -1, cancel: false }]
   ],
-  // A letter is under way when the computer fails, or its mail server does.
+  // A letter is under way when the computer or its mail server fails.
   (random, who) => [
     [0, { do: "mail", manner: random.pick<Manner>([{ kind: "late", millis: 8_000 }, { kind: "cut" }]) }],
     [0, sent(who, random, 2, "stranger")],
     [random.pick([100, 1_500]), mishap(random)]
   ],
-  // A commit hangs for longer than anybody waits.
+  // A commit hangs for longer than any wait.
   (random, who) => [
     [0, { do: "hang", millis: 14_000, way: random.pick(["to", "from"]) }],
     [0, random.pick([chat(random, who), sent(who, random, 2, "stranger"), delivered(-1)])],
     [0, chat(random, who, { keyed: true })],
     [random.pick([1_000, 16_000]), chat(random, who)]
   ],
-  // A call is asked with a key, and asked again, by a client that leaves.
+  // A call with a key is repeated by a client that leaves.
   (random, who) => [
     [0, chat(random, who, { keyed: true, manner: manner(random), leaves: leaving(random, 0.6) })],
     [random.pick([0, 5, 1_000, 12_000]), { do: "again", which: -1 }],
     [random.pick([0, 1_000]), { do: "again", which: -1 }]
   ],
-  // Something is written at the moment when the disk fails.
+  // A write happens at the moment when the disk fails.
   (random, who) => [
     [0, disk(random)],
     [
@@ -546,7 +546,7 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
     [0, chat(random, who)],
     [20_000, chat(random, who)]
   ],
-  // Transfers end by themselves while the disk cannot be read, or written.
+  // Transfers expire while the disk cannot be read or written.
   (random, who) => [
     [0, sent(who, random, 2, "stranger")],
     [
@@ -567,7 +567,7 @@ const sent = (
   to: number | "stranger" = random.chance(0.3) ? "stranger" : who + 1
 ): Deed => ({ do: "send", who, to, cents, twice: random.chance(0.2), leaves: undefined })
 
-/** How much goes on at once: most steps follow each other at once. */
+/** The concurrency: most steps follow immediately. */
 const wait = (random: Random): number =>
   random.chance(0.5) ? random.below(5) : random.chance(0.85) ? random.below(2_000) : random.below(60_000)
 
@@ -604,11 +604,11 @@ const mannerText = (vendor: string, manner: Manner): string => {
     case "paced":
       return `; ${vendor} pauses ${seconds(manner.millis)} between two pieces`
     case "cut":
-      return `; ${vendor} breaks the connection off`
+      return `; ${vendor} breaks the connection`
     case "stops":
-      return `; ${vendor} ends its answer in the midst`
+      return `; ${vendor} ends its answer midway`
     case "refuses":
-      return `; ${vendor} answers ${manner.status}${manner.answers === true ? " with what reads like an answer" : ""}`
+      return `; ${vendor} answers ${manner.status}${manner.answers === true ? " with a body that looks like an answer" : ""}`
     case "absurd":
       return `; ${vendor} reports absurd figures`
     case "uncounted":
@@ -628,7 +628,7 @@ const leavingText = (leaves: Leaving | undefined): string => {
 const amountText = (cents: Extract<Deed, { readonly do: "send" }>["cents"]): string =>
   typeof cents === "number"
     ? `${cents / 100} credits`
-    : { giftable: "all that may be sent", everything: "all there is" }[cents]
+    : { giftable: "everything that may be sent", everything: "the whole balance" }[cents]
 
 const momentTexts = {
   begin: "begins",
@@ -657,7 +657,7 @@ export const sentence = (deed: Deed): string => {
     case "media":
       return `${nameOf(deed.who)} orders a video of ${deed.seconds} s${leavingText(deed.leaves)}${mannerText("the vendor", deed.manner)}`
     case "look":
-      return deed.cancel ? "Somebody cancels a video" : "Somebody asks for a video"
+      return deed.cancel ? "Someone cancels a video" : "Someone polls a video"
     case "send":
       return (
         `${nameOf(deed.who)} sends ${amountText(deed.cents)} to ${deed.to === "stranger" ? "a stranger" : nameOf(deed.to)}` +
@@ -674,17 +674,17 @@ export const sentence = (deed: Deed): string => {
         (deed.manner.kind !== "well" && deed.at === "charge" ? " when it is charged" : "")
       )
     case "payment":
-      return `What happens to a payment: ${deed.what}, of ${deed.cents / 100} USD`
+      return `A payment changes: ${deed.what}, of ${deed.cents / 100} USD`
     case "deliver":
       return `An event of the processor is delivered${leavingText(deed.leaves)}`
     case "pin":
-      return `${nameOf(deed.who)} wants ${deed.team ? "the team" : "nobody in particular"} to pay`
+      return `${nameOf(deed.who)} wants ${deed.team ? "the team" : "no one in particular"} to pay`
     case "remove":
-      return `${nameOf(deed.who)} is taken out of the team`
+      return `${nameOf(deed.who)} is removed from the team`
     case "limit":
       return `The limited key of ${nameOf(deed.who)} may spend ${deed.mills / 1_000} USD from now on`
     case "join":
-      return `Somebody new signs in`
+      return `A new person signs in`
     case "mail":
       return `The next letter${mannerText("the mail server", deed.manner)}`
     case "crash":

@@ -1,4 +1,4 @@
-/** The people of a story: what they ask and are told, what the outside world saw of it, and how they do each deed. */
+/** The people of a story: their requests and answers, the outside world's view, and the implementation of each deed. */
 import { createHmac } from "node:crypto"
 import { ask, bodyOf } from "./Client.ts"
 import type { Heard, Request } from "./Client.ts"
@@ -12,10 +12,10 @@ type Of<D extends Deed["do"]> = Extract<Deed, { readonly do: D }>
 
 /** A call as its vendor saw it. */
 export interface Seen {
-  /** Set by the sandbox where the service hung up before the answer was complete. */
+  /** Set by the sandbox if the service disconnected before the answer was complete. */
   readonly note: { aborted: boolean }
   readonly manner: Manner
-  /** The life of the service that asked. */
+  /** The life of the service that made the call. */
   readonly life: number
   readonly at: number
 }
@@ -28,13 +28,13 @@ export interface Person {
   account: string
   tenant: string
   key: string
-  /** A key that may spend so much, in USD. */
+  /** A key with a limit in USD. */
   limited: { readonly key: string; readonly id: string; most: number }
-  /** When it was acknowledged that they are no more in the team. */
+  /** When their removal from the team was acknowledged. */
   removed: number | undefined
 }
 
-/** A request of a model, with everything that came of it. */
+/** A model request with all its results. */
 export interface Call {
   readonly id: number
   readonly who: Person
@@ -44,9 +44,9 @@ export interface Call {
   readonly seen: Array<Seen>
   readonly heard: Array<Heard>
   readonly request: Request
-  /** Each time that it was asked: in which life, when, and what came of it by when. */
+  /** Each attempt: its life, start, end and answer. */
   readonly asked: Array<{ readonly life: number; readonly from: number; until: number; heard: Heard | undefined }>
-  /** Its Idempotency-Key may be forgotten. */
+  /** Its Idempotency-Key may have been deleted. */
   old: boolean
 }
 
@@ -56,7 +56,7 @@ export interface Counted {
   heard: Heard | undefined
 }
 
-/** What a tool was asked for. */
+/** A request to a tool. */
 export interface Use extends Counted {
   readonly tool: Tool
 }
@@ -71,18 +71,18 @@ export interface Sent {
   readonly from: Person
   readonly to: Person | string
   readonly amount: number
-  /** What was acknowledged last. */
+  /** The last acknowledged status. */
   status: "pending" | "accepted" | "declined" | "revoked"
 }
 
-/** Settings of auto-reload that were acknowledged. */
+/** Acknowledged settings of auto-reload. */
 export interface Reloading {
   readonly who: Person
   readonly card: string
   readonly threshold: number
-  /** Whether this is what was set last: no change was under way beside it, or came to an unknown end after it. */
+  /** Whether these are certainly the latest settings: no concurrent change was under way, and none with an unknown outcome followed. */
   sure: boolean
-  /** The balance was above the threshold since. */
+  /** Whether the balance has been above the threshold since. */
   wasAbove: boolean
 }
 
@@ -90,17 +90,17 @@ export interface ProcessorEvent {
   readonly id: string
   readonly type: string
   readonly body: string
-  /** The payment that it is about, where it is about one. */
+  /** The payment of the event, if any. */
   readonly payment: string | undefined
-  /** How it was answered, each time. */
+  /** The status of each delivery. */
   readonly answers: Array<number>
 }
 
-/** The service cannot be told by its prices what a call costs: this can. In nano-USD a token. */
+/** Prices for the expected cost of a call, independent of the service, in nano-USD per token. */
 const prices = {
   "sandbox-small": [150n, 600n, 1n],
   "sandbox-large": [3_000n, 15_000n, 1n],
-  // Finer than a nano-USD: 37.5 of a prompt.
+  // Finer than a nano-USD: 37.5 for a prompt token.
   "sandbox-fraction": [375n, 1_500n, 10n],
   "sandbox-failover": [150n, 600n, 1n]
 } as const
@@ -112,9 +112,9 @@ export const priceOf = (model: keyof typeof prices, prompt: number, completion: 
 }
 
 const clientId = "sandbox-client"
-/** Of what a person has bought, in USD: most have enough, one has little. */
+/** Each person's purchases in USD: most have enough, one has little. */
 const boughtBy = (place: number): number => (place === 1 ? 0.02 : 0.8)
-/** A jump of the clock after which the service may have forgotten what it keeps for days. */
+/** After a clock jump this large, the service may have deleted data that it keeps for days. */
 const far = 7 * 86_400_000
 
 export class World {
@@ -125,18 +125,18 @@ export class World {
   readonly jobs: Array<Job> = []
   readonly sent: Array<Sent> = []
   readonly reloading = new Map<Person, Reloading>()
-  /** The clock went so far that what waits for a payment may be forgotten. */
+  /** The clock jumped so far that events waiting for a payment may have been deleted. */
   isFar = false
   readonly events: Array<ProcessorEvent> = []
   readonly letters: Array<{ readonly to: string; readonly subject: string; readonly text: string }> = []
   readonly findings: Array<string> = []
-  /** When another host released the calls that were open. */
+  /** The times when another host released the open calls. */
   readonly lapses: Array<number> = []
-  /** The tenant that some of them share. */
+  /** The tenant shared by some of them. */
   team = { tenant: "", account: "" }
-  /** What goes on, by its name. */
+  /** Operations under way, by name. */
   readonly open = new Map<number, string>()
-  /** Which fault met which deed, and how often. */
+  /** How often each fault occurred during each deed. */
   readonly met = new Map<string, number>()
   private readonly manners = new Map<string, Array<Manner>>()
   readonly computer: Computer
@@ -163,7 +163,7 @@ export class World {
     }
   }
 
-  /** A fault happens: it meets whatever is going on. */
+  /** A fault happens during all operations under way. */
   meet(fault: string): void {
     const during = this.computer.isUp ? this.open.values() : ["the start"]
     const all = new Set(during)
@@ -175,7 +175,7 @@ export class World {
     this.met.set(both, (this.met.get(both) ?? 0) + 1)
   }
 
-  // ---- what the outside world sees ------------------------------------------------------------------------------------
+  // ---- the outside world's view ---------------------------------------------------------------------------------------
 
   private readonly called = (
     service: string,
@@ -187,7 +187,7 @@ export class World {
     if (service === "chat" || service === "messages" || service === "responses") {
       const call = this.calls[Number(/"call(\d+) /.exec(text)?.[1] ?? -1)]
       if (call === undefined) return undefined
-      // The second upstream, and a second try, are served as they should be.
+      // The second upstream and retries are served normally.
       const manner: Manner = call.seen.length === 0 ? call.deed.manner : { kind: "well" }
       call.seen.push(seen(manner))
       this.note(`the vendor sees call ${call.id} (${manner.kind})`)
@@ -208,7 +208,7 @@ export class World {
       if (manner.kind !== "well") this.meet(`vendor ${manner.kind}`)
       return faultOf(manner)
     }
-    // A job that is looked at.
+    // A poll of a job.
     if (service === "images") return undefined
     if (service === "media") {
       const submitted = /"prompt":"job(\d+)"/.exec(text)?.[1]
@@ -233,7 +233,7 @@ export class World {
     this.manners.set(service, [...(this.manners.get(service) ?? []), manner])
   }
 
-  /** From now on everything outside works. */
+  /** From now on the outside world works. */
   heal(): void {
     this.manners.clear()
   }
@@ -250,7 +250,7 @@ export class World {
     this.note(`the processor has an event: ${event.type}`)
   }
 
-  // ---- asking -----------------------------------------------------------------------------------------------------------
+  // ---- sending requests -------------------------------------------------------------------------------------------------
 
   async ask(path: string, request: Request = {}): Promise<Heard> {
     const isOurs = !path.startsWith("http")
@@ -260,13 +260,13 @@ export class World {
         `client leaves ${heard.status === 0 ? "before" : "during"} the answer`,
         path.split("?")[0]!.replace(/[a-z]+_[0-9a-z]{10,}/g, "#")
       )
-    // Whatever fails around the service has an answer of its own.
+    // Known failures around the service have their own errors.
     if (isOurs && heard.complete && heard.status === 500 && bodyOf(heard)?.code === "internal_error")
       this.findings.push(`a defect was answered: ${path.split("?")[0]}`)
     return heard
   }
 
-  /** As the person themselves, who signs in again when their token is old. */
+  /** As the person, who signs in again when the token is old. */
   async asPerson(who: Person, path: string, request: Request = {}): Promise<Heard> {
     const { machine } = this.computer
     if (machine.wall() - who.tokenAt > 1_800_000 || machine.wall() < who.tokenAt) await this.signIn(who)
@@ -277,7 +277,7 @@ export class World {
     return bodyOf(await this.ask(`${this.computer.world.control}${path}`, json === undefined ? {} : { json }))
   }
 
-  /** Answers whether it worked. */
+  /** Returns whether it succeeded. */
   private async signIn(who: Person): Promise<boolean> {
     const issued = bodyOf(await this.ask(`${this.computer.world.issuer}/token`, { json: { email: who.email } }))
     const heard = await this.ask("/v1/auth/google", { json: { id_token: issued?.id_token, client_id: clientId } })
@@ -292,7 +292,7 @@ export class World {
     if (who.tenant !== "") return true
     const me = await this.ask("/v1/me", { token: who.token })
     if (me.complete && (me.status === 401 || me.status === 404))
-      this.findings.push(`${who.name} has signed in to an account that there is not`)
+      this.findings.push(`${who.name} has signed in to an account that does not exist`)
     if (me.status !== 200) return false
     const { account } = bodyOf(me).result
     who.account = account.id
@@ -306,9 +306,9 @@ export class World {
     return { name, email, token: "", tokenAt: 0, account: "", tenant: "", key: "", limited, removed: undefined }
   }
 
-  // ---- before anything happens ------------------------------------------------------------------------------------------
+  // ---- set-up -----------------------------------------------------------------------------------------------------------
 
-  /** People who have signed in, with keys and credit, and a team of some of them. Nothing goes wrong meanwhile. */
+  /** Signed-in people with keys and credit, and a team of some of them. No faults occur meanwhile. */
   async begin({ people }: Story): Promise<void> {
     await this.control("/webhooks", { hold: true })
     for (let i = 0; i < people; i++) {
@@ -343,7 +343,7 @@ export class World {
 
   // ---- deeds --------------------------------------------------------------------------------------------------------------
 
-  /** Begins a deed; it goes on by itself. */
+  /** Starts a deed, which continues in the background. */
   do({ deed, id }: Step): void {
     this.note(`${id}. ${sentence(deed)}`)
     const done = this.begun(deed)
@@ -447,7 +447,7 @@ export class World {
   private async chat(deed: Of<"chat">): Promise<string> {
     const who = this.people[deed.who % this.people.length]!
     const id = this.calls.length
-    // Each call has a number of words of its own: by that its record is found.
+    // Each call has a unique number of words, which identifies its record.
     let words = id + 2 + deed.length
     while (this.calls.some((call) => call.words === words)) words++
     const key = deed.keyed ? this.freshKey() : undefined
@@ -569,7 +569,7 @@ export class World {
     return answers.map((heard) => said("a transfer", heard)).join(", ")
   }
 
-  /** What the service says that somebody may send, or has, in USD. */
+  /** The amount that the person may send, or has, by the service, in USD. */
   private async amountOf(who: Person, what: "giftable" | "everything"): Promise<number | undefined> {
     const heard = await this.asPerson(who, `/v1/tenants/${who.tenant}/billing`)
     if (!heard.complete || heard.status !== 200) return undefined
@@ -641,7 +641,7 @@ export class World {
     const settings = this.reloading.get(person)
     if (at === "charge") this.setManner("payments", manner)
     const charged = await this.asPerson(person, `${billing}/auto-reload/charge`, { method: "POST" })
-    // Each charge is of five credits.
+    // Each charge is for five credits.
     if (settings !== undefined && charged.complete && charged.status === 200 && settings.threshold <= 5) {
       const { state } = bodyOf(charged).result.auto_reload
       if (state === "cooldown") settings.wasAbove = true
@@ -665,7 +665,7 @@ export class World {
     return event === undefined ? "there is none" : this.delivered(event, leaves)
   }
 
-  /** Tells the service of an event, as the processor does. */
+  /** Delivers an event to the service, like the processor. */
   async delivered(event: ProcessorEvent, leaves?: Request["leaves"]): Promise<string> {
     const timestamp = Math.floor(this.computer.machine.wall() / 1_000)
     const signature = createHmac("sha256", "whsec_sandbox").update(`${timestamp}.${event.body}`).digest("hex")
@@ -677,7 +677,7 @@ export class World {
     const isHeard = (one: ProcessorEvent) => one.answers.some((status) => status === 200)
     const earlier = this.events.slice(0, this.events.indexOf(event))
     if (isHeard(event)) this.meetOne("event once more", event.type)
-    else if (event.answers.length > 0) this.meetOne("event after it was not taken", event.type)
+    else if (event.answers.length > 0) this.meetOne("event after a failed delivery", event.type)
     if (event.payment !== undefined && earlier.some((one) => one.payment === event.payment && !isHeard(one)))
       this.meetOne("event before an earlier one", event.type)
     event.answers.push(heard.complete ? heard.status : 0)
@@ -693,9 +693,9 @@ export class World {
   private async remove({ who }: Of<"remove">): Promise<string> {
     const [owner] = this.people as [Person]
     const person = this.people[who % this.people.length]!
-    if (person === owner || person.account === "") return "the owner stays"
+    if (person === owner || person.account === "") return "the owner cannot be removed"
     const path = `/v1/tenants/${this.team.tenant}/members/${person.account}`
-    // An owner speaks for the team by a token of their own.
+    // An owner acts for the team with their own token.
     const heard = await this.asPerson(owner, path, { method: "DELETE" })
     if (heard.complete && heard.status === 200) person.removed ??= this.computer.machine.now
     return said("the team", heard)
@@ -706,14 +706,14 @@ export class World {
     const { id } = person.limited
     if (id === "") return "there is no such key"
     const most = mills / 1_000
-    // It may be written whatever is answered: no more than the most of all limits is spent.
+    // The new limit may be stored regardless of the answer, so the total stays below the highest of all limits.
     person.limited.most = Math.max(person.limited.most, most)
     const path = `/v1/tenants/${person.tenant}/applications/${id}`
     return said("the limit", await this.asPerson(person, path, { method: "PATCH", json: { spending_limit_usd: most } }))
   }
 
   private async join(): Promise<string> {
-    // By two browsers at once.
+    // With two browsers at once.
     const who = this.newPerson(`Guest${++this.strangers}`)
     const other = this.newPerson(who.name)
     const signedIn = await Promise.all([this.signIn(who), this.signIn(other)])
@@ -724,7 +724,7 @@ export class World {
   }
 }
 
-// ---- what is asked ------------------------------------------------------------------------------------------------------
+// ---- requests -----------------------------------------------------------------------------------------------------------
 
 const limitOf = ({ limit }: Of<"chat">) => (limit === undefined ? {} : { max_tokens: limit })
 
@@ -755,7 +755,7 @@ const bodyBy: { readonly [Name in ProtocolName]: (deed: Of<"chat">, content: str
   })
 }
 
-/** The limit that a request states. The vendor of responses takes no fewer than 16 tokens. */
+/** The limit in a request. The vendor of responses requires at least 16 tokens. */
 export const limitIn = ({ limit, protocol }: Pick<Of<"chat">, "limit" | "protocol">): number | undefined =>
   limit !== undefined && protocol === "responses" ? Math.max(16, limit) : limit
 
@@ -766,13 +766,13 @@ const endpoints = {
   responses: "responses"
 } as const
 
-/** As paths and records say it. */
+/** As in paths and records. */
 export const endpointOf = ({ protocol = "chat" }: Pick<Of<"chat">, "protocol">): string => endpoints[protocol]
 export const modelEndpoints: ReadonlySet<string> = new Set(Object.values(endpoints))
 
 const about = { about: { type: "noul", instructions: "Is it so?" } }
 
-/** What is asked of each tool: a name is in it by which its vendor's call is known. */
+/** The request to each tool. It contains a name that identifies the vendor's call. */
 const useOf: { readonly [Name in Tool]: (name: string) => { readonly path: string; readonly request: Request } } = {
   embeddings: (name) => ({
     path: "/v1/embeddings",
@@ -790,7 +790,7 @@ const useOf: { readonly [Name in Tool]: (name: string) => { readonly path: strin
   images: (name) => ({ path: "/v1/images/generations", request: { json: { prompt: name } } })
 }
 
-/** The endpoint of each tool as records say it, and what one use costs, in nano-USD. */
+/** The endpoint of each tool in records, and the cost of one use in nano-USD. */
 export const toolCosts: { readonly [Name in Tool]: readonly [endpoint: string, cost: bigint] } = {
   embeddings: ["embeddings", 390n],
   rerank: ["rerank", 2_000_000n],
@@ -802,7 +802,7 @@ export const toolCosts: { readonly [Name in Tool]: readonly [endpoint: string, c
 const said = (what: string, { complete, error, status }: Heard): string =>
   `${what}: ${status === 0 ? "no answer" : status}${complete ? "" : ` (${error ?? "cut"})`}`
 
-/** What a manner is to the sandbox; of a call of a model with figures. */
+/** The sandbox's fault for a manner; for a model call, with figures. */
 const faultOf = (manner: Manner, call?: Call, service?: string): object | undefined => {
   switch (manner.kind) {
     case "well":
@@ -833,7 +833,7 @@ const usageOf = (prompt_tokens: number, completion_tokens: number) => ({
   total_tokens: prompt_tokens + completion_tokens
 })
 
-/** The first part of an answer, as if it were whole: a stream without its end, or JSON that is none. */
+/** The first part of an answer as if it were complete: a stream without its end, or truncated JSON. */
 const stopped = (call: Call): object => {
   const whole = figures(call, undefined) as { readonly body: string | object }
   const { body } = whole
@@ -845,7 +845,7 @@ const stopped = (call: Call): object => {
 
 export const absurd = { prompt_tokens: 1_000_000_000, completion_tokens: 1_000_000_000, total_tokens: 2_000_000_000 }
 
-/** An answer of ten words, with these figures or with none. */
+/** An answer of ten words, with these figures or without any. */
 const figures = ({ deed }: Call, usage: object | undefined): object => {
   const head = { id: "chatcmpl-simulated", created: 0, model: deed.model }
   const text = "w w w w w w w w w w"
@@ -864,7 +864,7 @@ const figures = ({ deed }: Call, usage: object | undefined): object => {
   return { status: 200, headers: { "content-type": "text/event-stream" }, body: events.join("") }
 }
 
-/** A stream of responses whose last event says the answer again with nine megabytes of what may go with it. */
+/** A stream of responses whose last event repeats the answer with nine megabytes of additional data. */
 const longStream = ({ deed, words }: Call): object => {
   const tokens = Math.min(words, deed.limit ?? words, 10)
   const event = (type: string, more: object) => `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`
@@ -878,5 +878,5 @@ const longStream = ({ deed, words }: Call): object => {
   return { status: 200, headers: { "content-type": "text/event-stream" }, body: events.join("") }
 }
 
-/** Chance of the end of a story, which no step decides. */
+/** The randomness at the end of a story, independent of any step. */
 export const endOf = (seed: string) => random(`end ${seed}`)

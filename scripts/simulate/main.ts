@@ -1,12 +1,12 @@
 /**
  * The simulation's command line: `npm run simulate -- ...`
  *
- *   --seed S --steps N   runs the story of that seed twice and prints its trace, which is the same both times
- *   --replay FILE        the same for a story that was kept
- *   --minutes M          tries fresh seeds for so long, makes what fails shorter, and says which fault met what
- *   --mistakes           plants each mistake and says how many steps it took to find it; --only NAME,NAME those alone;
- *                        --kept by the short story that is kept for each (`mistakes.json`), not by fresh ones
- *   --plant NAME         runs the story of --seed, or of --replay, with that mistake; --shorter makes a failing story shorter
+ * --seed S --steps N   runs the seed's story twice and prints its trace, which must be the same
+ * --replay FILE        the same for a stored story
+ * --minutes M          runs new seeds for this long, shortens failing stories, and counts faults by deed
+ * --mistakes           plants each mistake and counts the steps until it is found; --only NAME,NAME selects mistakes;
+ *                      --kept uses the short story stored for each (`mistakes.json`) instead of new ones
+ * --plant NAME         runs the story of --seed, or of --replay, with that mistake; --shorter shortens a failing story
  */
 import { randomBytes } from "node:crypto"
 import { readFileSync, writeFileSync } from "node:fs"
@@ -60,7 +60,7 @@ const twice = async (story: Story): Promise<boolean> => {
   return first.findings.length === 0 && first.digest === second.digest
 }
 
-/** Makes a failing story shorter, keeps it, and tells it. */
+/** Shortens a failing story, stores it, and prints it. */
 const explain = async (story: Story, { findings }: Outcome, run: Builds["run"]): Promise<void> => {
   print(`\nSeed ${story.seed} fails:`)
   for (const finding of findings.slice(0, 10)) print(`  ${finding}`)
@@ -105,21 +105,21 @@ const forMinutes = async (minutes: number): Promise<boolean> => {
   }
   await Promise.all(Array.from({ length: workers }, work))
   remove()
-  print(`\nWhat met what, in ${stories} stories of ${steps} steps:`)
+  print(`\nFaults by deed, in ${stories} stories of ${steps} steps:`)
   for (const [both, count] of [...met].sort(([, one], [, other]) => other - one))
     print(`  ${String(count).padStart(6)} ${both}`)
   return failed === 0
 }
 
-/** For each planted mistake a short story that finds it. */
+/** A short story for each planted mistake that finds it. */
 const kept = JSON.parse(readFileSync(join(import.meta.dirname, "mistakes.json"), "utf8")) as Readonly<
   Record<string, Story>
 >
 
-/** How many stories a planted mistake may take. */
+/** The most stories per planted mistake. */
 const storiesMax = Number(values.most)
 
-/** After how many of its steps a failing story fails. */
+/** The number of steps after which a failing story fails. */
 const firstFailing = async (story: Story, findings: ReadonlyArray<string>, run: Builds["run"]): Promise<number> => {
   const kinds = new Set(findings.map(kindOf))
   let [least, most] = [1, story.steps.length]
@@ -133,25 +133,25 @@ const firstFailing = async (story: Story, findings: ReadonlyArray<string>, run: 
 }
 
 interface Tried {
-  /** How many steps it took; `undefined`: it was not found. */
+  /** The number of steps until it was found; `undefined` if not found. */
   readonly steps: number | undefined
   readonly what: string
 }
 
 const sentenceOf = ([first]: ReadonlyArray<string>): string => first!.split("\n")[0]!.slice(0, 120)
 
-/** By the story that is kept for it, in which nothing is wrong without it. */
+/** With the story stored for it, which reports nothing without the mistake. */
 const byKept = async (name: string, run: Builds["run"], runWithout: Builds["run"]): Promise<Tried> => {
   const story = kept[name]!
   const [{ findings }, without] = [await run(story), await runWithout(story)]
   if (without.findings.length > 0)
     return { steps: undefined, what: `wrong without it: ${sentenceOf(without.findings)}` }
   return findings.length > 0
-    ? { steps: story.steps.length, what: `${sentenceOf(findings)} (kept story)` }
-    : { steps: undefined, what: "not found (kept story)" }
+    ? { steps: story.steps.length, what: `${sentenceOf(findings)} (stored story)` }
+    : { steps: undefined, what: "not found (stored story)" }
 }
 
-/** By fresh stories, one after the other. */
+/** With new stories, one after another. */
 const byFresh = async (run: Builds["run"]): Promise<Tried> => {
   for (let count = 1; count <= storiesMax; count++) {
     const story = make(`mistake ${count}`, steps)

@@ -1,17 +1,17 @@
 /**
- * Callers, each with a key and a connection of its own, who call at a rate, in part by streams. One in twenty-five leaves before the end as
- * often as not: they are those of one person, so that what the others were answered can be held against the records. One more asks the
- * vendor itself, between two writes to the disk, and says by that how busy the machine is.
+ * Callers, each with its own key and connection, who call at a given rate, partly with streams. One in twenty-five leaves early in half of its
+ * calls. All of those are one person's, so that the other callers' answers can be compared with the records. One more caller calls the vendor
+ * directly, between two writes to the disk, to measure how busy the machine is.
  */
 import { open } from "node:fs/promises"
 import { Agent, request } from "node:http"
 import { join } from "node:path"
 import type { Deployment } from "./Deployment.ts"
 
-/** What callers saw since it was last taken. */
+/** The observations of callers since the last reading. */
 export interface Seen {
   readonly latencies: Array<number>
-  /** Of calls to the vendor itself. */
+  /** Latencies of direct calls to the vendor. */
   readonly direct: Array<number>
   readonly counts: Map<string, number>
 }
@@ -19,7 +19,7 @@ export interface Seen {
 const streamed = 0.3
 const leaving = 0.5
 
-/** Milliseconds between two calls to the vendor itself. */
+/** Milliseconds between two direct calls to the vendor. */
 const directPause = 250
 const page = Buffer.alloc(4_096)
 
@@ -33,11 +33,11 @@ const body = (stream: boolean) =>
 const bodies = { whole: body(false), stream: body(true) }
 
 export class Callers {
-  /** Calls of those who never leave that were answered with success to their end. */
+  /** Successful, complete calls of callers who never leave. */
   acknowledged = 0
   private seen: Seen = { latencies: [], direct: [], counts: new Map() }
   private over = false
-  /** Set while nobody begins a call. */
+  /** Set while new calls are paused. */
   private held: Promise<void> | undefined
   private readonly loops: Array<Promise<void>> = []
   private readonly deployment: Deployment
@@ -47,7 +47,7 @@ export class Callers {
     this.deployment = deployment
   }
 
-  /** Calls a second over all callers; `undefined`: as many as are answered. */
+  /** Calls per second over all callers; `undefined` for as many as possible. */
   at(rate: number | undefined): void {
     this.rate = rate
   }
@@ -58,7 +58,7 @@ export class Callers {
     this.loops.push(this.direct())
   }
 
-  /** Nobody begins a call until this has ended. */
+  /** Pauses new calls until this has ended. */
   async holding(work: () => Promise<void>): Promise<void> {
     this.held = work().finally(() => (this.held = undefined))
     await this.held
@@ -86,7 +86,7 @@ export class Callers {
       this.seen.counts.set(outcome, (this.seen.counts.get(outcome) ?? 0) + 1)
       const took = performance.now() - began
       if (outcome === "200") this.seen.latencies.push(took)
-      // Whoever finds nobody there tries again soon.
+      // A caller that finds no service retries soon.
       if (outcome === "not there") await pause(200 + Math.random() * 300)
       if (this.rate !== undefined) await pause(2 * Math.random() * ((1_000 * callers) / this.rate) - took)
     }

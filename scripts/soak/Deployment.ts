@@ -1,4 +1,4 @@
-/** The service with a configuration file, on a folder that outlives its processes; and the people and keys by which it is called. */
+/** The service with a configuration file, on a folder that outlives its processes; and the people and keys that call it. */
 import Sqlite from "better-sqlite3"
 import { Effect, Exit, Scope } from "effect"
 import { rmSync, writeFileSync } from "node:fs"
@@ -12,19 +12,19 @@ export interface Deployment {
   readonly folder: string
   readonly people: ReadonlyArray<Person>
   readonly keys: ReadonlyArray<string>
-  /** Those of them whose callers leave now and then: all keys of the last person. */
+  /** Keys of callers who sometimes leave: all keys of the last person. */
   readonly leavers: ReadonlySet<string>
-  /** Where the vendor is. */
+  /** The vendor's address. */
   readonly vendor: string
-  /** The process at the moment; it is another after each restart. */
+  /** The current process, replaced at each restart. */
   readonly service: () => Service
-  /** What `Probe.cjs` tells of the processes' memory. */
+  /** The file to which `Probe.cjs` reports the processes' memory. */
   readonly memory: string
-  /** Ends the process in this way and starts another; answers the milliseconds until that is ready. */
+  /** Ends the process with this signal and starts another. Returns the milliseconds until it is ready. */
   readonly restart: (signal: "SIGTERM" | "SIGKILL") => Promise<number>
-  /** Holds the lock on writes for so many milliseconds, as another program may. */
+  /** Holds the write lock for this many milliseconds, as another program may. */
   readonly lock: (millis: number) => Promise<void>
-  /** What is wrong in how processes ended, and what they logged as fatal. */
+  /** Faults of ended processes, and their fatal log lines. */
   readonly faults: () => ReadonlyArray<string>
   readonly end: () => Promise<void>
 }
@@ -32,7 +32,7 @@ export interface Deployment {
 export interface Options {
   readonly vendor: string
   readonly callers: number
-  /** At which minutes of each life it writes a snapshot of its heap: numbers with commas between. */
+  /** The minutes of each life at which it writes a heap snapshot, comma-separated. */
   readonly snapshots: string | undefined
 }
 
@@ -120,7 +120,7 @@ export const make = async ({ callers, snapshots, vendor }: Options): Promise<Dep
 
 const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
 
-/** Takes the lock on writes; answers whether it was free. */
+/** Takes the write lock. Returns whether it was free. */
 const isBegun = (db: Sqlite.Database): boolean => {
   try {
     db.exec("BEGIN IMMEDIATE")

@@ -1,9 +1,9 @@
-/** What a process of the service uses: by `/proc`, and by what `Probe.cjs` tells of its threads' heaps. */
+/** The resources of a service process: from `/proc`, and from `Probe.cjs` for its threads' heaps. */
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
 import type { Service } from "../../test/support/Service.ts"
 
-/** MB of a file; 0 where there is none. */
+/** The size of a file in MB; 0 if it does not exist. */
 const sizeOf = (file: string): number => (statSync(file, { throwIfNoEntry: false })?.size ?? 0) / 1024 / 1024
 
 export const logOf = ({ folder }: Service): number => sizeOf(join(folder, "tollgate.db-wal"))
@@ -11,14 +11,14 @@ export const booksOf = ({ folder }: Service): number => sizeOf(join(folder, "tol
 
 export const handlesOf = ({ process: { pid } }: Service): number => readdirSync(`/proc/${pid}/fd`).length
 
-/** MB that are resident and of no file. */
+/** Anonymous resident memory in MB. */
 export const residentOf = ({ process: { pid } }: Service): number =>
   Number(/RssAnon:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1]) / 1024
 
-/** Seconds of processor time since its start. */
+/** Seconds of processor time since the start. */
 export const secondsOf = ({ process: { pid } }: Service): number => {
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ", 2)[1]!.split(" ")
-  // In hundredths, which is what Linux tells processes by.
+  // In hundredths, the unit of Linux.
   return (Number(fields[11]) + Number(fields[12])) / 100
 }
 
@@ -28,7 +28,7 @@ interface Told {
   readonly retained: number
 }
 
-/** The threads of the service: the main one, and the writer's. */
+/** The threads of the service: the main thread and the writer's. */
 const threadsMax = 2
 
 const toldOf = (file: string, { process: { pid } }: Service): ReadonlyArray<Told> =>
@@ -40,7 +40,7 @@ const toldOf = (file: string, { process: { pid } }: Service): ReadonlyArray<Told
         .filter((told) => told.pid === pid)
     : []
 
-/** MB that full collections leave in each thread of the process, the main thread's first. They are asked for, and waited for. */
+/** MB left after full collections in each thread of the process, main thread first. Requests the collections and waits for them. */
 export const retainedOf = async (file: string, service: Service): Promise<ReadonlyArray<number>> => {
   const before = toldOf(file, service).length
   service.process.kill("SIGUSR2")
@@ -50,10 +50,10 @@ export const retainedOf = async (file: string, service: Service): Promise<Readon
       return told.toSorted((one, other) => one.thread - other.thread).map(({ retained }) => retained / 1024 / 1024)
     await new Promise((resolve) => setTimeout(resolve, 100))
   }
-  throw new Error("the threads of the service told nothing of their memory for a minute")
+  throw new Error("the threads of the service reported no memory for a minute")
 }
 
-/** The value that this share of a sorted list lies below; 0 of an empty one. */
+/** The quantile of a sorted list; 0 if it is empty. */
 export const part = (sorted: ReadonlyArray<number>, share: number): number =>
   sorted[Math.floor(share * (sorted.length - 1))] ?? 0
 

@@ -1,4 +1,4 @@
-// Loaded into each thread of the service before its code (`--require`): on SIGUSR2 each tells what a full collection leaves of its heap.
+// Loaded into each thread of the service before its code (`--require`). On SIGUSR2 each thread reports its heap after a full collection.
 const { appendFileSync } = require("node:fs")
 const { setFlagsFromString, writeHeapSnapshot } = require("node:v8")
 const { runInNewContext } = require("node:vm")
@@ -8,11 +8,11 @@ setFlagsFromString("--expose-gc")
 const collect = runInNewContext("gc")
 
 const { SOAK_MEMORY: file, SOAK_SNAPSHOTS: snapshots } = process.env
-/** Minutes of a life at which the heap is written down. */
+/** Minutes of a life at which a heap snapshot is written. */
 const snapshotsAt = (snapshots ?? "").split(",").filter((one) => one !== "")
 
 const tell = () => {
-  // Twice: what the first finds to be finalised is gone with the second.
+  // Twice, because the second collection frees what the first one finalises.
   collect()
   collect()
   const { external, heapUsed } = process.memoryUsage()
@@ -22,7 +22,7 @@ const tell = () => {
     writeHeapSnapshot(`${file}-${process.pid}-${threadId}-${snapshotsAt.shift()}.heapsnapshot`)
 }
 
-// Signals come to the main thread alone.
+// Only the main thread receives signals.
 const channel = new BroadcastChannel("soak")
 if (isMainThread)
   process.on("SIGUSR2", () => {

@@ -1,4 +1,4 @@
-/** A provider of chat that costs little to run, and that fails as often as it is told: with an error, in a stream, in its JSON, or by silence. */
+/** A chat provider that costs little to run and fails at a given rate: with an error, within a stream, with broken JSON, or with silence. */
 import { createServer } from "node:http"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -8,7 +8,7 @@ export interface Vendor {
   readonly close: () => void
 }
 
-/** Which part of the answers goes wrong, in each way. */
+/** The share of failing answers, for each kind. */
 const share = 0.015
 
 const usage = { prompt_tokens: 12, completion_tokens: 8, total_tokens: 20 }
@@ -30,7 +30,7 @@ const answer = (request: IncomingMessage, response: ServerResponse, body: string
   const luck = Math.random()
   if (luck < share) return void response.writeHead(500, { "content-type": "application/json" }).end('{"error":{}}')
   if (luck < 2 * share) return void response.writeHead(200, { "content-type": "application/json" }).end('{"usage":')
-  // It says nothing until the service gives it up.
+  // Stays silent until the service times out.
   if (luck < 2.2 * share) return
   if (!body.includes('"stream":true')) {
     response.writeHead(200, { "content-type": "application/json", "content-length": String(whole.length) }).end(whole)

@@ -1,26 +1,26 @@
 /**
- * Whether what was measured of a run is flat. Memory is what full collections leave while no call is open, so it says what is held on to,
- * whatever V8 does by itself and however many wait. Its growth is the median of the slopes between any two samples (Theil and Sen): one that
- * is off changes nothing.
+ * Judges whether the measurements of a run are flat. Memory is measured after full collections while no call is open, so it is what the service
+ * retains, independent of V8's own behavior and of the load. Its growth is the median of the slopes between any two samples (Theil and Sen), so
+ * outliers do not matter.
  */
 
 export interface Sample {
-  /** Which life of the process it is of, from 0. */
+  /** The process's life, from 0. */
   readonly life: number
   /** Minutes since that life began. */
   readonly age: number
-  /** MB that full collections leave, of all threads: objects, and buffers beside them. `undefined` where none was asked for. */
+  /** MB left after full collections, over all threads: objects and their buffers. `undefined` if not measured. */
   readonly retained: number | undefined
-  /** MB that are resident and of no file. */
+  /** Anonymous resident memory in MB. */
   readonly resident: number
-  /** Those beyond what the process had before the first call. */
+  /** Handles beyond those before the first call. */
   readonly handles: number
   /** MB of the write-ahead log. */
   readonly log: number
-  /** Milliseconds that half of the calls took at the most; and 99 of a hundred. */
+  /** The median latency in milliseconds, and the 99th percentile. */
   readonly p50: number
   readonly p99: number
-  /** Milliseconds that half of the calls to the vendor itself took, with two writes to the same disk. */
+  /** The median latency of direct calls to the vendor, with two writes to the same disk. */
   readonly direct: number
 }
 
@@ -29,20 +29,19 @@ export interface Finding {
   readonly flat: boolean
 }
 
-/** Minutes until caches that last a minute have been renewed, and what runs often is compiled. */
+/** Minutes until minute-long caches have been renewed and frequent code is compiled. */
 export const warmUp = 2
 
-/** MB a minute by which what is retained may grow in a life. */
+/** The allowed growth of retained memory in a life, in MB per minute. */
 const growth = 0.2
 
-/** From how many samples on, over how many minutes, a slope is judged. */
+/** The fewest samples, and the fewest minutes, for which a slope is judged. */
 const slopeSamples = 6
 const slopeMinutes = 8
 
 /**
- * How much each may be in the last third of the run, by what it was in the first: a factor, and something beside. What is resident follows
- * how many calls were ever open at once, and what V8 takes for itself. Of latency the best minutes are compared: other programs at work on the
- * machine only add to it.
+ * The bound of each measure in the last third of the run, from its value in the first: a factor and a constant. Resident memory depends on the
+ * highest number of open calls and on V8. For latency, the best minutes are compared, because other programs on the machine only add to it.
  */
 const measures: ReadonlyArray<{
   readonly name: string
@@ -74,14 +73,14 @@ export const slope = (points: ReadonlyArray<readonly [x: number, y: number]>): n
 
 const figure = (value: number): string => value.toFixed(Math.abs(value) < 10 ? 2 : 0)
 
-/** What must be so of every run, however short, with so many callers. */
+/** Upper bounds for every run, however short, with this many callers. */
 const ceilings = (samples: ReadonlyArray<Sample>, callers: number): ReadonlyArray<Finding> => {
   const most = {
     retained: 100 + callers / 20,
     resident: 500 + callers / 4,
-    // Folded back at 16.
+    // It is checkpointed at 16.
     log: 64,
-    // Of each caller the connection, and one to the vendor.
+    // One connection per caller, and one to the vendor.
     handles: 2 * callers + 100
   }
   return (["retained", "resident", "log", "handles"] as const).map((name) => {
@@ -90,7 +89,7 @@ const ceilings = (samples: ReadonlyArray<Sample>, callers: number): ReadonlyArra
   })
 }
 
-/** The growth of what is retained in each life that is long enough. */
+/** The growth of retained memory in each life that is long enough. */
 const slopes = (settled: ReadonlyArray<Sample>): ReadonlyArray<Finding> =>
   [...new Set(settled.map(({ life }) => life))].flatMap((life) => {
     const points = settled.flatMap((one) =>
@@ -105,7 +104,7 @@ const slopes = (settled: ReadonlyArray<Sample>): ReadonlyArray<Finding> =>
     }
   })
 
-/** The first third of the run against its last. */
+/** The last third of the run compared with the first. */
 const thirds = (settled: ReadonlyArray<Sample>): ReadonlyArray<Finding> =>
   measures.flatMap(({ beside, factor, name, of, typical }) => {
     const values = settled.map(of).filter((value) => value !== undefined)
@@ -119,7 +118,7 @@ const thirds = (settled: ReadonlyArray<Sample>): ReadonlyArray<Finding> =>
     }
   })
 
-/** Says of each measure whether it is flat. What a start takes is left out, but of what no sample may exceed. */
+/** Judges each measure. The warm-up is excluded, except for the upper bounds. */
 export const findings = (samples: ReadonlyArray<Sample>, callers: number): ReadonlyArray<Finding> => {
   const settled = samples.filter(({ age }) => age >= warmUp)
   return [...ceilings(samples, callers), ...slopes(settled), ...thirds(settled)]

@@ -1,20 +1,18 @@
 /**
  * The service under half load for an hour: `npm run soak -- --minutes 60`
  *
- *   --minutes M      how long (60); the build must be there (`npm run build`)
- *   --callers N      how many call, each with a key and a connection of its own (1,000)
- *   --rate R         calls a second; half of what is answered at most, unless it is given
- *   --lives A,B,C    how long the lives of the process are, by each other; between two of them it is started again
- *   --snapshots A,B  writes snapshots of the main thread's heap at these minutes of each life, and says where
+ * --minutes M      duration (60); needs the build (`npm run build`)
+ * --callers N      number of callers, each with its own key and connection (1,000)
+ * --rate R         calls per second; by default half of the highest rate
+ * --lives A,B,C    relative lengths of the process's lives, separated by restarts
+ * --snapshots A,B  writes heap snapshots of the main thread at these minutes of each life, and prints their paths
  *
- * A provider fails now and then, some callers leave, another program holds the lock on the database for three seconds, and the process is
- * ended and started again, by SIGTERM and SIGKILL in turn; between two restarts is a life. Each line is an interval: what callers saw, and
- * what the process uses. Memory is told twice: what is resident, and what full collections leave of the main thread's heap and the writer's;
- * for those no call is begun for some seconds.
- * At the end every call that was acknowledged must be in the records, nothing may be set aside or open, `tollgate verify` must hold, and
- * memory, handles, the log of SQLite and latency must be flat (`Verdict`). Whether a minute was slow by the service or by what else the machine
- * had to do is told by calls to the vendor itself, each between two writes to the disk. A run of less than ten minutes is judged by ceilings
- * alone.
+ * A provider fails sometimes, some callers leave, another program holds the write lock for three seconds, and the process is ended and restarted, by
+ * SIGTERM and SIGKILL in turn. The time between two restarts is a life. Each line is an interval: the callers' observations and the process's
+ * resources. Memory has two figures: the resident size, and what full collections leave in the heaps of the main thread and the writer. New calls
+ * pause for some seconds for those. At the end every acknowledged call must be recorded, nothing may be reserved or open, `tollgate verify` must
+ * hold, and memory, handles, SQLite's log and latency must be flat (`Verdict`). Direct calls to the vendor, each between two writes to the disk,
+ * show whether the service or the machine made a minute slow. A run of less than ten minutes is judged only by upper bounds.
  */
 import { parseArgs } from "node:util"
 import { command } from "../../test/support/Service.ts"
@@ -44,17 +42,17 @@ const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(reso
 /** Seconds of an interval. */
 const interval = isShort ? 10 : 60
 
-/** The parts of the run that its lives take: in a long one that in the middle is half of it, for what grows slowly. */
+/** The lives' shares of the run. In a long run the middle one is half of it, to show slow growth. */
 const lives = (values.lives ?? (isShort ? "1,1,1" : "1,1,1,6,1,1,1")).split(",").map(Number)
 
-/** In which interval of a life the database is locked, and for how many milliseconds. */
+/** The interval of a life in which the database is locked, and the milliseconds of the lock. */
 const lockedIn = 2
 const locked_ms = 3_000
 
-/** In every so many intervals, and in the last of a life, callers are held until no call is open, and memory is looked at. */
+/** Every second interval, and in the last one of a life, new calls pause until none is open, and memory is measured. */
 const restedEach = 2
 
-/** A connection to the vendor is kept open for as long as the vendor says, and some are of the one who asks here. */
+/** The vendor's keep-alive time. Some of these connections are this script's own. */
 const idle_ms = 90_000
 const idleMax = 16
 
@@ -84,25 +82,25 @@ const callers = new Callers(deployment)
 const samples: Array<Sample> = []
 const began = performance.now()
 const handlesAtFirst = handlesOf(deployment.service())
-/** What the process had used, and when, at the beginning of the interval. */
+/** The process's resources and the time at the beginning of the interval. */
 let seconds = 0
 let seenAt = 0
 
 const gauges = ["tollgate_open_calls", "tollgate_reserved_usd", "tollgate_unsettled_calls"] as const
 
-/** What is under way, as sentences. */
+/** Open work, as sentences. */
 const unquiet = async (): Promise<ReadonlyArray<string>> => {
   const text = (await deployment.service().call("/metrics")).body as string
   return gauges.flatMap((name) => (metric(text, name) === 0 ? [] : [`${name} is ${metric(text, name)} at rest`]))
 }
 
-/** Waits until this is true, so many milliseconds at most. */
+/** Waits for a condition, at most this many milliseconds. */
 const becomes = async (is: () => Promise<boolean>, millis: number): Promise<void> => {
   const until = performance.now() + millis
   while (!(await is()) && performance.now() < until) await pause(250)
 }
 
-/** What full collections leave, when no call is open any more: callers wait for it. */
+/** Memory after full collections while no call is open; callers pause for it. */
 const rested = async (): Promise<ReadonlyArray<number>> => {
   const service = deployment.service()
   let threads: ReadonlyArray<number> = []
@@ -149,13 +147,13 @@ const sample = async (life: number, bornAt: number, isRested: boolean): Promise<
     booksOf(service).toFixed(0),
     others.join(", ")
   ])
-  // What the collections took is no call's.
+  // The collections' time is not part of any call.
   callers.take()
   seconds = secondsOf(service)
   seenAt = performance.now()
 }
 
-/** One life of the process, with a lock on its database in between. */
+/** One life of the process, with a lock on its database. */
 const live = async (life: number, millis: number): Promise<void> => {
   const bornAt = performance.now()
   seconds = secondsOf(deployment.service())
@@ -168,14 +166,14 @@ const live = async (life: number, millis: number): Promise<void> => {
   }
 }
 
-/** What is wrong when nobody calls any more. */
+/** The faults after all callers have stopped. */
 const rest = async (): Promise<ReadonlyArray<string>> => {
   const wrong: Array<string> = []
   const service = deployment.service()
   await becomes(async () => (await unquiet()).length === 0, 60_000)
   wrong.push(...(await unquiet()), ...deployment.faults())
   let recorded = 0
-  // A key of each person but the one who leaves.
+  // A key of each person except the one who leaves.
   for (const key of deployment.keys.slice(0, deployment.people.length - 1)) {
     const path = "/v1/usage?start_time=2020-01-01T00:00:00Z&end_time=2100-01-01T00:00:00Z"
     recorded += (await service.call(path, { token: key })).body.successful_requests
@@ -193,7 +191,7 @@ const rest = async (): Promise<ReadonlyArray<string>> => {
   return wrong
 }
 
-/** Calls a second, from now on: half of what is answered at most. */
+/** Sets the calls per second: half of the highest rate. */
 const half = async (): Promise<number> => {
   await pause(3_000)
   callers.take()

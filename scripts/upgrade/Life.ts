@@ -1,21 +1,21 @@
 /**
- * A small life of a deployment, by HTTP, as any version of it can lead it: people, keys, calls, purchases, transfers, a team; and what each
- * of them is shown of it, which every later version must show too.
+ * A short use of a deployment over HTTP, possible with any version: people, keys, calls, purchases, transfers, a team; and the answers to each
+ * person, which every later version must give too.
  */
 import { lettersTo } from "../../test/support/mail.ts"
 import type { Answer, Call, Person, Service } from "../../test/support/Service.ts"
 
-/** The year in which it is led: a test sets its clock to the same day, whenever it runs. */
+/** The year of the use. A test sets its clock to the same day. */
 export const year = Date.UTC(2050, 5, 15, 12)
 
 export interface Figures {
-  /** The commit that it was made by, its newest migration, and the last moment of its life. */
+  /** The commit that made it, its newest migration, and its last moment. */
   readonly commit: string
   readonly migration: number
   readonly at: string
   readonly people: Readonly<Record<string, Person & { readonly key: string }>>
   readonly team_id: string
-  /** By whom a path is asked for, the path, and what was answered. */
+  /** Who requested a path, the path, and the answer. */
   readonly answers: ReadonlyArray<{ readonly who: string; readonly path: string; readonly body: unknown }>
 }
 
@@ -37,12 +37,12 @@ const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, m
 
 const until = async (is: () => Promise<boolean>): Promise<void> => {
   for (let tries = 0; !(await is()); tries++) {
-    if (tries === 200) throw new Error("what was waited for did not come")
+    if (tries === 200) throw new Error("the expected change did not happen")
     await pause(100)
   }
 }
 
-/** Leads the life; answers who is in it and their team. */
+/** Runs the use. Returns its people and their team. */
 export const lead = async (service: Service): Promise<{ cast: Cast; team_id: string }> => {
   await service.control("/clock", { advance_ms: year - Date.now() })
   const person = async (name: string) => {
@@ -113,7 +113,7 @@ const send = async (service: Service, { ada, bob, grace }: Cast): Promise<void> 
   await sent("nobody.yet@example.com", 0.25)
 }
 
-/** The token of a team's invitation, once its letter has come. */
+/** The token of a team's invitation, once its letter has arrived. */
 const invitationTo = async (service: Service, email: string): Promise<string> => {
   let token: string | undefined
   await until(async () => {
@@ -156,13 +156,13 @@ const configure = async (service: Service, { tenant_id, token }: Person): Promis
   })
 }
 
-/** Waits until the letters have left and nothing is set aside. */
+/** Waits until the letters have been sent and nothing is reserved. */
 const isQuiet = async (service: Service): Promise<void> => {
   await pause(2_000)
   await until(async () => !/^tollgate_reserved_usd (?!0$)/m.test((await service.call("/metrics")).body as string))
 }
 
-// ---- what is shown ---------------------------------------------------------------------------------------------------------------
+// ---- answers ---------------------------------------------------------------------------------------------------------------------
 
 const pathsOf = ({ tenant_id }: Person): ReadonlyArray<string> => [
   "/v1/me",
@@ -188,7 +188,7 @@ const ofTeam = (team_id: string): ReadonlyArray<string> => [
   `/v1/tenants/${team_id}/usage/team?start_date=2050-06-01&end_date=2050-06-30&rollup=daily`
 ]
 
-/** What everybody is shown of a life. */
+/** The answers to each person. */
 export const shown = async (
   service: Service,
   cast: Figures["people"],

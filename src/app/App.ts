@@ -39,6 +39,7 @@ import { ApiMiddleware } from "../http/lanes/ApiMiddleware.ts"
 import { Observer } from "../http/lanes/Observer.ts"
 import { RateLimits } from "../http/transport/RateLimits.ts"
 import { Idempotency } from "../http/idempotency/Idempotency.ts"
+import { KeyTotalsIndexer } from "../books/ledger/totals/KeyTotalsIndexer.ts"
 import { ProviderTotalsIndexer } from "../books/ledger/totals/ProviderTotalsIndexer.ts"
 import { Ledger } from "../books/ledger/Ledger.ts"
 import { SortedIndexer } from "../books/ledger/totals/SortedIndexer.ts"
@@ -103,7 +104,7 @@ import { VouchersHttp } from "../money/vouchers/Http.ts"
 import { Vouchers } from "../money/vouchers/Vouchers.ts"
 import { UsageHttp } from "../money/usage/Http.ts"
 
-/** The checks of the books are loaded at the first verification. */
+/** Loads the audit at the first verification. */
 const verifier = Verifier.layer(
   Effect.map(
     Effect.promise(() => import("./Checks.ts")),
@@ -111,7 +112,7 @@ const verifier = Verifier.layer(
   )
 )
 
-/** The operator's services over the other rooms. */
+/** The operator's services that use the other rooms. */
 const operator = Layer.mergeAll(
   OperatorSessions.layer,
   ManagementKeys.layer,
@@ -119,7 +120,7 @@ const operator = Layer.mergeAll(
   OperatorActs.layer
 ).pipe(Layer.provideMerge(AuditLog.layer))
 
-/** The operator's services about this process. */
+/** The operator's services that describe this process. */
 const watched = Layer.mergeAll(
   OperatorUpstreams.layer,
   OperatorWatch.layer(
@@ -143,7 +144,6 @@ export const domains = Layer.mergeAll(
   Provisioning.layer,
   Vouchers.layer,
   Browser.layer,
-  Passkeys.layer,
   Contacts.layer
 ).pipe(
   Layer.provideMerge(Allowances.layer),
@@ -152,6 +152,7 @@ export const domains = Layer.mergeAll(
     Layer.mergeAll(
       Authorization.layer,
       BrowserSessions.layer,
+      Passkeys.layer,
       Records.layer,
       Notifications.layer,
       Layer.provide(BudgetedRuns.layer, knownModels)
@@ -183,6 +184,7 @@ export const domains = Layer.mergeAll(
       Daily.layer,
       BillingAccounts.layer,
       ProviderTotalsIndexer.layer,
+      KeyTotalsIndexer.layer,
       SortedIndexer.layer,
       TotalsIndexer.layer,
       verifier
@@ -193,7 +195,7 @@ export const domains = Layer.mergeAll(
   Layer.provideMerge(Layer.mergeAll(SigningKeys.layer, Belonging.layer, Indexes.layer))
 )
 
-/** The background loops of `domains`. Of several nodes, only the leader runs them. */
+/** The background loops of `domains`. Among several nodes, only the leader runs them. */
 export const jobs = Layer.mergeAll(
   Gate.layerJobs,
   Allowances.layerJobs,
@@ -208,6 +210,7 @@ export const jobs = Layer.mergeAll(
   SortedIndexer.layerJobs,
   TotalsIndexer.layerJobs,
   ProviderTotalsIndexer.layerJobs,
+  KeyTotalsIndexer.layerJobs,
   Feed.layerJobs,
   Verifier.layerJobs,
   Transfers.layerJobs,
@@ -270,7 +273,7 @@ export const faceOf = <E, R>(
 /** The service over HTTP. The prefix is empty on the service's own server. */
 export const face = (prefix: "" | `/${string}`) => faceOf(Api as unknown as HttpApi.HttpApi.AnyWithProps, api, prefix)
 
-/** Connects observers: requests, settled calls and upstream exchanges go to the metrics, decisions about where calls go to their log. */
+/** Connects observers: requests, settled calls and upstream exchanges go to the metrics, routing decisions to their log. */
 export const observers = Layer.mergeAll(
   Layer.effect(
     Observer,

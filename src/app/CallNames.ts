@@ -1,4 +1,4 @@
-/** The names of all that can be called, as usage records have them. */
+/** The names of everything that can be called, as in usage records. */
 import { Effect, Layer } from "effect"
 import { KnownModels } from "../people/tenants/KnownModels.ts"
 import { partsOf } from "./Capabilities.ts"

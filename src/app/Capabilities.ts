@@ -1,4 +1,4 @@
-/** The capabilities of the service, each one value of its room. Layers and the configuration are folds over this list. */
+/** The capabilities of the service, each defined by its room. Layers and the configuration fold over this list. */
 import { Layer } from "effect"
 import type { Effect, Schema } from "effect"
 import { capability as chat } from "../calls/chat/Capability.ts"
@@ -14,7 +14,7 @@ import { capability as transcription } from "../calls/transcription/Capability.t
 
 type AnyLayer = Layer.Layer<never, unknown, unknown>
 
-/** A room's part of the configuration file: its entries, and the layer that they make. */
+/** A room's part of the configuration file: its entries, and the layer that they configure. */
 interface Settings {
   readonly fields: Schema.Struct.Fields
   readonly layer: (file: never) => AnyLayer
@@ -47,7 +47,7 @@ export const capabilities = [
   email
 ] as const satisfies ReadonlyArray<Capability>
 
-/** The values that the capabilities have for a member; the others have none. */
+/** This member of every capability that has it. */
 export const partsOf = <const Part extends keyof Capability>(part: Part) =>
   (capabilities as ReadonlyArray<Capability>).flatMap((one) => one[part] ?? []) as unknown as ReadonlyArray<
     PartOf<(typeof capabilities)[number], Part>

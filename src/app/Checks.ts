@@ -57,7 +57,7 @@ export const verifySince: VerifySince = (checkpoint, options) =>
     })
   )
 
-/** Several nodes may write. Without a known safe horizon everything is read in one snapshot, and the checkpoint stays. */
+/** Several nodes may write. Without a known safe horizon, one snapshot reads everything and the checkpoint stays. */
 const verifyShared = (sql: SqlClient, ...[checkpoint, options]: Parameters<VerifySince>): ReturnType<VerifySince> => {
   const atOneMoment = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     sql.withTransaction(Effect.zipRight(sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ`, effect))
@@ -72,13 +72,13 @@ const verifyShared = (sql: SqlClient, ...[checkpoint, options]: Parameters<Verif
   )
 }
 
-/** Runs the checks whose cost does not grow with the history, one by one. */
+/** Runs the checks whose cost does not grow with the history, one after another. */
 export const shortChecks: Effect.Effect<ReadonlyArray<Looked>, never, SqlClient> = Effect.forEach(
   checks.filter(({ isShort }) => isShort === true),
   (check) => Effect.map(Invariants.lookAt([check]), (findings) => ({ name: check.name, findings }))
 )
 
-/** Runs all checks. Answers the findings. */
+/** Runs all checks and returns the findings. */
 export const verify: Effect.Effect<ReadonlyArray<Finding>, never, SqlClient> = Effect.map(
   verifySince(undefined),
   ({ findings }) => findings

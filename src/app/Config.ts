@@ -1,4 +1,4 @@
-/** The configuration file, composed of every room's part, with the checks across parts. One message names all wrong entries and their rules. */
+/** The configuration file, composed of every room's part, and the checks across parts. One message names all invalid entries and their rules. */
 import { Either, Layer, ParseResult, Schema } from "effect"
 import { parse as parseExactly } from "lossless-json"
 import { readFileSync } from "node:fs"
@@ -55,7 +55,7 @@ const entries = Schema.Struct({
 
 type Named = readonly [path: ReadonlyArray<string | number>, upstream: string]
 
-/** An entry of a capability: it names its upstream, or those of its routes. */
+/** An entry of a capability. It names its upstream, or the upstreams of its routes. */
 interface Entry {
   readonly upstream?: string
   readonly routes?: ReadonlyArray<{ readonly upstream: string }>
@@ -92,7 +92,7 @@ const modelIssues = ({ aliases = {}, auto, models }: typeof entries.Type): Reado
       fallbacks.flatMap((fallback, j): ReadonlyArray<Schema.FilterIssue> => {
         const path = ["models", i, "fallbacks", j]
         if (!ids.has(fallback)) return [{ path, message: `there is no model ${fallback}` }]
-        return fallback === id ? [{ path, message: "another model than this one" }] : []
+        return fallback === id ? [{ path, message: "must be a different model" }] : []
       })
     )
   ]
@@ -122,7 +122,7 @@ export const ConfigFile = entries.pipe(
 )
 export interface ConfigFile extends Schema.Schema.Type<typeof ConfigFile> {}
 
-/** Whether the configuration names a model, a tool or anything else to call. */
+/** Whether the configuration has a model, a tool or any other capability. */
 export const servesSomething = ({ decisions, embeddings, media, models, rerank, tools }: ConfigFile): boolean =>
   decisions !== undefined ||
   [models, embeddings, rerank, media, ...Object.values(tools)].some((kind) => kind.length > 0)
@@ -198,22 +198,22 @@ const problemOf = (where: string, issues: ReadonlyArray<Issue>): ConfigProblem =
     rules.set(entry, (rules.get(entry) ?? new Set()).add(message))
   }
   const lines = [...rules].map(([entry, found]) => `  ${entry}: ${[...found].join(" or ")}`)
-  return new ConfigProblem({ message: `${where} does not fit:\n${lines.join("\n")}` })
+  return new ConfigProblem({ message: `${where} is invalid:\n${lines.join("\n")}` })
 }
 
-/** An unknown entry, with the known ones that it may have meant. A long list of them would hide the mistake. */
+/** An unknown entry, with the known entries of a similar name. A long list would hide the mistake. */
 const unexpected = (message: string, path: ReadonlyArray<PropertyKey>): string | undefined => {
   const expected = /^is unexpected, expected: (.*)$/s.exec(message)?.[1]
   if (expected === undefined) return undefined
   const names = [...expected.matchAll(/"([^"]+)"/g)].map(([, name]) => name!)
   const near = nearest(String(path.at(-1) ?? ""), names, 0.4)
-  if (near.length > 0) return `is unexpected: near to it ${near.length === 1 ? "is" : "are"} ${near.join(", ")}`
+  if (near.length > 0) return `is unknown; did you mean ${near.join(" or ")}?`
   return names.length > 0 && names.length <= 10
-    ? `is unexpected: known here are ${names.join(", ")}`
-    : 'is unexpected: "tollgate help configure" lists the entries'
+    ? `is unknown; the entries here are ${names.join(", ")}`
+    : 'is unknown; "tollgate help configure" lists the entries'
 }
 
-/** The rule in a schema's message, without the value that broke it. */
+/** The rule in a schema's message, without the rejected value. */
 const ruleOf = (message: string): string | undefined => {
   const expected = /^Expected (.*?), actual /s.exec(message)?.[1]
   if (expected === undefined) return message
@@ -265,6 +265,6 @@ const placeOf = (text: string): string => {
     const position = /at position (\d+)$/.exec(error instanceof Error ? error.message : "")?.[1]
     if (position === undefined) return ""
     const before = text.slice(0, Number(position)).split("\n")
-    return `: look at line ${before.length}, column ${before.at(-1)!.length + 1}`
+    return `: see line ${before.length}, column ${before.at(-1)!.length + 1}`
   }
 }

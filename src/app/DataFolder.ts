@@ -1,4 +1,4 @@
-/** The folders and files of a deployment: makes them, and keeps them private to the service's user. */
+/** Creates the folders and files of a deployment and keeps them private to the service's user. */
 import { Effect } from "effect"
 import type { Scope } from "effect"
 import { mkdirSync } from "node:fs"
@@ -10,8 +10,8 @@ import * as Engine from "../storage/engine/Engine.ts"
 import type { DatabaseUnusable } from "../storage/database/Unusable.ts"
 
 /**
- * Makes the data private to the service's user, now and when the scope closes. Check that the data is ours, enter the
- * scope, open the database, and close the scope after the database.
+ * Makes the data private to the service's user, now and when the scope closes. Check first that the data belongs to this user. Enter the scope
+ * before the database opens, and close it after the database.
  */
 export const keepPrivate = (facts: EnvironmentFacts): Effect.Effect<void, never, Scope.Scope> =>
   Effect.gen(function* () {
@@ -31,12 +31,12 @@ export const appliedMigration = (facts: EnvironmentFacts): Effect.Effect<number,
       new ConfigProblem({
         message:
           found === undefined
-            ? `there is no database at ${facts.database.shown}: does the service use the same DATA_DIR and DATABASE_URL? (serve and migrate make a database)`
-            : `${facts.database.shown} holds no books yet (serve and migrate make them)`
+            ? `there is no database at ${facts.database.shown}: does the service use the same DATA_DIR and DATABASE_URL? (serve and migrate create a database)`
+            : `${facts.database.shown} contains no books yet (serve and migrate create them)`
       })
   )
 
-/** Where the deployment keeps its data. */
+/** The files of the deployment. */
 export const placeOf = ({ data_dir, database }: EnvironmentFacts): Files.Place => ({
   data_dir,
   database: database.engine === "sqlite" ? database.path : undefined
@@ -66,10 +66,10 @@ const reasonOf = (folder: string, { code, message }: NodeJS.ErrnoException): str
     case "EACCES":
     case "EPERM":
     case "EROFS":
-      return `${folder} could not be made: this user has no permission, or the disk is read-only`
+      return `${folder} could not be created: this user has no permission, or the disk is read-only`
     case "ENOSPC":
-      return `${folder} could not be made: the disk is full`
+      return `${folder} could not be created: the disk is full`
     default:
-      return `${folder} could not be made: ${message}`
+      return `${folder} could not be created: ${message}`
   }
 }

@@ -1,13 +1,13 @@
 /**
  * The services for a configuration, and their replacement when it has changed.
  *
- * A reload builds every service anew over the same database, writer, run and port. New requests go to the new services. Requests and calls that are
- * open keep the old ones until they end; event streams are ended, and their clients connect again. A configuration that is wrong changes nothing.
- * The old loops stop at once. The new loops take over what the old services began: at their first turn, and once more when those have ended.
+ * A reload rebuilds every service on the same database, writer, lease and port. New requests go to the new services. Open requests and calls keep the
+ * old services until they end. Event streams are ended, and their clients reconnect. An invalid configuration changes nothing. The old loops stop
+ * immediately. The new loops take over the work of the old services: at their first turn, and again when the old services have ended.
  *
  * Where the specification is silent:
  * - Environment variables cannot change while the process runs. An entry that names a new one needs a restart.
- * - Counters of rate limits begin again at a reload.
+ * - A reload resets the counters of rate limits.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Cause, Context, Effect, Exit, Fiber, Layer, Runtime, Scope } from "effect"
@@ -43,13 +43,13 @@ interface Running {
   readonly request: RequestListener
   /** Starts the loops; the result stops them. */
   readonly loops: Effect.Effect<Effect.Effect<void>>
-  /** Waits until no request and no call is open. */
+  /** Waits until every request and call has ended. */
   readonly idle: Effect.Effect<void>
   /** Ends the services. */
   readonly end: Effect.Effect<void>
 }
 
-/** The handovers to the loops that run. `tell` says that replaced services have ended. */
+/** The handovers to the running loops. `tell` reports that replaced services have ended. */
 const handing = (): { readonly handovers: HandoversContract; readonly tell: () => void } => {
   const loops = new Set<() => void>()
   return {
@@ -113,13 +113,13 @@ const counted = (serve: RequestListener): { readonly request: RequestListener; r
   }
 }
 
-/** Names of the entries on the top level that differ. */
+/** Names of the top-level entries that differ. */
 const changedIn = (before: ConfigFile, now: ConfigFile): ReadonlyArray<string> =>
   Object.keys({ ...before, ...now }).filter(
     (name) => !isDeepStrictEqual(before[name as keyof ConfigFile], now[name as keyof ConfigFile])
   )
 
-/** Entries that are read at the start alone: by the port, and by what exports logs and traces. */
+/** Entries read only at startup: by the port, and by the export of logs and traces. */
 const fixed = ["answers", "telemetry"]
 
 const refused = (cause: Cause.Cause<unknown>): ReloadRefused => {
@@ -141,12 +141,12 @@ export class Deployment extends Context.Tag("tollgate/app/Deployment")<
   {
     readonly serving: NodeServer.Serving
     readonly reload: Effect.Effect<Reloaded, ReloadRefused>
-    /** Tells every gate that the process stops. */
+    /** Tells every gate that the process is stopping. */
     readonly closing: Effect.Effect<void>
   }
 >() {}
 
-/** Starts the services. Its output also has those of the first configuration. */
+/** Starts the services. Its output includes the services of the first configuration. */
 export const layer = (facts: EnvironmentFacts, first: ConfigFile, read: Read | undefined) =>
   Layer.scopedContext(
     Effect.gen(function* () {
@@ -189,7 +189,7 @@ export const layer = (facts: EnvironmentFacts, first: ConfigFile, read: Read | u
                 Effect.logError(`the configuration was not reloaded, and nothing has changed: ${message}`)
               ),
               turn.withPermits(1),
-              // On a fiber of the process: a client that leaves does not stop it halfway, and loops do not log its request's id.
+              // Runs on a fiber of the process, so a disconnect does not stop it halfway and loops do not log the request's id.
               (reloading) => Effect.suspend(() => Fiber.join(Runtime.runFork(runtime, reloading)))
             )
 

@@ -2,7 +2,7 @@
  * Environment variables of a deployment: addresses, folders and the secret. Everything else is in the configuration file.
  *
  * Where the specification is silent:
- * - A bare word as `DATABASE_URL` is refused: it would make a file of that name wherever the command runs.
+ * - A bare word as `DATABASE_URL` is refused: it would create a file of that name in the current folder.
  */
 import { Config, ConfigError, Either, LogLevel } from "effect"
 import type { Redacted } from "effect"
@@ -14,21 +14,21 @@ import type { Location } from "../storage/database/Location.ts"
 
 export interface EnvironmentFacts extends Address {
   readonly data_dir: string
-  /** Location of the books. */
+  /** Location of the database. */
   readonly database: Location
   readonly service_name: string | undefined
   readonly key_prefix: string
   readonly log_level: LogLevel.LogLevel
   /** Services of the sandbox that are switched off. */
   readonly sandbox_without: ReadonlyArray<"payments" | "decisions">
-  /** The secret that hashes and seals keys and tokens. Without it, a file in `data_dir` has one. */
+  /** The secret that hashes and seals keys and tokens. If absent, the file in `data_dir` is used. */
   readonly secret: Redacted.Redacted | undefined
 }
 
 const optional = <A>(config: Config.Config<A>) =>
   Config.map(Config.option(config), (value) => (value._tag === "Some" ? value.value : undefined))
 
-/** Reads the location of a database: a URL, or a path that begins with `/`, `./` or `../`. Answers the broken rule otherwise. */
+/** Reads the location of a database: a URL, or a path that begins with `/`, `./` or `../`. Otherwise returns the broken rule. */
 export const databaseAt = (url: string): Either.Either<Location, string> => {
   const wrong = (rule: string) => Either.left(rule)
   if (/^postgres(ql)?:/i.test(url)) {
@@ -54,7 +54,7 @@ const locationOf = (url: string | undefined, data_dir: string): Either.Either<Lo
 
 const seconds = (millis: number): string => String(millis / 1_000)
 
-/** All variables with default and meaning, for the help. */
+/** All variables with default and meaning, for the help text. */
 export const variables: ReadonlyArray<readonly [name: string, preset: string, meaning: string]> = [
   ["HOST", hostPreset, "address to listen on; a sandbox accepts loopback only"],
   ["PORT", portPreset, "port to listen on"],
@@ -74,7 +74,7 @@ export const variables: ReadonlyArray<readonly [name: string, preset: string, me
     "PostgreSQL: seconds that a reading statement may take"
   ],
   ["TOLLGATE_SECRET", "generated into DATA_DIR/secret", "hashes and seals keys and tokens: back it up"],
-  ["SERVICE_NAME", "Tollgate", "name of the service in texts"],
+  ["SERVICE_NAME", "Tollgate", "name of the service, shown to people"],
   ["KEY_PREFIX", "svc", "first part of API keys: letters and digits"],
   ["LOG_LEVEL", "info", "trace, debug, info, warning, error, fatal or none; logs go to stderr"],
   ["SANDBOX_PAYMENTS", "on", "off: a sandbox without a payment processor"],
@@ -93,7 +93,7 @@ const logLevels = {
   none: LogLevel.None
 } as const
 
-/** Reads a variable. If `parse` fails, the message names the variable and the rule. */
+/** Reads a variable. If `parse` fails, the message names the variable and its rule. */
 const read = <A>(
   name: string,
   preset: string,
@@ -140,7 +140,7 @@ export const environment: Config.Config<EnvironmentFacts> = Config.all({
   node: optional(Config.nonEmptyString("NODE_NAME")),
   connections,
   service_name: optional(Config.nonEmptyString("SERVICE_NAME")),
-  // A key's parts are separated by dashes, so the prefix has none.
+  // Dashes separate the parts of a key, so the prefix has none.
   key_prefix: read("KEY_PREFIX", "svc", "letters and digits", (text) => /^[A-Za-z0-9]+$/.exec(text)?.[0]),
   log_level: read("LOG_LEVEL", "info", `one of ${Object.keys(logLevels).join(", ")}`, logLevelOf),
   payments: onOrOff("SANDBOX_PAYMENTS"),

@@ -1,10 +1,10 @@
 /**
- * The secret of a deployment: from the environment, or from a file in the data folder that the first start makes.
+ * The secret of a deployment: from the environment, or from a file in the data folder that the first start creates.
  *
  * Where the specification is silent:
- * - Without `TOLLGATE_SECRET`, the first start makes a secret and keeps it in `DATA_DIR/secret`. A database that was used with another secret is not
- *   served, and no new secret is made for it. `reseal` deletes API keys, sign-ins, codes and signing keys, revokes open invitations and gives up
- *   waiting letters. Pending transfers stay, without their links. Each room defines what happens to its own rows (`Ending`).
+ * - Without `TOLLGATE_SECRET`, the first start generates a secret and stores it in `DATA_DIR/secret`. A database that was used with another secret
+ *   is not served, and no new secret is generated for it. `reseal` deletes API keys, sign-ins, codes and signing keys, revokes open invitations and
+ *   abandons waiting letters. Pending transfers stay, without their links. Each room defines the effect on its own rows (`Ending`).
  */
 import { Effect, Layer, Option, Redacted } from "effect"
 import { randomBytes } from "node:crypto"
@@ -16,7 +16,7 @@ import type { EnvironmentFacts } from "./Environment.ts"
 import { ConfigProblem } from "../kernel/Setting.ts"
 import * as Opening from "../storage/sqlite/Opening.ts"
 
-/** Refuses a secret that does not open the database's sealed values. Makes one only for a database that never had one. */
+/** Refuses a secret that does not open the database's sealed values. Generates one only for a database that never had one. */
 export const layer = (environment: EnvironmentFacts) =>
   Layer.unwrapEffect(
     Effect.gen(function* () {
@@ -51,14 +51,14 @@ const readSecret = (
     if (text === undefined) return undefined
     const plain = Buffer.byteLength(text) >= 32 ? [Buffer.from(text, "utf8")] : []
     const hex = /^([0-9a-f]{2}){32,}$/i.test(text) ? [Buffer.from(text, "hex")] : []
-    // The text may have been moved from the file to the environment, or back.
+    // The operator may have moved the text from the file to the environment, or back.
     const [first, ...others] = secret === undefined ? [...hex, ...plain] : [...plain, ...hex]
     if (first !== undefined) return [first, ...others] as const
     return yield* new ConfigProblem({
       message:
         secret === undefined
           ? `${secretFile(environment)} is ${text === "" ? "empty" : "cut short"}: put it back from your backup, or delete it if it was never used`
-          : "TOLLGATE_SECRET: at least 32 characters, or nothing to have one made and kept"
+          : "TOLLGATE_SECRET: at least 32 characters, or unset to have one generated"
     })
   })
 
@@ -71,7 +71,7 @@ const storedText = (environment: EnvironmentFacts): Effect.Effect<string | undef
         : new ConfigProblem({ message: Opening.wordsOf(secretFile(environment), error) })
   }).pipe(Effect.catchAll((problem) => problem ?? Effect.succeed(undefined)))
 
-/** Makes a secret file. Two processes that do so at once get the same secret; a crash leaves a complete file or none. */
+/** Creates a secret file. Two concurrent processes get the same secret. A crash leaves a complete file or none. */
 const makeSecret = (environment: EnvironmentFacts): Effect.Effect<Uint8Array, ConfigProblem> =>
   Effect.try({
     try: () => {
@@ -81,7 +81,7 @@ const makeSecret = (environment: EnvironmentFacts): Effect.Effect<Uint8Array, Co
         writeFileSync(fresh, randomBytes(32).toString("hex"), { flag: "wx", mode: 0o600, flush: true })
         linkSync(fresh, path)
       } catch {
-        // The file exists already, or the file system has no links.
+        // Either the file exists already or the file system has no links.
         if (!existsSync(path)) renameSync(fresh, path)
       } finally {
         rmSync(fresh, { force: true })
@@ -91,7 +91,7 @@ const makeSecret = (environment: EnvironmentFacts): Effect.Effect<Uint8Array, Co
     catch: (error) => new ConfigProblem({ message: Opening.wordsOf(secretFile(environment), error) })
   })
 
-/** Whether the secret opens the database's sealed values. True if it has none. */
+/** Whether the secret opens the database's sealed values. True if the database has none. */
 export const fits = (environment: EnvironmentFacts) =>
   Effect.gen(function* () {
     const sealed = yield* sealedSample

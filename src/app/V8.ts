@@ -2,20 +2,20 @@
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 
-// Objects that survive the start would teach V8 to allocate their kind in the old generation, where everything that they point to stays until
-// the next full collection. A tenth of each call's objects stayed, which cost at least a tenth of the throughput.
+// Objects that survive the start would teach V8 to allocate similar objects in the old generation. Everything they point to would stay until the
+// next full collection. A tenth of each call's objects stayed, which cost at least a tenth of the throughput.
 setFlagsFromString("--no-allocation-site-pretenuring")
 
-// Grow the young generation to its limit in one step. Doubling it takes a busy service half a minute after each rest, with a collection per
+// Grow the young generation to its limit in one step. Doubling takes a busy service half a minute after each idle period, with one collection per
 // megabyte until then.
 setFlagsFromString("--semi-space-growth-factor=32")
 
-/** Milliseconds after the start. The first collection frees the start's garbage; the second finds the service at rest. */
+/** Milliseconds after the start. The first collection frees the startup garbage; the second runs when the service is idle. */
 const atRestAfter = [5_000, 12_000]
 
 /**
- * Frees the start's garbage, some 50 MB, because an idle service never collects. It collects twice: V8 shrinks the young generation only if less
- * than a megabyte per second was allocated since the last collection. Newer versions of V8 keep its 64 MB unless the collection is a last resort.
+ * Frees about 50 MB of startup garbage, because an idle service never collects. It collects twice: V8 shrinks the young generation only if less than
+ * a megabyte per second was allocated since the last collection. Newer versions of V8 keep its 64 MB unless the collection is a last resort.
  */
 export const collectSoon = (): void => {
   for (const after of atRestAfter) {

@@ -1,4 +1,4 @@
-/** The session of a person in the console: how its page signs in, and gets the access tokens that it calls every other route with. */
+/** The session of a person in the console: how the page signs in and gets its access tokens for all other routes. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { SessionEnded } from "../people/auth/Problems.ts"
@@ -14,7 +14,7 @@ import { AccountSuspended, NotAMember } from "../people/tenants/Problems.ts"
 
 const Providers = Schema.Struct({
   service_name: Schema.String,
-  /** The configured ways of signing in; `email` is a link by letter. A sign-in begins at `/console/sign-in/{id}`. */
+  /** The configured ways to sign in; `email` is a mailed link. A sign-in starts at `/console/sign-in/{id}`. */
   providers: Schema.Array(Schema.Struct({ id: Schema.String, name: Schema.String })),
   /** Whether browsers offer passkeys at this address. */
   passkeys: Schema.Boolean,
@@ -22,7 +22,9 @@ const Providers = Schema.Struct({
   sandbox: Schema.Boolean
 }).annotations({ identifier: "ConsoleProviders" })
 
-/** `tenant_id` must be a tenant of the person; by default the one of the last request. `code` comes from a link that opens the console once. */
+/**
+ * `tenant_id` must be a tenant of the person; the default is the tenant of the last request. `code` comes from a link that opens the console once.
+ */
 export const SessionRequest = Schema.Struct({
   tenant_id: Schema.optional(TenantId),
   code: Schema.optional(Schema.String.pipe(Schema.maxLength(200)))
@@ -37,7 +39,7 @@ export const ConsoleToken = Schema.Struct({
   expires_in: Schema.Int,
   account_id: AccountId,
   tenant_id: TenantId,
-  /** Unless it is used again before. */
+  /** Each use of the session extends this. */
   session_expires_at: Moment
 }).annotations({ identifier: "ConsoleToken" })
 
@@ -54,18 +56,20 @@ export class ConsoleApi extends HttpApiGroup.make("console")
         Schema.Struct({
           to: Schema.optional(
             Schema.String.annotations({
-              description: "The console's page to come back to, by its path below /console/"
+              description: "The console page to return to, by its path below /console/"
             })
           ),
           login_hint: Schema.optional(
-            Schema.String.annotations({ description: "Who signs in; of a link on the console's own page only" })
+            Schema.String.annotations({
+              description: "The person to sign in; only from a link on the console's own page"
+            })
           )
         })
       )
       .addSuccess(HttpApiSchema.Text({ contentType: "text/html" }))
       .addError(InvalidRequest)
       .annotate(Browsed, true)
-      .annotate(OpenApi.Summary, "Leads a browser to the provider, and back to the console with a session")
+      .annotate(OpenApi.Summary, "Redirects a browser to the provider, and back to the console with a session")
   )
   .add(
     HttpApiEndpoint.post("openSession", "/console/session")
@@ -78,13 +82,13 @@ export class ConsoleApi extends HttpApiGroup.make("console")
       .addError(UnsupportedMediaType)
       .annotate(
         OpenApi.Summary,
-        "An access token for the session that the browser's cookie holds (the console's own page); 204 where it sends no cookie"
+        "An access token for the session in the browser's cookie (only for the console's own page); 204 without a cookie"
       )
   )
   .add(
     HttpApiEndpoint.del("endSession", "/console/session")
       .addSuccess(Envelope(Schema.Struct({ success: Schema.Literal(true) })))
-      .annotate(OpenApi.Summary, "End the session, and with it its access tokens (the console's own page)")
+      .annotate(OpenApi.Summary, "End the session and its access tokens (only for the console's own page)")
   )
   .add(
     HttpApiEndpoint.post("passkeyChallenge", "/console/passkeys/challenge")
@@ -92,7 +96,7 @@ export class ConsoleApi extends HttpApiGroup.make("console")
       .addError(PasskeysUnavailable)
       .annotate(
         OpenApi.Summary,
-        "Begin to sign in with a passkey: options for the browser, with a challenge of five minutes for its cookie (the console's own page)"
+        "Start a passkey sign-in: options for the browser, and a challenge in its cookie, valid for five minutes (only for the console's own page)"
       )
   )
   .add(
@@ -104,7 +108,7 @@ export class ConsoleApi extends HttpApiGroup.make("console")
       .addError(PasskeyRejected)
       .addError(AccountSuspended)
       .addError(UnsupportedMediaType)
-      .annotate(OpenApi.Summary, "Open a session with what the passkey signed (the console's own page)")
+      .annotate(OpenApi.Summary, "Open a session with the passkey's signature (only for the console's own page)")
   )
   .addError(CrossOrigin)
   .addError(RateLimited)

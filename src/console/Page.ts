@@ -1,6 +1,6 @@
 /**
- * The built page of the console: its files with their types, and the encodings in which the build has compressed them. `index.html` answers
- * every path that is no file, since the page has routes of its own. It says in `<base>` where the console is, which the build cannot know.
+ * The built page of the console: its files with their types and precompressed encodings. `index.html` answers every path that is not a file, because
+ * the page has client-side routes. Its `<base>` names the console's path, which the build does not know.
  */
 import { Effect } from "effect"
 import { createHash } from "node:crypto"
@@ -15,16 +15,16 @@ export interface PageFile {
   readonly type: string
   readonly bytes: Buffer
   readonly encoding: Encoding | undefined
-  /** The same text in another encoding has another one. */
+  /** Differs between encodings of the same text. */
   readonly etag: string
-  /** Its name changes with what it holds. */
+  /** The file name contains a hash of the content. */
   readonly immutable: boolean
 }
 
 export interface Page {
   /**
-   * The file at a path from the page's root, in the first of these encodings that it has; `index.html` where there is none;
-   * `undefined` for a file of an earlier build.
+   * The file at a path relative to the page's root, in the first of these encodings that exists. Otherwise `index.html`, or `undefined` for a file
+   * of an earlier build.
    */
   readonly find: (path: string, encodings: ReadonlyArray<Encoding>) => Promise<PageFile | undefined>
 }
@@ -53,7 +53,7 @@ const typeOf = (path: string): string => types[path.slice(path.lastIndexOf(".") 
 
 const etagOf = (bytes: Buffer): string => `"${createHash("sha256").update(bytes).digest("base64url").slice(0, 22)}"`
 
-/** The page for a console at this path of its origin (`/console/`); `undefined` where it was not built. */
+/** The page for a console at this path of its origin (`/console/`); `undefined` if it was not built. */
 export const load = (base: string): Effect.Effect<Page | undefined> =>
   Effect.promise(async () => {
     const names = new Set(await PageFiles.list())
@@ -79,7 +79,7 @@ export const load = (base: string): Effect.Effect<Page | undefined> =>
     }
   })
 
-/** `index.html` with where the console is, compressed once. */
+/** `index.html` with the console's path, compressed once. */
 const entryOf = async (base: string) => {
   const text = (await PageFiles.read(index)).toString("utf8").replace(/<base href="[^"]*"/, `<base href="${base}"`)
   const plain = Buffer.from(text)

@@ -1,4 +1,4 @@
-/** Where the built page is: in `dist/console`, beside the bundle. (The single executable has another way.) */
+/** Locates the built page: in `dist/console`, next to the bundle. The single executable replaces this module. */
 import { readdir, readFile } from "node:fs/promises"
 
 const place = (module: string): string => {
@@ -8,7 +8,7 @@ const place = (module: string): string => {
 }
 const folder = new URL(place(import.meta.url), import.meta.url)
 
-/** The paths of all files, from the page's root; none where the page was not built. */
+/** The paths of all files, relative to the page's root. Empty if the page was not built. */
 export const list = async (): Promise<ReadonlyArray<string>> => {
   const found = await readdir(folder, { recursive: true }).catch(() => [])
   return found.map((name) => name.replaceAll("\\", "/"))

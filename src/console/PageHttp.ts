@@ -1,11 +1,11 @@
 /**
- * The console's page over HTTP, and what `/` leads to.
+ * The console's page over HTTP, and the redirect of `/`.
  *
  * Where the specification is silent:
- * - `/` leads a browser to the console, and everyone else to the documents.
- * - The links of letters (`/transfer-invites/{token}`, `/invites/{token}`) lead to the page of invitations. The token moves behind the `#`,
- *   which no browser sends and no log of a server or proxy has.
- * - Nothing of the page comes from another origin, generated images and videos neither: they come through the service.
+ * - `/` redirects a browser to the console and other clients to the documents.
+ * - Links in letters (`/transfer-invites/{token}`, `/invites/{token}`) redirect to the page of invitations. The token moves behind the `#`, so
+ *   browsers do not send it and servers and proxies do not log it.
+ * - The page loads nothing from another origin. Generated images and videos also come through the service.
  */
 import { HttpApiBuilder, HttpRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Effect } from "effect"
@@ -24,7 +24,7 @@ const notBuilt: Reply.Reply = {
   body: "The console's page has not been built. Run `npm run build`, then load this page again.\n"
 }
 
-/** `/`, `/console` and what is beneath it, for a service whose routes begin behind `prefix`. */
+/** `/`, `/console` and everything below it, for a service whose routes begin with `prefix`. */
 export const page = (prefix: "" | `/${string}`) =>
   HttpApiBuilder.Router.use((router) =>
     Effect.gen(function* () {
@@ -41,7 +41,7 @@ export const page = (prefix: "" | `/${string}`) =>
       }
 
       let loaded: Page.Page | undefined
-      // Until it was built, each request looks for it.
+      // Each request looks for the page until it has been built.
       const current = Effect.suspend(() =>
         loaded === undefined
           ? Effect.tap(Page.load(`${root}/console/`), (page) => Effect.sync(() => (loaded = page)))
@@ -60,7 +60,7 @@ export const page = (prefix: "" | `/${string}`) =>
     })
   )
 
-/** The paths of the links in letters, and what the page calls their tokens. */
+/** The paths of links in letters, and the page's names for their tokens. */
 const letters = [
   { path: "/transfer-invites/:token", name: "transfer" },
   { path: "/invites/:token", name: "team" }
@@ -80,7 +80,7 @@ const lead =
     return HttpServerResponse.empty({ status: 303, headers: { location, "cache-control": "no-store", vary: "Accept" } })
   }
 
-/** From the page's root: what stands behind `/console/`. */
+/** Relative to the page's root: the part after `/console/`. */
 const pathOf = (url: string): string => {
   const path = url.split(/[?#]/, 1)[0]!.replace(/^.*?\/console\/?/, "")
   try {
@@ -90,7 +90,7 @@ const pathOf = (url: string): string => {
   }
 }
 
-/** Those that the client takes, the smaller first. */
+/** Encodings that the client accepts, smaller ones first. */
 const encodingsOf = ({ headers }: HttpServerRequest.HttpServerRequest): ReadonlyArray<Encoding> => {
   const taken = (headers["accept-encoding"] ?? "").split(",").map((one) => one.replaceAll(" ", "").toLowerCase())
   const takes = (name: Encoding) => taken.some((one) => one === name || (one.startsWith(`${name};`) && !refuses(one)))
@@ -98,7 +98,7 @@ const encodingsOf = ({ headers }: HttpServerRequest.HttpServerRequest): Readonly
 }
 const refuses = (one: string): boolean => /;q=0(?:\.0*)?$/.test(one)
 
-/** Scripts, styles and requests of the page's own origin alone; images and media also of what the page itself has (`blob:`). */
+/** Scripts, styles and requests only from the page's own origin. Images and media also from the page's own data (`blob:`). */
 const security: Readonly<Record<string, string>> = {
   "content-security-policy": [
     "default-src 'self'",

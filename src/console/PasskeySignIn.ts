@@ -1,4 +1,4 @@
-/** Signing in to the console with a passkey: a challenge for this browser, and a session for what the passkey signed. */
+/** Signs in to the console with a passkey: a challenge for this browser, then a session for the signed challenge. */
 import { HttpServerResponse } from "@effect/platform"
 import type { HttpServerRequest } from "@effect/platform"
 import { Clock, Duration, Effect } from "effect"

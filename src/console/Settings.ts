@@ -2,7 +2,7 @@
 import { Context, Layer, Schema } from "effect"
 
 const Console = Schema.Struct({
-  /** `false`: nothing is served beneath `/console`. */
+  /** If `false`, nothing is served below `/console`. */
   enabled: Schema.optionalWith(Schema.Boolean, { default: () => true })
 })
 

@@ -1,4 +1,4 @@
-/** An amount that a client asks to be booked: exact, above 0, and no more than the books hold. */
+/** An amount in a request: exact, above 0, and at most `amountMax`. */
 import { ParseResult, Schema } from "effect"
 import { Decimal } from "./Decimal.ts"
 import { amountMax, fromDecimal, toDecimal, toJson } from "./Money.ts"
@@ -6,7 +6,7 @@ import type { Nano } from "./Money.ts"
 
 const rule = `a decimal number above 0 and up to ${toDecimal(amountMax)}, with at most 9 places`
 
-/** The exact amount of a decimal literal; `undefined` if it would be rounded, or the books cannot hold it. */
+/** The exact amount of a decimal literal; `undefined` if it would be rounded or is out of range. */
 export const amountOf = (text: string): Nano | undefined => {
   const amount = text.length > 40 ? undefined : fromDecimal(text, 9)
   const isExact = amount !== undefined && fromDecimal(text, 18) === amount * 1_000_000_000n

@@ -1,24 +1,24 @@
 /**
- * Audio whose bytes bound its length: MP3 of a fixed or variable rate, and samples in a WAV file. Silence in FLAC, Opus, Vorbis or AAC takes
- * next to no bytes.
+ * Audio formats in which the number of bytes bounds the length: MP3 with a constant or variable rate, and samples in a WAV file. In FLAC, Opus,
+ * Vorbis or AAC, silence takes almost no bytes.
  */
 
-/** The fewest bytes of a second of audio. MP3 takes as many at its lowest rate. */
+/** The fewest bytes per second of audio: those of MP3 at its lowest rate. */
 export const bytesASecond = 1_000
 
 const tagHead = 10
 
-/** The length of an ID3 tag at the beginning of a file; 0 if there is none that all decoders skip. */
+/** The length of the ID3 tag at the start of a file; 0 if there is no tag that all decoders skip. */
 export const tagBytesOf = (head: Buffer): number => {
   if (head.length < tagHead || head.toString("latin1", 0, 3) !== "ID3") return 0
   const sizes = head.subarray(6, tagHead)
-  // Decoders differ in how they read a size that breaks the rule of seven bits a byte.
+  // Decoders differ in reading a size that violates the rule of seven bits per byte.
   if (sizes.some((byte) => byte > 0x7f)) return 0
   const size = sizes.reduce((sum, byte) => sum * 128 + byte, 0)
   return tagHead + size
 }
 
-/** Whether these bytes, which begin behind a tag, are a frame of MP3 that says its rate. */
+/** Whether these bytes, which follow the tag, are an MP3 frame with a bit rate. */
 export const isMp3 = (head: Buffer): boolean => {
   if (head.length < 4 || head[0] !== 0xff) return false
   const [, second, third] = head
@@ -30,11 +30,11 @@ export const isMp3 = (head: Buffer): boolean => {
 export const isWave = (head: Buffer): boolean =>
   head.toString("latin1", 0, 4) === "RIFF" && head.toString("latin1", 8, 12) === "WAVE"
 
-/** Raw samples: floating point, integer, or a byte each. */
+/** Format codes of raw samples: PCM, floating point, A-law, mu-law. */
 const plainFormats: ReadonlySet<number> = new Set([1, 3, 6, 7])
 const extensible = 0xfffe
 
-/** How many bytes a second of a WAV file takes; 0 where it holds no plain samples, or does not begin with their format. */
+/** The bytes per second of a WAV file; 0 if it has no raw samples, or does not begin with their format. */
 export const bytesASecondOf = (head: Buffer): number => {
   if (head.length < 36 || !isWave(head) || head.toString("latin1", 12, 16) !== "fmt ") return 0
   const named = head.readUInt16LE(20)

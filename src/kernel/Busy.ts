@@ -1,15 +1,15 @@
-/** The refusal of a request for which the process has no room, whatever its domain. */
+/** The refusal of a request when the process's byte budget is exhausted. */
 import { Problem } from "./Problem.ts"
 
-/** The bodies and answers of other requests take all the room that there is. */
+/** The bodies and answers of other requests fill the byte budget. */
 export class Busy extends Problem<Busy>()("Busy", {
   status: 503,
   error: "too many large requests at once, try again shortly",
   code: "busy"
 }) {}
 
-/** The message of a call that was charged, but whose answer found no room. */
+/** The message for a call that was charged, but whose answer exceeded the byte budget. */
 export const noRoomForAnswer = "the answer found no room among other large answers; it was charged all the same"
 
-/** Seconds after which a request that found no room may be sent again. */
+/** The value of `Retry-After`, in seconds. */
 export const busyFor = 5

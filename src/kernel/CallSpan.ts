@@ -1,20 +1,20 @@
-/** Spans of metered calls, with the attributes of OpenTelemetry's conventions for generative AI. They never have content. */
+/** Spans of metered calls, with the attributes of OpenTelemetry's conventions for generative AI. They never contain prompts or answers. */
 import { Effect, Exit } from "effect"
 import type { Tracer } from "effect"
 
 /** How a call ended. */
 export interface SpanOutcome {
   readonly provider: string
-  /** The model that served it in place of the requested one. */
+  /** The model that served the call instead of the requested one. */
   readonly served: string | undefined
   readonly prompt_tokens: number
   readonly completion_tokens: number
-  /** The charge as a decimal text. */
+  /** The charge as a decimal string. */
   readonly cost_usd: string
   readonly error_type: string | null
 }
 
-/** The span of one call. It ends when the call is settled: for a stream, after the span of its request. */
+/** The span of one call. It ends when the call is settled; for a stream that is after the span of its request. */
 export class CallSpan {
   private readonly span: Tracer.Span
   private readonly nanos: () => bigint
@@ -24,12 +24,12 @@ export class CallSpan {
     this.nanos = nanos
   }
 
-  /** Runs the call within the span, so that requests to upstreams become its children. */
+  /** Runs the call within the span, so requests to upstreams become its children. */
   around<A, E, R>(call: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     return Effect.withParentSpan(call, this.span) as Effect.Effect<A, E, R>
   }
 
-  /** Ends the span. Without an outcome, the call stays open and other code ends it. */
+  /** Ends the span. Without an outcome, the call stays open and other code settles it. */
   end(outcome: SpanOutcome | undefined): void {
     const { span } = this
     if (span.status._tag === "Ended") return

@@ -1,9 +1,9 @@
 /**
- * Numbers of JSON that have more digits than a double holds. In a value, such a number is a `Decimal`, and `write` puts its digits into the
- * text unchanged, for which `JSON.stringify` has no way.
+ * JSON numbers with more digits than a double can represent. In a value, such a number is a `Decimal`. `write` outputs its digits unchanged,
+ * which `JSON.stringify` cannot do.
  */
 
-/** A number by its literal: `999999998.999999812`. */
+/** A number as its literal: `999999998.999999812`. */
 export class Decimal {
   readonly literal: string
   constructor(literal: string) {
@@ -17,12 +17,12 @@ export class Decimal {
   }
 }
 
-/** `JSON.stringify` turns a decimal into a text with this prefix. It is secret, so no other text begins with it. */
+/** `JSON.stringify` writes a decimal as a string with this prefix. The prefix is random and secret, so no other string begins with it. */
 export const mark = `${globalThis.crypto.randomUUID()}:`
 
 const marked = new RegExp(`"${mark}(-?[0-9.]+)"`, "g")
 
-/** A text that `JSON.stringify` wrote, each decimal in it with all its digits. */
+/** Replaces the marked strings in JSON text by the digits of their decimals. */
 export const unmarked = (text: string): string => (text.includes(mark) ? text.replace(marked, "$1") : text)
 
 /** The JSON text of a value. */

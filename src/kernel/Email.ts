@@ -1,4 +1,4 @@
-/** Mail addresses on the wire: trimmed and in lower case, as accounts keep them. */
+/** Mail addresses on the wire: trimmed and in lower case, as accounts store them. */
 import { Schema } from "effect"
 
 const rule = "an email address"

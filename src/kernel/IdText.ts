@@ -1,8 +1,8 @@
-/** The text of a fresh id (`Ids` says what it is), for what runs before `effect` is loaded too. */
+/** The text of a new id (see `Ids`). It does not import `effect`, so code that runs before `effect` is loaded can use it. */
 
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
 
-/** The kinds of things that have an id, and the prefix of each. */
+/** The kinds of ids, which are their prefixes. */
 export type Kind =
   | "acc"
   | "app"
@@ -28,7 +28,7 @@ export type Kind =
   | "use"
   | "vch"
 
-// Two characters at a time: an id is made for every call and every request.
+// Two characters at a time, for speed: every call and every request gets an id.
 const pairs = Array.from({ length: 1024 }, (_, i) => alphabet[i >> 5]! + alphabet[i & 31]!)
 
 let lastMillis = -1
@@ -59,5 +59,5 @@ const random = (): string => {
   return text
 }
 
-/** A fresh id, created at `millis`. */
+/** A new id, created at `millis`. */
 export const at = (kind: Kind, millis: number): string => `${kind}_${time(millis)}${random()}`

@@ -1,9 +1,9 @@
 /**
- * Identifiers: opaque strings, prefixed by kind, sortable by creation time. `acc_` + 10 characters of time (ms) + 12 random ones, in
- * Crockford's base 32. They name things and are no secrets.
+ * Identifiers: opaque strings, prefixed by kind, sortable by creation time. `acc_` + 10 characters of time (ms) + 12 random characters, in
+ * Crockford's base 32. They are not secret.
  *
  * Where the specification is silent:
- * - A billing account's id is its tenant's with `bil_` for `ten_`: there is exactly one for each, so no lookup is needed.
+ * - A billing account's id is its tenant's id with `bil_` instead of `ten_`. Each tenant has exactly one, so no lookup is needed.
  */
 import { Clock, Effect, Schema } from "effect"
 import { at } from "./IdText.ts"
@@ -11,7 +11,7 @@ import type { Kind } from "./IdText.ts"
 
 export { at, type Kind }
 
-/** A fresh id, created now. */
+/** A new id, created now. */
 export const make = (kind: Kind): Effect.Effect<string> => Effect.map(Clock.currentTimeMillis, (now) => at(kind, now))
 
 export type AccountId = typeof AccountId.Type
@@ -30,17 +30,17 @@ export const ApplicationId = Schema.String.pipe(Schema.brand("ApplicationId"))
 export type RunId = typeof RunId.Type
 export const RunId = Schema.String.pipe(Schema.brand("RunId"))
 
-/** A metered call, from its admission on. Its usage record carries the same characters behind `use_`. */
+/** A metered call. Its usage record has the same characters after `use_`. */
 export type CallId = typeof CallId.Type
 export const CallId = Schema.String.pipe(Schema.brand("CallId"))
 
-/** The id of the usage record that a call leaves. */
+/** The id of a call's usage record. */
 export const usageOf = (call: string): string => `use_${call.slice(call.indexOf("_") + 1)}`
 
-/** The billing account of a tenant: each has exactly one, so it is named after it. */
+/** The billing account of a tenant. */
 export const billingAccountOf = (tenant: string): BillingAccountId =>
   `bil_${tenant.slice(tenant.indexOf("_") + 1)}` as BillingAccountId
 
-/** The tenant whose billing account it is. */
+/** The tenant of a billing account. */
 export const tenantOf = (billing_account: string): TenantId =>
   `ten_${billing_account.slice(billing_account.indexOf("_") + 1)}` as TenantId

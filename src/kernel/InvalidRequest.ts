@@ -1,13 +1,13 @@
-/** The refusal of a request whose field breaks a rule, in any domain. */
+/** The refusal of a request with an invalid field, in any domain. */
 import { ParseResult, Schema } from "effect"
 import { Problem } from "./Problem.ts"
 
-/** A field's name and a rule may hold what the caller sent, and are not given back at any length. */
+/** A field's name and a rule may contain input of the caller, so their length in the answer is limited. */
 const lengthMax = 200
 
 const shortened = (text: string): string => (text.length > lengthMax ? `${text.slice(0, lengthMax)}...` : text)
 
-/** The schema's name in the program means nothing to a caller. The body itself is always an object. */
+/** Hides the schema's internal name from the caller. The body itself is always an object. */
 const ruleOf = ({ message, path }: Pick<ParseResult.ArrayFormatterIssue, "path" | "message">): string =>
   message.replace(
     path.length === 0
@@ -16,7 +16,7 @@ const ruleOf = ({ message, path }: Pick<ParseResult.ArrayFormatterIssue, "path" 
     "Expected an object, actual "
   )
 
-/** Which field breaks which rule; an empty field means the request itself. */
+/** The field and the rule that it breaks. An empty field means the request itself. */
 export const BrokenRule = { field: Schema.String, rule: Schema.String } as const
 
 export class InvalidRequest extends Problem<InvalidRequest>()("InvalidRequest", {
@@ -25,12 +25,12 @@ export class InvalidRequest extends Problem<InvalidRequest>()("InvalidRequest", 
   code: "invalid_request",
   fields: BrokenRule
 }) {
-  /** With the text `field: rule`; without a field, of the request. */
+  /** With the text `field: rule`, or `the request: rule` for an empty field. */
   static of(field: string, rule: string): InvalidRequest {
     return new InvalidRequest({ field, rule, message: `${field === "" ? "the request" : field}: ${rule}` })
   }
 
-  /** Names the first field that does not fit, and the rule. */
+  /** Names the first invalid field and the rule. */
   static ofIssues(issues: ReadonlyArray<Pick<ParseResult.ArrayFormatterIssue, "path" | "message">>): InvalidRequest {
     const [issue] = issues
     const field = shortened(issue?.path.map(String).join(".") ?? "")
@@ -38,7 +38,7 @@ export class InvalidRequest extends Problem<InvalidRequest>()("InvalidRequest", 
     return InvalidRequest.of(field, rule)
   }
 
-  /** The same for what decoding by a schema found. */
+  /** Like `ofIssues`, for an error of schema decoding. */
   static ofDecoding(error: ParseResult.ParseError): InvalidRequest {
     return InvalidRequest.ofIssues(ParseResult.ArrayFormatter.formatErrorSync(error))
   }

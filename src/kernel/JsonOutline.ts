@@ -1,26 +1,26 @@
 /**
- * The outline of a long JSON object, made of its bytes as they come: the object with its long members left empty. It tells what a long
- * answer reports, and whether it has the right form. The answer itself is neither parsed nor needed any more.
+ * The outline of a long JSON object: the object with its long members emptied, built from the bytes as they arrive. It shows the usage that a
+ * long answer reports, and whether the answer has the right form, without keeping or parsing the answer.
  */
 import { quote, backslash } from "./JsonText.ts"
 
-/** The members that are left empty: those with these names, in objects at this depth. The object itself is at depth 1. */
+/** The members to empty: those with these names, in objects at this depth. The object itself is at depth 1. */
 export interface LongMembers {
   readonly names: ReadonlySet<string>
   readonly depth: number
 }
 
-/** Where a long member's value stands in the bytes, without its first and last one. */
+/** The position of a long member's value in the bytes, without its first and last byte. */
 export interface Place {
   readonly from: number
   readonly to: number
 }
 
-/** An outline longer than this is none. */
+/** A longer outline fails. */
 const outlineMax = 2 * 1024 * 1024
-/** A longer member of the object itself is left empty, whatever its name, if the object's own members are the long ones. */
+/** If the long members are in the outermost object, any other member of it that is longer than this is also emptied. */
 const memberMax = 256 * 1024
-/** How many members may be left empty. */
+/** The maximum number of members that may be emptied. */
 const placesMax = 100_000
 
 const [other, opensObject, opensList, closing, comma, colon, string] = [0, 1, 2, 3, 4, 5, 6]
@@ -42,22 +42,22 @@ export class JsonOutline {
   private readonly places: Array<Place> = []
   private readonly pieces: Array<Buffer> = []
   private size = 0
-  /** The size of the outline up to the first byte of the member's value that is read; -1 outside of such values. */
+  /** The size of the outline up to the first byte of the current outermost member's value; -1 outside such values. */
   private member = -1
   private before = 0
   private depth = 0
-  /** Of each open value that is not left empty: whether it is an object. */
+  /** For each open value that is not emptied: whether it is an object. */
   private readonly objects: Array<boolean> = []
   private name = ""
   private awaitsName = false
   private inString = false
   private inName = false
-  /** Whether the last bytes were an odd number of backslashes, in a string. */
+  /** Whether the last bytes in a string were an odd number of backslashes. */
   private escaped = false
-  /** The depth outside of the value that is left empty; -1 where none is. */
+  /** The depth around the value that is being emptied; -1 if there is none. */
   private outside = -1
   private emptyFrom = 0
-  /** Whether the value is left empty for its length alone. */
+  /** Whether the value is emptied only because of its length. */
   private isOther = false
   private failed = false
 
@@ -65,9 +65,9 @@ export class JsonOutline {
     this.long = long
   }
 
-  /** The bytes that come next. */
+  /** Reads the next bytes. */
   take(chunk: Buffer): void {
-    /** From where on bytes belong to the outline. */
+    /** The start of the bytes that belong to the outline. */
     let from = this.outside === -1 ? 0 : -1
     for (let at = 0; at < chunk.length && !this.failed; at++) {
       if (this.inString) {
@@ -102,12 +102,12 @@ export class JsonOutline {
     this.before += chunk.length
   }
 
-  /** The outline's bytes, whether or not they are JSON. */
+  /** The outline's bytes, which may not be valid JSON. */
   get bytes(): Buffer {
     return Buffer.concat(this.pieces)
   }
 
-  /** The outline, when all bytes were taken; `undefined` where they are no JSON object, or their outline is too long. */
+  /** The outline, after all bytes were read; `undefined` if they are not a JSON object, or the outline is too long. */
   get value(): Readonly<Record<string, unknown>> | undefined {
     if (this.failed || this.depth !== 0) return undefined
     try {
@@ -120,14 +120,14 @@ export class JsonOutline {
     }
   }
 
-  /** Where the values stand that were left empty, in the order of the bytes. */
+  /** The positions of the emptied values, in order. */
   get emptied(): ReadonlyArray<Place> {
     return this.places
   }
 
   /**
-   * Goes on in a list or object that is left empty, to its end, to a string that is not short, or to the end of the chunk. A vendor may fill
-   * megabytes with brackets, so this is the loop that counts.
+   * Skips a list or object that is being emptied, up to its end, a long string, or the end of the chunk. A vendor may send megabytes of
+   * brackets, so this loop must be fast.
    */
   private skip(chunk: Buffer, from: number): number {
     const { length } = chunk
@@ -152,7 +152,7 @@ export class JsonOutline {
     return at
   }
 
-  /** Goes on behind a byte of the outline that is no part of a string. */
+  /** Handles a byte of the outline outside strings. */
   private step(kind: number): void {
     switch (kind) {
       case opensObject:
@@ -180,7 +180,7 @@ export class JsonOutline {
     }
   }
 
-  /** Whether the value of a member begins that may be long. */
+  /** Whether the value of a possibly long member begins. */
   private beginsMember(kind: number): boolean {
     return (
       (kind === string || kind === opensObject || kind === opensList) &&
@@ -197,7 +197,7 @@ export class JsonOutline {
     else this.depth++
   }
 
-  /** Leaves the member empty whose value is being read. */
+  /** Empties the current member. */
   private emptyMember(): void {
     const kept = this.bytes.subarray(0, this.member)
     this.pieces.length = 0
@@ -209,7 +209,7 @@ export class JsonOutline {
     this.isOther = true
   }
 
-  /** Answers from where on bytes belong to the outline again: the value's last byte does. */
+  /** Ends emptying. Returns the position from which bytes belong to the outline again, beginning with the value's last byte. */
   private endEmpty(at: number): number {
     this.outside = -1
     this.member = -1
@@ -230,7 +230,7 @@ export class JsonOutline {
     else this.pieces.push(Buffer.from(chunk.subarray(from, to)))
   }
 
-  /** Where the string ends, or the chunk. */
+  /** The end of the string, or of the chunk. */
   private endOfString(chunk: Buffer, from: number): number {
     let at = from
     if (this.escaped) {
@@ -254,7 +254,7 @@ export class JsonOutline {
 
 const walked = 64
 
-/** Where a short string ends that begins at `from`; -1 of any other. */
+/** The end of a short string that begins at `from`; -1 for a longer one. */
 const endOfShort = (chunk: Buffer, from: number): number => {
   const stop = Math.min(chunk.length, from + walked)
   for (let at = from; at < stop; at++) {

@@ -1,10 +1,10 @@
-/** JSON as bytes, looked at without being parsed. */
+/** Searches JSON bytes without parsing them. */
 
 export const quote = 0x22
 export const backslash = 0x5c
 const walked = 64
 
-/** Where the string ends that begins at `from`: a short one is walked through, a long one passed over at the speed of memory. */
+/** The end of the string that begins at `from`. Walks short strings byte by byte, and searches long ones with `indexOf`. */
 export const endOfString = (bytes: Buffer, from: number): number => {
   for (let at = from; at < bytes.length;) {
     for (const stop = at + walked; at < stop; at++) {
@@ -22,7 +22,7 @@ export const endOfString = (bytes: Buffer, from: number): number => {
   return bytes.length
 }
 
-/** The text of a member's value. */
+/** The bytes of a member's value. */
 export interface Written {
   readonly bytes: Buffer
   /** The number of members in its objects, repeated names included. */
@@ -30,13 +30,13 @@ export interface Written {
 }
 
 /**
- * The value of an object's member. `json` is known to be the JSON of an object. `undefined` where the member is not there, is there twice,
- * or may be (a name with an escape in it could be any).
+ * The value of an object's member. `json` must be the JSON of an object. `undefined` if the member is missing, occurs twice, or might occur (a
+ * name with an escape could be any name).
  */
 export const memberOf = (json: Buffer, name: string): Written | undefined => {
   let depth = 0
   let members = 0
-  /** Where the name began that was read last, on the outermost level. */
+  /** The start of the last name on the outermost level. */
   let named = 0
   let from = 0
   let to = 0
@@ -54,7 +54,7 @@ export const memberOf = (json: Buffer, name: string): Written | undefined => {
           if (within) members++
           break
         }
-        // Behind a name, whose end a few spaces may follow.
+        // After a name, perhaps with spaces in between.
         if (isEscaped(json, named, at)) return undefined
         if (!isName(json, named, name)) break
         if (to > 0) return undefined
@@ -91,7 +91,7 @@ const isName = (json: Buffer, from: number, name: string): boolean => {
   return json[from + name.length] === quote
 }
 
-/** How many members the objects in a parsed value have. */
+/** The number of members of all objects in a parsed value. */
 export const membersIn = (value: unknown): number => {
   if (typeof value !== "object" || value === null) return 0
   let members = 0

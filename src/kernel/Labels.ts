@@ -1,20 +1,37 @@
 /**
- * Labels of a call: its tags and its end user.
+ * Labels of a call: its tags and its end user. They come from the key, from headers and from the body, in this order of precedence: the first
+ * one that names a tag or an end user decides, and a later one that says otherwise is ignored.
  *
  * Where the specification is silent:
  * - A call has up to 8 tags, with those of its key, of up to 1,024 bytes together. Names have 1 to 64 of `A-Z a-z 0-9 _ . -`. Values have 1 to 128
- *   printable characters.
+ *   printable characters; in `X-Tags` they are ASCII, without a comma. A value may contain `=`. Spaces around a pair are ignored.
+ * - In OpenAI's `metadata`, an entry is a tag if its name can be one and its value is a text. Other entries are passed on and are no tags: vendors
+ *   allow them. Too many tags, or a value that is too long, is 400 as in `X-Tags`.
+ * - In LiteLLM's `metadata.tags`, `name=value` and `name:value` are tags, and a bare word is the tag `word=true`: several words can stand together.
+ * - The end user is `safety_identifier`, else `user`, else Anthropic's `metadata.user_id`, of up to 128 characters. An empty text names none.
+ *   Claude Code writes a device, an account and a session into `metadata.user_id`: the end user is the account, or else the device.
+ * - Attribution headers are tags only if they can be, and if there is room for them. `session` is the session of Claude Code or Codex, `agent` the
+ *   agent within it, or the client's name.
  */
 import { Schema } from "effect"
+import type { Caller, Labels } from "./Caller.ts"
+import { InvalidRequest } from "./InvalidRequest.ts"
 
 export const tagsMax = 8
 const bytesMax = 1_024
 
-const isName = (name: string): boolean => /^[A-Za-z0-9_.-]{1,64}$/.test(name)
+/** Whether a tag may have this name. */
+export const isName = (name: string): boolean => /^[A-Za-z0-9_.-]{1,64}$/.test(name)
 const isText = (value: string): boolean => /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,128}$/u.test(value)
 
 const nameRule = "a name of 1 to 64 letters, digits, `_`, `.` or `-`"
 const valueRule = "a value of 1 to 128 printable characters"
+const countRule = `at most ${tagsMax} tags, with those of the API key`
+const bytesRule = `tags of at most ${bytesMax} bytes together, with those of the API key`
+
+type Tags = Map<string, string>
+
+// ---- the stored form ----------------------------------------------------------------------------------------------------
 
 const byName = ([a]: readonly [string, string], [b]: readonly [string, string]): number => (a < b ? -1 : 1)
 
@@ -34,6 +51,14 @@ const pairOf = (line: string): readonly [string, string] => {
 export const tagsOf = (text: string): Readonly<Record<string, string>> =>
   Object.fromEntries(text === "" ? [] : text.split("\n").map(pairOf))
 
+/** The value of a tag in a stored text; empty without this tag. */
+export const valueIn = (text: string, name: string): string => {
+  const line = text.split("\n").find((one) => one.startsWith(`${name}=`))
+  return line === undefined ? "" : line.slice(name.length + 1)
+}
+
+const read = (text: string | undefined): Tags => new Map(text === undefined ? [] : text.split("\n").map(pairOf))
+
 /** Tags as a JSON object, for keys. */
 export const KeyTags = Schema.Record({ key: Schema.String, value: Schema.String }).pipe(
   Schema.filter((tags) => {
@@ -46,3 +71,206 @@ export const KeyTags = Schema.Record({ key: Schema.String, value: Schema.String 
 )
 
 const isLong = (text: string): boolean => text.length > bytesMax || Buffer.byteLength(text) > bytesMax
+
+// ---- merging ------------------------------------------------------------------------------------------------------------
+
+/** Labels whose tags and end user come from `first` where it has them, else from `then`. */
+export const merged = (first: Labels | undefined, then: Labels): Labels => {
+  if (first === undefined) return then
+  const end_user = first.end_user ?? then.end_user
+  const tags =
+    first.tags === undefined || then.tags === undefined
+      ? (first.tags ?? then.tags)
+      : textOf(new Map([...read(then.tags), ...read(first.tags)]))
+  return { ...(tags !== undefined && { tags }), ...(end_user !== undefined && { end_user }) }
+}
+
+/** The callers made of each caller, by their labels: equal labels give the same object, which serves as a cache key. */
+const known = new WeakMap<Caller, Map<string, Caller>>()
+const knownMax = 1_000
+
+const labelled = (caller: Caller, labels: Labels, field: string): Caller | InvalidRequest => {
+  const key = `${labels.end_user ?? ""}\n${labels.tags ?? ""}`
+  let callers = known.get(caller)
+  const found = callers?.get(key)
+  if (found !== undefined) return found
+  const all = merged(caller.labels, labels)
+  if (all.tags !== undefined) {
+    if (read(all.tags).size > tagsMax) return InvalidRequest.of(field, countRule)
+    if (isLong(all.tags)) return InvalidRequest.of(field, bytesRule)
+  }
+  const made: Caller = { ...caller, labels: all }
+  if (callers === undefined) known.set(caller, (callers = new Map()))
+  if (callers.size >= knownMax) callers.clear()
+  callers.set(key, made)
+  return made
+}
+
+/** Adds a tag. Returns the refusal of one that cannot be. */
+const put = (tags: Tags, field: string, name: string, value: string): InvalidRequest | undefined => {
+  if (!isName(name)) return InvalidRequest.of(field, nameRule)
+  if (!isText(value)) return InvalidRequest.of(field, valueRule)
+  const before = tags.get(name)
+  if (before !== undefined && before !== value) return InvalidRequest.of(field, `one value for the tag ${name}`)
+  tags.set(name, value)
+  return tags.size > tagsMax ? InvalidRequest.of(field, countRule) : undefined
+}
+
+// ---- headers ------------------------------------------------------------------------------------------------------------
+
+interface Headers {
+  readonly header: (name: string) => string | undefined
+}
+
+const tagsHeader = "X-Tags"
+
+/** The caller of a request with its labels: the same caller if the headers name none. */
+export const ofHeaders = (caller: Caller, request: Headers): Caller | InvalidRequest => {
+  const text = request.header("x-tags")
+  const tagged = text === undefined ? caller : ofTagsHeader(caller, text)
+  return caller.attribution !== true || tagged instanceof InvalidRequest ? tagged : attributed(tagged, request)
+}
+
+const ofTagsHeader = (caller: Caller, text: string): Caller | InvalidRequest => {
+  if (text.trim() === "") return caller
+  if (!/^[\t\x20-\x7e]*$/.test(text)) return InvalidRequest.of(tagsHeader, valueRule)
+  const tags: Tags = new Map()
+  for (const part of text.split(",")) {
+    const pair = part.trim()
+    if (!pair.includes("=")) return InvalidRequest.of(tagsHeader, "pairs `name=value`, separated by commas")
+    const refusal = put(tags, tagsHeader, ...pairOf(pair))
+    if (refusal !== undefined) return refusal
+  }
+  return labelled(caller, { tags: textOf(tags) }, tagsHeader)
+}
+
+/** Headers that name a session or an agent, the most exact first. */
+const attribution = {
+  session: ["x-claude-code-session-id", "session-id", "session_id"],
+  agent: ["x-claude-code-agent-id", "x-openai-subagent", "originator"]
+} as const
+
+const attributed = (caller: Caller, request: Headers): Caller => {
+  let one = caller
+  for (const name of ["session", "agent"] as const) {
+    const found = attribution[name]
+      .map((each) => request.header(each))
+      .find((value) => value !== undefined && isText(value))
+    if (found !== undefined) one = withTag(one, name, found)
+  }
+  return one
+}
+
+/** Adds a tag if there is room for it and none of this name. */
+const withTag = (caller: Caller, name: string, value: string): Caller => {
+  const made = labelled(caller, { tags: `${name}=${value}` }, name)
+  return made instanceof InvalidRequest ? caller : made
+}
+
+// ---- bodies -------------------------------------------------------------------------------------------------------------
+
+/** The members of a body that can name labels. */
+interface Labelling {
+  readonly metadata?: unknown
+  readonly user?: unknown
+  readonly safety_identifier?: unknown
+}
+
+/** The caller of a request with the labels in its body: the same caller if there are none. The body is not checked yet. */
+export const ofBody = (caller: Caller, body: unknown, isAnthropic: boolean): Caller | InvalidRequest => {
+  if (typeof body !== "object" || body === null) return caller
+  const { metadata, safety_identifier, user } = body as Labelling
+  if (metadata === undefined && user === undefined && safety_identifier === undefined) return caller
+  const entries = typeof metadata === "object" && metadata !== null && !Array.isArray(metadata) ? metadata : nothing
+  const tags = tagsIn(entries, isAnthropic)
+  if (tags instanceof InvalidRequest) return tags
+  const named = isAnthropic ? anthropicUser(entries, caller) : openAiUser(user, safety_identifier)
+  if (named instanceof InvalidRequest) return named
+  const { end_user, session } = named
+  const one =
+    tags.size === 0 && end_user === undefined
+      ? caller
+      : labelled(
+          caller,
+          { ...(tags.size > 0 && { tags: textOf(tags) }), ...(end_user !== undefined && { end_user }) },
+          "metadata"
+        )
+  return session === undefined || one instanceof InvalidRequest ? one : withTag(one, "session", session)
+}
+
+const nothing: object = {}
+
+const tagsIn = (metadata: object, isAnthropic: boolean): Tags | InvalidRequest => {
+  const tags: Tags = new Map()
+  for (const [name, value] of Object.entries(metadata)) {
+    if (name === "tags" && Array.isArray(value)) {
+      const refusal = listed(tags, value)
+      if (refusal !== undefined) return refusal
+    } else if (!isAnthropic && typeof value === "string" && value !== "" && isName(name)) {
+      const refusal = put(tags, `metadata.${name}`, name, value)
+      if (refusal !== undefined) return refusal
+    }
+  }
+  return tags
+}
+
+const listed = (tags: Tags, list: ReadonlyArray<unknown>): InvalidRequest | undefined => {
+  for (const [i, one] of list.entries()) {
+    const field = `metadata.tags[${i}]`
+    if (typeof one !== "string") return InvalidRequest.of(field, "a text")
+    const end = one.search(/[=:]/)
+    const refusal = put(tags, field, ...(end < 0 ? ([one, "true"] as const) : split(one, end)))
+    if (refusal !== undefined) return refusal
+  }
+  return undefined
+}
+
+const split = (text: string, end: number) => [text.slice(0, end).trim(), text.slice(end + 1).trim()] as const
+
+interface Named {
+  readonly end_user?: string | undefined
+  readonly session?: string | undefined
+}
+
+const openAiUser = (user: unknown, safety_identifier: unknown): Named | InvalidRequest =>
+  typeof safety_identifier === "string" && safety_identifier !== ""
+    ? userOf("safety_identifier", safety_identifier)
+    : userOf("user", user)
+
+const userOf = (field: string, user: unknown): Named | InvalidRequest => {
+  if (typeof user !== "string" || user === "") return nothing
+  return isText(user) ? { end_user: user } : InvalidRequest.of(field, "1 to 128 printable characters")
+}
+
+const anthropicUser = (metadata: { readonly user_id?: unknown }, { attribution }: Caller): Named | InvalidRequest => {
+  const { user_id } = metadata
+  const named = typeof user_id === "string" ? ofClaudeCode(user_id) : undefined
+  if (named === undefined) return userOf("metadata.user_id", user_id)
+  return attribution === true ? named : { end_user: named.end_user }
+}
+
+/** Claude Code's text, up to version 2.1.77: `user_<device>_account_<account>_session_<session>`. */
+const claudeCode = /^(user_[0-9a-f]{64})_account_([0-9a-f-]*)_session_([0-9a-f-]{1,64})$/
+
+/** The user and the session of Claude Code; `undefined` if another client wrote the text. */
+const ofClaudeCode = (text: string): Named | undefined => {
+  const [, device = "", account = "", session] = claudeCode.exec(text) ?? []
+  if (session !== undefined) return { end_user: account === "" ? device : account, session }
+  if (!text.startsWith("{") || text.length > 1_024) return undefined
+  const json = parsed(text)
+  const of = (name: string): string | undefined => {
+    const value = json?.[name]
+    return typeof value === "string" && isText(value) ? value : undefined
+  }
+  const found = of("session_id")
+  return found === undefined ? undefined : { end_user: of("account_uuid") ?? of("device_id"), session: found }
+}
+
+const parsed = (text: string): Readonly<Record<string, unknown>> | undefined => {
+  try {
+    const json = JSON.parse(text) as unknown
+    return typeof json === "object" && json !== null ? (json as Readonly<Record<string, unknown>>) : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,6 +1,6 @@
-/** Names that someone may have meant by a word that is no name. */
+/** Suggestions for a misspelled name. */
 
-/** Up to three of the names, those with the most pairs of letters in common first. `least` is from 0 to 1: everything, or equal words. */
+/** Up to three similar names, best first, by common pairs of letters. `least` is the minimum likeness, from 0 to 1. */
 export const nearest = (word: string, names: ReadonlyArray<string>, least: number): ReadonlyArray<string> => {
   const wanted = pairsOf(word)
   return names
@@ -18,7 +18,7 @@ const pairsOf = (text: string): ReadonlySet<string> => {
   return new Set(Array.from(letters.slice(1), (letter, i) => `${letters[i]}${letter}`))
 }
 
-/** From 0 to 1. */
+/** The Dice coefficient, from 0 to 1. */
 const likenessOf = (one: ReadonlySet<string>, other: ReadonlySet<string>): number => {
   let common = 0
   for (const pair of one) if (other.has(pair)) common++

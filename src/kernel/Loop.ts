@@ -1,36 +1,36 @@
 /**
- * Work that a service repeats: letters to send, transfers to expire, jobs to look after. A service describes it as a `Job`; its
- * `layerJobs` runs the job in a loop. A loop survives every failure of a turn, defects included, and reports each turn, so that
- * one that no longer turns can be seen (`operations/ops/Loops`). Of several nodes over one database one turns it (`Leadership`); a turn that
- * begins while another node's is not over must do nothing twice, by the conditions of its statements.
+ * Work that a service repeats: sending letters, expiring transfers, polling jobs. A service describes it as a `Job`; its `layerJobs` runs the
+ * job in a loop. A loop survives every failure of a turn, including defects, and reports each turn, so a stuck loop is visible
+ * (`operations/ops/Loops`). With several nodes on one database, only one runs the loop (`Leadership`). Turns of two nodes may still overlap, so
+ * the statements of a turn must have conditions that prevent doing anything twice.
  */
 import { Cause, Context, Duration, Effect, Layer, Option, Queue } from "effect"
 import type { Scope } from "effect"
 
-/** The report of a loop. Times are left to the listener. */
+/** The report of a loop. The listener adds times. */
 export type LoopEvent =
   | { readonly _tag: "Began" }
-  /** The turn is over. `pause_ms` is how long the loop waits now; `undefined`: until it is woken. */
+  /** The turn ended. The loop now waits for `pause_ms`; `undefined`: until it is woken. */
   | { readonly _tag: "Turned"; readonly failed: boolean; readonly pause_ms: number | undefined }
-  /** The loop will not turn again, though its scope is open. */
+  /** The loop has stopped although its scope is open. */
   | { readonly _tag: "Stopped" }
-  /** The loop's scope was closed: it is not expected to turn again. */
+  /** The loop is not expected to run here: its scope was closed, or another node runs it. */
   | { readonly _tag: "Ended" }
 
 export type LoopListener = (loop: string, event: LoopEvent) => void
 
-/** Listens to every loop, by name. Called at the beginning and end of each turn: it must return at once. */
+/** Listens to every loop, by name. Called at the beginning and end of each turn, so it must return immediately. */
 export class LoopObserver extends Context.Reference<LoopObserver>()("tollgate/kernel/LoopObserver", {
   defaultValue: (): LoopListener => () => {}
 }) {}
 
 /**
- * Starts the next turn of a job early: now, or when the present turn is over. A call before the loop runs is kept for its first
- * pause. Several calls before a turn start one turn.
+ * Starts the next turn of a job early: now, or after the current turn. A call before the loop runs takes effect in its first pause. Several
+ * calls before a turn start one turn.
  */
 export interface Waker {
   readonly wake: Effect.Effect<void>
-  /** The same for code that is not an effect. */
+  /** Like `wake`, for code that is not an effect. */
   readonly wakeNow: () => void
   /** Waits for the next call. */
   readonly woken: Effect.Effect<void>
@@ -42,57 +42,57 @@ export const waker: Effect.Effect<Waker> = Effect.map(Queue.dropping<void>(1), (
 })
 
 export interface LeadershipContract {
-  /** Whether this node turns the loops that one node turns for all. */
+  /** Whether this node is the leader, which runs loops for all nodes. */
   readonly leads: () => boolean
-  /** Waits until it does. */
+  /** Waits until this node leads. */
   readonly gained: Effect.Effect<void>
-  /** Starts the next turn of a loop early, on the node that leads. */
+  /** Starts the next turn of a loop early, on the leader. */
   readonly wakeLeader: (loop: string) => Effect.Effect<void>
-  /** `wake` is called when another node woke the loop, and this one leads. */
+  /** Calls `wake` when another node woke the loop while this one leads. */
   readonly onWake: (loop: string, wake: () => void) => Effect.Effect<void, never, Scope.Scope>
 }
 
-/** Which of several nodes turns the loops; `undefined` where there is one process. */
+/** Decides which of several nodes runs the loops; `undefined` for a single process. */
 export class Leadership extends Context.Reference<Leadership>()("tollgate/kernel/Leadership", {
   defaultValue: (): LeadershipContract | undefined => undefined
 }) {}
 
-/** Services of this process whose loops are stopped, and that still finish what they had begun (`app/Deployment`). */
+/** Replaced services of this process, whose loops are stopped and which finish their open work (`app/Deployment`). */
 export interface HandoversContract {
-  /** `takeOver` is called when such services have finished. */
+  /** Calls `takeOver` when such services have finished. */
   readonly on: (takeOver: () => void) => Effect.Effect<void, never, Scope.Scope>
 }
 
-/** Tells loops that work was handed over to them; `undefined` if services are never replaced. */
+/** Notifies loops of handed-over work; `undefined` if services are never replaced. */
 export class Handovers extends Context.Reference<Handovers>()("tollgate/kernel/Handovers", {
   defaultValue: (): HandoversContract | undefined => undefined
 }) {}
 
-/** Work that is repeated. Without a loop, a program runs `turn` itself. */
+/** Repeated work. Without a loop, a program runs `turn` directly. */
 export interface Job {
-  /** As logs and metrics show it: `outbox`. */
+  /** The name in logs and metrics: `outbox`. */
   readonly name: string
-  /** Does what is due now. Gives how long to wait before the next turn; `undefined`: until the job is woken. */
+  /** Does the due work. Returns the wait before the next turn; `undefined`: until the job is woken. */
   readonly turn: Effect.Effect<Duration.DurationInput | undefined, unknown>
-  /** Starts turns early; none where a job only follows its pauses. */
+  /** Starts turns early; absent if the job only follows its pauses. */
   readonly waker?: Waker
-  /** Each node turns it, since it is about what the node itself remembers, or because the first to come may as well do it. */
+  /** Every node runs the job: it concerns the node's memory, or any node may do the work first. */
   readonly everywhere?: boolean
   /**
-   * Takes in what others have begun. Of another node: before the first turn of a node that begins to lead, and when another node woke the
-   * job. Of services that were replaced: before the first turn, and when they have finished.
+   * Loads work that others have begun. From other nodes: before the first turn of a new leader, and when another node woke the job. From
+   * replaced services: before the first turn, and when they have finished.
    */
   readonly takeOver?: Effect.Effect<unknown, unknown>
 }
 
-/** The pause after a failed turn: it doubles from the first to the last. */
+/** The pause after a failed turn. It doubles from the first value to the last. */
 const pauseFirst = 1_000
 const pauseLast = 5_000
 
-/** How often a node at most wakes a job of the node that leads. */
+/** The minimum pause between two wake-ups that a node sends to the leader. */
 const wakePause = Duration.seconds(1)
 
-/** Calls back when others hand work to the job. Answers whether there are others. */
+/** Registers `takeOver` for work of other nodes and replaced services. Returns whether either can exist. */
 const followed = Effect.fnUntraced(function* (
   { name, waker }: Job,
   leadership: LeadershipContract | undefined,
@@ -104,7 +104,7 @@ const followed = Effect.fnUntraced(function* (
   return leadership !== undefined || handovers !== undefined
 })
 
-/** Runs the job in a loop until the scope closes. A turn that fails is logged, and tried again after a pause. */
+/** Runs the job in a loop until the scope closes. A failed turn is logged and retried after a pause. */
 export const fork = (job: Job): Effect.Effect<void, never, Scope.Scope> =>
   Effect.gen(function* () {
     const { name, takeOver = Effect.void, turn, waker } = job
@@ -112,24 +112,24 @@ export const fork = (job: Job): Effect.Effect<void, never, Scope.Scope> =>
     const leadership = job.everywhere === true ? undefined : yield* Leadership
     const woken = waker?.woken ?? Effect.never
     let failures = 0
-    /** Whether others may have begun something that is not taken in. */
+    /** Whether others may have begun work that is not loaded yet. */
     let behind = false
     behind = yield* followed(job, leadership, () => {
       behind = true
       waker?.wakeNow()
     })
 
-    /** Waits until this node leads, and passes on meanwhile what wakes the job here. */
+    /** Waits until this node leads. Meanwhile it forwards local wake-ups to the leader. */
     const follow =
       leadership === undefined
         ? Effect.void
         : Effect.suspend(() => {
             if (leadership.leads()) return Effect.void
-            // Another node turns it: it is not late here.
+            // Another node runs the loop, so it is not late here.
             observe(name, { _tag: "Ended" })
             behind = true
             if (waker === undefined) return leadership.gained
-            // At once too: the last wake-up here may be unhandled.
+            // Also immediately: the last local wake-up may be unhandled.
             const passOn = leadership
               .wakeLeader(name)
               .pipe(Effect.zipRight(Effect.sleep(wakePause)), Effect.zipRight(woken), Effect.forever)
@@ -158,10 +158,10 @@ export const fork = (job: Job): Effect.Effect<void, never, Scope.Scope> =>
       if (Cause.isInterruptedOnly(exit.cause)) return yield* Effect.failCause(exit.cause as Cause.Cause<never>)
       const pause = Math.min(pauseLast, pauseFirst * 2 ** failures++)
       observe(name, { _tag: "Turned", failed: true, pause_ms: pause })
-      yield* Effect.logError(`a turn of the loop failed, it is tried again in ${pause / 1_000} s`, exit.cause).pipe(
+      yield* Effect.logError(`a turn of the loop failed and is retried in ${pause / 1_000} s`, exit.cause).pipe(
         Effect.annotateLogs("loop", name)
       )
-      // Not woken earlier: a failing turn must not be retried at the rate of the wake-ups.
+      // Wake-ups do not shorten this pause, or a failing turn would be retried at their rate.
       return yield* Effect.sleep(pause)
     })
 
@@ -182,8 +182,8 @@ export const layer = <Self, Service>(
   Layer.scopedDiscard(Effect.flatMap(tag, (service) => Effect.forEach(jobsOf(service), fork, { discard: true })))
 
 /**
- * Handles each item by itself: one that fails, by a defect too, is logged under its id and does not keep the others from being
- * handled. Answers how many failed.
+ * Handles each item separately. An item that fails or dies is logged with its id and does not affect the others. Returns the number of failed
+ * items.
  */
 export const each = <A, E, R>(
   loop: string,

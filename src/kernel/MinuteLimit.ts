@@ -1,4 +1,4 @@
-/** A limit on what one account may do in a whole minute of the service's clock. The counters are those of one process, in memory. */
+/** A limit on the requests of one account per calendar minute. The counters are in the memory of one process. */
 const minute = 60_000
 
 export class MinuteLimit {

@@ -1,10 +1,10 @@
-/** Instants: whole milliseconds since 1970 inside and in rows, ISO 8601 UTC with milliseconds on the wire. */
+/** Instants: whole milliseconds since 1970 in code and rows, ISO 8601 UTC with milliseconds on the wire. */
 import { ParseResult, Schema } from "effect"
 
-// RFC 3339: a date, a time with seconds and an offset. A bare date is read as its first instant in UTC.
+// RFC 3339: a date, a time with seconds, and an offset. A bare date means its start in UTC.
 const pattern = /^(\d{4})-(\d{2})-(\d{2})(?:[Tt ](\d{2}):(\d{2}):(\d{2})(?:\.\d+)?([Zz]|[+-]\d{2}:\d{2}))?$/
 
-/** The instant that an RFC 3339 text names, `undefined` when it names none (the 30th of February does not). */
+/** Parses an RFC 3339 string; `undefined` if it names no instant (such as the 30th of February). */
 export const parse = (text: string): number | undefined => {
   const match = pattern.exec(text)
   if (match === null) return undefined
@@ -38,13 +38,13 @@ export const Moment: Schema.Schema<number, string> = Schema.transformOrFail(Sche
 export const day = 86_400_000
 export const hour = 3_600_000
 
-/** The beginning of the calendar month after an instant's, in UTC. */
+/** The start of the next calendar month, in UTC. */
 export const nextMonthOf = (millis: number): number => {
   const date = toDate(millis)
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1)
 }
 
-/** The beginning of an instant's calendar month, in UTC. */
+/** The start of the instant's calendar month, in UTC. */
 export const monthOf = (millis: number): number => {
   const date = toDate(millis)
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth())

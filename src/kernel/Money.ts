@@ -1,10 +1,10 @@
 /**
- * Money: exact integers of nano-USD (10^-9 USD; 1 credit = 1 USD), and the two edges where it stops being one:
- * decimal literals on the wire, text in database rows. A `bigint` in this code base is always money.
+ * Money: exact integers of nano-USD (10^-9 USD; 1 credit = 1 USD), with conversions from and to decimal literals on the wire and text in
+ * database rows. A `bigint` in this code base is always money.
  *
  * Where the specification is silent:
- * - Money is shown as a JSON number with all its digits. Where a double has fewer (above 8 million USD), it is a `kernel/Decimal` until
- *   `http/transport/Json` or `http/transport/Reply` writes it, and one that is sent so is read by its literal.
+ * - Money is shown as a JSON number with all its digits. If a double has too few digits (above 8 million USD), it is a `kernel/Decimal` until
+ *   `http/transport/Json` or `http/transport/Reply` writes it. Such a number in a request is read by its literal.
  */
 import { ParseResult, Schema } from "effect"
 import { Decimal } from "./Decimal.ts"
@@ -16,14 +16,14 @@ export const usd: Nano = 1_000_000_000n
 /** A cent, in nano-USD. */
 export const cent: Nano = usd / 100n
 
-/** The largest amount the books hold exactly: 10^9 USD. */
+/** The maximum amount in the books: 10^9 USD. */
 export const amountMax: Nano = 1_000_000_000n * usd
 
 const literal = /^([+-]?)(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d{1,4}))?$/
 
 /**
- * The decimal literal as an integer of 10^-`places`, rounded half-up (away from zero) where it is finer.
- * `undefined` when the text is no decimal literal.
+ * The decimal literal as an integer of 10^-`places`. Further digits are rounded half-up (away from zero). `undefined` if the text is not a
+ * decimal literal.
  */
 export const fromDecimal = (text: string, places: number): bigint | undefined => {
   const match = literal.exec(text)
@@ -31,7 +31,7 @@ export const fromDecimal = (text: string, places: number): bigint | undefined =>
   const [, sign, whole = "0", fraction = "", exponent = "0"] = match
   const digits = BigInt(whole + fraction)
   const shift = places - fraction.length + Number(exponent)
-  // A literal finer than half a unit by a hundred digits is zero, whatever its digits are.
+  // So small a literal is zero, whatever its digits.
   if (shift < -400) return 0n
   if (shift > 400) return digits === 0n ? 0n : undefined
   const magnitude = shift >= 0 ? digits * 10n ** BigInt(shift) : divideHalfUp(digits, 10n ** BigInt(-shift))
@@ -41,24 +41,24 @@ export const fromDecimal = (text: string, places: number): bigint | undefined =>
 /** `dividend / divisor` of two non-negative integers, rounded half-up. */
 export const divideHalfUp = (dividend: bigint, divisor: bigint): bigint => (dividend + divisor / 2n) / divisor
 
-/** The exact decimal text of an amount in USD: `-0.000000042`, `12`, `0.3`. */
+/** An amount in USD as an exact decimal string: `-0.000000042`, `12`, `0.3`. */
 export const toDecimal = (amount: Nano): string => {
   const magnitude = amount < 0n ? -amount : amount
   const fraction = (magnitude % usd).toString().padStart(9, "0").replace(/0+$/, "")
   return `${amount < 0n ? "-" : ""}${magnitude / usd}${fraction === "" ? "" : `.${fraction}`}`
 }
 
-/** 2^23 USD: from there on two doubles are further apart than a nano-USD. */
+/** 2^23 USD: above this, two adjacent doubles differ by more than a nano-USD. */
 const doubleMax: Nano = 8_388_608n * usd
 
-/** The amount as a JSON number of USD, all its digits: a double where one has them, as up to 8 million USD, else a `Decimal`. */
+/** The amount as a JSON number of USD with all its digits: a double if that is exact (always up to 8 million USD), otherwise a `Decimal`. */
 export const toJson = (amount: Nano): number | Decimal => {
   if (amount > -doubleMax && amount < doubleMax) return Number(amount) / 1e9
   const literal = toDecimal(amount)
   return String(Number(literal)) === literal ? Number(literal) : new Decimal(literal)
 }
 
-/** Money on the wire: a JSON number of USD, read by its decimal literal and finer digits rounded half-up to nano-USD. */
+/** Money on the wire: a JSON number of USD. It is read by its decimal literal and rounded half-up to nano-USD. */
 export const Usd: Schema.Schema<Nano, number | Decimal> = Schema.transformOrFail(
   Schema.Union(Schema.JsonNumber, Schema.instanceOf(Decimal)).annotations({
     message: () => ({ message: "a number", override: true })
@@ -76,5 +76,5 @@ export const Usd: Schema.Schema<Nano, number | Decimal> = Schema.transformOrFail
   }
 ).annotations({ identifier: "Usd", jsonSchema: { type: "number", description: "USD; 1 credit = 1 USD" } })
 
-/** Money in a row: selected as `CAST(column AS TEXT)`, since a driver's number would lose digits past 2^53. */
+/** Money in a row: selected as `CAST(column AS TEXT)`, because a driver's number would lose digits above 2^53. */
 export const fromRow = (text: string): Nano => BigInt(text)

@@ -1,7 +1,7 @@
 /** Pages: `page` from 1, `per_page` up to a maximum, and the paginated result. */
 import { ParseResult, Schema } from "effect"
 
-/** The most rows that one page gives, and how many it gives unasked. */
+/** The maximum and default number of records per page. */
 export const perPageMax = 200
 export const perPageDefault = 50
 
@@ -16,7 +16,7 @@ export const positive = (description: string) =>
     encode: (number) => ParseResult.succeed(String(number))
   })
 
-/** The query of a paginated route. `per_page` above the maximum is the maximum. */
+/** The query of a paginated route. A larger `per_page` is reduced to the maximum. */
 export const PageQuery = {
   page: Schema.optionalWith(positive("The number of the page, from 1"), { default: () => 1 }),
   per_page: Schema.optionalWith(
@@ -29,13 +29,13 @@ export const PageQuery = {
   )
 } as const
 
-/** Which page is asked for. */
+/** The requested page. */
 export interface PageOf {
   readonly page: number
   readonly per_page: number
 }
 
-/** A page of records. */
+/** The schema of a page of records. */
 export const Paginated = <A, I, R>(record: Schema.Schema<A, I, R>) =>
   Schema.Struct({
     page: Schema.Int,

@@ -1,16 +1,16 @@
 /**
- * Long work on the serving thread, in pieces: other work waits for one piece at most, and gets as much time as the pieces take, if it needs
- * it.
+ * Splits long work on the main thread into pieces. Other work waits for at most one piece and, if it needs it, gets as much time as the
+ * pieces.
  */
 import { Effect } from "effect"
 
-/** The numbers from `from` on, without `to`. */
+/** The numbers from `from` (inclusive) to `to` (exclusive). */
 export interface Range {
   readonly from: number
   readonly to: number
 }
 
-/** How many records are read in one go where many must be: a millisecond or two. */
+/** The number of records per piece, which takes a millisecond or two. */
 export const pieceSize = 2048
 
 /** Reads a range piece by piece, in order, with a `turn` before each piece but the first. */
@@ -29,13 +29,13 @@ export const inPieces = <A, E>(
 
 // ---- turns ----------------------------------------------------------------------------------------------------------------------
 
-/** Milliseconds in which the loop of this thread did something, and waited. */
+/** The milliseconds that the event loop of this thread was active and idle. */
 interface LoopTime {
   readonly active: number
   readonly idle: number
 }
 
-/** The time of the loop so far, or since an earlier look. The compiler finds the types of a browser first, which has none. */
+/** The time of the event loop so far, or since an earlier reading. The cast is needed because the compiler uses the types of a browser. */
 const loopTime = (performance as unknown as { readonly eventLoopUtilization: (since?: LoopTime) => LoopTime })
   .eventLoopUtilization
 
@@ -43,25 +43,22 @@ const waiting: Array<() => void> = []
 /** Whether the next turn is scheduled, by an immediate or a timer. */
 let scheduled = false
 
-/** Milliseconds of pieces since the others had their time. */
+/** Milliseconds of pieces since other work last had its time. */
 let owed = 0
-/** Shorter pieces are taken together, with one look at the sockets between them: no rest is shorter than a millisecond. */
+/** Shorter pieces are summed up first, because a pause lasts at least a millisecond. */
 const owedLeast = 4
-/**
- * No piece works for longer. A longer piece has waited, for a disk or in a stopped process, and the others with it: no extra pause is
- * needed after it.
- */
+/** The maximum counted for a piece. A longer piece has only waited, for a disk or in a stopped process, and needs no extra pause. */
 const owedMost = 250
-/** How much of what is owed the others have in any case, to be asked whether they need more. */
+/** The share of the owed time that other work always gets, to measure whether it needs more. */
 const restLeast = 1 / 4
 let began = 0
-/** The time of the loop when the last piece ended. */
+/** The event loop's time when the last piece ended. */
 let ended = loopTime()
 
 /**
- * Lets everybody else go first: of all work that is done in pieces there is one piece between two looks at the sockets, so such works
- * take turns. A call looks at its sockets several times, so behind a piece the others have a quarter of the time that it took, and as long as
- * it took while they use more than half of that. (Not `yieldNow`, which goes on before the loop looks at its sockets.)
+ * Yields to all other work. Only one piece, of all work in pieces, runs between two polls of the sockets, so such tasks take turns. A call needs
+ * several polls. So after a piece other work gets a quarter of the piece's time or, while it uses more than half of that, the whole time. (Effect's
+ * `yieldNow` continues before the event loop polls the sockets.)
  */
 export const turn: Effect.Effect<void> = Effect.async<void>((resume) => {
   waiting.push(() => resume(Effect.void))
@@ -71,7 +68,7 @@ export const turn: Effect.Effect<void> = Effect.async<void>((resume) => {
 const schedule = (): void => {
   scheduled = true
   if (isOwed()) return void setTimeout(schedule, 1)
-  // Behind one another in one turn of the loop: between them is the piece, and nothing else.
+  // Both run in the same turn of the event loop, with only the piece in between.
   setImmediate(begin)
   setImmediate(end)
 }

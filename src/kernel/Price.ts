@@ -1,17 +1,17 @@
 /**
- * Unit prices, which may be finer than money: 37.5 nano-USD a token exists. Kept as exact integers of 10^-18 USD;
- * a charge is summed exactly and rounded half-up once, to nano-USD.
+ * Unit prices, which may be finer than money, such as 37.5 nano-USD per token. They are exact integers of 10^-18 USD. A charge is summed
+ * exactly and rounded half-up once, to nano-USD.
  */
 import { ParseResult, Schema } from "effect"
 import { divideHalfUp, fromDecimal } from "./Money.ts"
 import type { Nano } from "./Money.ts"
 
-/** USD a unit, in 10^-18 USD. A `bigint`, but of a scale of its own: only `charge` turns it into money. */
+/** A price per unit, in 10^-18 USD. A `bigint` with a different scale than money; `charge` converts it. */
 export type UnitPrice = bigint & { readonly UnitPrice: unique symbol }
 
 const attoInNano = 1_000_000_000n
 
-/** A number of units at a price. `units` is a whole number: tokens, characters, images, milliseconds. */
+/** A number of units at a price. `units` is an integer: tokens, characters, images, milliseconds. */
 export interface Line {
   readonly units: number
   readonly price: UnitPrice
@@ -24,19 +24,19 @@ export const charge = (lines: ReadonlyArray<Line>): Nano => {
   return divideHalfUp(atto, attoInNano)
 }
 
-/** The most whole units that `amount` affords at the price; `Infinity` when they are free or past counting. */
+/** The maximum number of units that `amount` can buy at the price; `Infinity` if they are free or too many for a number. */
 export const affordable = (amount: Nano, price: UnitPrice): number => {
   const units = price === 0n ? undefined : (amount * attoInNano) / price
   return units === undefined || units > BigInt(Number.MAX_SAFE_INTEGER) - 1n ? Number.POSITIVE_INFINITY : Number(units)
 }
 
-/** The price of one unit as a decimal text in USD: `0.00000015`. */
+/** The price of one unit in USD, as a decimal string: `0.00000015`. */
 export const toDecimal = (price: UnitPrice): string => {
   const fraction = (price % 10n ** 18n).toString().padStart(18, "0").replace(/0+$/, "")
   return `${price / 10n ** 18n}${fraction === "" ? "" : `.${fraction}`}`
 }
 
-/** A price in the configuration: a decimal, as text or number, in USD per `units` units, at most 10^-18 USD a unit fine. */
+/** A price in the configuration: a decimal (text or number) in USD per `units` units. The resolution is 10^-18 USD per unit. */
 export const UsdPer = (units: 1 | 1_000 | 1_000_000): Schema.Schema<UnitPrice, string | number> => {
   const places = 18 - String(units).length + 1
   return Schema.transformOrFail(

@@ -28,7 +28,7 @@ export interface ProblemBody {
 export interface ProblemWords {
   /** Replaces the class's text. */
   readonly message?: string
-  /** Seconds after which trying again makes sense; sent as `Retry-After`. */
+  /** Seconds to wait before a retry; sent as `Retry-After`. */
   readonly retry_after?: number
 }
 
@@ -36,7 +36,7 @@ export interface ProblemInstance<Tag extends string> extends Cause.YieldableErro
   readonly _tag: Tag
   /** The HTTP status. */
   readonly status: number
-  /** The code of the body; `undefined` where the specification gives none. */
+  /** The code of the body; `undefined` if the specification defines none. */
   readonly code: string | undefined
   readonly body: ProblemBody
   readonly retry_after: number | undefined
@@ -44,7 +44,7 @@ export interface ProblemInstance<Tag extends string> extends Cause.YieldableErro
   readonly headers: { readonly [name: string]: string }
 }
 
-/** The arguments of a constructor: none where no field is required. */
+/** The arguments of a constructor, which are optional if no field is required. */
 export type ProblemArguments<Fields extends Schema.Struct.Fields> =
   {} extends Schema.Struct.Constructor<Fields>
     ? [words?: ProblemWords & Schema.Struct.Constructor<Fields>]
@@ -64,13 +64,13 @@ export interface Declared<Fields extends Schema.Struct.Fields> {
   readonly status: number
   readonly error: string
   readonly code?: string
-  /** Without a code, a client recognizes the problem by status and text. This pattern matches the texts of instances that set their own. */
+  /** Without a code, a client recognizes the problem by status and text. This pattern matches the custom texts of instances. */
   readonly like?: RegExp
-  /** The data of an instance. It is shown as `details`, encoded, unless `details` says otherwise. */
+  /** The data of an instance. Its encoded form is `details`, unless `details` is declared. */
   readonly fields?: Fields
   /**
-   * How the fields become `details`: a schema between the two, or one object for all instances. An empty object is omitted.
-   * With an object the fields stay in this process. An instance decoded from the body then has only fields with a constructor default.
+   * The conversion of the fields to `details`: a schema between the two, or one object for all instances. An empty object is omitted. With an
+   * object, the fields are not sent. An instance decoded from the body then has only fields with a constructor default.
    */
   readonly details?: { readonly [key: string]: unknown } | Schema.Schema.AnyNoContext
   readonly headers?: (fields: Schema.Struct.Type<Fields>) => ProblemInstance<string>["headers"]
@@ -79,12 +79,12 @@ export interface Declared<Fields extends Schema.Struct.Fields> {
 /** Names that every instance uses. */
 type Reserved = Exclude<keyof ProblemInstance<string> | keyof ProblemWords, symbol>
 
-/** If a field has a reserved name, requires a property that cannot exist. The compiler then shows its text. */
+/** If a field has a reserved name, this requires an impossible property, whose text the compiler shows. */
 type Unreserved<Fields> = [keyof Fields & Reserved] extends [never]
   ? unknown
   : {
       readonly fields: {
-        readonly [Name in keyof Fields & Reserved]: `every problem has ${Name}: name the field otherwise`
+        readonly [Name in keyof Fields & Reserved]: `every problem has ${Name}; choose another name`
       }
     }
 
@@ -96,7 +96,7 @@ export const isProblem = (value: unknown): value is ProblemInstance<string> =>
 
 const none: ProblemInstance<string>["headers"] = {}
 
-/** The two directions between an instance's fields and the `details` of its body. */
+/** Encodes an instance's fields as the `details` of its body, and decodes them. */
 const detailsOf = <Fields extends Schema.Struct.Fields>({ details, fields }: Declared<Fields>) => {
   if (details !== undefined && !Schema.isSchema(details)) {
     const same = Object.keys(details).length === 0 ? undefined : (details as Readonly<Record<string, unknown>>)
@@ -144,9 +144,9 @@ export const Problem =
       readonly message: string
     }
     // Construction skips validation: the types check the fields, and a refusal must not turn into a defect.
-    // @effect-diagnostics-next-line classSelfMismatch:off -- the class that is declared by this one is what it is an instance of
+    // @effect-diagnostics-next-line classSelfMismatch:off -- instances belong to the class that extends this one
     class Base extends Schema.TaggedError<Instance>(`tollgate/${tag}`)(tag, data) {
-      // @effect-diagnostics-next-line overriddenSchemaConstructor:off -- the text that it declares is its own where none is given
+      // @effect-diagnostics-next-line overriddenSchemaConstructor:off -- the declared text is the default
       constructor(words: ProblemWords = {}) {
         super((words.message === undefined ? { ...words, message: error } : words) as never, true)
       }
@@ -176,7 +176,7 @@ export const Problem =
       details: Schema.optional(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
     }).annotations({ identifier: `${tag}Body`, description: error }) as unknown as Schema.Schema<ProblemBody>
 
-    /** One schema per class: the schema of a subclass decodes to instances of the subclass. */
+    /** One schema per class, so a subclass's schema decodes to instances of the subclass. */
     const schemas = new WeakMap<object, Schema.Schema<Instance, ProblemBody>>()
     const schemaOf = (self: typeof Base): Schema.Schema<Instance, ProblemBody> => {
       let schema = schemas.get(self)

@@ -1,13 +1,13 @@
 /**
- * Waiting for outside work that may be charged. When the waiting fiber is interrupted, the work continues, so that the books get its
- * outcome: to its end if the call is read `ToItsEnd`, otherwise for up to `readOnFor`, after which it is aborted.
+ * Waits for outside work that may be charged. If the waiting fiber is interrupted, the work continues, so that the books get its outcome: to
+ * its end if the call is read `ToItsEnd`, otherwise for up to `readOnFor`, then it is aborted.
  */
 import { Cause, Effect, FiberId, HashSet } from "effect"
 
-/** How long a stream is read on after its caller has left, and any call after its host has begun to close: milliseconds. */
+/** How long reading continues, in milliseconds: for a stream after its caller left, for any call after its host began to close. */
 export const readOnFor = 10_000
 
-/** The calls that are read on to their end after their caller has left. Once their host closes, they have `readOnFor` left. */
+/** Calls that are read to their end after their caller left. When the host begins to close, they get `readOnFor` more. */
 export class ToItsEnd {
   private closing = false
   private readonly works = new Set<() => void>()
@@ -26,7 +26,7 @@ export class ToItsEnd {
     }
   }
 
-  /** The host has begun to close. */
+  /** Call this when the host begins to close. */
   close(): void {
     this.closing = true
     for (const begin of this.works) begin()
@@ -34,16 +34,16 @@ export class ToItsEnd {
   }
 }
 
-/** How a call is read on after its caller has left: to its end, for `readOnFor` (`true`), or not at all. */
+/** How long a call is read after its caller has disconnected: to its end, for `readOnFor` (`true`), or not at all (`false`). */
 export type ReadsOn = ToItsEnd | boolean
 
-/** Stands beside who interrupted, where the work had not been started. */
+/** Added to the interruptors if the work had not started. */
 const notStarted = FiberId.runtime(-1, 0)
 
-/** Whether a call was interrupted before its work started: no upstream was asked. */
+/** Whether a call was interrupted before its work started, so no upstream got a request. */
 export const isNotStarted = (cause: Cause.Cause<unknown>): boolean => HashSet.has(Cause.interruptors(cause), notStarted)
 
-/** One piece of work outside: what came of it, who waits for that, and how to end it early. */
+/** One piece of outside work, with its outcome, the waiting caller, and the way to abort it. */
 export class Work<A, E> {
   private begun = false
   private aborted = false
@@ -57,13 +57,13 @@ export class Work<A, E> {
     this.reads_on = reads_on
   }
 
-  /** It can be aborted from now on. */
+  /** Call this when the work can be aborted. */
   started(stop: () => void): void {
     this.stop = stop
     if (this.aborted) stop()
   }
 
-  /** Its outcome; the first one stays. */
+  /** Sets the outcome. Later calls are ignored. */
   end(outcome: Effect.Effect<A, E>): void {
     if (this.outcome !== undefined) return
     this.outcome = outcome
@@ -71,7 +71,7 @@ export class Work<A, E> {
     this.waiter?.(outcome)
   }
 
-  /** Whether it is aborted without an outcome, because its caller has left. */
+  /** Whether the work was aborted without an outcome, because its caller left. */
   get isLeft(): boolean {
     return this.aborted && this.outcome === undefined
   }
@@ -81,7 +81,7 @@ export class Work<A, E> {
     this.stop?.()
   }
 
-  /** Ends it with this outcome and aborts it, unless it ends within so many milliseconds. */
+  /** Sets this outcome and aborts the work, unless it ends within `timeout` milliseconds. */
   within(timeout: number, outcome: Effect.Effect<A, E>): void {
     this.timer = setTimeout(() => {
       this.end(outcome)
@@ -90,9 +90,9 @@ export class Work<A, E> {
   }
 
   /**
-   * Begins it and waits for its outcome. The wait can be interrupted in an uninterruptible region too. Work that has not been `started`
-   * then never is; other work is read on, and its outcome is the answer where it succeeds, else the interruption. Work that
-   * is under way already (`started`) goes on whenever its caller has left.
+   * Begins the work and waits for its outcome. The wait can be interrupted even in an uninterruptible region. If the work has not `started`, an
+   * interruption cancels it. Otherwise reading continues; the result is the outcome if it succeeds, else the interruption. Work that was
+   * `started` before this call continues even if the caller left earlier.
    */
   done(begin: (work: this) => void): Effect.Effect<A, E> {
     if (this.stop !== undefined) {
@@ -123,7 +123,7 @@ export class Work<A, E> {
     const { reads_on } = this
     if (this.stop === undefined || reads_on === false) {
       const started = this.stop !== undefined
-      // Work that has not started, such as a request whose connection is still being made, is cancelled.
+      // Cancels work that has not started, such as a request that is still connecting.
       this.abort()
       return Effect.failCause(started ? cause : Cause.parallel(cause, Cause.interrupt(notStarted)))
     }
@@ -141,7 +141,7 @@ export class Work<A, E> {
   }
 }
 
-/** Calls `stop` after so many milliseconds, unless the returned function is called first. */
+/** Calls `stop` after `millis`, unless the returned function is called first. */
 export const after = (millis: number, stop: () => void): (() => void) => {
   const timer = setTimeout(stop, millis)
   return () => clearTimeout(timer)

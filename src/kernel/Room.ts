@@ -1,17 +1,17 @@
-/** Room for one long answer, out of the bytes that the process holds at once. */
+/** The share of one long answer in the process's byte budget. */
 export interface Room {
-  /** How many bytes are held. */
+  /** The number of bytes in use. */
   readonly held: number
-  /** Takes room before an upstream is asked. Refuses while other answers of the same account wait for room. */
+  /** Reserves bytes before the request to an upstream. Refuses while other answers of the same account wait for bytes. */
   readonly reserve: (bytes: number) => boolean
-  /** Takes this many bytes more. Answers whether there was room. */
+  /** Takes additional bytes. Returns whether the budget had them. */
   readonly take: (bytes: number) => boolean
   /**
-   * Holds `bytes` in all, as soon as there is room for all of them at once, so that two answers never wait for each other. Returns
-   * `undefined` if there is room now. Otherwise returns a function that ends the wait, and later calls `then` with the outcome.
+   * Raises the share to `bytes` in total, in one step, so that two answers never wait for each other. Returns `undefined` if the budget has them now.
+   * Otherwise returns a function that cancels the wait, and later calls `then` with the result.
    */
   readonly claim: (bytes: number, then: (granted: boolean) => void) => (() => void) | undefined
-  /** Holds this many from now on, even beyond the budget. */
+  /** Sets the share to this many bytes, even beyond the budget. */
   readonly become: (bytes: number) => void
 }
 

@@ -1,10 +1,10 @@
-/** The address of the sandbox's outside world, for its controllers. Absent in every other deployment. */
+/** The URLs of the sandbox's simulated world. Absent in every other deployment. */
 import { Context, Schema } from "effect"
 
 export const SandboxInfo = Schema.Struct({
-  /** The OpenID Connect issuer; `POST {issuer}/token` signs any address in. */
+  /** The OpenID Connect issuer; `POST {issuer}/token` signs in any address. */
   issuer: Schema.String,
-  /** The levers: faults, clock, calls, credit. */
+  /** The URL of the levers: faults, clock, calls, credit. */
   control: Schema.String,
   client_id: Schema.String,
   service_client_id: Schema.String,
@@ -17,12 +17,12 @@ export interface LeverNote {
   readonly method: string
   readonly url: string
   readonly does: string
-  /** A query and a body that it takes; `{name}` stands for what the caller knows. */
+  /** An example query and body; the caller replaces `{name}`. */
   readonly query?: Readonly<Record<string, string>>
   readonly body?: unknown
 }
 
-/** Where the sandbox is, and what can be done to it. */
+/** The addresses and levers of the sandbox. */
 export interface Steered {
   readonly info: SandboxInfo
   readonly levers: ReadonlyArray<LeverNote>

@@ -1,13 +1,13 @@
-/** The deployment's name for itself: `service_name` and `public_url` in the configuration file, and the prefix of its API keys. */
+/** The deployment's identity: `service_name` and `public_url` in the configuration file, and the prefix of its API keys. */
 import { Context, Layer, Schema } from "effect"
 import { Address, NonEmpty } from "./Setting.ts"
 
 export interface ServiceFacts {
-  /** Its name in texts. */
+  /** The name shown to people. */
   readonly service_name: string
   /** The prefix of API keys: letters and digits. */
   readonly key_prefix: string
-  /** Where people reach the service, without a slash at its end: links in mails begin with it, and tokens name it as their issuer. */
+  /** The public URL of the service, without a trailing slash. It is the base of links in emails and the issuer of tokens. */
   readonly public_url: string
 }
 
@@ -17,14 +17,14 @@ export class ServiceInfo extends Context.Tag("tollgate/kernel/ServiceInfo")<Serv
 }
 
 /**
- * The path at which the routes begin for a browser, without a trailing slash. It is independent of the host name. If a proxy removes a path
- * prefix, `public_url` contains it. `prefix` is the path in a server that mounts the service.
+ * The path of the routes for a browser, without a trailing slash. It is independent of the host name. If a proxy removes a path prefix,
+ * `public_url` contains it. `prefix` is the path in a server that mounts the service.
  */
 export const pathTo = (prefix: string, public_url: string): string =>
   new URL(public_url).pathname.replace(/\/+$/, "") || prefix
 
 export const fields = {
   service_name: Schema.optional(NonEmpty),
-  /** Where people reach the service: links in mails begin with it. */
+  /** The public URL of the service, the base of links in emails. */
   public_url: Schema.optional(Address)
 }

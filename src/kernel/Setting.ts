@@ -1,21 +1,21 @@
 /**
- * The building blocks of a deployment's settings: the values of a configuration file with the rule of each, secrets from the environment,
- * and the problem that describes a fault. Each room has its part of the file in its `Settings.ts`.
+ * The building blocks of a deployment's settings: values of the configuration file with their rules, secrets from the environment, and the
+ * error for an invalid configuration. Each room declares its part of the file in its `Settings.ts`.
  */
 import { Config, Effect, ParseResult, Schema } from "effect"
 import type { Redacted } from "effect"
 import { fromDecimal } from "./Money.ts"
 
-/** The fault of the configuration, in words for the operator. */
+/** A fault in the configuration, described for the operator. */
 export class ConfigProblem extends Schema.TaggedError<ConfigProblem>()("ConfigProblem", { message: Schema.String }) {}
 
 export const NonEmpty = Schema.NonEmptyString.annotations({
-  message: () => ({ message: "a text that is not empty", override: true })
+  message: () => ({ message: "a non-empty string", override: true })
 })
 
 export const Address = Schema.String.pipe(
   Schema.filter((text) => /^https?:\/\/[^/]+/.test(text) && URL.canParse(text), {
-    message: () => "an address that begins with http:// or https://"
+    message: () => "a URL that begins with http:// or https://"
   })
 )
 
@@ -49,7 +49,7 @@ export const Factor = Schema.transformOrFail(
 const readOnly = (ast: ParseResult.Forbidden["ast"], value: unknown) =>
   ParseResult.fail(new ParseResult.Forbidden(ast, value, "settings are only read"))
 
-/** An entry of the file as the service takes it. */
+/** Converts an entry of the file to the form that the service uses. */
 export const readAs = <A, I, B extends object>(
   entry: Schema.Schema<A, I>,
   read: (entry: A) => B
@@ -64,7 +64,7 @@ export const readAs = <A, I, B extends object>(
     }
   )
 
-/** A list whose entries are told apart by their ids; `reserved` are ids that no entry may have. */
+/** A list of entries with distinct ids. `reserved`: ids that no entry may have. */
 export const distinct = <A extends { readonly id: string }, I>(
   entry: Schema.Schema<A, I>,
   reserved: ReadonlyArray<string> = []
@@ -84,7 +84,7 @@ export const distinct = <A extends { readonly id: string }, I>(
 const variableName = /^[A-Z_][A-Z0-9_]{0,63}$/
 
 /**
- * A secret from the environment variable that the entry `entry` names; none where it names none. An error does not repeat a text that may be
+ * The secret from the environment variable that `entry` names; `undefined` if it names none. The error does not repeat the name, because it may be
  * the secret itself.
  */
 export const secretOf = (

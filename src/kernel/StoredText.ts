@@ -1,7 +1,7 @@
-/** Texts of requests that are stored: they are read back unchanged, on either engine. */
+/** Texts of requests that both engines can store unchanged. */
 import { Schema } from "effect"
 
-/** PostgreSQL holds no U+0000 in a text, and no engine half of a surrogate pair. */
+/** PostgreSQL cannot store U+0000 in text. Neither engine can store an unpaired surrogate. */
 export const isStorable = (text: string): boolean => !text.includes("\0") && text.isWellFormed()
 
 export const storableRule = "a text without U+0000 and unpaired surrogates"

@@ -1,27 +1,27 @@
 /**
- * Of the tokens of a call those that vendors bill apart. Each token is of one kind at the most: audio that came from a cache is neither
- * counted as other cached tokens nor as other audio.
+ * The kinds of tokens that vendors bill separately. Each token has at most one kind: cached audio counts neither as cached tokens nor as prompt
+ * audio.
  */
 
-/** Of the tokens of a prompt. */
+/** Kinds of prompt tokens. */
 export const promptDetails = [
-  /** Audio that was read from a cache of the vendor. */
+  /** Audio read from the vendor's cache. */
   "cached_audio_tokens",
-  /** Read from such a cache. */
+  /** Other tokens read from the cache. */
   "cached_tokens",
-  /** Written to such a cache, for minutes or as long as the vendor does. */
+  /** Written to the cache for the vendor's default time. */
   "cache_write_tokens",
-  /** Written to it for an hour. */
+  /** Written to the cache for an hour. */
   "cache_write_1h_tokens",
   "prompt_audio_tokens",
   "prompt_image_tokens"
 ] as const
 
-/** Of the tokens of an answer. */
+/** Kinds of completion tokens. */
 export const completionDetails = ["reasoning_tokens", "completion_audio_tokens", "completion_image_tokens"] as const
 
 export const detailNames = [...promptDetails, ...completionDetails] as const
 export type TokenDetail = (typeof detailNames)[number]
 
-/** How many of each kind; a kind that is missing has none. */
+/** The number of tokens by kind. A missing kind has none. */
 export type TokenDetails = { readonly [Name in TokenDetail]?: number }

@@ -1,12 +1,12 @@
-/** Traces, where the deployment wants them: off unless it says so, and then a request costs one comparison more. */
+/** Optional traces. They are off by default; a request then costs one additional comparison. */
 import { Context, Effect, Option, Tracer } from "effect"
 
-/** Whether anybody collects traces. */
+/** Whether traces are collected. */
 export class Tracing extends Context.Reference<Tracing>()("tollgate/kernel/Tracing", {
   defaultValue: () => false
 }) {}
 
-/** Runs a request inside a span, which belongs to the caller's trace if they sent one (W3C `traceparent`). */
+/** Runs a request inside a span. It belongs to the caller's trace if the request has a W3C `traceparent`. */
 export const traced = <A, E, R>(
   name: string,
   traceparent: string | undefined,
@@ -18,7 +18,7 @@ export const traced = <A, E, R>(
     ...(traceparent === undefined ? { root: true } : parentOf(traceparent))
   }).pipe(Effect.withTracerEnabled(true))
 
-/** The current span for the next service on the way, as a header; nothing where there is none. */
+/** The current span as a header for the next service; empty if there is no span. */
 export const traceparent: Effect.Effect<Readonly<Record<string, string>>> = Effect.map(
   Effect.option(Effect.currentSpan),
   Option.match({

@@ -1,6 +1,6 @@
 /**
- * A model vendor with the protocol of Bedrock's Converse, whose streams are binary frames. It replies by `Echo`, and thinks if the request allows
- * it. Its prompt cache stores the text up to the last cache point on first use and reads it afterwards.
+ * A model vendor with Bedrock's Converse protocol, whose streams are binary frames. It replies with `Echo`, and thinks if the request allows it. Its
+ * prompt cache stores the text up to the last cache point on first use and reads it afterwards.
  */
 import { EventStreamCodec } from "@smithy/core/event-streams"
 import { Effect } from "effect"
@@ -70,7 +70,7 @@ interface Prompt {
   /** The last message: the text to repeat. */
   readonly said: string
   readonly words: number
-  /** The text to cache. */
+  /** The text that the request asks to cache. */
   readonly marked: string
 }
 
@@ -147,7 +147,7 @@ const codec = new EventStreamCodec(
   (text) => Buffer.from(text, "utf8")
 )
 
-/** A frame of an event, or of an exception if its name ends so. */
+/** A frame of an event, or of an exception if the name ends in `Exception`. */
 export const frame = (name: string, data: object): Uint8Array => {
   const type = name.endsWith("Exception") ? "exception" : "event"
   const text = (value: string) => ({ type: "string", value }) as const

@@ -1,11 +1,11 @@
-/** The latest calls that the outside world received. Noting a call is cheap. */
+/** The latest calls that the outside world received. Recording a call is cheap. */
 import type { ServiceName } from "./World.ts"
 
-/** The most calls that are kept. */
+/** The maximum number of calls kept. */
 export const callsMax = 10_000
-/** The most bytes kept of one body. A longer body is shown as a truncated text. */
+/** The maximum number of bytes kept of one body. A longer body is shown truncated. */
 export const bodyBytesMax = 1024 * 1024
-/** The most bytes kept of all bodies. The oldest calls are dropped first. */
+/** The maximum number of bytes kept of all bodies. The oldest calls are dropped first. */
 export const bytesMax = 64 * 1024 * 1024
 
 export interface Call {
@@ -20,7 +20,7 @@ export interface Calls {
   readonly note: (service: ServiceName, path: string, body: Buffer) => Call
   /** A JSON array, newest first. */
   readonly list: (service: ServiceName | undefined, limit: number) => string
-  /** Answers the number of calls forgotten. */
+  /** Returns the number of calls dropped. */
   readonly clear: () => number
 }
 

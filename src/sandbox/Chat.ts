@@ -1,6 +1,6 @@
 /**
  * A vendor of chat and text completions with OpenAI's wire format. Its models repeat the prompt and call tools on request (`Echo`). A token is a
- * word between whitespace, so tests know each answer and its price in advance.
+ * whitespace-separated word, so tests know each answer and its price in advance.
  */
 import { Effect } from "effect"
 import { isBody, json, jsonBody, Refusal } from "./Outside.ts"
@@ -8,14 +8,14 @@ import type { Answer, Body, Make, Received, Route } from "./Outside.ts"
 import { countWords, cut, idOf, repeat, replyTo } from "./Echo.ts"
 import type { Part, Repetition, Reply } from "./Echo.ts"
 
-/** The address where the vendor also speaks `Messages` and `Responses`. */
+/** The address at which the vendor also speaks `Messages` and `Responses`. */
 export const newerMount = "/chat-a/v1"
 const newerProtocols = ["chat", "text", "messages", "responses"]
 
 /** Two addresses of one vendor. */
 const upstreams = { "sandbox-a": newerMount, "sandbox-b": "/chat-b/v1" } as const
 
-/** The most words of a prompt. */
+/** The maximum number of words of a prompt. */
 export const contextLength = 128_000
 
 interface ModelOffer {
@@ -47,7 +47,7 @@ const models: ReadonlyArray<ModelOffer> = [
     description: "Repeats the prompt, at a higher price",
     price: { prompt_usd_per_million: "3", completion_usd_per_million: "15" },
     limit_field: "max_completion_tokens",
-    // Shown in the operator's view of costs.
+    // Appears in the operator's view of costs.
     upstreams: [{ upstream: "sandbox-a", cost: { prompt_usd_per_million: "2.4", completion_usd_per_million: "12" } }]
   },
   {
@@ -181,7 +181,7 @@ const eventStream = (pieces: Iterable<string>, first: number): Answer => ({
   first
 })
 
-/** The number of events that a stream sends before it breaks: never the last one. */
+/** The number of events before an injected break. The last event is never among them. */
 const firstOf = (opening: number, words: number): number => Math.min(3, opening + words)
 
 /** The fields that all events of one stream share. */

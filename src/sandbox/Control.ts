@@ -108,7 +108,7 @@ const faultLevers = (faults: Faults): ReadonlyArray<Lever> => [
   {
     method: "DELETE",
     path: "/control/faults",
-    does: "Forgets the faults that no call has met yet, and answers the calls that a delay holds",
+    does: "Clears the faults that no call has met yet, and answers delayed calls",
     answer: () => forgotten(faults.clear())
   }
 ]
@@ -128,7 +128,7 @@ const callLevers = (calls: Calls): ReadonlyArray<Lever> => [
   {
     method: "DELETE",
     path: "/control/calls",
-    does: "Forgets those calls",
+    does: "Clears the list of calls",
     answer: () => forgotten(calls.clear())
   }
 ]
@@ -136,7 +136,7 @@ const callLevers = (calls: Calls): ReadonlyArray<Lever> => [
 const clockLever = ({ clock, run }: Parts): Lever => ({
   method: "POST",
   path: "/control/clock",
-  does: "Moves the service's clock forward: tokens and transfers expire, pauses end, loops run. It stays moved after a restart",
+  does: "Moves the service's clock forward: tokens and transfers expire, pauses end, loops run. A restart keeps the offset",
   body: { advance_ms: 60_000 },
   answer: async ({ body }) => {
     const { advance_ms } = readAdvance(body)
@@ -148,7 +148,7 @@ const clockLever = ({ clock, run }: Parts): Lever => ({
 const jobLever = (parts: Parts): Lever => ({
   method: "POST",
   path: "/control/media",
-  does: "Moves a media job to IN_PROGRESS, COMPLETED or FAILED; by itself a job completes after about a second",
+  does: "Moves a media job to IN_PROGRESS, COMPLETED or FAILED; otherwise a job completes after about a second",
   body: { request_id: "{media_request_id}", status: "COMPLETED", duration: 5 },
   answer: async (received) => {
     const move = readMove(received.body)

@@ -1,6 +1,6 @@
 /**
- * A decision model with its own wire format: typed questions about a state. It picks the first label that occurs in the state. A token is a word
- * of any text in the request, so tests know each answer and its price in advance.
+ * A decision model with its own wire format: typed questions about a state. It picks the first label that occurs in the state. A token is a word in
+ * any text of the request, so tests know each answer and its price in advance.
  */
 import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
@@ -55,7 +55,7 @@ const answerTo = (field: string, question: unknown, state: unknown): unknown => 
   if (!isBody(question)) throw refuse(field, "an object")
   const { criteria, instructions, type } = question
   if (type !== "choice" && type !== "noul" && type !== "score") throw refuse(`${field}.type`, "choice, noul or score")
-  // Instructions may be a text, an object, a list, or null.
+  // Instructions may be a string, an object, a list, or null.
   if (instructions === "" || (typeof instructions !== "string" && typeof instructions !== "object")) {
     throw refuse(`${field}.instructions`, "required")
   }

@@ -1,4 +1,4 @@
-/** Sends an answer over node's response, with the headers, pace or break of a fault. */
+/** Sends an answer over Node's response, with the headers, pace or break of a fault. */
 import type { ServerResponse } from "node:http"
 import { lowered } from "./Faults.ts"
 import type { Fault } from "./Faults.ts"
@@ -21,7 +21,7 @@ export const deliver = async (
 
 const whole = (response: ServerResponse, { body, headers, status }: Whole): void => {
   const bytes = typeof body === "string" ? Buffer.from(body) : body
-  // These statuses have no body, so no length either.
+  // Responses with these statuses have no body, so no length either.
   const bodyless = status === 204 || status === 304
   response.writeHead(status, bodyless ? headers : { "content-length": bytes.length, ...headers })
   response.end(bodyless ? undefined : bytes)
@@ -49,7 +49,7 @@ const stream = async (
 
 const lumpLength = 16 * 1024
 
-/** Joins successive texts into larger ones: the sandbox shares its thread with the service. */
+/** Merges successive strings into larger ones, because the sandbox shares its thread with the service. */
 function* lumps(pieces: Streamed["pieces"]): Generator<string | Uint8Array> {
   let text = ""
   for (const piece of pieces) {
@@ -64,7 +64,7 @@ function* lumps(pieces: Streamed["pieces"]): Generator<string | Uint8Array> {
   if (text !== "") yield text
 }
 
-/** Waits in real time, not by the steered clock, and stops when the caller disconnects. */
+/** Waits in real time, independent of the steered clock, and stops when the caller disconnects. */
 const pause = (response: ServerResponse, millis: number): Promise<void> =>
   new Promise((resolve) => {
     if (response.destroyed) return resolve()

@@ -32,7 +32,7 @@ export const Fault = Schema.Struct({
   service: Schema.Literal(...serviceNames).annotations({ message: () => `one of ${serviceNames.join(", ")}` }),
   /** Replaces the service's answer, with `body` and `headers`. */
   status: Schema.optional(Schema.Int.pipe(Schema.between(200, 599, { message: () => "a status from 200 to 599" }))),
-  /** A string is sent unchanged, anything else as JSON. Without a status it is a 200. */
+  /** A string is sent unchanged, any other value as JSON. The default status is 200. */
   body: Schema.optional(Schema.Unknown),
   /** A binary body in base64, for example frames of an event stream. */
   body_base64: Schema.optional(Schema.String.pipe(Schema.pattern(base64, { message: () => "bytes in base64" }))),
@@ -89,11 +89,11 @@ export const lowered = (headers: Fault["headers"]): Record<string, string> =>
 
 export interface Faults {
   readonly add: (fault: Fault) => void
-  /** Takes one use of the service's first fault. */
+  /** Uses up one call of the service's first fault. */
   readonly next: (service: ServiceName) => Fault | undefined
-  /** Calls `onEnd` once: after so long, or when the faults are forgotten. Returns what ends the delay at once. */
+  /** Calls `onEnd` once: after the delay, or when the faults are cleared. Returns a function that ends the delay immediately. */
   readonly delay: (millis: number, onEnd: () => void) => () => void
-  /** Ends the delays under way too. Answers the number of faults forgotten. */
+  /** Also ends running delays. Returns the number of faults cleared. */
   readonly clear: () => number
 }
 

@@ -1,4 +1,4 @@
-/** Small files in the data folder, so that the sandbox keeps its state over a restart. */
+/** Small files in the data folder. They keep the sandbox's state over a restart. */
 import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from "node:fs"
 import { join } from "node:path"
 
@@ -13,7 +13,7 @@ export const read = (data_dir: string | undefined, name: string): string | undef
   }
 }
 
-/** Durable when it returns. A crash meanwhile leaves the old text or the new one. */
+/** Durable on return. A crash leaves either the old text or the new one. */
 export const write = (data_dir: string | undefined, name: string, text: string): void => {
   if (data_dir === undefined) return
   mkdirSync(data_dir, { recursive: true })

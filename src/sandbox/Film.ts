@@ -1,6 +1,6 @@
 /**
  * The sandbox's video: a lighthouse that flashes every second, as VP9 in MP4, which browsers play without a licence. One second is recorded
- * (`FilmFrames`); a longer film repeats it, and the file hardly grows.
+ * (`FilmFrames`). A longer video repeats it, so the file hardly grows.
  */
 import { recorded } from "./FilmFrames.ts"
 

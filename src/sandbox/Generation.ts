@@ -153,7 +153,7 @@ const cancel = (queue: Queue, received: Received): Answer => {
   const job = find(queue, received)
   const status = statusOf(queue, job)
   if (status === "COMPLETED" || status === "FAILED") return json(400, { status: "ALREADY_COMPLETED" })
-  // A job that already runs is finished anyway.
+  // A running job completes anyway.
   if (status === "IN_QUEUE") {
     job.moved = "CANCELLED"
     queue.save()
@@ -161,7 +161,7 @@ const cancel = (queue: Queue, received: Received): Answer => {
   return json(202, { status: "CANCELLATION_REQUESTED" })
 }
 
-/** Moves a job to another state, as a lever asks. */
+/** Moves a job to another state, for a lever. */
 const move = (queue: Queue, vendor_id: string, { duration, status }: JobMove): Moved | undefined => {
   const job = queue.jobs.get(vendor_id)
   if (job === undefined) return undefined
@@ -172,7 +172,7 @@ const move = (queue: Queue, vendor_id: string, { duration, status }: JobMove): M
   return { status: statusOf(queue, job), was }
 }
 
-/** The most jobs kept over a restart. */
+/** The maximum number of jobs kept over a restart. */
 const jobsMax = 10_000
 
 const authorize = (authorization: string | undefined): void => {

@@ -1,6 +1,6 @@
 /**
- * A model vendor with the protocol of Google's Gemini. It replies by `Echo`, thinks if the request asks for thoughts, signs its tool calls, and
- * caches the instructions of a prompt.
+ * A model vendor with Google's Gemini protocol. It replies with `Echo`, thinks if the request asks for thoughts, signs its tool calls, and caches
+ * the instructions of a prompt.
  */
 import { Effect } from "effect"
 import { contextLength } from "./Chat.ts"
@@ -15,7 +15,7 @@ export const make: Make = ({ origin }) => {
   const cached = promptCache()
   const ask = (received: Received) => answer(received, cached)
   return Effect.succeed({
-    // Model and method are one segment, separated by a colon.
+    // Model and method share one segment, separated by a colon.
     routes: [{ method: "POST", path: `${mount}/models/{call}`, answer: ask }],
     configuration: {
       upstreams: { "sandbox-google": { base_url: origin + mount, api_key: "sandbox", speaks: ["google"] } },

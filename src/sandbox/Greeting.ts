@@ -1,5 +1,5 @@
 /**
- * The greeting of a sandbox: its addresses, and a first call to paste. Person, tenant and key are made over HTTP like any user's. The key is kept
+ * The greeting of a sandbox: its addresses, and a first call to paste. Person, tenant and key are created over HTTP like any user's. The key is kept
  * in the data folder, because the service stores only its hash.
  */
 import { Effect } from "effect"
@@ -37,7 +37,7 @@ const ask = async (url: string, token: string | undefined, body: object | undefi
 
 /** The text of the greeting. */
 export const greet = (facts: Greeted): Effect.Effect<string> =>
-  // A test may move the clock meanwhile, so that the tokens expire: try again.
+  // A test may move the clock in between, so that the tokens expire. Then it tries again.
   Effect.tryPromise(() => greetingOf(facts)).pipe(
     Effect.retry({ times: 3 }),
     Effect.catchAll(() => Effect.succeed(`\n  Tollgate sandbox at ${facts.url}, documents at ${facts.url}/docs\n`))
@@ -81,7 +81,7 @@ const greetingOf = async ({ client_id, control, data_dir, issuer, url }: Greeted
 `
 }
 
-/** The demo tenant and its key, made at the first start. */
+/** The demo tenant and its key, created at the first start. */
 const demoOf = async (url: string, token: string, path: string): Promise<Demo> => {
   const me: { result: { account: { tenant_id: string } } } = await ask(`${url}/v1/me`, token, undefined)
   const { tenant_id } = me.result.account
@@ -96,7 +96,7 @@ const demoOf = async (url: string, token: string, path: string): Promise<Demo> =
   return demo
 }
 
-/** The key of an earlier start, if it can be read. */
+/** The key of an earlier start, if readable. */
 const keptDemo = (path: string): Demo | undefined => {
   try {
     return JSON.parse(readFileSync(path, "utf8")) as Demo
@@ -105,7 +105,7 @@ const keptDemo = (path: string): Demo | undefined => {
   }
 }
 
-/** Whether the key still exists. People delete keys, and a new deployment secret deletes all. */
+/** Whether the key still exists. People delete keys, and a new deployment secret deletes all of them. */
 const works = async (url: string, { api_key }: Demo): Promise<boolean> => {
   const { ok } = await fetch(`${url}/v1/usage`, { headers: { authorization: `Bearer ${api_key}` } })
   return ok

@@ -1,6 +1,6 @@
 /**
- * An OpenID Connect provider that signs in any address without a password. Its tokens are real, so the service verifies them as it would any
- * other's. The sandbox configures it as both identity providers.
+ * An OpenID Connect provider that signs in any address without a password. Its tokens are real, so the service verifies them like any other
+ * provider's. The sandbox configures it as both identity providers.
  */
 import { Effect, Schema } from "effect"
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, jwtVerify, SignJWT } from "jose"
@@ -15,7 +15,7 @@ import type { Answer, Make, Received, SandboxFailed } from "./Outside.ts"
 export const audience = "sandbox-google"
 
 const lifetimeSeconds = 3_600
-// An elliptic key is made at once; an RSA key takes up to half a second of a first start.
+// Generating an RSA key would take up to half a second of the first start; an elliptic key takes almost no time.
 const algorithm = "ES256"
 const name = "sandbox-issuer.json"
 
@@ -23,7 +23,7 @@ const TokenRequest = Schema.Struct({
   email: Schema.String.pipe(Schema.pattern(/^[^\s@]+@[^\s@]+$/, { message: () => "an email address" })),
   name: Schema.optional(Schema.NullOr(Schema.String)),
   email_verified: Schema.optional(Schema.NullOr(Schema.Boolean)),
-  /** Another audience, to see its tokens refused. */
+  /** Another audience, to test that its tokens are refused. */
   audience: Schema.optional(Schema.NullOr(Schema.String))
 })
 
@@ -170,7 +170,7 @@ const signedIn = async (own: Issuer, who: string, asked: URLSearchParams): Promi
     nonce: asked.get("nonce") ?? undefined
   } as JWTPayload)
   const answer = new URLSearchParams({ id_token, state: asked.get("state") ?? "" })
-  // With a hint there is no choice to make, so the form submits itself, as other providers' forms do.
+  // A hint leaves no choice, so the form submits itself, as other providers' forms do.
   const script = asked.has("login_hint") ? "<script>document.forms[0].submit()</script>" : ""
   return page(
     200,
@@ -205,7 +205,7 @@ const personOf = (who: string): { readonly email: string; readonly name: string 
 /** The same subject for an address in any case. */
 const subjectOf = (email: string): string => createHash("sha256").update(email.toLowerCase()).digest("hex").slice(0, 32)
 
-/** The stored signing key, so that tokens of an earlier start stay valid; or a new key. */
+/** The stored signing key, so that tokens of an earlier start stay valid. Otherwise a new key. */
 const keyOf = (data_dir: string | undefined) =>
   Effect.tryPromise({
     try: async () => {

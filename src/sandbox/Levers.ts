@@ -1,4 +1,4 @@
-/** The levers that change the service itself. They use the same transactions as the service. */
+/** Levers that change the service itself. They use the service's own transactions. */
 import { Effect, Option } from "effect"
 import { billingAccountOf } from "../kernel/Ids.ts"
 import * as Ids from "../kernel/Ids.ts"
@@ -40,7 +40,7 @@ export const make: Effect.Effect<LeversContract, never, Ledger | Writer | Tenant
       Effect.catchIf((error) => error instanceof BooksUnavailable, Effect.die),
       Effect.match({ onFailure: () => false, onSuccess: () => true })
     )
-  /** Credit from a transfer: the sandbox's own account buys it and sends it, so that the books balance. */
+  /** Credit from a transfer: the sandbox's own account buys the credit and sends it, so that the books balance. */
   const send = (posting: Sent): Effect.Effect<void, LedgerRefusal | BooksUnavailable> =>
     Effect.flatMap(ledger.account(house), (found) => {
       const { amount, description, transfer } = posting

@@ -1,4 +1,4 @@
-/** A mail server that keeps what it receives: real SMTP on its own port, with a lever that lists the letters. */
+/** A mail server that keeps its letters: real SMTP on its own port, with a lever that lists the letters. */
 import { Effect } from "effect"
 import type { AddressInfo } from "node:net"
 import PostalMime from "postal-mime"
@@ -7,7 +7,7 @@ import type { Fault } from "./Faults.ts"
 import { json } from "./Outside.ts"
 import type { Make, SandboxFailed } from "./Outside.ts"
 
-/** The most letters that are kept. */
+/** The maximum number of letters kept. */
 const lettersMax = 10_000
 
 interface Caught {
@@ -35,7 +35,7 @@ export const make: Make = ({ calls, faults }) =>
           const take = async () => {
             if (fault?.drop === true) {
               call.aborted = true
-              // The connection closes instead of answering the letter.
+              // Closes the connection instead of accepting the letter.
               for (const connection of server.connections)
                 if (connection.session === session) connection._socket.destroy()
               return
@@ -61,13 +61,13 @@ export const make: Make = ({ calls, faults }) =>
         {
           method: "GET",
           path: "/control/mail",
-          does: "Lists the letters that were sent, oldest first: to, subject, text",
+          does: "Lists the sent emails, oldest first: to, subject, text",
           answer: () => json(200, caught)
         },
         {
           method: "DELETE",
           path: "/control/mail",
-          does: "Forgets those letters",
+          does: "Clears the list of emails",
           answer: () => {
             const count = caught.length
             caught = []

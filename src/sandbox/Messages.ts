@@ -1,5 +1,5 @@
 /**
- * A model vendor with Anthropic's protocol. It replies by `Echo`, and thinks if the request allows it. Its prompt cache stores the text up to the
+ * A model vendor with Anthropic's protocol. It replies with `Echo`, and thinks if the request allows it. Its prompt cache stores the text up to the
  * last `cache_control` on first use and reads it afterwards.
  */
 import { Effect } from "effect"
@@ -55,7 +55,7 @@ interface Prompt {
   /** The last message: the text to repeat. */
   readonly said: string
   readonly words: number
-  /** The text to cache. */
+  /** The text that the request asks to cache. */
   readonly marked: string
 }
 

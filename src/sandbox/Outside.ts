@@ -1,6 +1,6 @@
 /**
- * Interfaces of the sandbox's services: routes, requests, answers, levers. To add a service, write a file whose `make` gives an `Outside`, and name it
- * in `World.ts`.
+ * Interfaces of the sandbox's services: routes, requests, answers, levers. To add a service, write a file whose `make` returns an `Outside`, and
+ * name it in `World.ts`.
  */
 import { Either, ParseResult, Schema } from "effect"
 import type { Effect, Scope } from "effect"
@@ -31,7 +31,7 @@ export interface Whole {
 export interface Streamed {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  /** The unit of pacing and breaking. Pieces are made lazily. */
+  /** The unit of pacing and breaking. Pieces are generated lazily. */
   readonly pieces: Iterable<string | Uint8Array>
   /** The number of pieces that a stream sends before a fault breaks it. */
   readonly first: number
@@ -46,7 +46,7 @@ export interface Route {
   readonly answer: (received: Received) => Answer | Promise<Answer>
 }
 
-/** A route that steers the sandbox, with its description in the list of levers. */
+/** A route that controls the sandbox, with its description in the list of levers. */
 export interface Lever extends Route {
   readonly does: string
   /** An example query and body. `{name}` stands for a value that the caller knows. */
@@ -61,7 +61,7 @@ export interface JobMove {
   readonly duration?: number | undefined
 }
 
-/** A job's status after a move, and before it. */
+/** A job's status before and after a move. */
 export interface Moved {
   readonly status: string
   readonly was: string
@@ -69,9 +69,9 @@ export interface Moved {
 
 /** A service of the outside world. */
 export interface Outside {
-  /** Routes that the deployment calls. Calls are listed and meet faults. */
+  /** Routes that the deployment calls. Their calls are listed and meet faults. */
   readonly routes: ReadonlyArray<Route>
-  /** Routes that steer the service. They are not listed and meet no faults. */
+  /** Routes that control the service. Their calls are not listed and meet no faults. */
   readonly levers?: ReadonlyArray<Lever>
   /** Moves a generation job; `undefined` if the service has no such job. */
   readonly move?: (vendor_id: string, move: JobMove) => Moved | undefined
@@ -87,7 +87,7 @@ export interface Surroundings {
   readonly origin: string
   readonly data_dir: string | undefined
   readonly clock: SteeredClock
-  /** For a service without HTTP. The switchboard notes calls and applies faults for the others. */
+  /** For a service without HTTP. The switchboard records calls and applies faults for the others. */
   readonly calls: Calls
   readonly faults: Faults
 }
@@ -106,7 +106,7 @@ export const json = (status: number, body: unknown, headers: Record<string, stri
   body: write(body)
 })
 
-/** Thrown by a route to answer with something else. */
+/** Thrown by a route to answer with a refusal. */
 export class Refusal extends Error {
   readonly answer: Answer
 

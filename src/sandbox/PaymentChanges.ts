@@ -4,12 +4,12 @@ import type { Event, Processor, Refund } from "./PaymentWorld.ts"
 import { sessionShown } from "./PaymentRoutes.ts"
 
 export interface ChangeDetails {
-  /** In cents; everything that is left if `undefined`. */
+  /** In cents; the whole rest if `undefined`. */
   readonly amount: number | undefined
   readonly refund_id: string | undefined
 }
 
-/** Makes the change. Answers its events, the one that moves money last; `undefined` if the change is not possible. */
+/** Makes the change. Returns its events, with the one that moves money last; `undefined` if the change is impossible. */
 export const change = (
   processor: Processor,
   id: string,

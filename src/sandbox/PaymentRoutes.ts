@@ -1,10 +1,10 @@
-/** The payment processor's routes, as far as the official library calls them: customers, checkout, payments and stored methods. */
+/** The payment processor's routes that the official library calls: customers, checkout, payments and stored methods. */
 import { json } from "./Outside.ts"
 import type { Answer, Received, Route } from "./Outside.ts"
 import { addEvent, deliverLater, deliverNow, newId } from "./PaymentWorld.ts"
 import type { CheckoutSession, Fields, Intent, Processor } from "./PaymentWorld.ts"
 
-/** The cards. Every customer has the one that is declined. */
+/** The cards. Every customer also has the card that is declined. */
 const cards: Readonly<Record<string, { readonly brand: string; readonly last4: string }>> = {
   pm_card_visa: { brand: "visa", last4: "4242" },
   pm_card_declined: { brand: "visa", last4: "0002" }
@@ -164,7 +164,7 @@ const nested = (body: URLSearchParams, prefix: string): Fields =>
     )
   )
 
-/** The checkout page. Opening it pays with the card that always works; `?method=delayed` pays by a method that takes days. */
+/** The checkout page. Opening it pays with the card that always works. `?method=delayed` pays with a method that takes days. */
 export const openPage = async (processor: Processor, { params, query }: Received): Promise<Answer> => {
   const { save, world } = processor
   const session = world.sessions[params["id"] ?? ""]
@@ -180,7 +180,7 @@ export const openPage = async (processor: Processor, { params, query }: Received
   session.payment_intent = intent.id
   const completed = addEvent(processor, "checkout.session.completed", sessionShown(processor, session))
   const events = delayed ? [completed] : [completed, addEvent(processor, "payment_intent.succeeded", intent)]
-  // The page answers after the events are delivered, so that the credit is there when the person returns.
+  // The page answers after the events are delivered, so that the person finds the credit on return.
   await deliverNow(processor, events)
   const amount = (session.cents / 100).toFixed(2)
   return page(200, delayed ? `${amount} USD are on their way.` : `Paid ${amount} USD.`, session.back)

@@ -15,7 +15,7 @@ export interface CheckoutSession {
   readonly cents: number
   readonly metadata: Fields
   readonly payment_metadata: Fields
-  /** Where the page's link leads back to. Files of earlier versions have no such field. */
+  /** The target of the page's link back. Files of earlier versions lack this field. */
   readonly back?: string | null
   payment_intent: string | null
 }
@@ -32,7 +32,7 @@ export interface Intent {
   readonly created: number
   readonly amount: number
   amount_received: number
-  /** `processing`: paid by a method that takes days. */
+  /** `processing`: paid with a method that takes days. */
   status: "succeeded" | "processing" | "requires_payment_method"
 }
 
@@ -99,7 +99,7 @@ export const addEvent = ({ seconds, world }: Processor, type: string, object: ob
   return event
 }
 
-/** Posts an event to the webhook. Answers the status, 0 if there was none. */
+/** Posts an event to the webhook. Returns the status, or 0 if the webhook did not answer. */
 export const deliver = async ({ seconds, webhook }: Processor, { body }: Pick<Event, "body">): Promise<number> => {
   if (webhook === undefined) return 0
   const timestamp = seconds()
@@ -121,7 +121,7 @@ export const deliverLater = (processor: Processor, events: ReadonlyArray<Event>)
   })
 }
 
-/** Delivers events one by one. Answers the status of the last, 0 while events are held. */
+/** Delivers events one by one. Returns the status of the last, or 0 while events are held. */
 export const deliverNow = async (processor: Processor, events: ReadonlyArray<Event>): Promise<number> => {
   processor.save()
   let status = 0

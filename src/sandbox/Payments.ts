@@ -1,4 +1,4 @@
-/** The sandbox's payment processor, with Stripe's wire format. Opening a checkout page pays it. Its state survives a restart. */
+/** The sandbox's payment processor, with Stripe's wire format. Opening a checkout page pays for it. Its state survives a restart. */
 import { Effect, Schema } from "effect"
 import { json, reader, Refusal } from "./Outside.ts"
 import type { Lever, Make } from "./Outside.ts"

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto"
 import { deflateSync } from "node:zlib"
 
 const sideMax = 2048
-/** The last colour of the palette is the sun's; the sky has the others. */
+/** The last colour of the palette is the sun's; the sky uses the others. */
 const sun = 255
 
 export const picture = (
@@ -50,7 +50,7 @@ const chunk = (type: string, content: Buffer): Buffer => {
   return Buffer.concat([frame.subarray(0, 4), body, frame.subarray(4)])
 }
 
-/** CRC-32. `node:zlib` has it only in newer versions of Node than the oldest supported one. */
+/** CRC-32. `node:zlib` lacks it in the oldest supported version of Node. */
 const checksum = (bytes: Buffer): number => {
   let crc = 0xffffffff
   for (const byte of bytes) {

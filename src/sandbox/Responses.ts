@@ -1,6 +1,6 @@
 /**
- * A model vendor with the protocol of OpenAI's responses. It replies by `Echo`, thinks if the request asks for reasoning, and caches the
- * instructions of requests with a `prompt_cache_key`. It keeps answers unless `store` is false.
+ * A model vendor with OpenAI's Responses protocol. It replies with `Echo`, thinks if the request asks for reasoning, and caches the instructions of
+ * requests with a `prompt_cache_key`. It keeps answers unless `store` is false.
  */
 import { Effect } from "effect"
 import { contextLength, newerMount } from "./Chat.ts"
@@ -189,7 +189,7 @@ const itemOf = (part: Part): Body => {
   }
 }
 
-/** The first form of an item, and the events until its end. */
+/** The first form of an item, and the events up to its end. */
 const piecesOf = (
   part: Part,
   item: Body,

@@ -1,6 +1,6 @@
 /**
- * The outside world in process: vendors, a payment processor, a mail server and an issuer on a loopback port, in their real wire formats, with
- * levers that make things happen. The service reaches it over HTTP and knows it only from its configuration.
+ * The outside world in process: vendors, a payment processor, a mail server and an issuer on a loopback port, in their real wire formats, with levers
+ * that trigger events. The service calls it over HTTP, as configured.
  */
 import { Effect, FiberSet } from "effect"
 import type { Clock, Scope } from "effect"
@@ -21,7 +21,7 @@ const service_client_id = "sandbox-web"
 const oauth_client = { client_id: "sandbox-oauth", redirect_uri: "http://127.0.0.1/callback" }
 const trusted_client_id = "sandbox-desktop"
 
-/** Merges two documents: objects entry by entry, lists one after the other. */
+/** Merges two documents: objects entry by entry, lists by concatenation. */
 const merged = (one: Body, other: Body): Body => {
   const whole: Record<string, unknown> = { ...one }
   for (const [name, value] of Object.entries(other)) {
@@ -33,7 +33,7 @@ const merged = (one: Body, other: Body): Body => {
 }
 
 export interface Settings {
-  /** Keeps clock, keys and jobs. Without it, each start is fresh. */
+  /** Stores clock, keys and jobs. Without it, each start is fresh. */
   readonly data_dir?: string | undefined
   /** The port on the loopback interface; by default any free one. */
   readonly port?: number | undefined
@@ -47,7 +47,7 @@ export interface Sandbox extends SandboxInfo {
   readonly levers: ReadonlyArray<LeverNote>
   /** The clock of the service and the issuer. */
   readonly clock: Clock.Clock
-  /** The same clock, with a method that moves it. */
+  /** The same clock, with a method to advance it. */
   readonly steered: SteeredClock.SteeredClock
   /** Connects the running service: its levers and its address. */
   readonly connect: (levers: LeversContract, url?: string) => void
@@ -78,7 +78,7 @@ const base: Body = {
   email_sign_in: true,
   web_clients: [{ client_id: service_client_id, name: "Sandbox Website" }],
   contact_email: "operator@tollgate.localhost",
-  // Tests sign in many people a minute.
+  // Tests sign in many people per minute.
   rate_limits: {
     sign_in: 1_000,
     token: 1_000,

@@ -28,7 +28,7 @@ export const make: Make = ({ origin }) =>
           {
             id: "brave",
             name: "Brave",
-            description: "Search with an index of its own",
+            description: "Search with its own index",
             vendor: "brave",
             upstream: "sandbox-brave",
             usd_per_query: "0.005"
@@ -38,7 +38,7 @@ export const make: Make = ({ origin }) =>
     }
   })
 
-/** Found pages, on the requested hosts. */
+/** Pages for the query, on the requested hosts. */
 const pages = (query: string, count: number, hosts: ReadonlyArray<string>) =>
   Array.from({ length: count }, (_, i) => ({
     title: `${query} (${i + 1})`,
@@ -57,7 +57,7 @@ const tavily = (received: Received): Answer => {
   if (typeof max_results !== "number" || max_results < 0 || max_results > 20) {
     throw new Refusal(json(400, { detail: { error: "Max results must be between 0 and 20." } }))
   }
-  // Vendors add new depths over time, so any is accepted.
+  // Vendors add depths over time, so any depth is accepted.
   if (typeof search_depth !== "string" || search_depth === "") {
     throw new Refusal(json(400, { detail: { error: "Invalid search depth." } }))
   }

@@ -1,6 +1,6 @@
 /**
  * A vendor of text to speech with OpenAI's wire format. Its audio is silence, one kilobyte per character, streamed in pieces. As `wav` it is a
- * playable file; in other formats it is zeros.
+ * playable file; other formats are zeros.
  */
 import { Effect } from "effect"
 import { json, parse, Refusal } from "./Outside.ts"
@@ -64,7 +64,7 @@ const speak = ({ body, headers }: Received): Answer => {
       }
 }
 
-/** 16-bit samples per second: a character lasts a 16th of a second. */
+/** 16-bit samples per second: a character lasts 1/16 second. */
 const sampleRate = 8_192
 
 /** Silence with a WAV header in its first bytes. */

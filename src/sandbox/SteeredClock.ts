@@ -1,4 +1,4 @@
-/** A clock that can be moved forward: real time plus an offset, which survives a restart. Moving it wakes every sleeper that is due. */
+/** A clock that can be advanced: real time plus an offset, which survives a restart. Advancing it wakes every sleeper that is due. */
 import { Clock, Duration, Effect } from "effect"
 import * as FileStore from "./FileStore.ts"
 import type { SandboxFailed } from "./Outside.ts"
@@ -6,11 +6,11 @@ import type { SandboxFailed } from "./Outside.ts"
 export interface SteeredClock {
   readonly clock: Clock.Clock
   readonly now: () => number
-  /** Moves the clock by whole milliseconds and answers the new time. The offset is on disk before any sleeper wakes. */
+  /** Advances the clock by whole milliseconds and returns the new time. The offset is on disk before any sleeper wakes. */
   readonly advance: (millis: number) => Effect.Effect<number>
 }
 
-/** The latest moment that it can show: years have four digits. */
+/** The latest supported time: years have four digits. */
 export const latest = Date.UTC(9999, 0)
 
 const name = "sandbox-clock"
@@ -49,7 +49,7 @@ interface Sleeper {
   timer: NodeJS.Timeout
 }
 
-// Node fires a longer timer at once.
+// Node fires longer timers immediately.
 const timerMax = 2 ** 31 - 1
 
 class Steered implements Clock.Clock {
@@ -95,7 +95,7 @@ class Steered implements Clock.Clock {
     const now = this.unsafeCurrentTimeMillis()
     for (const sleeper of [...this.sleepers].sort((one, other) => one.due - other.due)) {
       clearTimeout(sleeper.timer)
-      // A sleeper that woke may have interrupted another.
+      // An earlier sleeper may have interrupted this one.
       if (!this.sleepers.has(sleeper)) continue
       if (sleeper.due <= now) this.wake(sleeper)
       else sleeper.timer = this.arm(() => sleeper, sleeper.due - now)

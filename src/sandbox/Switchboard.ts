@@ -1,5 +1,5 @@
 /**
- * The sandbox's HTTP server: it finds the route of a request, notes the call, applies a fault and answers. It is plain node, because faults make it
+ * The sandbox's HTTP server: it finds the route of a request, records the call, applies a fault and answers. It uses plain Node, because faults
  * break HTTP's rules. Its own errors are JSON.
  */
 import { Effect } from "effect"
@@ -24,7 +24,7 @@ const closeTimeout = 1_000
 export interface Switchboard {
   /** `http://127.0.0.1:PORT` */
   readonly origin: string
-  /** Calls to a service's routes are noted and meet its faults. Without a service, the routes are levers. */
+  /** Calls to a service's routes are recorded and meet its faults. Without a service, the routes are levers. */
   readonly plug: (routes: ReadonlyArray<Route>, service?: ServiceName) => void
 }
 
@@ -82,7 +82,7 @@ export const make = ({ calls, faults, port }: Options): Effect.Effect<Switchboar
     return { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, plug: plugs.plug }
   })
 
-/** Waits for the fault's delay. It ends early when the caller disconnects, or the faults are forgotten. */
+/** Waits for the fault's delay. The wait ends early when the caller disconnects or the faults are cleared. */
 const delayed = (response: ServerResponse, millis: number, faults: Faults): Promise<void> =>
   new Promise((resolve) => {
     if (response.destroyed) return resolve()
@@ -102,7 +102,7 @@ const answered = async (route: Route, received: Received): Promise<Answer> => {
   }
 }
 
-/** A bug of the sandbox. It must not stop the service. */
+/** Handles a bug of the sandbox, which must not stop the service. */
 const fail = (response: ServerResponse, error: unknown): void => {
   if (response.headersSent) {
     response.destroy()
@@ -115,7 +115,7 @@ const fail = (response: ServerResponse, error: unknown): void => {
   response.writeHead(status, headers).end(body)
 }
 
-/** Pages of this machine, such as the service's `/docs`, may steer the sandbox. Other pages may not read its answers. */
+/** Pages on this machine, such as the service's `/docs`, may control the sandbox. Other pages may not read its answers. */
 const isPageHere = (origin: string | undefined): boolean =>
   origin !== undefined && /^https?:\/\/(?:127(?:\.\d{1,3}){3}|localhost|\[::1\])(?::\d+)?$/.test(origin)
 
@@ -239,7 +239,7 @@ const listen = (server: Server, port: number): Effect.Effect<void, SandboxFailed
     })
   })
 
-/** Lets open requests finish for a second, then closes their connections. In real time: the fiber's clock may be steered. */
+/** Gives open requests a second to finish, then closes their connections. It measures real time, because the fiber's clock may be steered. */
 const close = (server: Server): Effect.Effect<void> =>
   Effect.async((resume) => {
     const idle = setInterval(() => server.closeIdleConnections(), 20)

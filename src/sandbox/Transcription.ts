@@ -1,5 +1,5 @@
 /**
- * A vendor of transcription with OpenAI's wire format: a form with a file. Any bytes are audio: 16,000 bytes last a second, and the transcript
+ * A vendor of transcription with OpenAI's wire format: a form with a file. Any bytes count as audio: 16,000 bytes last a second, and the transcript
  * states the length.
  */
 import { Effect } from "effect"
@@ -30,7 +30,7 @@ const provider = (id: string, name: string, family: string) => ({
   name,
   description: "Transcribes the length of the audio",
   upstream: "sandbox-transcription",
-  // Audio of the sandbox is never sparse, whatever its format: a second for each 1,000 bytes bounds all of it.
+  // The sandbox's audio is never sparse, whatever its format, so one second per 1,000 bytes is a bound for all of it.
   models: [
     { id: "whisper-1", wire_format: "verbose_json", translates: true, max_seconds: 1, usd_per_minute: "0.006" },
     { id: `${family}-transcribe`, max_seconds: 1, usd_per_minute: "0.006" },

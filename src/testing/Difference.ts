@@ -1,8 +1,8 @@
 /** Describes the difference between a found and an expected value. */
 
 /**
- * The first difference; `undefined` if there is none. Only fields of `expected` that are not `undefined` are compared. Amounts are `bigint`: the
- * number 5 is not the amount 5.
+ * The first difference; `undefined` if there is none. Compares only fields of `expected` that are not `undefined`. Amounts are `bigint`, so the
+ * number 5 differs from the amount 5.
  */
 export const difference = (expected: unknown, found: unknown, name: string): string | undefined => {
   if (typeof expected !== "object" || expected === null) {

@@ -45,7 +45,7 @@ const operate = (ledger: LedgerContract, posting: StoryPosting): Submitted => {
   }
 }
 
-/** Makes a fresh ledger on each call. A single posting goes to an operation of `Ledger`, several go to the `Writer`. */
+/** Creates a new ledger on each call. A single posting goes to an operation of `Ledger`, several go to the `Writer`. */
 export const ofLayer =
   <E>(layer: Layer.Layer<Ledger | Writer, E>) =>
   async (): Promise<LedgerUnderTest> => {
@@ -60,7 +60,7 @@ export const ofLayer =
         ? Effect.flatMap(Ledger, (ledger) => operate(ledger, posting))
         : Effect.flatMap(Writer, (writer) => writer.submit({ postings, statements: [] }))
       return Effect.match(
-        // Whether it was done is unknown, so the story cannot continue.
+        // The outcome is unknown, so the story cannot continue.
         Effect.catchTag(submitted, "BooksUnavailable", Effect.die),
         {
           onFailure: (refusal) => ({ refusal: refusalOf(refusal) }),

@@ -1,6 +1,6 @@
 /**
- * A model of the ledger's rules: one transaction after another, without database, batches or concurrency. The suites compare a ledger's answers
- * with it. This file shares no code with this package's ledger.
+ * A sequential model of the ledger's rules, without database, batches or concurrency. The suites compare a ledger's answers with it. It shares
+ * no code with this package's ledger.
  */
 import type {
   AccountStatus,
@@ -13,7 +13,7 @@ import type {
   Source
 } from "../books/ledger/rules/Transaction.ts"
 
-/** The largest balance of this package's ledger: 10^9 USD in nano-USD. It is above 2^53, so doubles cannot hold all amounts below it. */
+/** The maximum balance of this package's ledger: 10^9 USD in nano-USD. It is above 2^53, so doubles cannot represent all smaller amounts. */
 export const balanceMax = 1_000_000_000_000_000_000n
 
 /** An expected entry of an account. */
@@ -23,9 +23,9 @@ export interface ModelEntry {
   readonly balance: bigint
   readonly giftable: bigint
   readonly source: CreditSource | null
-  /** For a charge, the call. The ledger's own entry has the `usage_id` that the settlement answered. */
+  /** For a charge, the call. The ledger's entry has the `usage_id` from the settlement's result. */
   readonly reference: string
-  /** `undefined` for a charge: the ledger chooses it. */
+  /** `undefined` for a charge, because the ledger chooses the text. */
   readonly description: string | undefined
 }
 
@@ -65,9 +65,9 @@ interface Spent {
 export interface Notebook {
   readonly accounts: ReadonlyMap<string, ModelAccount>
   readonly calls: ReadonlyMap<string, OpenCall>
-  /** Settled calls with the `usage_id` that the ledger gave to each; `undefined` if the answer was lost. */
+  /** Settled calls with their `usage_id` from the ledger; `undefined` if the answer was lost. */
   readonly settled: ReadonlyMap<string, string | undefined>
-  /** Settled calls that were released because their process had ended. Nothing is reserved for them. */
+  /** Settled calls that were released because their process had ended. They have no reservation. */
   readonly released: ReadonlyMap<string, OpenCall>
   /** Open escrows by transfer: sender and amount. */
   readonly escrows: ReadonlyMap<string, Amount>
@@ -77,11 +77,11 @@ export interface Notebook {
   readonly limits: ReadonlyMap<string, Pick<Limit, "amount" | "period">>
   /** Charges by application. */
   readonly spent: ReadonlyMap<string, Spent>
-  /** The ledger's largest amount and balance; `balanceMax` by default. */
+  /** The ledger's maximum amount and balance; `balanceMax` by default. */
   readonly amountMax?: bigint | undefined
 }
 
-/** The largest balance after a credit. */
+/** The maximum balance after a credit. */
 export const largestOf = ({ amountMax = balanceMax }: Notebook): bigint => amountMax
 
 export const empty: Notebook = {
@@ -140,7 +140,7 @@ export type StoryPosting = Exclude<Posting, { readonly _tag: "SetBudget" }>
 
 type Of<Tag extends StoryPosting["_tag"]> = Extract<StoryPosting, { _tag: Tag }>
 
-/** Applies one posting. If several refusals apply, the first one checked is the answer. */
+/** Applies one posting. If several refusals apply, the first check determines the answer. */
 export const post = (notebook: Notebook, posting: StoryPosting): Done => {
   switch (posting._tag) {
     case "Open":
@@ -173,7 +173,7 @@ const larger = (one: bigint, other: bigint): bigint => (one < other ? other : on
 const balanceOf = ({ giftable, granted }: ModelAccount): bigint => giftable + granted
 const availableOf = (account: ModelAccount): bigint => balanceOf(account) - account.reserved
 
-/** Purchased and received credit may be sent on; granted credit may only be spent. */
+/** Purchased and received credit may be sent; granted credit may only be spent. */
 const isGiftable = (source: CreditSource): boolean =>
   source === "purchase" || source === "transfer_release" || source === "transfer_return"
 
@@ -237,7 +237,7 @@ const credit = (notebook: Notebook, posting: Of<"Credit">): Done => {
   return { result: { _tag: "Credited", balance: balanceOf(after) }, notebook: withAccount(notebook, id, after) }
 }
 
-/** Takes up to the amount from what is available, giftable credit first; of a grant, granted credit only. Without available credit there is no entry. */
+/** Takes back available credit, giftable credit first; for a grant, granted credit only. Without available credit there is no entry. */
 const takeBack = (notebook: Notebook, posting: Of<"TakeBack">): Done => {
   const { account: id, amount, description, reference, source = "purchase" } = posting
   const account = notebook.accounts.get(id)
@@ -259,8 +259,8 @@ const takeBack = (notebook: Notebook, posting: Of<"TakeBack">): Done => {
 }
 
 /**
- * The allowance is spent first, and taken back last: its unused part is the last grant less the charges since, of granted credit that is not
- * reserved and was not granted since.
+ * The allowance is spent first and taken back last. Its unused part is the last grant minus the charges since, limited by the granted credit that
+ * is not reserved and was not granted since.
  */
 const renew = (notebook: Notebook, posting: Of<"Renew">): Done => {
   const { account: id, amount, description, keep, last, reference } = posting
@@ -326,7 +326,7 @@ const escrow = (notebook: Notebook, { account: id, amount, description, transfer
   }
 }
 
-/** The recipient may be the sender. Returned credit always fits, because the sender had it before. */
+/** Recipient and sender may be the same. Returned credit always fits, because the sender had it before. */
 const endEscrow = (notebook: Notebook, posting: Of<"EndEscrow">): Done => {
   const { amount, description, from, source, to, transfer } = posting
   const sender = notebook.accounts.get(from)
@@ -382,7 +382,7 @@ const leftOf = (notebook: Notebook, application: string | null): bigint | undefi
 const reserve = (notebook: Notebook, posting: Of<"Reserve">): Done => {
   const { call, enough, facts, least, most, sources } = posting
   const limit = leftOf(notebook, facts.application_id)
-  // Without a limit only the balance bounds the amount. Returned escrow may leave a balance above the largest credit.
+  // Without a limit only the balance bounds the amount. Returned escrow may leave a balance above the maximum.
   const left = limit && larger(limit, 0n)
   const within = (amount: bigint) => (left === undefined ? amount : smaller(amount, left))
   for (const { billing_account_id: account, kind } of sources) {
@@ -416,9 +416,8 @@ const reserve = (notebook: Notebook, posting: Of<"Reserve">): Done => {
 }
 
 /**
- * Returns the reservation, then collects the cost from what is available, granted credit first. More than the reservation is collected only as far
- * as the key's limit allows. A call that was released because its process had ended has no reservation; it settles like any other unless it failed at
- * no cost.
+ * Releases the reservation, then collects the cost from available credit, granted credit first. Beyond the reservation, it collects only up to the
+ * key's limit. A call that was released because its process had ended has no reservation; it settles like any other, unless it failed at no cost.
  */
 const settle = (notebook: Notebook, { call, outcome }: Of<"Settle">): Done => {
   const isRelease = outcome.error_type === "interrupted"
@@ -467,7 +466,7 @@ const more = ({ spent }: Notebook, application: string, cost: bigint): Spent => 
 /** Billing accounts that exist when a story begins. */
 export const people = ["ada", "bob", "cyd"] as const
 
-/** Those, and one that a story must open first. */
+/** `people`, and an account that a story must open first. */
 export const everyone = [...people, "dan"] as const
 
 /** An account as a source of a reservation: the caller's own, or a team's. */

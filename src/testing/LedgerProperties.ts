@@ -1,4 +1,4 @@
-/** Properties of a ledger under test: every answer equals the model's, and every invariant of the books holds after every step. */
+/** Properties of a ledger under test: every answer equals the model's, and all invariants of the books hold after every step. */
 import { Either } from "effect"
 import type { Entry, Limit, Refusal, Result } from "../books/ledger/rules/Transaction.ts"
 import { difference, show } from "./Difference.ts"
@@ -7,23 +7,23 @@ import type { ExpectedResult, ModelAccount, Notebook } from "./LedgerModel.ts"
 import { explain } from "./SerialOrder.ts"
 import type { StoryPosting } from "./LedgerModel.ts"
 
-/** The answer to a transaction: a result for each posting, or the refusal of the whole. */
+/** The answer to a transaction: a result for each posting, or one refusal. */
 export type Answer = { readonly results: ReadonlyArray<Result> } | { readonly refusal: Refusal }
 
-/** A ledger as the suite uses it. The suite submits several transactions concurrently. */
+/** The interface of a ledger under test. The suite submits several transactions concurrently. */
 export interface LedgerUnderTest {
   /**
-   * Applies all postings or none. `lost`: the answer was lost, so the outcome is unknown, but the transaction has ended. Rejects only if the ledger is
-   * broken.
+   * Applies all postings or none. `lost`: the answer was lost, so the outcome is unknown, but the transaction has ended. Rejects only if the
+   * ledger is broken.
    */
   readonly submit: (postings: ReadonlyArray<StoryPosting>) => Promise<Answer | "lost">
   /** The present state of an account; `undefined` if it does not exist. */
   readonly account: (id: string) => Promise<AccountView | undefined>
   /** The account's entries, oldest first. */
   readonly entries: (id: string) => Promise<ReadonlyArray<EntryView>>
-  /** An application's present limit; `undefined` if it has none. For stories with limits. */
+  /** An application's current limit; `undefined` if it has none. For stories with limits. */
   readonly limit?: (application: string) => Promise<LimitView | undefined>
-  /** Begins the next calendar month. Without it, months do not change. */
+  /** Begins the next calendar month. Without it, the month does not change. */
   readonly nextMonth?: () => Promise<void>
   readonly close?: () => Promise<void>
 }
@@ -49,15 +49,15 @@ export type EntryView = Pick<Entry, "type" | "amount" | "balance" | "source" | "
 export interface View extends AccountView {
   readonly id: string
   readonly held: bigint
-  /** The limit of its application; null if it has none, absent if the ledger does not show limits. */
+  /** The limit of its application; `null` if it has none, absent if the ledger does not show limits. */
   readonly limit?: LimitView | null
   readonly entries: ReadonlyArray<EntryView>
 }
 
-/** The error in the accounts, compared with the notebook; `undefined` if they are right. */
+/** The error in the accounts, compared with the notebook; `undefined` if there is none. */
 export type Invariant = (views: ReadonlyArray<View>, notebook: Notebook) => string | undefined
 
-/** Invariants of all accounts, by the contract's names, in the order of checking. */
+/** Invariants of all accounts, by their names in the contract, in the order of checking. */
 export const invariants: Readonly<Record<string, Invariant>> = {
   "amounts are exact": (views) =>
     first(views, ({ entries, giftable, granted, held, id, reserved }) => {
@@ -69,13 +69,13 @@ export const invariants: Readonly<Record<string, Invariant>> = {
         ...entries.flatMap(({ amount, balance }) => [amount, balance])
       ]
       const inexact = amounts.find((amount: unknown) => typeof amount !== "bigint")
-      return inexact === undefined ? undefined : `${id} has an amount that is no bigint: ${show(inexact)}`
+      return inexact === undefined ? undefined : `${id} has an amount that is not a bigint: ${show(inexact)}`
     }),
   "accounts are those that were opened": (views, { accounts }) => {
     const lost = [...accounts.keys()].find((id) => views.every((view) => view.id !== id))
     if (lost !== undefined) return `${lost} is gone`
     const made = views.find(({ id }) => !accounts.has(id))
-    return made === undefined ? undefined : `there is ${made.id}, which was not opened`
+    return made === undefined ? undefined : `${made.id} exists, but was not opened`
   },
   "a balance is the sum of its entries": (views) =>
     first(views, ({ entries, giftable, granted, id }) => {
@@ -89,7 +89,7 @@ export const invariants: Readonly<Record<string, Invariant>> = {
     }),
   "nothing is below zero": (views) =>
     first(views, ({ giftable, granted, held, id, reserved }) =>
-      [giftable, granted, held, reserved].some((amount) => amount < 0n) ? `${id} has less than nothing` : undefined
+      [giftable, granted, held, reserved].some((amount) => amount < 0n) ? `${id} has a negative amount` : undefined
     ),
   "what calls have reserved is within the balance": (views) =>
     first(views, ({ giftable, granted, id, reserved }) =>
@@ -98,12 +98,12 @@ export const invariants: Readonly<Record<string, Invariant>> = {
   "what is reserved is that of the open calls": (views, { calls }) =>
     first(views, ({ id, reserved }) => {
       const open = sumOf(calls.values(), ({ account, amount }) => (account === id ? amount : 0n))
-      return reserved === open ? undefined : `${id} has reserved ${reserved}, its open calls come to ${open}`
+      return reserved === open ? undefined : `${id} has reserved ${reserved}, its open calls sum to ${open}`
     }),
   "held credit is that of the pending transfers": (views, { escrows }) =>
     first(views, ({ held, id }) => {
       const open = sumOf(escrows.values(), ({ account, amount }) => (account === id ? amount : 0n))
-      return held === open ? undefined : `${id} holds ${held}, its pending transfers come to ${open}`
+      return held === open ? undefined : `${id} holds ${held}, its pending transfers sum to ${open}`
     }),
   "a transfer pays out once": (views) => {
     const twice = twin(
@@ -122,7 +122,9 @@ export const invariants: Readonly<Record<string, Invariant>> = {
   "credit is neither made nor lost": (views, { accounts }) => {
     const made = sumOf(accounts.values(), ({ came, went }) => came - went)
     const there = sumOf(views, ({ giftable, granted, held }) => giftable + granted + held)
-    return made === there ? undefined : `what came in less charges is ${made}, but accounts and escrow have ${there}`
+    return made === there
+      ? undefined
+      : `credit from outside minus charges is ${made}, but accounts and escrow have ${there}`
   },
   "granted credit is spent before giftable": (views, notebook) =>
     compared(views, notebook, ({ giftable, granted, id }, account) =>
@@ -140,7 +142,7 @@ export const invariants: Readonly<Record<string, Invariant>> = {
       if (limit === undefined) return undefined
       const application = applicationOf(id)
       const expected = notebook.limits.get(application)
-      if (expected === undefined) return limit === null ? undefined : `${application} has a limit, which was not set`
+      if (expected === undefined) return limit === null ? undefined : `${application} has a limit that was not set`
       const must = { ...expected, ...standingOf(notebook, application, expected.period) }
       return difference(must, limit, `the limit of ${application}`)
     }),
@@ -195,14 +197,14 @@ export class InvariantBroken extends Error {
   override readonly name = "InvariantBroken"
 }
 
-/** The first broken invariant, and how it is broken. */
+/** The first broken invariant, with the error. */
 export const broken: Invariant = (views, notebook) =>
   firstOf(Object.entries(invariants), ([rule, invariant]) => {
     const why = invariant(views, notebook)
     return why === undefined ? undefined : `${rule}: ${why}`
   })
 
-/** The notebook after a transaction with this answer; or the error in the answer. */
+/** The notebook after a transaction with this answer, or the error in the answer. */
 export const judge = (
   notebook: Notebook,
   postings: ReadonlyArray<StoryPosting>,
@@ -229,9 +231,9 @@ export const judge = (
     const posting = postings[i]!
     if (found._tag !== "Settled" || posting._tag !== "Settle") continue
     const { usage_id } = found
-    // A call that was released and settles late has had its usage id since.
+    // A released call that settles late keeps its usage id.
     if (typeof usage_id !== "string" || [...settled].some(([call, id]) => id === usage_id && call !== posting.call)) {
-      return Either.left(`usage_id of Settled is ${show(usage_id)}, must be one that no other call has`)
+      return Either.left(`usage_id of Settled is ${show(usage_id)}, must be unique`)
     }
     settled.set(posting.call, usage_id)
   }
@@ -244,7 +246,7 @@ const misnamed = (
 ): string | undefined =>
   expected?._tag === found?._tag
     ? undefined
-    : `it answered ${found === undefined ? "nothing" : show(found)}, where ${expected === undefined ? "nothing" : show(expected)} is due`
+    : `it answered ${found === undefined ? "nothing" : show(found)} instead of ${expected === undefined ? "nothing" : show(expected)}`
 
 /** All existing accounts of the story. */
 export const viewsOf = async (ledger: LedgerUnderTest, hasLimits = false): Promise<ReadonlyArray<View>> => {
@@ -258,7 +260,7 @@ export const viewsOf = async (ledger: LedgerUnderTest, hasLimits = false): Promi
   return views
 }
 
-/** Submits transactions concurrently. Answers the notebook after them if some serial order explains answers and accounts; throws otherwise. */
+/** Submits transactions concurrently. Returns the notebook after them if some serial order explains answers and accounts; throws otherwise. */
 export const submitted = async (
   notebook: Notebook,
   ledger: LedgerUnderTest,
@@ -297,7 +299,7 @@ const subsetsOf = (all: ReadonlyArray<number>): ReadonlyArray<ReadonlySet<number
     [new Set()]
   )
 
-/** The notebook after a transaction that was done, but whose answer was lost. */
+/** The notebook after a committed transaction without an answer. */
 const assumed = (notebook: Notebook, postings: ReadonlyArray<StoryPosting>): Notebook => {
   const expected = apply(notebook, postings)
   if ("refusal" in expected) return notebook

@@ -1,6 +1,6 @@
 /**
- * The property suite for any ledger. It submits random transactions, one at a time and concurrently, and compares the answers with the model. A wrong
- * ledger fails with the shortest story that shows the error.
+ * The property suite for any ledger. It submits random transactions, one at a time and concurrently, and compares the answers with the model. An
+ * incorrect ledger fails with the shortest story that shows the error.
  */
 import fc from "fast-check"
 import type { CreditSource, Source } from "../books/ledger/rules/Transaction.ts"
@@ -24,7 +24,7 @@ import { tell } from "./Story.ts"
 import type { Step } from "./Story.ts"
 import type { StoryPosting } from "./LedgerModel.ts"
 
-/** The state of a story: the notebook, the number of names given, and whether months change. */
+/** The state of a story: the notebook, the number of generated names, and whether months can change. */
 export interface LedgerStory {
   now: Notebook
   named: number
@@ -41,7 +41,7 @@ type Draw = (
   names: Names
 ) => { readonly posting: StoryPosting; readonly sentence: string } | undefined
 
-/** Makes unique names. */
+/** Generates unique names. */
 class Names {
   given: number
 
@@ -54,7 +54,7 @@ class Names {
   }
 }
 
-/** Amounts of money: mostly small, so that they collide; some beyond the exact doubles; some near the largest balance. */
+/** Amounts of money: mostly small, so that they collide; some beyond the exact range of doubles; some near the maximum balance. */
 export const amounts: fc.Arbitrary<bigint> = fc.oneof(
   { withCrossShrink: true },
   { weight: 14, arbitrary: fc.bigInt({ min: 1n, max: 20n }) },
@@ -63,7 +63,7 @@ export const amounts: fc.Arbitrary<bigint> = fc.oneof(
   { weight: 2, arbitrary: fc.bigInt({ min: balanceMax - 20n, max: balanceMax }) }
 )
 
-/** At most the ledger's largest amount, if it has one. */
+/** The amount, limited to the ledger's maximum, if it has one. */
 const within = ({ amountMax }: Notebook, amount: bigint): bigint =>
   amountMax !== undefined && amount > amountMax ? amountMax : amount
 
@@ -85,7 +85,7 @@ const edges = {
   room: ({ giftable, granted }: ModelAccount, notebook: Notebook) => largestOf(notebook) - giftable - granted
 }
 
-/** The edge of what the account has, or one off it. */
+/** An amount at an edge of the account's credit, or one above or below. */
 const edge = (...at: ReadonlyArray<keyof typeof edges>): fc.Arbitrary<Size> =>
   fc.tuple(fc.constantFrom(...at), fc.constantFrom(0n, 1n, -1n)).map(
     ([part, more]): Size =>
@@ -100,7 +100,7 @@ const sizes = (...at: ReadonlyArray<keyof typeof edges>): fc.Arbitrary<Size> =>
 
 const name = fc.constantFrom(...people, ...people, ...everyone)
 
-/** An index among the oldest, so that stories choose the same one often. */
+/** A small index, so that stories often choose the same item. */
 const which = fc.nat({ max: 3 })
 
 const nth = <A>(items: Iterable<A>, index: number): A | undefined => {
@@ -207,7 +207,7 @@ type Orders = fc.Arbitrary<ReadonlyArray<Source>>
 
 const ownOnly: Orders = name.map((account) => [sourceOf(account, "own")])
 
-/** Mostly the caller's account alone; otherwise several accounts in any order, at most one of them the caller's. */
+/** Only the caller's account, or several accounts in any order; at most one is the caller's. */
 const ownAndTeams: Orders = fc.oneof(
   { withCrossShrink: true },
   { weight: 2, arbitrary: ownOnly },
@@ -273,11 +273,11 @@ const reserving = (
     facts: factsOf(sources[0]!.billing_account_id, application)
   },
   sentence:
-    `${call}${application === null ? "" : ` of ${application}`} reserves ${least} to ${most}${enough === undefined ? "" : `, where ${enough} is enough,`}` +
+    `${call}${application === null ? "" : ` of ${application}`} reserves ${least} to ${most}${enough === undefined ? "" : ` (${enough} is enough)`}` +
     ` from ${sources.map(sourceInWords).join(", else ")}`
 })
 
-/** One source has `least` but not `enough`; the other has just enough, or just not. */
+/** A reservation on two sources: one has `least` but not `enough`; the other has exactly enough, or one too little. */
 const reservesEnough: fc.Arbitrary<Draw> = fc
   .tuple(fc.constantFrom<Source["kind"]>("own", "team"), fc.constantFrom(0n, 1n), fc.bigInt({ min: 0n, max: 5n }))
   .map(([kind, more, further]) => (notebook, names) => {
@@ -319,7 +319,7 @@ const settles: fc.Arbitrary<Draw> = fc
   .map(([index, size]) => (notebook) => {
     const [call, reserved] = nth(notebook.calls, index) ?? []
     if (call === undefined || reserved === undefined) return undefined
-    // The payer's account with the reservation returned: its edge is the most that can be collected.
+    // The payer's account without this reservation: its edge is the maximum that can be collected.
     const payer = notebook.accounts.get(reserved.account)!
     const cost = size({ ...payer, reserved: payer.reserved - reserved.amount }, notebook)
     if (cost < 0n) return undefined
@@ -341,7 +341,7 @@ const settlesAgain: fc.Arbitrary<Draw> = fc
     }
   })
 
-/** Features that a ledger may lack. `teams`: accounts other than the caller's pay for calls. */
+/** Features that a ledger may lack. `teams`: accounts other than the caller's may pay for calls. */
 export type LedgerPart = "limits" | "teams" | "escrow"
 
 type Lacks = (part: LedgerPart) => boolean
@@ -373,7 +373,7 @@ interface Proposed {
   readonly sentence: string
 }
 
-/** The transactions that the draws give in this state. */
+/** The transactions that the draws produce in this state. */
 const transactionsOf = (
   notebook: Notebook,
   names: Names,
@@ -408,8 +408,8 @@ const transactionsOf = (
 }
 
 /**
- * Postings that a ledger need not refuse. Some ledgers know only how much an account holds, not whether a transfer has ended. So a story ends an
- * escrow again, or with a wrong amount, only if the account holds too little for it in every order.
+ * Incorrect postings that a ledger does not have to refuse. Some ledgers know only how much an account holds, not whether a transfer has ended. So a
+ * story ends an escrow again, or with a wrong amount, only if the account holds too little for it in every order.
  */
 const impermissible = (notebook: Notebook, postings: ReadonlyArray<StoryPosting>): ReadonlySet<StoryPosting> => {
   const put = postings.filter((one) => one._tag === "Escrow")
@@ -418,13 +418,13 @@ const impermissible = (notebook: Notebook, postings: ReadonlyArray<StoryPosting>
     ...[...notebook.escrows, ...notebook.ended].map(([transfer, { amount }]) => [transfer, amount] as const),
     ...put.map(({ amount, transfer }) => [transfer, amount] as const)
   ])
-  // Per escrow, the amount that permitted postings have ended.
+  // The amount that permitted postings have ended, by escrow.
   const ends = new Map<string, bigint>([...notebook.ended.keys()].map((transfer) => [transfer, 0n]))
   const wrong = new Set<StoryPosting>()
   for (const posting of postings) {
     if (posting._tag !== "EndEscrow") continue
     const { amount, from, transfer } = posting
-    // The most that the account can hold during the step.
+    // The maximum that the account can hold during the step.
     const held = put.reduce(
       (sum, one) => (one.account === from ? sum + one.amount : sum),
       notebook.accounts.get(from)?.held ?? 0n
@@ -443,7 +443,7 @@ const stepOf = (draws: ReadonlyArray<ReadonlyArray<Draw>>): LedgerStep => ({
     const sentences = transactionsOf(now, new Names(named), draws).map(({ sentence }) => sentence)
     return sentences.length === 1
       ? sentences[0]!
-      : `at once: ${sentences.map((one, i) => `(${i + 1}) ${one}`).join("; ")}`
+      : `concurrently: ${sentences.map((one, i) => `(${i + 1}) ${one}`).join("; ")}`
   },
   possible: ({ named, now }) => transactionsOf(now, new Names(named), draws).length > 0,
   happen: async (story, ledger) => {
@@ -461,7 +461,7 @@ const stepOf = (draws: ReadonlyArray<ReadonlyArray<Draw>>): LedgerStep => ({
   }
 })
 
-/** The same step with one transaction or one posting less. */
+/** The step without one of its transactions or postings. */
 const simplerThan = (draws: ReadonlyArray<ReadonlyArray<Draw>>): ReadonlyArray<ReadonlyArray<ReadonlyArray<Draw>>> => [
   ...(draws.length > 1 ? draws.map((_, i) => draws.toSpliced(i, 1)) : []),
   ...draws.flatMap((transaction, i) =>
@@ -471,7 +471,7 @@ const simplerThan = (draws: ReadonlyArray<ReadonlyArray<Draw>>): ReadonlyArray<R
 
 // ---- limits of keys ----------------------------------------------------------------------------------------------------------
 
-/** A figure of a limit: spent, spent and reserved, or left. */
+/** A figure of a limit: the spent amount, spent plus reserved (`used`), or the rest. */
 const ofLimit = (part: "left" | "spent" | "used", account: string, { limits, ...notebook }: Notebook): bigint => {
   const application = applicationOf(account)
   const { amount, period } = limits.get(application) ?? { amount: 0n, period: "total" as const }
@@ -482,7 +482,7 @@ const ofLimit = (part: "left" | "spent" | "used", account: string, { limits, ...
 
 const nearby = fc.constantFrom(0n, 1n, -1n)
 
-/** Mostly a little above what is used, so that calls meet the limit. */
+/** Mostly a little above the used amount, so that calls reach the limit. */
 const setsLimit: fc.Arbitrary<Draw> = fc
   .tuple(
     name,
@@ -512,7 +512,7 @@ const setsLimit: fc.Arbitrary<Draw> = fc
     }
   })
 
-/** A reservation by the key of the first source, from small amounts to more than its limit leaves. */
+/** A reservation by the key of the first source, from small amounts to more than the rest of its limit. */
 const reservesByKey = (orders: Orders): fc.Arbitrary<Draw> =>
   fc
     .record({
@@ -539,7 +539,7 @@ const reservesByKey = (orders: Orders): fc.Arbitrary<Draw> =>
       )
     })
 
-/** Settles a key's call at a cost near its reservation, or near that plus what the limit leaves. */
+/** Settles a key's call at a cost near its reservation, or near the reservation plus the rest of the limit. */
 const settlesOfKey: fc.Arbitrary<Draw> = fc
   .tuple(which, fc.boolean(), fc.oneof(nearby, fc.bigInt({ min: -20n, max: 20n })))
   .map(([index, isBeyond, more]) => (notebook) => {
@@ -599,7 +599,7 @@ const ledgerStepsOf = (lacks: Lacks): ReadonlyArray<fc.Arbitrary<LedgerStep>> =>
     alone.map((one) => stepOf([one])),
     together.map((one) => stepOf([one])),
     fc.array(transaction, { minLength: 2, maxLength: 4 }).map(stepOf),
-    // The same posting several times: this finds most races, above all of calls or transfers that end twice.
+    // The same posting several times finds most races, especially calls or transfers that end twice.
     fc
       .tuple(fc.oneof(draw, ...ends), fc.integer({ min: 2, max: 3 }))
       .map(([one, times]) => stepOf(Array.from({ length: times }, () => [one])))
@@ -612,15 +612,15 @@ export const ledgerSteps = ledgerStepsOf(lacksNothing)
 // ---- the suite -----------------------------------------------------------------------------------------------------------------
 
 export interface SuiteOptions {
-  /** Makes a fresh ledger for each story. */
+  /** Creates a new ledger for each story. */
   readonly make: () => Promise<LedgerUnderTest>
-  /** 500 by default: of two mistakes in one ledger, one was found by story 226 only. */
+  /** 500 by default, because one planted mistake was only found by story 226. */
   readonly stories?: number | undefined
-  /** The most steps of a story. */
+  /** The maximum number of steps of a story. */
   readonly length?: number | undefined
   /** Repeats the stories of an earlier run. */
   readonly seed?: number | undefined
-  /** Hears how many stories were told; they are printed by default. */
+  /** Receives a sentence with the number of stories; printed by default. */
   readonly say?: ((sentence: string) => void) | undefined
   /** Whether keys have spending limits (`SetLimit`). */
   readonly limits?: boolean | undefined
@@ -630,7 +630,7 @@ export interface SuiteOptions {
   readonly amountMax?: bigint | undefined
 }
 
-/** Submits random transactions to fresh ledgers, and says how many stories it told. Rejects with the shortest failing story. */
+/** Submits random transactions to new ledgers and reports the number of stories. Rejects with the shortest failing story. */
 export const checkLedger = (options: SuiteOptions): Promise<void> => {
   const {
     amountMax,

@@ -5,7 +5,7 @@ export interface Together<Notebook> {
   /** The state before the operations. */
   readonly notebook: Notebook
   readonly count: number
-  /** The notebook after the operation with this index, or why its answer does not fit. */
+  /** The notebook after the operation with this index, or the reason why its answer does not fit. */
   readonly apply: (notebook: Notebook, index: number) => Either.Either<Notebook, string>
   /** The error in the state after all operations, if any. */
   readonly outcome: (notebook: Notebook) => string | undefined
@@ -16,14 +16,14 @@ interface Misfit {
   readonly why: string
 }
 
-/** The notebook after an order that fits; otherwise the error of the order that fits longest. */
+/** The notebook after a fitting order; otherwise the error of the order that fits longest. */
 export const explain = <Notebook>({
   apply,
   count,
   notebook,
   outcome
 }: Together<Notebook>): Either.Either<Notebook, string> => {
-  let closest: Misfit = { order: [], why: "nothing was answered" }
+  let closest: Misfit = { order: [], why: "no answer fits" }
   const misfit = (order: ReadonlyArray<number>, why: string) => {
     if (order.length > closest.order.length) closest = { order, why }
     return undefined
@@ -47,6 +47,6 @@ export const explain = <Notebook>({
   const { order, why } = closest
   const numbers = order.filter((index) => index < count).map((index) => index + 1)
   return Either.left(
-    count === 1 ? why : `${why}\n(no order of the ${count} fits; this is in the order ${numbers.join(", ")})`
+    count === 1 ? why : `${why}\n(no order of the ${count} fits; this error is from the order ${numbers.join(", ")})`
   )
 }

@@ -1,9 +1,9 @@
-/** Stories: random steps applied to the implementation under test and to its model. Each step has a sentence, so a shrunk failure reads as a story. */
+/** Stories: random steps applied to the implementation under test and to its model. Each step has a sentence, which makes a failure readable. */
 import fc from "fast-check"
 
 /** A step of a story. It is skipped if it is not possible. */
 export interface Step<Notebook, World> {
-  /** Describes the step. A function gets the notebook from before the step. */
+  /** Describes the step. A function receives the notebook before the step. */
   readonly sentence: string | ((notebook: Readonly<Notebook>) => string)
   readonly possible?: (notebook: Readonly<Notebook>) => boolean
   /** Applies the step to the world and the notebook, and compares them. */
@@ -14,18 +14,18 @@ export interface Step<Notebook, World> {
 
 export interface Telling<Notebook, World> {
   readonly steps: ReadonlyArray<fc.Arbitrary<Step<Notebook, World>>>
-  /** Makes the initial state of a story. */
+  /** Creates the initial state of a story. */
   readonly begin: () => Promise<{ readonly notebook: Notebook; readonly world: World }>
   /** Checks the end of a story. */
   readonly end?: (notebook: Notebook, world: World) => Promise<void>
-  /** Releases the world, also after a failure. */
+  /** Releases the world, even after a failure. */
   readonly close?: (world: World) => Promise<void>
   readonly stories: number
-  /** The most steps of a story. */
+  /** The maximum number of steps of a story. */
   readonly length: number
   /** Repeats the stories of an earlier run. */
   readonly seed?: number | undefined
-  /** Hears how many stories were told. */
+  /** Receives a sentence with the number of stories. */
   readonly say?: ((sentence: string) => void) | undefined
   /** The time for shrinking a failure, in milliseconds; twenty seconds by default. */
   readonly shrink_limit?: number | undefined
@@ -64,7 +64,7 @@ class Command<Notebook, World> implements fc.AsyncCommand<Run<Notebook, World>, 
   }
 }
 
-/** Runs the stories, and says how many there were. Rejects with the shortest that fails, one sentence per line. */
+/** Runs the stories and reports their number. Rejects with the shortest failing story, one sentence per line. */
 export const tell = async <Notebook extends object, World extends object>(
   telling: Telling<Notebook, World>
 ): Promise<void> => {
@@ -89,10 +89,10 @@ export const tell = async <Notebook extends object, World extends object>(
   if (failure !== undefined) throw new StoryFailed(await shorten(telling, failure, deadline), checked, stories)
   // Generating the stories failed.
   if (checked.failed) throw checked.errorInstance
-  say(`${checked.numRuns} stories told, none goes wrong (seed ${checked.seed} tells them again)`)
+  say(`${checked.numRuns} stories passed (repeat them with seed ${checked.seed})`)
 }
 
-/** Runs one story from a fresh state. Answers the failure, if any. */
+/** Runs one story from a new state. Returns the failure, if any. */
 const tellOnce = async <Notebook extends object, World extends object>(
   { begin, close, end }: Telling<Notebook, World>,
   story: Iterable<fc.AsyncCommand<Run<Notebook, World>, object>>
@@ -111,8 +111,8 @@ const tellOnce = async <Notebook extends object, World extends object>(
 }
 
 /**
- * Shrinks a failure: leaves out each step, and replaces each by a simpler one, while the story still fails. The library's own shrinking removes steps
- * only from the beginning or in blocks.
+ * Shrinks a failure: removes each step, and replaces each by a simpler one, while the story still fails. The library's own shrinking removes
+ * steps only from the beginning or in blocks.
  */
 const shorten = async <Notebook extends object, World extends object>(
   telling: Telling<Notebook, World>,
@@ -150,7 +150,7 @@ class StoryFailed extends Error {
   ) {
     const wrong = error instanceof Error ? error : new Error(String(error))
     super(
-      `story ${numRuns} of ${stories} goes wrong (in its shortest form; seed ${seed} tells it again):\n` +
+      `story ${numRuns} of ${stories} fails (in its shortest form; repeat it with seed ${seed}):\n` +
         `${sentences.map((sentence, i) => `  ${i + 1}. ${sentence}`).join("\n")}\n${wrong.message}`,
       { cause: wrong }
     )

@@ -21,7 +21,7 @@ import { layerMemory } from "./LedgerLayer.ts"
 import type { TransferRefusal } from "./TransfersModel.ts"
 import type { TransferAnswer, TransfersClock, TransfersUnderTest } from "./TransfersProperties.ts"
 
-/** Transfers over a database and its ledger. Stories send more than an account may, so the limits are raised out of reach. */
+/** Transfers over a database and its ledger. Stories send more than an account normally may, so the limits are very high. */
 export const layerTransfers = Transfers.layer.pipe(
   Layer.provideMerge(Outbox.layer),
   Layer.provide(Layer.succeed(LetterLimits, { per_hour: 1_000_000, per_day_to_one_address: 1_000_000 })),
@@ -41,7 +41,7 @@ export const layerTransfersMemory = Layer.provideMerge(layerTransfers, layerMemo
 
 type Services = Transfers | Tenants | Ledger
 
-/** Makes fresh transfers on each call. They use the suite's clock, and no background jobs run. */
+/** Creates a new implementation of transfers on each call. It uses the suite's clock and runs no background jobs. */
 export const transfersOfLayer =
   <E>(layer: Layer.Layer<Services, E>) =>
   async (clock: TransfersClock): Promise<TransfersUnderTest> => {
@@ -114,7 +114,7 @@ interface Tagged {
   readonly _tag: string
 }
 
-/** Turns a problem into an answer. Problems that stories cannot expect stay failures. */
+/** Converts a problem to an answer. Problems that no story expects remain failures. */
 const answered = <R>(effect: Effect.Effect<TransferAnswer, Tagged, R>): Effect.Effect<TransferAnswer, Tagged, R> =>
   Effect.flatMap(
     Effect.either(effect),

@@ -1,19 +1,19 @@
-/** A model of the rules of transfers: one operation after another, over the model of the ledger. It shares no code with this package's transfers. */
+/** A sequential model of the rules of transfers, over the model of the ledger. It shares no code with this package's transfers. */
 import { apply, empty } from "./LedgerModel.ts"
 import type { Notebook as Books } from "./LedgerModel.ts"
 import type { StoryPosting } from "./LedgerModel.ts"
 
 export const day = 86_400_000
-/** How long a transfer may be accepted. */
+/** The time in which a transfer can be accepted. */
 export const lifetime = 30 * day
 /** The pause between two repeated invitations. */
 export const resendPause = day / 2
-/** In nano-USD: amounts are whole cents. */
+/** A cent in nano-USD. Amounts are whole cents. */
 export const cent = 10_000_000n
 
 /** A request for a new transfer. */
 export interface TransferOrder {
-  /** Idempotency key: a repeated request makes no second transfer. */
+  /** Idempotency key: a repeated request creates no second transfer. */
   readonly key: string
   /** In nano-USD, whole cents. */
   readonly amount: bigint
@@ -25,7 +25,7 @@ export interface TransferOrder {
 
 export type TransferState = "pending" | "accepted" | "declined" | "revoked" | "expired"
 
-/** A transfer as its sender and recipient see it. Instants are in milliseconds. */
+/** A transfer as shown to its sender and recipient. Instants are in milliseconds. */
 export interface TransferView {
   readonly id: string
   readonly status: TransferState
@@ -51,7 +51,7 @@ export type TransferRefusal =
   | { readonly _tag: "TransferNotPending"; readonly transfer_id: string; readonly state: TransferState }
   | { readonly _tag: "TransferResendTooSoon"; readonly transfer_id: string; readonly resent_at: number }
 
-/** A request and its sender. People are named by their email addresses. */
+/** A request and its sender. People are identified by their email addresses. */
 export type TransferRequest =
   | { readonly _tag: "Create"; readonly who: string; readonly order: TransferOrder }
   | {
@@ -69,7 +69,7 @@ export interface ModelTransfer {
 
 /** The state of the model. Immutable: an operation returns a new one. */
 export interface TransfersNotebook {
-  /** Accounts of the people who have joined, by address. */
+  /** The accounts of people who have joined, by address. */
   readonly books: Books
   /** In order of creation. */
   readonly transfers: ReadonlyArray<ModelTransfer>
@@ -82,7 +82,7 @@ export type ExpectedTransfer =
   | { readonly refusal: TransferRefusal }
   | { readonly transfer: TransferView; readonly created: boolean; readonly notebook: TransfersNotebook }
 
-/** Performs one request at the instant `now`. `fresh` is the id that the implementation chose for a new transfer. */
+/** Performs one request at the time `now`. `fresh` is the implementation's id for a new transfer. */
 export const perform = (
   notebook: TransfersNotebook,
   asked: TransferRequest,
@@ -236,7 +236,7 @@ const end = (
   return { transfer: after.view, created: false, notebook: replaced({ ...notebook, books: done.notebook }, after) }
 }
 
-/** Pending transfers that have expired at this instant. */
+/** Pending transfers that have expired at this time. */
 export const dueAt = ({ transfers }: TransfersNotebook, now: number): ReadonlyArray<ModelTransfer> =>
   transfers.filter(({ view }) => view.status === "pending" && view.expires_at <= now)
 

@@ -1,4 +1,4 @@
-/** Properties of transfers under test: every answer and every transfer equals the model's, and every invariant of the books holds. */
+/** Properties of transfers under test: every answer and transfer equals the model's, and every invariant of the books holds. */
 import { Either } from "effect"
 import { difference, show } from "./Difference.ts"
 import { broken, InvariantBroken } from "./LedgerProperties.ts"
@@ -18,11 +18,11 @@ export type TransferAnswer =
   | { readonly transfer: TransferView; readonly created?: boolean }
   | { readonly refusal: TransferRefusal }
 
-/** Transfers as the suite uses them. People are named by their email addresses. The suite sends several requests concurrently. */
+/** The interface of transfers under test. People are identified by their email addresses. The suite sends several requests concurrently. */
 export interface TransfersUnderTest {
-  /** A new person with a verified address, an active account and no credit. */
+  /** Adds a person with a verified address, an active account and no credit. */
   readonly join: (email: string) => Promise<void>
-  /** Credit from outside, which always fits. Purchased credit may be sent on, granted credit may not. */
+  /** Adds credit from outside, which always fits. Purchased credit may be sent, granted credit may not. */
   readonly credit: (email: string, amount: bigint, source: "purchase" | "admin") => Promise<void>
   readonly setStatus: (email: string, status: "active" | "suspended") => Promise<void>
   readonly create: (email: string, order: TransferOrder) => Promise<TransferAnswer>
@@ -63,7 +63,7 @@ export const ask = (under: TransfersUnderTest, asked: TransferRequest): Promise<
   }
 }
 
-/** The notebook after a request with this answer; or the error in the answer. */
+/** The notebook after a request with this answer, or the error in the answer. */
 export const judgeTransfer = (
   notebook: TransfersNotebook,
   asked: TransferRequest,
@@ -75,17 +75,18 @@ export const judgeTransfer = (
   if ("refusal" in expected) {
     const { refusal } = expected
     if (!("refusal" in answer)) {
-      return Either.left(`${asked._tag} was answered ${show(answer.transfer)}, where ${show(refusal)} is due`)
+      return Either.left(`${asked._tag} was answered ${show(answer.transfer)} instead of ${show(refusal)}`)
     }
     const why =
       refusal._tag === answer.refusal._tag
         ? difference(refusal, answer.refusal, refusal._tag)
-        : `${asked._tag} was answered ${show(answer.refusal)}, where ${show(refusal)} is due`
+        : `${asked._tag} was answered ${show(answer.refusal)} instead of ${show(refusal)}`
     return why === undefined ? Either.right(notebook) : Either.left(why)
   }
-  if ("refusal" in answer) return Either.left(`${asked._tag} was answered ${show(answer.refusal)}, but can be done`)
+  if ("refusal" in answer)
+    return Either.left(`${asked._tag} was answered ${show(answer.refusal)} instead of a transfer`)
   if (expected.created && notebook.transfers.some(({ view }) => view.id === id)) {
-    return Either.left(`a new transfer has the id ${id} of one that there is`)
+    return Either.left(`a new transfer has the existing id ${id}`)
   }
   const why =
     difference(unchanging(asked, expected.transfer), answer.transfer, `the transfer of ${asked._tag}`) ??
@@ -104,7 +105,7 @@ const viewsOf = async (under: TransfersUnderTest, { books }: TransfersNotebook):
   return views
 }
 
-/** The fields to compare. A resend may answer the transfer's later state, so only its fixed fields are compared. */
+/** The fields to compare. A resend may return a later state of the transfer, so only its constant fields are compared. */
 const unchanging = ({ _tag }: TransferRequest, view: TransferView): Partial<TransferView> =>
   _tag === "Resend" && view.status === "pending"
     ? { id: view.id, amount: view.amount, expires_at: view.expires_at, last_sent_at: view.last_sent_at }
@@ -122,7 +123,7 @@ const plain = ({ amount, balance, giftable, reference_id, source, type }: EntryV
   ...(giftable !== undefined && { giftable })
 })
 
-/** The first difference between these transfers as their senders read them and the notebook. */
+/** The first difference between the notebook and these transfers, read by their senders. */
 export const misread = async (
   under: TransfersUnderTest,
   { transfers }: TransfersNotebook,
@@ -139,8 +140,8 @@ export const misread = async (
 }
 
 /**
- * Sends requests concurrently, while expired transfers end. Answers the notebook after them if some serial order explains answers, accounts and
- * transfers; throws otherwise.
+ * Sends requests concurrently, while expired transfers end. Returns the notebook after them if some serial order explains the answers, accounts
+ * and transfers; throws otherwise.
  */
 export const askedAtOnce = async (
   notebook: TransfersNotebook,
@@ -174,7 +175,7 @@ export const askedAtOnce = async (
   return after
 }
 
-/** Transfers that expire together end in any order. This restores the order by the ledger's entries. */
+/** Transfers that expire together end in any order. This finds the actual order from the ledger's entries. */
 const inOrderOfReturn = <Due extends { readonly view: TransferView }>(
   due: ReadonlyArray<Due>,
   views: ReadonlyArray<View>

@@ -1,6 +1,6 @@
 /**
  * The property suite for any implementation of transfers: people send credit, accept, decline, revoke, resend and wait, one at a time and
- * concurrently. A wrong implementation fails with the shortest story that shows the error.
+ * concurrently. An incorrect implementation fails with the shortest story that shows the error.
  */
 import fc from "fast-check"
 import { toDecimal } from "../kernel/Money.ts"
@@ -17,14 +17,14 @@ import type { TransfersClock, TransfersUnderTest } from "./TransfersProperties.t
 
 /** People who exist when a story begins. */
 const people = ["ada", "bob", "cyd"] as const
-/** Those, and one who may receive a transfer before joining. */
+/** `people`, and a person who may receive a transfer before joining. */
 const everyone = [...people, "dan"] as const
 type Name = (typeof everyone)[number]
 
 const emailOf = (who: string): string => `${who}@example.com`
 const nameOf = (email: string): string => email.slice(0, email.indexOf("@"))
 
-/** The state of a story: the notebook, the number of keys given, and the time in milliseconds. */
+/** The state of a story: the notebook, the number of generated keys, and the time in milliseconds. */
 export interface TransfersStory {
   now: TransfersNotebook
   keys: number
@@ -50,14 +50,14 @@ const name = fc.constantFrom<Name>(...people)
 const seldom = fc.integer({ min: 1, max: 20 }).map((n) => n === 20)
 const which = fc.nat({ max: 2 })
 
-/** Index 0 is the newest, so that pending transfers are chosen often. */
+/** Index 0 is the newest transfer, so pending transfers are chosen often. */
 const pick = (transfers: ReadonlyArray<ModelTransfer>, index: number): ModelTransfer | undefined =>
   transfers.at(-1 - (index % Math.max(1, transfers.length)))
 
 const label = ({ transfers }: TransfersNotebook, { view }: ModelTransfer): string =>
   `#${1 + transfers.findIndex((one) => one.view.id === view.id)}`
 
-/** Whole cents: mostly small, some near the largest balance. */
+/** Whole cents: mostly small, some near the maximum balance. */
 const amounts: fc.Arbitrary<bigint> = fc
   .oneof(
     { withCrossShrink: true },
@@ -118,7 +118,7 @@ const creates: fc.Arbitrary<Draw> = fc
     const { accounts } = now.books
     const rich = people.filter((who) => accounts.get(emailOf(who))!.giftable >= cent)
     const sender = nth(anyone || rich.length === 0 ? people : rich, from)
-    // Others first, then dan, who may not have joined, then the sender.
+    // First other people, then dan, who may not have joined, then the sender.
     const recipient = nth([...people.filter((who) => who !== sender), "dan", sender], to)
     const amount = size(accounts.get(emailOf(sender))!)
     // Only gifts may have a message.
@@ -136,7 +136,7 @@ const nth = <A>(items: ReadonlyArray<A>, index: number): A => items[index % item
 
 const keyOf = (keys: number): string => `key-${keys}-0123456789`
 
-/** Reuses a key: the same person for the same or another request, or another person. */
+/** Reuses a key: by the same person for the same or another request, or by another person. */
 const createsAgain: fc.Arbitrary<Draw> = fc
   .tuple(which, fc.constantFrom("the same again", "another amount", "another recipient", "by another person"), name)
   .map(([index, how, other]) => ({ now }) => {
@@ -168,7 +168,7 @@ const verbs = {
 } as const
 type Verb = keyof typeof verbs
 
-/** Moves a transfer, by the person who may or by another. */
+/** An action on a transfer, by the permitted person or by another. */
 const moving =
   (
     tag: Verb,
@@ -200,7 +200,7 @@ const moves: fc.Arbitrary<Draw> = fc
   )
   .map(([tag, index, other]) => moving(tag, index, other))
 
-/** A move by a person who neither sends nor receives the transfer. */
+/** An action by a person who is neither the sender nor the recipient. */
 const strangers: fc.Arbitrary<Draw> = fc.tuple(verb, which).map(([tag, index]) => (story) => {
   const made = pick(story.now.transfers, index)
   const stranger = people.find((who) => made?.sender !== emailOf(who) && made?.view.recipient_email !== emailOf(who))
@@ -228,7 +228,7 @@ const proposed = (story: Readonly<TransfersStory>, draws: ReadonlyArray<Draw>) =
 }
 
 const inWords = (sentences: ReadonlyArray<string>): string =>
-  sentences.length === 1 ? sentences[0]! : `at once: ${sentences.map((one, i) => `(${i + 1}) ${one}`).join("; ")}`
+  sentences.length === 1 ? sentences[0]! : `concurrently: ${sentences.map((one, i) => `(${i + 1}) ${one}`).join("; ")}`
 
 const stepOf = (draws: ReadonlyArray<Draw>): TransfersStep => ({
   sentence: (story) => inWords(proposed(story, draws).map(({ sentence }) => sentence)),
@@ -248,7 +248,7 @@ const copies: fc.Arbitrary<TransfersStep> = fc.tuple(creates, fc.integer({ min: 
   // Every copy has the key of the first.
   const step = (left: number): TransfersStep => ({
     ...stepOf([create]),
-    sentence: (story) => `${create(story)!.sentence}${left === 1 ? "" : `, asked ${left} times at once`}`,
+    sentence: (story) => `${create(story)!.sentence}${left === 1 ? "" : `, ${left} times concurrently`}`,
     happen: async (story, { clock, under }) => {
       const { asked } = create(story)!
       story.keys++
@@ -264,7 +264,7 @@ const copies: fc.Arbitrary<TransfersStep> = fc.tuple(creates, fc.integer({ min: 
   return step(times)
 })
 
-/** Several people end or resend one transfer concurrently. */
+/** Several concurrent actions on one transfer. */
 const races: fc.Arbitrary<TransfersStep> = fc
   .tuple(which, fc.array(verb, { minLength: 2, maxLength: 4 }))
   .map(([index, tags]) => stepOf(tags.map((tag) => moving(tag, index))))
@@ -323,7 +323,7 @@ const joins = (who: string): TransfersStep =>
     (under) => under.join(emailOf(who))
   )
 
-/** A pause, with its words. */
+/** A pause with its description. */
 type Pause = (story: Readonly<TransfersStory>) => { readonly millis: number; readonly words: string }
 
 /** Waits until a transfer's deadline, or one millisecond less; a day if there is no such transfer. */
@@ -355,7 +355,7 @@ const endOfPause = ({ transfers }: TransfersNotebook) => {
   return newest?.resent_at === undefined ? undefined : ([newest, newest.resent_at + resendPause] as const)
 }
 
-/** Lets time pass. Then expired transfers are ended, while people still try to move them. */
+/** Lets time pass. Then expired transfers end while people still act on them. */
 const waiting = (pause: Pause, late: ReadonlyArray<Draw>): TransfersStep => {
   const later = (story: Readonly<TransfersStory>) => ({ ...story, time: story.time + pause(story).millis })
   return {
@@ -414,10 +414,10 @@ export const transferSteps: ReadonlyArray<fc.Arbitrary<TransfersStep>> = [
 // ---- the suite -----------------------------------------------------------------------------------------------------------------
 
 export interface TransfersSuiteOptions {
-  /** Makes fresh transfers for each story. They must use this clock. */
+  /** Creates a new implementation for each story. It must use this clock. */
   readonly make: (clock: TransfersClock) => Promise<TransfersUnderTest>
   readonly stories?: number | undefined
-  /** The most steps of a story. */
+  /** The maximum number of steps of a story. */
   readonly length?: number | undefined
   /** Repeats the stories of an earlier run. */
   readonly seed?: number | undefined
@@ -426,7 +426,7 @@ export interface TransfersSuiteOptions {
 /** The time at the beginning of a story. */
 const beginning = 1_700_000_000_000
 
-/** Runs random stories with fresh transfers. Rejects with the shortest failing one. */
+/** Runs random stories, each with a new implementation. Rejects with the shortest failing story. */
 export const checkTransfers = ({ length = 60, make, seed, stories = 60 }: TransfersSuiteOptions): Promise<void> =>
   tell<TransfersStory, TransfersWorld>({
     steps: transferSteps,

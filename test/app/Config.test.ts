@@ -12,15 +12,15 @@ const refusal = (document: unknown): string =>
 describe("an unknown entry", () => {
   it("is named with the entry that was meant, and not with all others", () => {
     expect(refusal({ modles: [] })).toBe(
-      "--config t.json does not fit:\n  modles: is unexpected: near to it are bodies, models"
+      "--config t.json is invalid:\n  modles: is unknown; did you mean bodies or models?"
     )
   })
 
   it("like no other is answered by where the entries are explained", () => {
-    expect(refusal({ zzz: 1 })).toContain('  zzz: is unexpected: "tollgate help configure" lists the entries')
+    expect(refusal({ zzz: 1 })).toContain('  zzz: is unknown; "tollgate help configure" lists the entries')
   })
 
   it("in a small object is answered by the known ones", () => {
-    expect(refusal({ metrics: { zzz: 1 } })).toContain("  metrics.zzz: is unexpected: known here are token_env")
+    expect(refusal({ metrics: { zzz: 1 } })).toContain("  metrics.zzz: is unknown; the entries here are token_env")
   })
 })

@@ -36,7 +36,7 @@ describe("--help", () => {
   it("shows an argument of a command", async () => {
     const [usage, , , , argument] = (await printed("people", "import", "--help")).split("\n")
     expect(usage).toBe("tollgate people import <FILE.csv> [options]")
-    expect(argument).toMatch(/^ {2}<FILE\.csv> +a line for each person/)
+    expect(argument).toMatch(/^ {2}<FILE\.csv> +one line per person/)
   })
 
   it("lists subcommands by what is typed, in their order", async () => {

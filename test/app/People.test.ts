@@ -38,7 +38,7 @@ describe("tollgate people", () => {
     ])
     expect(statSync(keys).mode & 0o777).toBe(0o600)
     const rows = Csv.parse(readFileSync(keys, "utf8"))
-    if (typeof rows === "number") throw new Error("the file of keys is no CSV")
+    if (Csv.isMalformed(rows)) throw new Error("the file of keys is no CSV")
     expect(rows[0]!.cells).toEqual(["email", "name", "tenant_id", "api_key"])
     expect(rows.length).toBe(41)
     expect(rows[7]!.cells.slice(0, 2)).toEqual(["student-6@example.com", "Student, 6"])
@@ -72,10 +72,12 @@ describe("tollgate people", () => {
     ["email,name\nnew@example.com,New\nwrong,B", "line 3, column 1 (email): must be an email address"],
     ["name,email\nNew,new@example.com\n,b@example.com", "line 3, column 1 (name): must be a text"],
     ["email,name,allowance_usd\nnew@example.com,New,5\nb@example.com,B,-1", "line 3, column 3 (allowance_usd)"],
-    ["email,name\nnew@example.com,New\nNEW@example.com,Again", "line 3, column 1 (email): it stands on line 2"],
+    ["email,name\nnew@example.com,New\nNEW@example.com,Again", "line 3, column 1 (email): already on line 2"],
     ["email,name\nnew@example.com,New\nb@example.com", "line 3: 1 columns instead of 2"],
-    ['email,name\nnew@example.com,"New', "line 2: a quote is not closed"],
-    ["email,name\n", "no person stands below"]
+    ['email,name\nnew@example.com,"New', "line 2, column 2: a quote is not closed"],
+    ['email,name\nnew@example.com,"Ann "Ada" B"', "line 2, column 2: there is text after the closing quote"],
+    ["email;name\nnew@example.com;New\nwrong;B", "line 3, column 1 (email): must be an email address"],
+    ["email,name\n", "no person below"]
   ])("refuses %j whole, by line and column", async (text, words) => {
     const before = await count()
     const done = await people("import", written("wrong.csv", text))
@@ -90,6 +92,29 @@ describe("tollgate people", () => {
     expect(JSON.parse((await people(...args)).stdout)).toEqual({ ...made, created: false })
     const unknown = await people("suspend", "--email", "no-one@example.com")
     expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining("no person has this address")])
+  })
+})
+
+describe("the file of an import", () => {
+  const cellsOf = (text: string) => {
+    const rows = Csv.parse(text)
+    if (Csv.isMalformed(rows)) throw new Error(rows.fault)
+    return rows.map(({ cells }) => cells)
+  }
+
+  it.each([
+    ["semicolons", '\uFEFFemail;name\r\na@example.com;"Smith; ""Ann"", B"\r\n', 'Smith; "Ann", B'],
+    ["tabs", "email\tname\na@example.com\tSmith, Ann; B", "Smith, Ann; B"],
+    ["commas", 'email,name\na@example.com, Smith; "Ann"', 'Smith; "Ann"']
+  ])("has columns between %s", (_, text, name) => {
+    expect(cellsOf(text)).toEqual([
+      ["email", "name"],
+      ["a@example.com", name]
+    ])
+  })
+
+  it("has one column where the head has one", () => {
+    expect(cellsOf("email\na@example.com")).toEqual([["email"], ["a@example.com"]])
   })
 })
 

@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process"
 import type { ChildProcess } from "node:child_process"
 import { once } from "node:events"
-import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import type { Server } from "node:http"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -120,6 +120,11 @@ describe("tollgate quickstart", () => {
       code: 1,
       stderr: `tollgate: --upstream ${silent}: it cannot be reached (ECONNREFUSED)\n`
     })
+    const secret = silent.replace("//", "//user:pass-word@")
+    expect(await run("--upstream", secret)).toMatchObject({
+      code: 1,
+      stderr: expect.not.stringContaining("pass-word")
+    })
     expect(await run("--upstream", "nonsense")).toMatchObject({
       code: 1,
       stderr: expect.stringContaining("must be an address such as http://127.0.0.1:11434/v1")
@@ -128,6 +133,46 @@ describe("tollgate quickstart", () => {
     writeFileSync(join(folder, "none.json"), "{}")
     expect(await run()).toMatchObject({ code: 1, stderr: expect.stringContaining("models") })
   })
+
+  const isTerminal = existsSync("/usr/bin/script")
+
+  it.runIf(isTerminal)(
+    "asks a terminal for a vendor and its key, and for an address",
+    async () => {
+      const path = join(folder, "asked.json")
+      const child = spawn(
+        "script",
+        ["-qec", `${process.execPath} dist/main.js quickstart --config ${path}`, "/dev/null"],
+        {
+          cwd: root,
+          env: await environmentOf({
+            ...env,
+            PORT: String(await freePort()),
+            DATA_DIR: join(folder, "asked"),
+            TERM: "xterm"
+          }),
+          stdio: ["pipe", "pipe", "ignore"]
+        }
+      )
+      running.push(child)
+      const closed = once(child, "close")
+      let shown = ""
+      child.stdout.setEncoding("utf8").on("data", (text: string) => (shown += text))
+      const answered = async (question: string, answer: string) => {
+        await expect.poll(() => shown, { timeout: 30_000 }).toContain(question)
+        child.stdin.write(answer)
+      }
+      await answered("Where are your models?", "\u001b[B\r")
+      await answered("API key of openai", "sk-typed\r")
+      await answered("email address", "ada@example.com\r")
+      await answered("operator#code=", "\u0003")
+      await closed
+      expect(shown).not.toContain("sk-typed")
+      expect(JSON.parse(readFileSync(path, "utf8")).upstreams.openai).toMatchObject({ api_key: "sk-typed" })
+      expect(statSync(path).mode & 0o077).toBe(0)
+    },
+    60_000
+  )
 
   it("knows vendors by their variables, and models of theirs that the catalogue has", () => {
     expect(inEnvironment({ OPENAI_API_KEY: "sk-1", GROQ_API_KEY: " " }).map(({ name }) => name)).toEqual(["openai"])

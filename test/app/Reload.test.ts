@@ -1,12 +1,14 @@
 /** A reload takes a changed configuration over HTTP or by SIGHUP, ends no call, and takes nothing of a wrong one. */
+import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { createServer } from "node:http"
 import type { ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
-import { writeFileSync } from "node:fs"
+import { rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest"
-import { command, freshFolder, start } from "../support/Service.ts"
+import * as Postgres from "../support/postgres.ts"
+import { command, environmentOf, freePort, freshFolder, root, start } from "../support/Service.ts"
 import type { Service } from "../support/Service.ts"
 
 const folder = freshFolder()
@@ -203,6 +205,30 @@ describe("POST /v1/operator/reload", () => {
 })
 
 describe("SIGHUP", () => {
+  it("does not end a service that is starting", async () => {
+    write([model("small", 1)])
+    const [own, port] = [freshFolder(), await freePort()]
+    const starting = spawn(process.execPath, ["dist/main.js", "serve", "--config", path], {
+      cwd: root,
+      env: await environmentOf({ DATA_DIR: own, PORT: String(port) }),
+      stdio: "ignore"
+    })
+    const ended = once(starting, "exit")
+    const statusOf = (route: string) =>
+      fetch(`http://127.0.0.1:${port}${route}`).then(
+        ({ status }) => status,
+        () => starting.signalCode
+      )
+    // The port is open before the service is built.
+    await expect.poll(() => statusOf("/healthz"), { timeout: 30_000, interval: 5 }).toBe(200)
+    starting.kill("SIGHUP")
+    await expect.poll(() => statusOf("/readyz"), { timeout: 30_000 }).toBe(200)
+    starting.kill("SIGTERM")
+    expect(await ended).toEqual([0, null])
+    if (Postgres.isWanted()) await Postgres.drop(own)
+    rmSync(own, { recursive: true, force: true })
+  }, 60_000)
+
   it("reloads, and logs what has changed or what is wrong", async () => {
     write([model("after-signal", 1)])
     service.process.kill("SIGHUP")

@@ -176,6 +176,23 @@ describe("GET /v1/key", () => {
     expect(await keyOf(api_key)).toMatchObject({ spending_limit_usd: 0, remaining_usd: 0 })
   })
 
+  it("shows the allowance of its tenant, and none where there is none", async () => {
+    const grace = await service.signIn("grace@example.com")
+    const made = await service.key(grace)
+    expect(await keyOf(made)).not.toHaveProperty("allowance")
+    const token = (await command(["operator", "--token"], { DATA_DIR: service.folder })).stdout.trim()
+    const path = `/v1/operator/tenants/${grace.tenant_id}/allowance`
+    const set = await service.call(path, { token, method: "PUT", json: { amount_usd: 20, period: "month" } })
+    expect(set.status).toBe(200)
+    expect((await keyOf(made)).allowance).toEqual({
+      amount_usd: 20,
+      period: "month",
+      renews_at: set.body.result.renews_at
+    })
+    expect((await service.call(path, { token, method: "DELETE" })).status).toBe(200)
+    expect(await keyOf(made)).not.toHaveProperty("allowance")
+  })
+
   it("is for keys", async () => {
     const { body, status } = await service.call("/v1/key", { token: ada.token })
     expect([status, body]).toEqual([401, { error: "invalid API key format" }])

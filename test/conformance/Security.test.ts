@@ -313,7 +313,7 @@ describe("the operator's commands", () => {
     const buy = () =>
       command(["purchase", "--tenant", fresh.tenant_id, "--amount", "12.5", "--reference", "INV-7"], env())
     expect((await buy()).code).toBe(0)
-    expect((await buy()).stderr).toContain("was booked before")
+    expect((await buy()).stderr).toContain("is already booked")
     expect(await service.balance(fresh)).toBe(18.5)
     expect((await command(["rotate-keys"], env())).stdout).toContain("signs from now on")
     expect((await service.call("/v1/me", { token: fresh.token })).status).toBe(200)

@@ -95,7 +95,7 @@ describe("a card that is declined", () => {
       await section.getByText(failures < 3 ? "Failed" : "Paused", { exact: true }).waitFor()
       await desk.service.control("/clock", { advance_ms: 660_000 })
     }
-    await section.getByText(/Nothing is charged: three charges in a row failed/).waitFor()
+    await section.getByText(/Auto-reload is paused: three charges in a row failed/).waitFor()
     expect(await tab.axe()).toEqual([])
     await section.getByRole("button", { name: "Turn on again" }).click()
     await page.getByLabel("With").selectOption({ label: "Visa ···· 4242" })
@@ -104,10 +104,10 @@ describe("a card that is declined", () => {
     await page.locator('.credit-total .money[data-tip="$21.00"]').waitFor()
 
     await section.getByRole("button", { name: "Change" }).click()
-    await page.getByLabel("Refill the balance by itself").uncheck()
+    await page.getByLabel("Refill the balance automatically").uncheck()
     await page.getByRole("button", { name: "Save" }).click()
     await section.getByText("Off", { exact: true }).waitFor()
-    await section.getByText(/^Nothing is charged by itself\./).waitFor()
+    await section.getByText(/^Nothing is charged automatically\./).waitFor()
     // The keyboard goes on where it was.
     const on = section.getByRole("button", { name: "Turn on" })
     await expect.poll(() => on.evaluate((element) => element === document.activeElement)).toBe(true)

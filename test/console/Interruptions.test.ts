@@ -78,9 +78,9 @@ describe("the console", () => {
   })
 
   it.each([
-    ["expired", "The sign-in took longer than ten minutes. Please begin again."],
-    ["unheard-of", "The sign-in did not work. Please begin again."],
-    ["__proto__", "The sign-in did not work. Please begin again."]
+    ["expired", "The sign-in took longer than ten minutes. Please start again."],
+    ["unheard-of", "The sign-in failed. Please start again."],
+    ["__proto__", "The sign-in failed. Please start again."]
   ])("says what went wrong with a sign-in, whatever the address calls it: %s", async (error, words) => {
     const tab = await desk.tab()
     tab.allowed.push(/Failed to load resource.* 401 /)
@@ -107,7 +107,7 @@ describe("the console", () => {
     expect(await tab.axe()).toEqual([])
     await page.unroute(path)
     await page.getByRole("button", { name: "Try again" }).click()
-    await page.getByText("No key yet").waitFor()
+    await page.getByText("No keys yet").waitFor()
     tab.done()
   })
 

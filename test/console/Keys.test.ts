@@ -13,10 +13,10 @@ describe("on a phone", () => {
   it("makes a key, calls with it, and explains the call", async () => {
     const tab = await desk.signIn("ada", "keys", screens.phone)
     const { page } = tab
-    await page.getByRole("button", { name: "Make a key" }).first().click()
+    await page.getByRole("button", { name: "Create a key" }).first().click()
     await page.getByLabel("Name").fill("nightly report")
     await page.getByLabel("Spending limit").fill("2.5")
-    await page.getByRole("dialog").getByRole("button", { name: "Make a key" }).click()
+    await page.getByRole("dialog").getByRole("button", { name: "Create a key" }).click()
     const key = await page.getByTestId("api-key").textContent()
     expect(key).toMatch(/^svc-prod-[0-9a-f]{64}$/)
     await page.getByRole("button", { name: "I have copied it" }).click()

@@ -72,10 +72,10 @@ describe("the operator", () => {
         expect([path, viewport.width, await tab.overflow()]).toEqual([path, viewport.width, 0])
       }
     }
-    await page.getByRole("button", { name: "Look now" }).click()
-    await page.getByText(/^(\d+) of \1 hold, looked at in /).waitFor()
-    await page.getByRole("button", { name: "Verify what is new" }).click()
-    await page.getByText("found nothing", { exact: false }).first().waitFor()
+    await page.getByRole("button", { name: "Check now" }).click()
+    await page.getByText(/^(\d+) of \1 hold, checked in /).waitFor()
+    await page.getByRole("button", { name: "Verify new rows" }).click()
+    await page.getByText("no findings", { exact: false }).first().waitFor()
     await looks("")
     const unsaid = await page
       .getByRole("region", { name: "Loops and jobs" })
@@ -124,7 +124,7 @@ describe("an operator", () => {
       "$2.50 booked"
     )
     expect(await act(page, "Book a purchase", "Book $2.50", { Amount: "2.5", Reference: "invoice 17" })).toContain(
-      "Nothing happened: invoice 17 was booked before"
+      "No change: invoice 17 is already booked"
     )
     expect(await desk.service.balance(ada)).toBeCloseTo(before + 3.623456789, 9)
 
@@ -132,7 +132,7 @@ describe("an operator", () => {
     expect((await call()).status).toBeGreaterThanOrEqual(402)
     expect(await act(page, "Activate", "Activate", reason)).toMatch(/ is active\.$/)
     expect((await call()).status).toBe(200)
-    expect(await act(page, "Revoke: test", "Revoke", reason)).toBe("The key test is revoked.")
+    expect(await act(page, "Revoke: test", "Revoke", reason)).toBe("The key test was revoked.")
 
     await go(tab, `people/${ada.account_id}`, "Ada Lovelace")
     expect(await act(page, "End sign-ins", "End sign-ins", reason)).toBe("One sign-in of Ada Lovelace has ended.")
@@ -162,7 +162,7 @@ describe("an operator", () => {
     expect(log.find((line) => line.includes("Suspended a person"))).toContain("case 4711")
     await page.getByLabel("Operator", { exact: true }).fill("nobody")
     await page.getByRole("button", { name: "Filter" }).click()
-    await page.getByText("No entry fits").waitFor()
+    await page.getByText("No entries").waitFor()
     tab.done()
   })
 
@@ -228,7 +228,7 @@ describe("an operator", () => {
     await page.locator(".shell-side-live").getByText("Connection lost, trying again").waitFor()
     const now = page.getByRole("region", { name: "Now", exact: true })
     await now.getByRole("link", { name: /^Reserved\s*\$2\.50/ }).waitFor()
-    await now.getByText("Calls a second").waitFor()
+    await now.getByText("Calls per second").waitFor()
     expect(await now.textContent()).not.toContain("$7.00")
     await page.getByRole("link", { name: /^No upstream serves sandbox-/ }).click()
     await page.getByRole("heading", { name: "Upstreams", exact: true, level: 1 }).waitFor()
@@ -258,14 +258,14 @@ describe("an operator", () => {
       await route.fulfill({ response, json: { result: { ...result, upstreams, decisions: [decision] } } })
     })
     await go(tab, "upstreams", "Upstreams")
-    await page.getByText(/^cools down until /).waitFor()
+    await page.getByText(/^in cooldown until /).waitFor()
     await page.getByText("· key refused").waitFor()
-    const row = page.getByRole("region", { name: "Where the last calls went" }).getByRole("row").last()
+    const row = page.getByRole("region", { name: "Routing of the latest calls" }).getByRole("row").last()
     const text = await row.textContent()
     for (const words of [
       "sandbox-failover",
       "sandbox-b failed · sandbox-a (sandbox-small) answered",
-      "those before it cool down"
+      "earlier ones in cooldown"
     ])
       expect(text).toContain(words)
     tab.done()
@@ -297,7 +297,7 @@ describe("an operator", () => {
     expect(asked).toBe(before)
     await page.unroute("**/v1/operator/verify")
     await ofBooks.getByRole("button", { name: "Try again" }).click()
-    await page.getByText("Last found right").waitFor()
+    await page.getByText("Last clean verification").waitFor()
     tab.done()
   })
 

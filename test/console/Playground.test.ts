@@ -162,7 +162,7 @@ describe("a tool", () => {
     await page.getByText("Speech", { exact: true }).click()
     await page.getByText("The tide is in.").first().waitFor()
     await page.getByRole("button", { name: "Clear" }).click()
-    await page.getByText("Nothing spoken yet").waitFor()
+    await page.getByText("No speech yet").waitFor()
     tab.done()
   })
 })
@@ -209,7 +209,7 @@ describe("media", () => {
     ).body
     await desk.service.control("/media", { request_id: records[0].request_id, status: "FAILED" })
     await job.getByText("Failed", { exact: true }).waitFor()
-    await job.getByText("Given back").waitFor()
+    await job.getByText("Released").waitFor()
     await job.getByText("$0.50").first().waitFor({ state: "attached" })
 
     // A film comes when it is asked for, and is played here.

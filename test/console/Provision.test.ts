@@ -55,25 +55,25 @@ describe("people and tenants", () => {
   it("makes a person, finds them, and makes nothing for the same address", async () => {
     await go("people", "People")
     const draft = { Email: "noether@example.com", Name: "Emmy Noether", Allowance: "20.123456789" }
-    expect((await make("Make a person", draft)).said).toBe("Emmy Noether has an account.")
+    expect((await make("Create a person", draft)).said).toBe("Emmy Noether has an account.")
     await row("noether@example.com").waitFor()
-    expect((await make("Make a person", { Email: "noether@example.com" })).said).toContain("Nothing was made")
+    expect((await make("Create a person", { Email: "noether@example.com" })).said).toContain("No change: ")
     await page.getByLabel("Search people").fill("noether@")
     await row("Emmy Noether").waitFor()
     const emmy = await desk.service.signIn("noether@example.com")
     const [entry] = await desk.service.ledger(emmy)
     expect([entry.amount, entry.source]).toEqual([20.123456789, "allowance"])
-    expect((await make("Invite by letter", { Email: "l@example.com" })).said).toContain("A letter to l@example.com")
+    expect((await make("Invite by email", { Email: "l@example.com" })).said).toContain("An email to l@example.com")
   })
 
   it("makes a tenant and a key with a limit, which is shown once and then revoked", async () => {
     await go("tenants", "Tenants")
-    const made = await make("Make a tenant", { Name: "Göttingen", "Owner's email": "noether@example.com" })
-    expect(made.said).toMatch(/^Göttingen is made: ten_/)
+    const made = await make("Create a tenant", { Name: "Göttingen", "Owner's email": "noether@example.com" })
+    expect(made.said).toMatch(/^Göttingen was created: ten_/)
     await row("Göttingen").getByRole("link", { name: "Göttingen" }).click()
     await page.getByRole("heading", { name: "Göttingen", exact: true, level: 1 }).waitFor()
-    const key = await make("Make a key", { Name: "notebook", Limit: "20", Models: "sandbox-small" })
-    expect(key.said).toBe("The key notebook is made. It is shown this once.")
+    const key = await make("Create a key", { Name: "notebook", Limit: "20", Models: "sandbox-small" })
+    expect(key.said).toBe("The key notebook was created. It is shown only once.")
     expect(key.shown).toMatch(/^svc-prod-[0-9a-f]{64}$/)
     expect(await models(key.shown)).toBe(200)
     await row("notebook").waitFor()
@@ -87,7 +87,7 @@ describe("people and tenants", () => {
     await page.getByRole("button", { name: `Revoke: ${name}` }).click()
     const dialog = page.getByRole("dialog")
     await dialog.getByRole("button", { name: "Revoke" }).click()
-    await dialog.getByText(`The key ${name} is revoked.`).waitFor()
+    await dialog.getByText(`The key ${name} was revoked.`).waitFor()
     await dialog.getByRole("button", { name: "Done" }).click()
     await dialog.waitFor({ state: "detached" })
   }
@@ -102,7 +102,7 @@ describe("credit", () => {
     expect(set.said).toBe("The allowance is $5.000000001 a month.")
     await go("allowances", "Allowances")
     await row("$5.000000001 a month").waitFor()
-    await page.getByText("No plan is configured").waitFor()
+    await page.getByText("No plans are configured").waitFor()
     await row("$5.000000001 a month").getByRole("link").click()
     await page.getByRole("heading", { name: "Göttingen", exact: true, level: 1 }).waitFor()
     await confirm("End allowance", "End allowance")
@@ -111,7 +111,7 @@ describe("credit", () => {
 
   it("makes a voucher, which a person redeems in their console, and ends it", async () => {
     await go("vouchers", "Vouchers")
-    const made = await make("Make vouchers", { Worth: "3", "Uses of each code": "40", Note: "workshop" })
+    const made = await make("Create vouchers", { Worth: "3", "Uses of each code": "40", Note: "workshop" })
     expect(made.shown).toMatch(/^[0-9A-Z]{5}(-[0-9A-Z]{5}){3}$/)
     await row("0 of 40").waitFor()
     const person = await desk.signIn("voucher", "credit")
@@ -132,7 +132,7 @@ describe("credit", () => {
 
 it("makes a management key with scopes, which a program uses until it is ended", async () => {
   await go("management-keys", "Management keys")
-  const made = await make("Make a management key", { Name: "terraform", "Last day": "2027-06-30" }, () =>
+  const made = await make("Create a management key", { Name: "terraform", "Last day": "2027-06-30" }, () =>
     page.getByRole("dialog").getByLabel("people", { exact: false }).first().check()
   )
   expect(made.shown).toMatch(/^svc-admin-[0-9a-f]{64}$/)

@@ -35,7 +35,7 @@ describe("a sign-in", () => {
       providers: [
         { id: "google", name: "Google" },
         { id: "microsoft", name: "Microsoft" },
-        { id: "email", name: "e-mail" }
+        { id: "email", name: "email" }
       ],
       passkeys: false,
       sandbox: true

@@ -66,6 +66,7 @@ const views = [
   "",
   "usage",
   "usage?by=application&window=week",
+  "usage?by=tag:project&window=week",
   "keys",
   "credit",
   "transfers",
@@ -169,11 +170,11 @@ describe("what does not come", () => {
     await page.getByRole("menuitem", { name: /Lighthouse/ }).click()
     await page.locator(".shell-tenant").filter({ hasText: "Lighthouse" }).waitFor()
     await go(tab, "credit")
-    await page.getByText("Owners and admins of this tenant buy credit and change these settings.").waitFor()
+    await page.getByText("Owners and admins of this tenant can buy credit and change these settings.").waitFor()
     expect(await page.getByRole("button", { name: "Buy credit" }).count()).toBe(0)
     expect(await tab.axe()).toEqual([])
     await go(tab, "team")
-    await page.getByText("Owners and admins of this team invite people, change roles and the plan.").waitFor()
+    await page.getByText("Owners and admins of this team can invite people and change roles and the plan.").waitFor()
     expect(await tab.axe()).toEqual([])
     await tab.context.close()
     tab.done()
@@ -192,7 +193,7 @@ describe("a list", () => {
     await page.getByText("1 to 1 of 1", { exact: true }).waitFor()
     expect(new URL(page.url()).searchParams.get("model")).toBe("tavily")
     expect(await ofAda.axe()).toEqual([])
-    await page.getByRole("button", { name: "Take away Model: tavily" }).click()
+    await page.getByRole("button", { name: "Remove Model: tavily" }).click()
     await page.getByText(`1 to 50 of ${calls + 2}`, { exact: true }).waitFor()
     await page.getByRole("radiogroup", { name: "State" }).getByText("failed").click()
     await page.getByText("1 to 1 of 1", { exact: true }).waitFor()
@@ -284,8 +285,8 @@ describe("a key", () => {
     await expect.poll(() => hasFocus(revoke)).toBe(true)
     await revoke.click()
     await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click()
-    await page.getByText("Nightly is revoked.").waitFor()
-    await page.getByText("No key yet").waitFor()
+    await page.getByText("Nightly was revoked.").waitFor()
+    await page.getByText("No keys yet").waitFor()
     // What opened the dialog is gone: the keyboard goes on at the view.
     await expect.poll(() => hasFocus(page.locator("main"))).toBe(true)
     expect((await call()).status).toBe(401)
@@ -325,11 +326,11 @@ describe("the keyboard alone", () => {
     await tabTo(page, page.getByLabel("Someone else"))
     await page.keyboard.type("kay")
     await page.keyboard.press("Enter")
-    await page.getByText("No key yet").waitFor()
+    await page.getByText("No keys yet").waitFor()
     // First the way past the navigation.
     await tabTo(page, page.getByRole("button", { name: "Skip to content" }))
     await page.keyboard.press("Enter")
-    await tabTo(page, page.getByRole("button", { name: "Make a key" }).first())
+    await tabTo(page, page.getByRole("button", { name: "Create a key" }).first())
     await page.keyboard.press("Enter")
     await tabTo(page, page.getByLabel("Name"))
     await page.keyboard.type("by keyboard")

@@ -11,7 +11,7 @@ import {
   rmSync,
   writeFileSync
 } from "node:fs"
-import { dirname, join } from "node:path"
+import { basename, dirname, join } from "node:path"
 import { promisify } from "node:util"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { freePort, freshFolder, root } from "../support/Service.ts"
@@ -181,6 +181,41 @@ describe("the executable", () => {
     expect(text).toContain(`--chown=${user}:${user} `)
     expect(text).not.toContain("/lib ")
   })
+
+  it("has a compose file that fits the container, its proxy and what it tells people to write", () => {
+    const textOf = (name: string) => readFileSync(join(root, "scripts", "deploy", name), "utf8")
+    const [compose, container, proxy] = [textOf("compose.yaml"), textOf("Containerfile"), textOf("Caddyfile")]
+    const [head] = compose.split("\nservices:")
+    const port = /^EXPOSE (\d+)$/m.exec(container)![1]!
+    expect(proxy).toContain(`reverse_proxy tollgate:${port} {`)
+    const config = /"--config", "([^"]+)"/.exec(container)![1]!
+    expect(compose).toContain(`./config.json:${config}:ro`)
+    expect(compose).toContain(`"/data:uid=${user},gid=${user},mode=0700"`)
+    expect(compose).toMatch(/\.\/Caddyfile:\/etc\/caddy\/Caddyfile:ro/)
+    // Compose refuses to start without a variable, and the head names each.
+    const variables = [...compose.matchAll(/\$\{(\w+)(:\?)?/g)]
+    expect(new Set(variables.map(([, name]) => name))).toEqual(
+      new Set(["DOMAIN", "POSTGRES_PASSWORD", "TOLLGATE_SECRET"])
+    )
+    for (const [, name, isRequired] of variables) {
+      expect([name, isRequired]).toEqual([name, ":?"])
+      expect(head).toContain(`${name}=`)
+    }
+  })
+
+  it("has the same bytes in each reproducible build", async () => {
+    const built = async (): Promise<Buffer> => {
+      const out = folder()
+      const args = ["--import", "tsx", "scripts/binary.ts", "--reproducible", "--out", out]
+      await promisify(execFile)(process.execPath, args, { cwd: root })
+      const file = join(out, basename(binary))
+      expect(execFileSync(file, ["--version"], { env: {}, encoding: "utf8" })).toMatch(/\d+\.\d+\.\d+/)
+      return readFileSync(file)
+    }
+    const first = await built()
+    // Not `toEqual`, which would print a hundred megabytes.
+    expect(first.equals(await built())).toBe(true)
+  }, 300_000)
 
   it("is built for the other architecture too", () => {
     // Where an ELF file says which machine it is for: 0xB7 is AArch64, 0x3E is x86-64.

@@ -319,7 +319,7 @@ describeSqlite("a file that cannot be used", () => {
         // It is not for us to say who may read it.
         chmodSync(file, 0o644)
       },
-      /a database of something else/
+      /a database of another program/
     ],
     [
       "of a newer version",
@@ -406,7 +406,7 @@ describeSqlite("a file that cannot be used", () => {
     chmodSync(DATA_DIR, 0o500)
     for (const args of kinds) {
       const { status, stderr } = bound(args)
-      expect([args, status, stderr]).toEqual([args, 1, expect.stringMatching(/^tollgate: .*may not write in/)])
+      expect([args, status, stderr]).toEqual([args, 1, expect.stringMatching(/^tollgate: .*may not write to/)])
       expect(stderr).not.toContain("another process")
     }
     chmodSync(DATA_DIR, 0o700)
@@ -452,8 +452,8 @@ describeSqlite("copies", () => {
     const to = (path: string) => refusal(["backup", "--to", path], { DATA_DIR })
     expect(await to(DATA_DIR)).toContain("is a folder")
     expect(await to(join(DATA_DIR, "tollgate.db"))).toContain("it already exists")
-    expect(await to(join(DATA_DIR, "tollgate.db-journal"))).toContain("a name that SQLite uses")
-    expect(await to(join(DATA_DIR, "no", "copy.db"))).toContain("there is no folder")
+    expect(await to(join(DATA_DIR, "tollgate.db-journal"))).toContain("SQLite uses the name")
+    expect(await to(join(DATA_DIR, "no", "copy.db"))).toContain("does not exist")
     const before = readdirSync(DATA_DIR)
     // As on a full disk: the process may write no file of more than 64 KiB.
     const full = spawnSync(
@@ -481,7 +481,7 @@ describeSqlite("copies", () => {
     const cut = join(DATA_DIR, "cut")
     cpSync(join(DATA_DIR, "tollgate.db"), cut)
     truncateSync(cut, 100_000)
-    expect(await from(cut)).toMatch(/damaged|not whole/)
+    expect(await from(cut)).toMatch(/damaged|fails its checks/)
     expect((await commandHere(["verify"], { DATA_DIR })).code).toBe(0)
     expect(readdirSync(DATA_DIR).filter((name) => /restored|part/.test(name))).toEqual([])
   })
@@ -581,7 +581,7 @@ describe("a configuration", () => {
 
   it("that is not JSON is answered by the place", async () => {
     expect(await say('{\n  "upstreams": { "a": { "api_key": hunter2 } }\n}')).toContain(
-      "is not JSON: look at line 2, column 36"
+      "is not JSON: see line 2, column 36"
     )
     expect(await say("")).toContain("is not JSON")
     expect(await say('"hunter2"')).toContain("an object")
@@ -589,7 +589,7 @@ describe("a configuration", () => {
   })
 
   it("may begin with a byte order mark; a folder is none, nor is a file that is not there", async () => {
-    expect(await say('\uFEFF{"unknown": "hunter2"}')).toContain("unknown: is unexpected")
+    expect(await say('\uFEFF{"unknown": "hunter2"}')).toContain("unknown: is unknown")
     const at = folder()
     expect(await refusal(["serve", "--config", at], {})).toContain("it is a folder")
     expect(await refusal(["serve", "--config", join(at, "x")], {})).toContain("there is no such file")
@@ -702,7 +702,7 @@ describe("the command line", () => {
     const much = await grant("--amount", "1000000000")
     expect([much.code, much.stderr]).toEqual([
       1,
-      expect.stringContaining("the balance would exceed what the books hold")
+      expect.stringContaining("the balance would exceed the ledger's maximum")
     ])
     expect((await grant("--amount", "1", "--note", "x".repeat(5_000))).stderr).toContain("--note")
     await Tables.ask(
@@ -719,9 +719,9 @@ describe("the command line", () => {
       ["purchase", "--tenant", tenant, "--amount", amount, "--reference", "INV-7"] as const
     const purchase = (tenant: string, amount: string) => commandHere(words(tenant, amount), { DATA_DIR })
     expect((await purchase("ten_nobody", "5")).stderr).toContain("no such tenant")
-    expect((await purchase(bob.tenant_id, "1000000000")).stderr).toContain("would exceed what the books hold")
+    expect((await purchase(bob.tenant_id, "1000000000")).stderr).toContain("would exceed the ledger's maximum")
     expect((await purchase(bob.tenant_id, "5")).stdout).toContain("booked a purchase of 5 credits")
-    expect((await purchase(bob.tenant_id, "5")).stderr).toContain("was booked before")
+    expect((await purchase(bob.tenant_id, "5")).stderr).toContain("is already booked")
     // Locked from outside: neither blamed on the tenant nor on the reference.
     const release = await Tables.hold(DATA_DIR)
     const locked = await command(words(ada.tenant_id, "5"), { DATA_DIR })

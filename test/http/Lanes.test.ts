@@ -2,65 +2,17 @@
  * The fast lane and the platform's router answer the same bytes. Each request goes, byte for byte, to two servers of one service: one with
  * the lane, and one without.
  */
-import { sqliteFile } from "../../src/storage/database/Location.ts"
 import { HttpApi } from "@effect/platform"
-import { Context, Effect, Exit, Layer, Logger, LogLevel, Redacted, Scope } from "effect"
+import { Context } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { gzipSync } from "node:zlib"
 import { Api } from "../../src/app/Api.ts"
-import { domains, face } from "../../src/app/App.ts"
-import * as Config from "../../src/app/Config.ts"
 import { Fast } from "../../src/http/contract/Annotations.ts"
-import { Face } from "../../src/http/lanes/Face.ts"
-import * as NodeServer from "../../src/http/server/NodeServer.ts"
-import { Loops } from "../../src/operations/ops/Loops.ts"
-import { Metrics } from "../../src/operations/ops/Metrics.ts"
-import { RoutingLog } from "../../src/operations/ops/RoutingLog.ts"
-import { Readiness } from "../../src/operations/ops/Readiness.ts"
-import * as Sandbox from "../../src/sandbox/Sandbox.ts"
-import { CurrentSandbox } from "../../src/kernel/SandboxInfo.ts"
-import * as Secret from "../../src/app/Secret.ts"
-import { Service } from "../support/Service.ts"
+import { InProcess } from "../support/InProcess.ts"
+import type { Ports } from "../support/InProcess.ts"
+import type { Person, Service } from "../support/Service.ts"
 import { events, head, line, serve } from "./Edge.ts"
 import type { Edge } from "./Edge.ts"
-import * as TestDatabase from "../support/database.ts"
-
-// ---- one service, two servers ---------------------------------------------------------------------------------------------
-
-const facts = {
-  host: "127.0.0.1",
-  port: 0,
-  data_dir: "",
-  database: sqliteFile(""),
-  service_name: "Tollgate",
-  key_prefix: "svc",
-  log_level: LogLevel.None,
-  sandbox_without: [],
-  secret: Redacted.make("a secret of thirty-two characters")
-}
-
-const server = Effect.map(Layer.build(NodeServer.layer(facts)), Context.get(NodeServer.Listening))
-
-const both = Effect.gen(function* () {
-  const sandbox = yield* Sandbox.make({})
-  const file = yield* Config.decodeFile(sandbox.configuration, "the sandbox's configuration")
-  const { client_id, control, issuer, levers, oauth_client, service_client_id } = sandbox
-  const info = { client_id, control, issuer, oauth_client, service_client_id }
-  const service = face("").pipe(
-    Layer.provide(domains),
-    Layer.provide([Config.layer(facts, file), Secret.layer(facts)]),
-    Layer.provide(Layer.merge(Metrics.layer, RoutingLog.layer)),
-    Layer.provide(Readiness.layer),
-    Layer.provide(Loops.layer),
-    Layer.provide(Layer.succeed(CurrentSandbox, { info, levers })),
-    Layer.provide(TestDatabase.writer.pipe(Layer.provideMerge(TestDatabase.sql)))
-  )
-  const { app, lane } = Context.get(yield* Layer.build(service), Face)
-  return {
-    lane: (yield* Effect.provideService(server, Face, { app, lane })).port,
-    router: (yield* Effect.provideService(server, Face, { app, lane: new Map() })).port
-  }
-})
 
 const goOn = "HTTP/1.1 100 Continue\r\n\r\n"
 
@@ -93,11 +45,6 @@ const exchange = async (port: number, bytes: ReadonlyArray<string | Buffer>): Pr
   const connection = await line(port)
   for (const piece of bytes) connection.write(piece)
   return connection.closed
-}
-
-interface Ports {
-  readonly lane: number
-  readonly router: number
 }
 
 /** Sends it to both, and gives the one answer. */
@@ -171,25 +118,22 @@ it("every fast endpoint of the contract is tried", () => {
   expect(fast.toSorted()).toEqual(Object.keys(good).toSorted())
 })
 
-let scope: Scope.CloseableScope
-let ports: Ports
+let ports: InProcess
 let service: Service
+let ada: Person
 let key: string
 let token: string
 let poor: string
 
 beforeAll(async () => {
-  scope = Effect.runSync(Scope.make())
-  // The service warns of each failure of an upstream, and here they are many.
-  const quiet = Effect.provide(both, Logger.remove(Logger.defaultLogger))
-  ports = await Effect.runPromise(Scope.extend(quiet, scope))
-  service = new Service(ports.router, "", undefined as never, [], [])
-  const ada = await service.signIn("ada@example.com")
+  ports = await InProcess.start()
+  service = ports.service
+  ada = await service.signIn("ada@example.com")
   token = ada.token
   key = await service.key(ada)
   poor = await service.key(await service.signIn("poor@example.com", { email_verified: false }))
 })
-afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+afterAll(() => ports.stop())
 
 describe.each(fast)("%s", (endpoint) => {
   const [method = "", path = ""] = endpoint.split(" ")
@@ -365,6 +309,38 @@ describe.each(fast)("%s", (endpoint) => {
     await service.control("/faults", { service: vendor, times: 2, drop: true })
     if (free) expect(statusOf(await answered())).toBe(200)
     else expect(statusOf(await answered())).toBeGreaterThanOrEqual(500)
+  })
+
+  it("names rate limits in the same words, and refuses by them", async () => {
+    if (free) return
+    const later = /^(x-ratelimit-reset-\w+|anthropic-ratelimit-\w+-reset|retry-after): .*$/gim
+    /** Each server gets the budget anew, since each call counts. */
+    const limited = async (requests: number, bytes: ReadonlyArray<string | Buffer>) => {
+      const answers: Array<string> = []
+      for (const port of [ports.lane, ports.router]) {
+        await ports.setBudget(budget, { limit: { requests, tokens: 5_000_000 }, period: "hour" }, ada.tenant_id)
+        answers.push(comparable(await exchange(port, bytes)).replace(later, "$1: -"))
+        await ports.setBudget(budget, null, ada.tenant_id)
+      }
+      expect(answers[0]).toBe(answers[1])
+      return answers[0]!
+    }
+    const budget = `bud_${path}`
+    const streamed = end === undefined ? [] : [request({ body: JSON.stringify({ ...body, stream: true }) })]
+    const anthropic = path.startsWith("/v1/messages")
+    for (const bytes of [request(), ...streamed]) {
+      const answer = await limited(7, bytes)
+      expect(statusOf(answer)).toBe(200)
+      expect(answer).toMatch(/\r\nx-ratelimit-limit-requests: 7\r\nx-ratelimit-remaining-requests: 6\r\n/)
+      expect(answer).toMatch(/\r\nx-ratelimit-limit-tokens: 5000000\r\nx-ratelimit-remaining-tokens: \d{7}\r\n/)
+      expect(answer.includes("\r\nanthropic-ratelimit-requests-remaining: 6\r\n")).toBe(anthropic)
+      const refused = await limited(0, bytes)
+      expect(statusOf(refused)).toBe(429)
+      expect(refused).toMatch(/\r\nx-ratelimit-limit-requests: 0\r\nx-ratelimit-remaining-requests: 0\r\n/)
+      expect(refused).toMatch(/\r\nretry-after: -\r\n/)
+      expect(refused.includes("\r\nanthropic-ratelimit-requests-limit: 0\r\n")).toBe(anthropic)
+    }
+    expect(await answered()).not.toMatch(/ratelimit/)
   })
 
   it("streams the same events, where it streams", async () => {

@@ -98,7 +98,7 @@ describe("a problem", () => {
     Problem()("Full", {
       status: 409,
       error: "full",
-      // @ts-expect-error -- every problem has status: name the field otherwise
+      // @ts-expect-error -- every problem has status; choose another name
       fields: { status: Schema.String, seats: Schema.Int }
     })
     // @ts-expect-error -- the same for the text

@@ -1,4 +1,4 @@
-/** The mistakes that the simulation plants: each guard that one switches off is still in the code, at one place. */
+/** The planted mistakes of the simulation: the code still contains each guard that one switches off, in one place. */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { expect, it } from "vitest"
@@ -6,7 +6,7 @@ import { apply } from "../../scripts/simulate/Bundle.ts"
 import { mistakes } from "../../scripts/simulate/Mistakes.ts"
 import { root } from "../support/Service.ts"
 
-it("are planted at one place each", () => {
+it("are planted in one place each", () => {
   for (const { changes } of mistakes) {
     const files = new Map<string, string>()
     for (const change of changes) {
@@ -16,7 +16,7 @@ it("are planted at one place each", () => {
   }
 })
 
-it("are thirty at least, each with a name of its own", () => {
+it("are at least thirty, each with its own name", () => {
   const names = mistakes.map(({ name }) => name)
   expect(new Set(names).size).toBe(names.length)
   expect(names.length).toBeGreaterThanOrEqual(30)

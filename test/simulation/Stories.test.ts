@@ -1,6 +1,6 @@
 /**
- * The simulation (`scripts/simulate`): a few stories of fresh seeds, all that ever failed, and the same seed twice. A seed that fails is
- * made shorter and told by `npm run simulate -- --seed S --steps 40 --shorter`, and goes into `scripts/simulate/failed.json` with its correction.
+ * The simulation (`scripts/simulate`): a few stories with new seeds, all stories that ever failed, and one seed twice. Run `npm run simulate --
+ * --seed S --steps 40 --shorter` to shorten and print a failing seed. It goes into `scripts/simulate/failed.json` with its correction.
  */
 import { randomBytes } from "node:crypto"
 import { readFileSync } from "node:fs"
@@ -12,7 +12,7 @@ import { make, tell } from "../../scripts/simulate/Story.ts"
 import type { Story } from "../../scripts/simulate/Story.ts"
 import { root } from "../support/Service.ts"
 
-/** Stories that once failed, as short as they could be made, and what was wrong. */
+/** Stories that once failed, shortened, with their findings. */
 const failed = JSON.parse(readFileSync(join(root, "scripts", "simulate", "failed.json"), "utf8")) as ReadonlyArray<{
   readonly was: string
   readonly story: Story

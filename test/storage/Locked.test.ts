@@ -72,7 +72,7 @@ it("gives up after a while", async () => {
   expect(exit).toMatchObject({
     _tag: "Left",
     left: {
-      message: `${file} is locked by another process, and still was after 0.5 s: stop that, or start again when it is done`
+      message: `${file} is still locked by another process after 0.5 s: stop that process, or start again when it is done`
     }
   })
   expect(lines).toHaveLength(1)

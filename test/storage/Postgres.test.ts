@@ -100,7 +100,11 @@ describe("a PostgreSQL database that cannot be used", () => {
       () => urlOf().replace("//postgres:", "//post%gres:"),
       /post%gres@.* does not let this user in/
     ],
-    ["a misspelt word of TLS", () => urlOf({ search: "?sslmod=require" }), /DATABASE_URL: sslmod is not known: of TLS/],
+    [
+      "a misspelt word of TLS",
+      () => urlOf({ search: "?sslmod=require" }),
+      /DATABASE_URL: sslmod is unknown: the TLS options/
+    ],
     ["tables of another program", () => urlOf({ database: "other" }), /is not as this service left it/],
     ["a wrong password", () => urlOf({ password: "hunter2" }), /does not let this user in/],
     ["an unknown user", () => urlOf({ user: "nobody", password: "hunter2" }), /does not let this user in/],
@@ -117,9 +121,9 @@ describe("a PostgreSQL database that cannot be used", () => {
     [
       "a user who may not read the tables of another",
       () => urlOf({ user: "guest", password: "hunter2", database: "foreign_tables" }),
-      /its user may not read \(tollgate_migrations\): use the user who made them/
+      /its user may not read \(tollgate_migrations\): use the user who created them/
     ],
-    ["a database that is read only", () => urlOf({ database: "readable" }), /a standby, or read only/],
+    ["a database that is read only", () => urlOf({ database: "readable" }), /a standby or read-only/],
     ["a database that may lose commits", () => urlOf({ database: "careless" }), /synchronous_commit = off/],
     ["a database of another encoding", () => urlOf({ database: "latin" }), /ENCODING 'UTF8'/],
     ["TLS where there is none", () => urlOf({ search: "?sslmode=require" }), /offers no TLS/]
@@ -163,7 +167,7 @@ describe("a PostgreSQL database that cannot be used", () => {
 
   it("is refused where an HTTP server listens", async () => {
     const http = await listening(createHttpServer((_, response) => response.end("hello")))
-    expect(await refusal(urlOf({ port: http.port }))).toMatch(/what listens at .*(PostgreSQL|hung up)/)
+    expect(await refusal(urlOf({ port: http.port }))).toMatch(/the server at .*PostgreSQL/)
     await closed(http)
   })
 

@@ -159,7 +159,7 @@ describe.skipIf(!hasOpenssl)("a server that offers TLS (its certificate is made 
   })
 
   it.each([
-    ["sslmode=verify-full&sslrootcert=ROOT", /certificate of another host: give the name/],
+    ["sslmode=verify-full&sslrootcert=ROOT", /certificate of another host: use the name/],
     ["sslrootcert=ROOT", /certificate of another host/],
     ["sslmode=verify-ca", /a certificate that is not trusted .*sslrootcert=FILE/],
     ["sslmode=verify-full&sslrootcert=system", /a certificate that is not trusted/],
@@ -211,16 +211,16 @@ describe.skipIf(!hasOpenssl)("a server that lets a user in by a certificate", ()
       "sslmode=require&sslcert=FOLDER/client.crt&sslkey=FOLDER/none.key",
       /sslkey: .*none\.key cannot be read \(ENOENT\)/
     ],
-    ["sslmode=require&sslcert=FOLDER/other.crt&sslkey=FOLDER/other.key", /does not take this client's certificate/],
+    ["sslmode=require&sslcert=FOLDER/other.crt&sslkey=FOLDER/other.key", /rejects this client's certificate/],
     [
       "sslmode=require&sslcert=FOLDER/client.crt&sslkey=FOLDER/other.key",
-      /sslkey of the URL of .* does not belong to its sslcert/
+      /the sslkey in the URL of .* does not match its sslcert/
     ],
     [
       "sslmode=require&sslcert=FOLDER/client.crt&sslkey=FOLDER/sealed.key&sslpassword=wrong",
-      /sslpassword does not open it/
+      /sslpassword does not decrypt it/
     ],
-    ["sslmode=require&sslcert=FOLDER/client.crt&sslkey=FOLDER/sealed.key", /sslpassword does not open it/]
+    ["sslmode=require&sslcert=FOLDER/client.crt&sslkey=FOLDER/sealed.key", /sslpassword does not decrypt it/]
   ])("is not entered with '%s'", async (params, words) => {
     const said = await refusal(certified(params))
     expect(said).toMatch(words)
@@ -244,9 +244,9 @@ describe("a URL", () => {
   it.each([
     ["sslmode=always", "sslmode is one of disable, prefer, require, verify-ca, verify-full"],
     ["sslmode=allow", "sslmode is one of disable"],
-    ["ssl=true", "sslmode in the place of ssl"],
+    ["ssl=true", "use sslmode instead of ssl"],
     ["sslmode=require&sslrootcert=system", "sslrootcert=system needs sslmode=verify-full"],
-    ["sslmode=require&sslcert=/c.crt", "sslcert and sslkey are given together"]
+    ["sslmode=require&sslcert=/c.crt", "sslcert and sslkey must be given together"]
   ])("is refused with '%s'", async (params, words) => {
     const { code, stderr } = await commandHere(["migrate"], {
       DATA_DIR: folder,

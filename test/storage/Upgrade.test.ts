@@ -69,7 +69,7 @@ describe("a version of PostgreSQL's tables", () => {
     expect(await migrate(url, expands, contracts)).toEqual([next + 1])
     expect(await migrate(url, expands)).toEqual([])
     expect(await migrate(url)).toBe(
-      `the database was made by a newer version (migration ${next + 1}, this one knows ${newest}): run that`
+      `the database was made by a newer version (migration ${next + 1}, this one knows ${newest}): run that version`
     )
     await drop()
   })
@@ -79,7 +79,7 @@ describe("a version of PostgreSQL's tables", () => {
     const node = nodeOf({ url, knows: newest })
     await node.runPromise(Runs)
     expect(await migrate(url, expands)).toEqual([next])
-    expect(await migrate(url, expands, contracts)).toMatch(/^the database is served by .*: run a version between/)
+    expect(await migrate(url, expands, contracts)).toMatch(/^the database is served by .*: first run a version between/)
     await node.dispose()
     expect(await migrate(url, expands, contracts)).toEqual([next + 1])
     await drop()

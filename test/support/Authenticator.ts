@@ -1,10 +1,10 @@
-/** An authenticator in software: ES256 passkeys, with every part of its answers open to change. */
+/** A software authenticator: ES256 passkeys. Every part of its answers can be changed. */
 import { createHash, generateKeyPairSync, randomBytes, sign } from "node:crypto"
 import type { KeyObject } from "node:crypto"
 
 type Cbor = number | string | Uint8Array | ReadonlyMap<number | string, Cbor>
 
-/** The head of an item of CBOR: its major type and its length or value. */
+/** The head of a CBOR item: its major type and its length or value. */
 const head = (major: number, n: number): Buffer => {
   if (n < 24) return Buffer.from([(major << 5) | n])
   if (n < 256) return Buffer.from([(major << 5) | 24, n])
@@ -43,7 +43,7 @@ export class Authenticator {
   readonly #origin: string
   readonly #keys: { readonly privateKey: KeyObject; readonly publicKey: KeyObject }
   #user = ""
-  /** Grows with each signature. An authenticator of several devices keeps it at 0. */
+  /** Grows with each signature. A multi-device authenticator keeps it at 0. */
   counter: number
   readonly #counts: boolean
 

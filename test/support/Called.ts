@@ -1,6 +1,6 @@
 /**
- * A room's service as a program calls it, without HTTP: over books in memory, with the sandbox's vendors as its upstreams. A person
- * is a caller with a balance of their own.
+ * A room's service as a program calls it, without HTTP: over books in memory, with the sandbox's vendors as upstreams. A person is a caller with
+ * their own balance.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Exit, Fiber, Layer, Logger, Redacted } from "effect"
@@ -23,7 +23,7 @@ export class Outside extends Context.Tag("test/Outside")<Outside, Sandbox.Sandbo
   static readonly layer = Layer.scoped(Outside, Sandbox.make({}))
 }
 
-/** The vendor of the sandbox below this path, under the name `vendor`. */
+/** The sandbox's vendor below this path, under the name `vendor`. */
 const vendorAt = (path: string) =>
   Layer.unwrapEffect(
     Effect.map(Outside, ({ url }) =>
@@ -33,10 +33,7 @@ const vendorAt = (path: string) =>
     )
   )
 
-/**
- * A room, its settings among it, with the vendor below this path of the sandbox as its only upstream. It logs nothing: vendors fail here
- * as a matter of course.
- */
+/** A room with its settings, and the vendor below this path of the sandbox as its only upstream. It logs nothing, because vendors fail often here. */
 export const over = <A, E, R>(
   room: Layer.Layer<A, E, R>,
   path: string,
@@ -56,7 +53,7 @@ export const over = <A, E, R>(
 
 let people = 0
 
-/** A caller whose tenant has so much. */
+/** A caller whose tenant has this balance. */
 export const person = Effect.fnUntraced(function* (balance: Nano) {
   const name = `person${++people}`
   const caller: Caller = {
@@ -78,7 +75,7 @@ export const person = Effect.fnUntraced(function* (balance: Nano) {
   return caller
 })
 
-/** What the books say of a caller, who has no call open: the balance, and how each of their calls ended. */
+/** The books of a caller without open calls: the balance, and the outcome of each call. */
 export const booksOf = Effect.fnUntraced(function* (caller: Caller) {
   const sql = yield* SqlClient
   const [account] = yield* sql<{ balance: string; reserved: string }>`
@@ -125,14 +122,14 @@ const control = (method: string, path: string, json?: object) =>
     })
   )
 
-/** The next call to this vendor goes so. */
+/** Sets a fault of the next call to this vendor. */
 export const fault = (service: string, more: object) => control("POST", "/faults", { service, times: 1, ...more })
 
-/** Forgets the faults; calls that they hold are answered. */
+/** Clears the faults and answers the calls that they hold. */
 export const forgetFaults = control("DELETE", "/faults")
 
 export interface Received {
-  // oxlint-disable-next-line typescript/no-explicit-any -- a test looks into what came, whatever it is
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests inspect answers of any shape
   readonly body: any
   readonly aborted: boolean
 }
@@ -146,7 +143,7 @@ export const received = (service: string) =>
 /** A fault that holds a call until `interruptedAtWork` has interrupted it. */
 export const holds = { delay_ms: 600_000 }
 
-/** Begins a call, interrupts it while its vendor holds it (`holds`), lets the vendor answer, and waits for the end. */
+/** Starts a call, interrupts it while its vendor holds it (`holds`), lets the vendor answer, and waits for the end. */
 export const interruptedAtWork = Effect.fnUntraced(function* <A, E, R>(service: string, call: Effect.Effect<A, E, R>) {
   const before = (yield* received(service)).length
   const fiber = yield* Effect.fork(call)

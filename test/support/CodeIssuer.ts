@@ -1,4 +1,4 @@
-/** An OpenID Connect issuer with the code flow, and GitHub's OAuth beside it. It checks PKCE, the client's secret and that a code works once. */
+/** An OpenID Connect issuer with the code flow, and GitHub's OAuth beside it. It checks PKCE and the client's secret, and accepts a code once. */
 import { exportJWK, generateKeyPair, SignJWT } from "jose"
 import type { JWTPayload } from "jose"
 import { createHash, randomBytes } from "node:crypto"
@@ -18,14 +18,20 @@ const encoded = (text: string) => new URLSearchParams({ v: text }).toString().sl
 const basic = `Basic ${Buffer.from(`${encoded(client.id)}:${encoded(client.secret)}`).toString("base64")}`
 
 export class CodeIssuer {
-  /** The person whom the sign-in page signs in. */
+  /** The person signed in by the sign-in page. */
   claims: JWTPayload = { sub: "ada", email: "ada@corp.example", email_verified: true, name: "Ada" }
-  /** Claims that only the userinfo endpoint has. */
+  /** Claims only in the userinfo endpoint. */
   more: JWTPayload = {}
-  /** Replaces claims of the ID token, to spoil it. */
+  /** Replaces claims of the ID token, to invalidate it. */
   spoiled: JWTPayload = {}
-  /** The addresses that GitHub knows. */
+  /** The addresses known to GitHub. */
   emails: ReadonlyArray<object> = []
+  /** The person whom GitHub signs in. */
+  user: object = { id: 42, login: "octocat", name: null }
+  /** Whether the sign-in page shows a link back, and leads no browser back by itself. */
+  asks = false
+  /** The error with which the sign-in page returns every browser. */
+  refusal: string | undefined
   readonly port: number
   readonly url: string
   readonly #codes = new Map<string, Asked>()
@@ -95,7 +101,7 @@ export class CodeIssuer {
           ? json(200, { error: "bad_verification_code" })
           : json(200, { access_token: "gho_1", token_type: "bearer" })
       case "/user":
-        return json(200, { id: 42, login: "octocat", name: null })
+        return json(200, this.user)
       case "/user/emails":
         return json(200, this.emails)
       case "/userinfo":
@@ -110,8 +116,14 @@ export class CodeIssuer {
     const redirect_uri = query.get("redirect_uri") ?? ""
     this.#codes.set(code, { challenge: query.get("code_challenge") ?? "", redirect_uri, nonce: query.get("nonce") })
     const back = new URL(redirect_uri)
-    back.searchParams.set("code", code)
+    if (this.refusal === undefined) back.searchParams.set("code", code)
+    else back.searchParams.set("error", this.refusal)
     back.searchParams.set("state", query.get("state") ?? "")
+    if (this.asks) {
+      response.writeHead(200, { "content-type": "text/html" })
+      response.end(`<a href="${back.href.replaceAll("&", "&amp;")}">Go back</a>`)
+      return
+    }
     response.writeHead(302, { location: back.href })
     response.end()
   }

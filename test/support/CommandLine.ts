@@ -1,6 +1,6 @@
 /**
- * Commands of the command line, run within the test: what a process does, without the half second that one takes to start. What the
- * process adds (its end, the bundle, the files that it makes) is tested by `command` of `Service.ts`, which starts one.
+ * Runs commands within the test's process, which saves the half second that a process takes to start. `command` of `Service.ts` starts a real
+ * process, to test the exit, the bundle and the files that it creates.
  */
 import { ConfigProvider, Effect } from "effect"
 import { format } from "node:util"
@@ -9,7 +9,7 @@ import { exitCode } from "../../src/app/commands/Report.ts"
 import { environmentOf } from "./Service.ts"
 import type { Finished } from "./Service.ts"
 
-/** A command's output: the text that it has printed, and what prints to it. */
+/** A command's output: the printed text, and the console that prints to it. */
 const output = () => {
   const lines: Array<string> = []
   return {
@@ -18,7 +18,7 @@ const output = () => {
   }
 }
 
-/** Runs a command to its end in this process, which must have no connection to the same database open. */
+/** Runs a command to its end in this process, which must have no open connection to the same database. */
 export const commandHere = async (args: ReadonlyArray<string>, env: Record<string, string> = {}): Promise<Finished> => {
   const argv = [process.execPath, "dist/main.js", ...args]
   const [stdout, stderr] = [output(), output()]

@@ -1,4 +1,4 @@
-/** The console's browser as tests drive it, by requests alone: its cookies, and the headers by which a browser says where a request is from. */
+/** The console's browser in tests, by requests only: its cookies, and the headers that tell the origin of a request. */
 import { Browser, fieldsOf, text } from "./OAuth.ts"
 import type { Answer, Service } from "./Service.ts"
 
@@ -9,7 +9,7 @@ export const cookieOf = (browser: Browser): Record<string, string> => ({
   cookie: [...browser.cookies].map(([name, value]) => `${name}=${value}`).join("; ")
 })
 
-/** The form of the provider's page, as it goes on by itself, posted to the service; where that leads to. */
+/** Posts the self-submitting form of the provider's page to the service, and follows the redirect. */
 export const goOn = (browser: Browser, html: string, change: Record<string, string> = {}) =>
   browser.open(text(/action="([^"]+)"/.exec(html)![1]!), { ...fieldsOf(html), ...change })
 

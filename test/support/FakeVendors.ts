@@ -1,4 +1,4 @@
-/** Vendors of chat in one server, each below its name: what each answers next is said by the test. Without a word it answers the usual. */
+/** Chat vendors in one server, each below its name. A test sets the next answers; otherwise a vendor gives the usual one. */
 import { once } from "node:events"
 import { createServer } from "node:http"
 import type { ServerResponse } from "node:http"
@@ -7,11 +7,11 @@ import type { AddressInfo } from "node:net"
 export interface Asked {
   readonly vendor: string
   readonly headers: NodeJS.Dict<string | ReadonlyArray<string>>
-  // oxlint-disable-next-line typescript/no-explicit-any -- a test looks into what came, whatever it is
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests inspect answers of any shape
   readonly body: any
 }
 
-/** How one call goes. `held` resolves before the answer begins. `broken`: the connection ends without an answer. */
+/** The course of one call. The answer begins after `held` resolves. `broken`: the connection ends without an answer. */
 export interface Turn {
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
@@ -68,18 +68,18 @@ export class FakeVendors {
     return vendors
   }
 
-  /** The next calls to this vendor go so, one after another. */
+  /** Sets the next calls to this vendor, one after another. */
   next(vendor: string, ...turns: ReadonlyArray<Turn>): void {
     this.#turns.set(vendor, [...(this.#turns.get(vendor) ?? []), ...turns])
   }
 
-  /** Forgets what came and what was to come. */
+  /** Clears received calls and planned turns. */
   forget(): void {
     this.asked.length = 0
     this.#turns.clear()
   }
 
-  /** The vendors that were asked, first to last. */
+  /** The called vendors, first to last. */
   get order(): ReadonlyArray<string> {
     return this.asked.map(({ vendor }) => vendor)
   }

@@ -1,4 +1,4 @@
-/** An OpenID Connect issuer on a port of its own, which signs whatever it is told and can be broken. */
+/** An OpenID Connect issuer on its own port. It signs anything and can be broken. */
 import { Clock, Context, Effect, Layer } from "effect"
 import { exportJWK, generateKeyPair, SignJWT } from "jose"
 import type { CryptoKey, JWK, JWTPayload } from "jose"
@@ -8,10 +8,10 @@ import type { AddressInfo } from "node:net"
 export const audience = "web-client"
 
 interface SignAs {
-  /** Signs with a key of its own under the published id. */
+  /** Signs with a different key under the published id. */
   readonly forged?: boolean
   readonly alg?: "ES256" | "HS256"
-  /** Left out of the token. */
+  /** Claims to omit from the token. */
   readonly without?: ReadonlyArray<string>
 }
 
@@ -19,12 +19,12 @@ interface Contract {
   readonly url: string
   /** An id token for `audience`, valid for an hour; `claims` replace or add. */
   readonly sign: (claims: JWTPayload, as?: SignAs) => Effect.Effect<string>
-  /** A new key under a new id; the old one is published no more. */
+  /** A new key under a new id. The old key is no longer published. */
   readonly rotate: Effect.Effect<void>
-  /** What its key set answers from now on, and with which status its discovery document comes. */
+  /** The future answer of its key set, and the status of its discovery document. */
   readonly answerKeysWith: (status: number, body?: string) => Effect.Effect<void>
   readonly close: Effect.Effect<void>
-  /** How often each path was asked for. */
+  /** The number of requests to each path. */
   readonly asked: Map<string, number>
 }
 
@@ -82,7 +82,7 @@ const make = Effect.gen(function* () {
         for (const claim of without) delete all[claim]
         const key =
           alg === "HS256"
-            ? // The old trick: the public key taken for a shared secret.
+            ? // A known attack: the public key used as a shared secret.
               Buffer.from(JSON.stringify(current.jwk).padEnd(64))
             : forged
               ? (await makeKey("other")).key

@@ -1,4 +1,4 @@
-/** An issuer of another make: `oidc-provider` on the loopback interface, with its own pages of sign-in and consent. */
+/** An issuer with an independent implementation: `oidc-provider` on the loopback interface, with its own pages for sign-in and consent. */
 import { createHash, generateKeyPairSync, randomBytes } from "node:crypto"
 import { createServer } from "node:http"
 import type { Server } from "node:http"
@@ -28,7 +28,7 @@ const basic = ({ id, secret }: { readonly id: string; readonly secret: string })
 
 export class OidcProvider {
   readonly url: string
-  /** The people, by the login that they type. */
+  /** The people, by login name. */
   readonly people = new Map<string, Person>()
   readonly #port: number
   readonly #server: Server
@@ -76,7 +76,7 @@ export class OidcProvider {
     })
   }
 
-  /** Signs a person in on the provider's own pages, from its authorization address to the address that it returns the browser to. */
+  /** Signs a person in on the provider's own pages, from its authorization address to the address to which it returns the browser. */
   async through(browser: Browser, url: string, login: string): Promise<string> {
     let page = await browser.open(url)
     for (;;) {

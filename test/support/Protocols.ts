@@ -1,25 +1,25 @@
-/** Each protocol in which the service answers, as a client speaks it: what a test asks, and where the answer says what. */
+/** Each client protocol of the service: a test's requests, and the fields of the answers. */
 
-// oxlint-disable-next-line typescript/no-explicit-any -- a test looks into what came, whatever it is
+// oxlint-disable-next-line typescript/no-explicit-any -- tests inspect answers of any shape
 type Body = Record<string, any>
 
 export interface Spoken {
   readonly name: "chat" | "messages" | "responses"
   readonly path: string
-  /** Asks for a text to be repeated, with at most 50 tokens. */
+  /** A request to repeat a text, with at most 50 tokens. */
   readonly ask: (text: string, more?: Body) => Body
-  /** Lets a tool of this name be called. */
+  /** Offers a tool of this name. */
   readonly tool: (name: string) => Body
   readonly think: Body
   readonly textOf: (answer: Body) => string
   readonly callsOf: (answer: Body) => ReadonlyArray<{ readonly name: string; readonly input: unknown }>
-  /** The tokens that the vendor reports. */
+  /** The tokens reported by the vendor. */
   readonly usageOf: (answer: Body) => { readonly prompt: number; readonly completion: number }
   /** The message of a refusal, and our code in it. */
   readonly refusalOf: (body: Body) => { readonly message: string; readonly code: string | null }
   /** The text of a stream. */
   readonly textIn: (events: ReadonlyArray<Body>) => string
-  /** The type of the last event of a whole stream. */
+  /** The type of the last event of a complete stream. */
   readonly last: string | undefined
 }
 
@@ -101,7 +101,7 @@ export const spoken: ReadonlyArray<Spoken> = [messages, responses]
 /** The same with chat. */
 export const all: ReadonlyArray<Spoken> = [chat, ...spoken]
 
-/** The data of server-sent events, but for what is no JSON. */
+/** The data of server-sent events, without data that is not JSON. */
 export const eventsIn = (stream: string): ReadonlyArray<Body> =>
   stream
     .split("\n\n")

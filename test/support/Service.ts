@@ -1,4 +1,4 @@
-/** The real service as its user meets it: a process of its own on a folder of its own, spoken to over HTTP. */
+/** The real service from a user's perspective: a separate process on its own folder, over HTTP. */
 import { spawn } from "node:child_process"
 import type { ChildProcess } from "node:child_process"
 import { mkdtempSync, rmSync } from "node:fs"
@@ -13,7 +13,7 @@ export const root = join(import.meta.dirname, "..", "..")
 export interface Answer {
   readonly status: number
   readonly headers: Headers
-  // oxlint-disable-next-line typescript/no-explicit-any -- a test looks into what came, whatever it is
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests inspect answers of any shape
   readonly body: any
 }
 
@@ -62,7 +62,7 @@ export class Service {
       },
       ...((json !== undefined || raw !== undefined) && { body: raw ?? JSON.stringify(json) })
     } as RequestInit)
-    // Live events have no end: that they begin is all that is asked here.
+    // Live events have no end, so only their beginning is awaited.
     const isLive =
       json === undefined && raw === undefined && response.headers.get("content-type") === "text/event-stream"
     if (isLive) await response.body?.cancel()
@@ -76,7 +76,7 @@ export class Service {
     return { status: response.status, headers: response.headers, body }
   }
 
-  /** Where the sandbox is steered. */
+  /** The address of the sandbox's levers. */
   async sandbox(): Promise<{ issuer: string; control: string; client_id: string }> {
     return (await this.call("/v1/sandbox")).body
   }
@@ -89,7 +89,6 @@ export class Service {
     ).body
   }
 
-  /** Signs a person in as a browser would, by way of the sandbox's issuer. */
   /** Signs a person in. `at` is the issuer of another service's sandbox, with the client that this service knows. */
   async signIn(
     email: string,
@@ -132,7 +131,7 @@ export class Service {
       .records
   }
 
-  /** Ends the process and answers its exit code, or the signal that ended it. */
+  /** Ends the process. Returns its exit code, or the signal that ended it. */
   end(signal: NodeJS.Signals = "SIGTERM"): Promise<number | NodeJS.Signals | null> {
     const { exitCode, signalCode } = this.process
     if (exitCode !== null || signalCode !== null) return Promise.resolve(exitCode ?? signalCode)
@@ -146,7 +145,7 @@ export class Service {
   async discard(): Promise<void> {
     await this.end("SIGKILL")
     if (Postgres.isWanted()) await Postgres.drop(this.folder)
-    // Another service of the folder may still be writing to it.
+    // Another service of the folder may still write to it.
     rmSync(this.folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 })
   }
 }
@@ -163,26 +162,26 @@ export const freePort = (): Promise<number> =>
 export const freshFolder = (): string => mkdtempSync(join(tmpdir(), "tollgate-"))
 
 export interface StartOptions {
-  /** Where `dist/` is: this build, unless given. */
+  /** The folder of `dist/`: this build by default. */
   readonly build?: string
   readonly folder?: string
   readonly port?: number
   readonly args?: ReadonlyArray<string>
   readonly env?: Record<string, string>
-  /** The largest file that the process may write, in bytes: beyond it a write fails as on a disk that is full. */
+  /** The largest file that the process may write, in bytes. Beyond it, writes fail as on a full disk. */
   readonly file_bytes_max?: number
 }
 
-/** How often another port is tried where one that was free has been taken by a test that runs beside this one. */
+/** How often another port is tried if a concurrent test has taken a free one. */
 const portsMax = 5
 
-/** Starts `serve` and waits until it is ready; fails with what it said if it ends instead. */
+/** Starts `serve` and waits until it is ready. If it ends instead, fails with its output. */
 export const start = async (options: StartOptions = {}, tries = 1): Promise<Service> => {
   const port = options.port ?? (await freePort())
   const folder = options.folder ?? freshFolder()
-  // As `npm start` does it.
+  // As in `npm start`.
   const serve = [process.execPath, "--max-semi-space-size=32", "dist/main.js", "serve", ...(options.args ?? [])]
-  // The shell makes way for the service: its number is the service's.
+  // The shell replaces itself with the service, so the pid is the service's.
   const [program, ...args] =
     options.file_bytes_max === undefined
       ? serve
@@ -219,21 +218,21 @@ export const start = async (options: StartOptions = {}, tries = 1): Promise<Serv
   throw new Error(`serve ended with ${child.exitCode}: ${said}`)
 }
 
-/** How a command ended, and what it printed. */
+/** The exit code and output of a command. */
 export interface Finished {
   readonly code: number | null
   readonly stdout: string
   readonly stderr: string
 }
 
-/** The environment of a process. Where tests have PostgreSQL, each data folder has a database of its own there. */
+/** The environment of a process. If tests use PostgreSQL, each data folder has its own database there. */
 export const environmentOf = async (own: Record<string, string>): Promise<NodeJS.ProcessEnv> => {
   const { DATA_DIR: folder } = own
   if (!Postgres.isWanted() || folder === undefined) return { ...process.env, ...own }
   return { ...process.env, DATABASE_URL: await Postgres.databaseOf(folder), ...own }
 }
 
-/** Runs a command of the command line to its end, as a process. */
+/** Runs a command to its end, as a process. */
 export const command = async (args: ReadonlyArray<string>, own: Record<string, string> = {}): Promise<Finished> => {
   const env = await environmentOf(own)
   return new Promise((resolve) => {

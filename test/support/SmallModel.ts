@@ -1,4 +1,4 @@
-/** A model of the vendor `vendor`: a nano-USD a token of the prompt, ten a token of the answer. */
+/** A model of the vendor `vendor`: one nano-USD per prompt token, ten per answer token. */
 import type { Model } from "../../src/calls/prompts/Model.ts"
 import type { UnitPrice } from "../../src/kernel/Price.ts"
 

@@ -1,4 +1,4 @@
-/** Audio as files have it, with next to nothing in its frames: silence takes no more. */
+/** Audio files with almost empty frames: silence needs no more. */
 
 const crcOf = (bytes: Buffer): number => {
   let crc = 0
@@ -15,7 +15,7 @@ export const flacFrame = ({ rate = 0 } = {}): Buffer => {
   return Buffer.concat([header, Buffer.from([crcOf(header)])])
 }
 
-/** `samples` is what its header says that it has; each frame has so many `bytes` beside its header. */
+/** `samples` is the count in the header. Each frame has this many `bytes` after its own header. */
 export const flac = ({ bytes = 8, frames = 0, rate = 44_100, samples = 0 }): Buffer => {
   const info = Buffer.alloc(34)
   info.writeUInt16BE(4_096, 0)
@@ -32,7 +32,7 @@ export const flac = ({ bytes = 8, frames = 0, rate = 44_100, samples = 0 }): Buf
   ])
 }
 
-/** A page for each packet. */
+/** One page per packet. */
 export const oggPages = (packets: ReadonlyArray<Buffer>, positions: ReadonlyArray<bigint> = []): Buffer =>
   Buffer.concat(
     packets.flatMap((packet, i) => {
@@ -53,7 +53,7 @@ export const opus = (packets: ReadonlyArray<Buffer>, positions: ReadonlyArray<bi
     [0n, 0n, ...positions]
   )
 
-/** At 44,100 samples a second, in blocks of up to 2,048. */
+/** At 44,100 samples per second, in blocks of up to 2,048. */
 export const vorbis = (packets: number): Buffer => {
   const head = Buffer.alloc(30)
   head.write("\x01vorbis", "latin1")
@@ -62,7 +62,7 @@ export const vorbis = (packets: number): Buffer => {
   return oggPages([head, ...Array.from({ length: 2 + packets }, () => Buffer.from([0]))])
 }
 
-/** A byte a sample. */
+/** One byte per sample. */
 export const wave = ({ rate = 8_000, bytes = 500 }): Buffer => {
   const head = Buffer.alloc(44)
   head.write("RIFF")
@@ -80,14 +80,14 @@ export const wave = ({ rate = 8_000, bytes = 500 }): Buffer => {
 
 export const mp3 = (bytes = 500): Buffer => Buffer.concat([Buffer.from([0xff, 0xfb, 0x90, 0x00]), Buffer.alloc(bytes)])
 
-/** Behind an ID3 tag. */
+/** With an ID3 tag in front. */
 export const tagged = (audio: Buffer): Buffer =>
   Buffer.concat([Buffer.from("ID3\x04\x00\x00\x00\x00\x0f\x50", "latin1"), Buffer.alloc(15 * 128 + 80), audio])
 
 /** Frames of 128 kbit/s at 44,100 Hz. */
 export const mp3s = (frames: number): Buffer => Buffer.concat(Array.from({ length: frames }, () => mp3(413)))
 
-/** Frames of these types, with so many bytes behind the first. */
+/** Frames of these types, with this many bytes after the first. */
 export const amr = (magic: string, ...frames: ReadonlyArray<readonly [type: number, bytes: number]>): Buffer =>
   Buffer.concat([
     Buffer.from(magic),

@@ -1,15 +1,15 @@
-/** The sandbox's vendors of models, asked as the service asks them: what their streams consist of, and how one is cut or broken. */
+/** The sandbox's model vendors, called as the service calls them: the events of their streams, and ways to cut or break one. */
 import { frame } from "../../src/sandbox/Bedrock.ts"
 import { all } from "./Protocols.ts"
 
 export const vendorNames = ["chat", "messages", "responses", "google", "bedrock"] as const
 export type VendorName = (typeof vendorNames)[number]
 
-/** Where the sandbox has each of them. */
+/** The sandbox's address of each vendor. */
 export const baseOf = (vendor: VendorName): string =>
   vendor === "google" ? "/google/v1beta" : vendor === "bedrock" ? "/bedrock" : "/chat-a/v1"
 
-/** What the vendor calls the model; the test of Bedrock's has a colon in it, as real ones. */
+/** The vendor's name of the model. Bedrock's test model has a colon in it, like real ones. */
 export const modelOf = (vendor: VendorName): string =>
   vendor === "bedrock" ? "anthropic.claude-sandbox-v1:0" : `vendor-${vendor}`
 
@@ -56,11 +56,11 @@ const asked = async (origin: string, vendor: VendorName, text: string, stream: b
   return bytes
 }
 
-/** The JSON of a whole answer that says a text. */
+/** The JSON of a complete answer with this text. */
 export const answerOf = async (origin: string, vendor: VendorName, text: string): Promise<string> =>
   (await asked(origin, vendor, text, false)).toString()
 
-/** The events of a stream that says a text, each as it comes. */
+/** The events of a stream with this text, each as received. */
 export const eventsOf = async (origin: string, vendor: VendorName, text: string): Promise<ReadonlyArray<Buffer>> => {
   const bytes = await asked(origin, vendor, text, true)
   if (vendor !== "bedrock")
@@ -82,7 +82,7 @@ export const streamOf = (vendor: VendorName, events: ReadonlyArray<Buffer>, more
   ...more
 })
 
-/** What the vendor says amid a stream when it fails. */
+/** The vendor's error within a stream. */
 export const failureOf = (vendor: VendorName): Buffer => {
   switch (vendor) {
     case "bedrock":

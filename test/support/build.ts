@@ -1,4 +1,4 @@
-/** Before the tests: `dist/` as the source is now. The tests that start the real process start that, as does the writer's thread. */
+/** Before the tests, builds `dist/` from the current source. Tests that start the real process use it, and so does the writer's thread. */
 import { execFileSync } from "node:child_process"
 import { join } from "node:path"
 

@@ -1,6 +1,6 @@
 /**
- * The database of a test within this process: SQLite in memory, or with `TEST_DATABASE=postgres` a database of the tests' server. Each time
- * `sql` is built it is a fresh one, with the tables and nothing in them.
+ * The database of a test within this process: SQLite in memory, or with `TEST_DATABASE=postgres` a database of the tests' server. Each build of
+ * `sql` gets a new database with empty tables.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -16,16 +16,16 @@ import * as Client from "../../src/storage/postgres/Client.ts"
 import * as Sql from "../../src/storage/sqlite/Sql.ts"
 import * as Postgres from "./postgres.ts"
 
-/** Whether tests have PostgreSQL. A test of what SQLite alone has is skipped by it (`it.skipIf(isPostgres)`), with the reason above it. */
+/** Whether tests use PostgreSQL. Tests of SQLite-only behavior are skipped (`it.skipIf(isPostgres)`), with the reason above them. */
 export const isPostgres = Postgres.isWanted()
 
-/** Tests of what SQLite alone has: files, their locks and permissions, the writer's thread, migrations of earlier versions. */
+/** Tests of SQLite-only features: files, their locks and permissions, the writer's thread, migrations of earlier versions. */
 export const describeSqlite = describe.skipIf(isPostgres)
 
-/** Tests of what PostgreSQL alone has. */
+/** Tests of PostgreSQL-only features. */
 export const describePostgres = describe.runIf(isPostgres)
 
-/** Those who read may write as well, as they may in memory: tests set up what they need. */
+/** Readers may also write, as in memory, because tests set up data with them. */
 const connectTo = (url: string): Layer.Layer<SqlClient> =>
   Layer.orDie(
     Client.layer({
@@ -37,7 +37,7 @@ const connectTo = (url: string): Layer.Layer<SqlClient> =>
 
 let databases = 0
 
-/** Databases that nobody uses at the moment: to empty one takes a third of what it takes to make and drop one. */
+/** Unused databases. Emptying one takes a third of the time of creating and dropping one. */
 const unused: Array<string> = []
 
 const take = async (): Promise<string> => {
@@ -46,7 +46,7 @@ const take = async (): Promise<string> => {
   return Postgres.databaseOf(`test_${process.pid}_${++databases}`, { migrated: true })
 }
 
-/** Databases that have other tables than the others, since a test changed them. */
+/** Databases whose tables a test has changed. */
 const changed = new Set<string>()
 
 const fresh = Layer.unwrapScoped(
@@ -60,7 +60,7 @@ const fresh = Layer.unwrapScoped(
 
 export const sql: Layer.Layer<SqlClient> = isPostgres ? fresh : Layer.orDie(Sql.layerMemory)
 
-/** Over `sql`. It needs what `sql` has beside the client there. */
+/** The writer over `sql`. It needs the services that `sql` provides besides the client. */
 export const writer: Layer.Layer<Writer, never, SqlClient> = isPostgres
   ? (PostgresWriter.layer as unknown as Layer.Layer<Writer, never, SqlClient>)
   : Writer.layer
@@ -69,7 +69,7 @@ export const layer = Layer.provideMerge(writer, sql)
 
 let bytes: Uint8Array | undefined
 
-/** Makes a file of SQLite with the tables and nothing in them, unless it is there: migrated once, then copied. */
+/** Creates a SQLite file with empty tables, unless it exists: migrated once, then copied. */
 export const makeFile = (file: string): Effect.Effect<void> =>
   Effect.suspend(() => {
     if (existsSync(file)) return Effect.void
@@ -81,7 +81,7 @@ export const makeFile = (file: string): Effect.Effect<void> =>
     })
   })
 
-/** A database that outlives its layers, by the path of a file in a folder of its own: a writer on a thread, beside who reads. */
+/** A database that outlives its layers, by the path of a file in its own folder: a writer on a thread, beside the readers. */
 export const sqlAt = (file: string): Layer.Layer<SqlClient> =>
   isPostgres
     ? Layer.unwrapEffect(
@@ -95,7 +95,7 @@ export const sqlAt = (file: string): Layer.Layer<SqlClient> =>
 export const writerAt = (file: string): Layer.Layer<Writer, never, SqlClient> =>
   isPostgres ? writer : Writer.layerThread(file)
 
-/** Runs statements past the checks of the tables: what a damaged file, or a hand, may leave behind. */
+/** Runs statements without the tables' checks, to create the state that a damaged file or a manual change may leave. */
 export const unchecked = (...statements: ReadonlyArray<string>): Effect.Effect<void, SqlError, SqlClient> =>
   Effect.flatMap(SqlClient, (sql) => {
     const run = (texts: ReadonlyArray<string>) => Effect.forEach(texts, (text) => sql.unsafe(text), { discard: true })
@@ -106,7 +106,7 @@ export const unchecked = (...statements: ReadonlyArray<string>): Effect.Effect<v
     )
   })
 
-/** A trigger on each row: `on` is `AFTER UPDATE OF column ON table`, `body` the statements of it. */
+/** A row trigger: `on` is `AFTER UPDATE OF column ON table`, `body` its statements. */
 export const trigger = (
   name: string,
   { body, on, when = "true" }: { readonly on: string; readonly when?: string; readonly body: string }
@@ -124,7 +124,7 @@ export const trigger = (
     )
   )
 
-/** Removes what a server has of the folder. */
+/** Drops the folder's databases on the server. */
 export const drop = async (folder: string): Promise<void> => {
   if (isPostgres) await Postgres.drop(folder)
 }

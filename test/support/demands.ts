@@ -1,4 +1,4 @@
-/** The routes that demand more of an application's token than `calls`, as the contract has them. */
+/** The routes that demand more of an application's token than `calls`, by the contract. */
 const tenant = "/v1/tenants/:tenant_id"
 
 export const demands: Readonly<Record<string, string>> = {
@@ -51,6 +51,8 @@ export const demands: Readonly<Record<string, string>> = {
   [`POST ${tenant}/invites`]: "organization",
   [`DELETE ${tenant}/invites/:invite_id`]: "organization",
   "POST /v1/tenant-invites/:token/accept": "organization",
+  [`GET ${tenant}`]: "organization",
+  [`PATCH ${tenant}`]: "organization",
   [`GET ${tenant}/plan`]: "organization",
   [`PUT ${tenant}/plan`]: "organization",
   "GET /v1/accounts/:account_id": "organization",

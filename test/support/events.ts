@@ -4,7 +4,7 @@ import type { Service } from "./Service.ts"
 export interface Received {
   readonly event: string
   readonly id: string | undefined
-  // oxlint-disable-next-line typescript/no-explicit-any -- a test looks into what came, whatever it is
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests inspect answers of any shape
   readonly data: any
 }
 
@@ -12,7 +12,7 @@ export class Events {
   readonly received: Array<Received> = []
   readonly response: Response
   private readonly abort: AbortController
-  /** Whether the stream is over. */
+  /** Whether the stream has ended. */
   over = false
 
   private constructor(response: Response, abort: AbortController) {
@@ -62,7 +62,7 @@ export class Events {
     return this.received.filter((one) => one.event === event)
   }
 
-  /** Waits until there are so many of this event, and answers them. */
+  /** Waits for this many events of a kind, and returns them. */
   async until(event: string, count = 1, seconds = 15): Promise<ReadonlyArray<Received>> {
     for (let i = 0; i < seconds * 20; i++) {
       if (this.of(event).length >= count) return this.of(event)

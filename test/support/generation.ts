@@ -1,9 +1,9 @@
-/** Generation jobs in a program over the sandbox's vendors: moved as a test wants, and the time of their looks. */
+/** Generation jobs in a program over the sandbox's vendors: moved as a test requires, with control over the time of polls. */
 import { Effect } from "effect"
 import { Jobs } from "../../src/calls/media/Jobs.ts"
 import { Outside } from "./Called.ts"
 
-/** The vendor says this of the job from now on. */
+/** Sets the vendor's status of the job. */
 export const move = Effect.fnUntraced(function* (request_id: string, status: "IN_PROGRESS" | "COMPLETED" | "FAILED") {
   const sandbox = yield* Outside
   const { vendorId } = yield* Jobs
@@ -18,7 +18,7 @@ export const move = Effect.fnUntraced(function* (request_id: string, status: "IN
   )
 })
 
-/** By the clock of the sandbox, which `pass` moves. */
+/** On the sandbox's clock, which `pass` advances. */
 export const atSandboxTime = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.flatMap(Outside, ({ clock }) => Effect.withClock(effect, clock))
 

@@ -1,6 +1,6 @@
 /**
- * A program beside another on one database, as two hosts on one file are: it admits a call that never ends and a held one, with an
- * Idempotency-Key in hand, says so, and waits to be killed. Argument: the file.
+ * A second program on one database, like a second host on one file. It admits a call that never ends and a held one with an Idempotency-Key, reports
+ * this, and waits to be killed. Argument: the file.
  */
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
 import { Effect, Layer } from "effect"

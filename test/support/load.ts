@@ -1,11 +1,11 @@
 /**
- * Calls and transfers that go on while something dies beneath them, and what of them must be in the books afterwards: what was
- * acknowledged is there once, what was not is there whole or not at all, nothing is left reserved.
+ * Calls and transfers that continue during a crash, and their expected state in the books: acknowledged ones exist once, others completely or not at
+ * all, and nothing stays reserved.
  */
 import { expect } from "vitest"
 import type { Answer, Person, Service } from "./Service.ts"
 
-/** Runs a statement on the books, answers its rows. */
+/** Runs a statement on the books and returns its rows. */
 export type Ask = <A>(text: string) => Promise<ReadonlyArray<A>>
 
 export class Load {
@@ -14,14 +14,14 @@ export class Load {
   readonly #key: string
   #calls = 0
   #sends = 0
-  /** Each call has a length of its own, by which its record is known again. */
+  /** Each call has a unique length, which identifies its record. */
   readonly acknowledged = new Set<number>()
   readonly #sent = new Set<number>()
-  /** By Idempotency-Key: the last state that was acknowledged. */
+  /** The last acknowledged state, by Idempotency-Key. */
   readonly #transfers = new Map<string, { readonly id: string; readonly status: string }>()
-  /** Answers that were neither what was asked for nor a conflict, as `status code`. */
+  /** Answers other than success or a conflict, as `status code`. */
   readonly refusals = new Map<string, number>()
-  /** How many requests to a service had no answer. */
+  /** The number of requests to a service without an answer. */
   readonly cutOff = new Map<Service, number>()
 
   private constructor(ada: Person, bob: Person, key: string) {
@@ -38,16 +38,16 @@ export class Load {
     return new Load(ada, bob, key)
   }
 
-  /** States of transfers that were acknowledged. */
+  /** States of acknowledged transfers. */
   moved(): ReadonlySet<string> {
     return new Set([...this.#transfers.values()].map(({ status }) => status))
   }
 
-  /** Sixteen who call and four who send credit, one after another, until it is over. */
+  /** Sixteen callers and four senders of credit, one request after another, until it is over. */
   async run(service: Service, isOver: () => boolean): Promise<void> {
     const again = async (one: () => Promise<void>) => {
       while (!isOver()) {
-        // What is cut off was not acknowledged.
+        // A request that was cut off is not acknowledged.
         await one().catch(() => void this.cutOff.set(service, (this.cutOff.get(service) ?? 0) + 1))
       }
     }
@@ -101,7 +101,7 @@ export class Load {
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
 
-  /** Compares it with the books, of which nothing is under way any more. */
+  /** Compares with the books, in which nothing is under way any more. */
   async compare(ask: Ask): Promise<void> {
     const charged = await ask<{ words: number; times: number }>(
       "SELECT prompt_tokens AS words, count(*) AS times FROM tollgate_usage_records WHERE success = 1 GROUP BY 1"
@@ -111,7 +111,7 @@ export class Load {
     )
     const states = new Map(found.map(({ id, key, status }) => [key, { id, status }]))
     for (const [key, { id, status }] of this.#transfers) {
-      // A move that was not acknowledged may have been made all the same.
+      // An unacknowledged change may have been made.
       const state = states.get(key)
       expect([key, state?.id]).toEqual([key, id])
       if (status !== "pending") expect([key, state?.status]).toEqual([key, status])
@@ -124,7 +124,7 @@ export class Load {
   }
 }
 
-/** What is set aside for calls. */
+/** Open reservations of calls. */
 export const open = async (ask: Ask): Promise<{ readonly calls: number; readonly amount: number }> => {
   const [found] = await ask<{ calls: number; amount: number }>(
     `SELECT (SELECT count(*) FROM tollgate_ledger_reservations) AS calls,
@@ -133,7 +133,7 @@ export const open = async (ask: Ask): Promise<{ readonly calls: number; readonly
   return found!
 }
 
-/** Waits until nothing is set aside for calls, or for as long as that may take on a busy machine. */
+/** Waits until calls have no reservations, as long as that may take on a busy machine. */
 export const settled = async (ask: Ask): Promise<void> => {
   for (let i = 0; i < 600 && (await open(ask)).calls > 0; i++) await new Promise((resolve) => setTimeout(resolve, 100))
 }

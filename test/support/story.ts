@@ -1,4 +1,4 @@
-/** Stories as these tests tell them: `FC_RUNS` multiplies them, `FC_SEED` tells the same again. */
+/** Stories of these tests: `FC_RUNS` multiplies their number, `FC_SEED` repeats a run. */
 import * as Story from "../../src/testing/Story.ts"
 
 export type { Step } from "../../src/testing/Story.ts"

@@ -1,4 +1,4 @@
-/** What stands in the database of a service, whichever engine it is, read and changed from beside. */
+/** Reads and changes the database of a service from outside, with either engine. */
 import Sqlite from "better-sqlite3"
 import { Client } from "pg"
 import { postgres } from "../../src/storage/postgres/Dialect.ts"
@@ -6,7 +6,7 @@ import * as Postgres from "./postgres.ts"
 
 type Row = Record<string, unknown>
 
-/** Runs statements, in one transaction, on the database that belongs to a data folder; answers the rows of the last. */
+/** Runs statements in one transaction on the database of a data folder. Returns the rows of the last. */
 export const ask = async <A = Row>(folder: string, ...texts: ReadonlyArray<string>): Promise<ReadonlyArray<A>> =>
   Postgres.isWanted() ? askAt(await Postgres.databaseOf(folder), ...texts) : askSqlite(folder, texts)
 
@@ -30,7 +30,7 @@ const askSqlite = <A>(folder: string, texts: ReadonlyArray<string>): ReadonlyArr
 export const askAt = async <A = Row>(url: string, ...texts: ReadonlyArray<string>): Promise<ReadonlyArray<A>> => {
   const client = new Client({
     connectionString: url,
-    // Numbers as numbers, as SQLite has them.
+    // Numbers as numbers, as in SQLite.
     types: { getTypeParser: (oid: number) => (wholeNumbers.has(oid) ? Number : String) } as never
   })
   await client.connect()
@@ -48,12 +48,12 @@ export const askAt = async <A = Row>(url: string, ...texts: ReadonlyArray<string
 /** bigint, smallint, integer, numeric. */
 const wholeNumbers: ReadonlySet<number> = new Set([20, 21, 23, 1700])
 
-/** Copies the database of a data folder, which nobody uses, where it is not a file in that folder. */
+/** Copies the unused database of a data folder, unless it is a file in that folder. */
 export const copy = async (from: string, to: string): Promise<void> => {
   if (Postgres.isWanted()) await Postgres.databaseOf(to, { template: await Postgres.databaseOf(from) })
 }
 
-/** Asks for the names of the tables. */
+/** Selects the names of the tables. */
 export const selectNames = Postgres.isWanted()
   ? "SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'"
   : "SELECT name FROM sqlite_master WHERE type = 'table'"
@@ -66,16 +66,14 @@ export const everything = async (folder: string): Promise<string> => {
   return tables.join("\n")
 }
 
-/**
- * Before a service starts: that its writer gives up waiting for `hold` well before the commit's limit. With a file it does so by itself.
- */
+/** Before a service starts: its writer must give up waiting for `hold` well before the commit's limit. With a file it does so by itself. */
 export const boundLocks = async (folder: string): Promise<void> => {
   if (!Postgres.isWanted()) return
   const url = await Postgres.databaseOf(folder)
   await askAt(url, `ALTER DATABASE ${new URL(url).pathname.slice(1)} SET lock_timeout = '200ms'`)
 }
 
-/** Keeps everybody from changing the books, while they can be read; answers what lets go of them. */
+/** Blocks changes of the books, but not reads. Returns a function that releases them. */
 export const hold = async (folder: string): Promise<() => Promise<void>> => {
   if (!Postgres.isWanted()) {
     const db = new Sqlite(`${folder}/tollgate.db`)
@@ -85,7 +83,7 @@ export const hold = async (folder: string): Promise<() => Promise<void>> => {
   const client = new Client(await Postgres.databaseOf(folder))
   await client.connect()
   await client.query("BEGIN")
-  // Leases go on: the node is well, and so is its connection.
+  // Leases continue: the node and its connection are well.
   const { rows } = await client.query(
     "SELECT string_agg(tablename, ', ' ORDER BY tablename) AS names FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'tollgate_sql_nodes'"
   )
@@ -93,14 +91,12 @@ export const hold = async (folder: string): Promise<() => Promise<void>> => {
   return () => client.end()
 }
 
-/**
- * Lets the leases of nodes that were killed lapse at once. Where the books are a file there are none: a run ends with its process.
- */
+/** Lets the leases of killed nodes lapse at once. A file has no leases: a run ends with its process. */
 export const lapse = async (folder: string): Promise<void> => {
   if (Postgres.isWanted()) await ask(folder, "UPDATE tollgate_sql_nodes SET until = now() - interval '1 second'")
 }
 
-/** Changes a table to what its own checks would not let in: `UPDATE <table> <change>`. */
+/** Makes a change that the table's own checks would refuse: `UPDATE <table> <change>`. */
 export const unchecked = async (folder: string, table: string, change: string): Promise<void> => {
   if (Postgres.isWanted()) {
     await ask(folder, Postgres.takeChecks, `UPDATE ${table} ${change}`, Postgres.giveChecksBack)

@@ -1,7 +1,4 @@
-/**
- * Before each test file: the testers of `it` are its own. `layer` of @effect/vitest replaces them on the one `it` that there is, and the
- * files of a worker share it.
- */
+/** Gives each test file its own testers of `it`. `layer` of @effect/vitest replaces them on the only `it`, which the files of a worker share. */
 import { effect, it, live, scoped, scopedLive } from "@effect/vitest"
 
 Object.assign(it, { effect, live, scoped, scopedLive })

@@ -192,7 +192,7 @@ describe("the property suite for a ledger with fewer features", () => {
       () => expect.fail("it is not found"),
       (error: Error) => error.message
     )
-    expect(failed).toMatch(/^story \d+ of \d+ goes wrong/)
+    expect(failed).toMatch(/^story \d+ of \d+ fails/)
     expect(failed).not.toMatch(/than this ledger was made for|this ledger has no|this ledger knows no/)
   })
 

@@ -14,10 +14,10 @@ import * as TestDatabase from "../support/database.ts"
 const ends: Partial<Record<Mistake, RegExp>> = {
   "pays twice when it is accepted twice at once": /a transfer pays out once|nothing is below zero/,
   "makes a second transfer for a key that was used": /Create/,
-  "sends from a suspended account": /where BillingAccountInactive is due/,
+  "sends from a suspended account": /instead of BillingAccountInactive/,
   "answers the balance as giftable": /giftable of TransferInsufficientGiftable is \d+, must be \d+/,
-  "lets anybody accept": /where EmailMismatch is due/,
-  "lets a declined transfer be accepted": /where TransferNotPending .*state: declined.* is due/
+  "lets anybody accept": /instead of EmailMismatch/,
+  "lets a declined transfer be accepted": /instead of TransferNotPending .*state: declined/
 }
 
 const over = (database: typeof TestDatabase.layer) =>
@@ -54,7 +54,7 @@ describe("the property suite for transfers", () => {
       () => expect.fail("it is not found"),
       (error) => error
     )
-    expect(failed.message).toMatch(ends[mistake] ?? /^story \d+ of \d+ goes wrong/)
+    expect(failed.message).toMatch(ends[mistake] ?? /^story \d+ of \d+ fails/)
     expect(failed.steps.length).toBeLessThanOrEqual(5)
   })
 
@@ -62,12 +62,12 @@ describe("the property suite for transfers", () => {
     const make = foreignTransfers("returns what is accepted at the same time")
     const failed = await checkTransfers({ make, seed: 1 }).catch((error: Error) => error.message)
     expect(failed).toMatchInlineSnapshot(`
-      "story 1 of 60 goes wrong (in its shortest form; seed 1 tells it again):
+      "story 1 of 60 fails (in its shortest form; repeat it with seed 1):
         1. ada gets 0.01 (purchase)
         2. ada sends 0.01 to bob (gift with a message)
-        3. at once: (1) bob accepts #1; (2) bob accepts #1
-      nothing is below zero: ada@example.com has less than nothing
-      (no order of the 2 fits; this is in the order 1, 2)"
+        3. concurrently: (1) bob accepts #1; (2) bob accepts #1
+      nothing is below zero: ada@example.com has a negative amount
+      (no order of the 2 fits; this error is from the order 1, 2)"
     `)
   })
 })

@@ -1,5 +1,5 @@
-// Two builds of the service in one run, driven in turns of a second: what a change brings, as ratios. Ratios of turns side by side hold
-// within two or three in a hundred, where absolute figures change by half from minute to minute.
+// Two builds of the service in one run, driven in turns of a second: the effect of a change, as ratios. Ratios of adjacent turns are stable within
+// two or three percent, while absolute figures vary by half from minute to minute.
 import { join } from "node:path"
 import type { ChildProcess } from "node:child_process"
 import type { Workload } from "../calls.ts"
@@ -10,7 +10,7 @@ import { median } from "../numbers.ts"
 import { stop } from "../processes.ts"
 import { checkGateway, startOutside } from "../world.ts"
 
-/** Pairs of turns for each workload. */
+/** Pairs of turns per workload. */
 const pairsPerRound = 4
 
 interface Compared {
@@ -29,7 +29,7 @@ const compare = async (
   for (const seconds of [warmup, warmup / 2]) for (const one of [a, b]) await drive(load, one, workload, { seconds })
   const runs = { a: [] as Array<Run>, b: [] as Array<Run> }
   for (let pair = 0; pair < pairs; pair++) {
-    // A B, then B A: whatever gets slower with time does so for both.
+    // A B, then B A, so that a drift of the machine affects both.
     const turns = [[a, runs.a] as const, [b, runs.b] as const]
     for (const [one, into] of pair % 2 === 0 ? turns : turns.toReversed()) {
       into.push(await drive(load, one, workload, { seconds: 1 }))

@@ -1,4 +1,4 @@
-// Chat by a thousand callers, who call as often as Zipf's law says and for four models each, beside one caller in the same rounds.
+// Chat by a thousand callers, with frequencies by Zipf's law and four models each, beside one caller in the same rounds.
 import { chatCalls, manyCallers } from "../calls.ts"
 import { alternate, halfLoad, inUnit, print, printAdded, printRates, ratio } from "../frame.ts"
 import type { Bench, Part } from "../frame.ts"

@@ -1,7 +1,11 @@
-// Chat by one caller: everything in the books and on the disk before the answer, against nothing, a proxy, the floor and the peer.
+// Chat by one caller: booked on disk before the answer, compared with no gateway, a proxy, the floor and the peer. Then by callers with and
+// without budgets.
+import { join } from "node:path"
 import { chatCalls } from "../calls.ts"
-import { alternate, halfLoad, printAdded, printRates, ratio } from "../frame.ts"
+import { alternate, contender, halfLoad, print, printAdded, printRates, ratio } from "../frame.ts"
 import type { Bench, Part } from "../frame.ts"
+import { startGateway } from "../gateway.ts"
+import { checkGateway } from "../world.ts"
 
 export const workloads = ({ connections }: Bench["options"]) => [chatCalls({ name: "chat", connections })]
 
@@ -28,6 +32,41 @@ const run = async (bench: Bench): Promise<void> => {
     unit: "ms",
     most: added.get("floor")!.addedP99
   })
+  await budgets(bench)
 }
 
-export const chat: Part = { name: "chat", about: "chat by one caller; latency at half load", run }
+/** Each budget limits USD, tokens, requests and open calls. */
+const periods = ["month", "minute", "hour", "day", "week", "total"]
+
+/** Callers of one service: without a budget, with one, and with six. */
+const budgets = async (bench: Bench): Promise<void> => {
+  const { cores, options, results } = bench
+  const { load, outside } = await bench.world()
+  const directory = join(bench.directory, "budgets")
+  const service = await startGateway({ name: "budgets", main: options.main, cores, outside, directory })
+  const counts = { "no budget": 0, "one budget": 1, "six budgets": periods.length }
+  await service.addCallers(Object.keys(counts).length)
+  for (const [caller, count] of Object.values(counts).entries())
+    await service.addBudgets(caller, periods.slice(0, count))
+  const all = Object.keys(counts).map((name, caller) =>
+    contender({ ...service, name, keys: [service.callers[caller]!.key] })
+  )
+  const workload = chatCalls({ name: "chat, budgets", connections: options.connections })
+  const rates = await alternate(bench, load, workload, all)
+  printRates(`POST /v1/chat/completions, one caller, ${workload.connections} connections, budgets`, rates)
+  const due = all.map((one) => one.due[0] ?? 0)
+  const served = all.reduce((sum, one) => sum + one.served, 0)
+  print(`\n  The books: ${await checkGateway(service, { ...all[0]!, due, served })}`)
+  await service.stop()
+  const reach = (name: string, least: number) =>
+    results.reach({
+      what: `33 chat, ${name}, of no budget`,
+      measured: ratio(rates, name, "no budget"),
+      unit: "x",
+      least
+    })
+  reach("one budget", 0.97)
+  reach("six budgets", 0.9)
+}
+
+export const chat: Part = { name: "chat", about: "chat by one caller; latency at half load; with budgets", run }

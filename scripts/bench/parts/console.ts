@@ -1,5 +1,5 @@
-// The views of the console, over the same books as in `growth`, the big tenant's calls by 200 people: what each view asks when it is opened,
-// at once as the page does, for the first time and again; and what calls take while the slowest of them are looked at.
+// The views of the console over the books of `growth`, with the big tenant's calls by 200 people. Measures each view's queries on opening,
+// concurrent as in the page, the first time and again; and the latency of calls while the slowest views are read.
 import type { ChildProcess } from "node:child_process"
 import { join } from "node:path"
 import { fillBooks, peopleOf, untilAtRest } from "../books.ts"
@@ -14,20 +14,20 @@ import { startOutside } from "../world.ts"
 
 const hour = 3_600_000
 const day = 24 * hour
-/** How many people call in the big tenant. */
+/** The number of people who call in the big tenant. */
 const members = 200
-/** How often each view is asked for after the first time. */
+/** How often each view is read after the first time. */
 const readings = 5
 
 interface View {
   readonly name: string
-  /** Whose view it is: another credential. */
+  /** The owner of the view; decides the credential. */
   readonly by: "person" | "operator"
-  /** What it asks when it is opened, all at once. A path with `POST ` before it is posted. */
+  /** The view's concurrent queries on opening. A path after `POST ` is posted. */
   readonly asks: ReadonlyArray<string>
 }
 
-/** What the page's frame and the names of keys ask beside any view. */
+/** Queries of the page's frame and of key names, which accompany every view. */
 const shell = ["/v1/me", "/v1/me/memberships", "/v1/notifications?per_page=1"]
 
 const span = (days: number, step: number): readonly [start: string, end: string] => {
@@ -154,7 +154,7 @@ const operatorViews = ({ member, tenant, usage_id }: Known): ReadonlyArray<View>
   ]
 }
 
-// ---- asking -------------------------------------------------------------------------------------------------------------
+// ---- queries ------------------------------------------------------------------------------------------------------------
 
 type Tokens = Readonly<Record<View["by"], string>>
 
@@ -164,7 +164,7 @@ const asking =
     const [method, path] = ask.startsWith("POST ") ? ["POST", ask.slice(5)] : ["GET", ask]
     const asked = () =>
       fetch(`http://127.0.0.1:${port}${path}`, { method, headers: { authorization: `Bearer ${tokens[by]}` } })
-    // Once more where the service has closed a connection that was at rest.
+    // Retries once if the service closed an idle connection.
     const answer = await asked().catch(asked)
     const text = await answer.text()
     if (!answer.ok) throw new Error(`${ask} answered ${answer.status}: ${text.slice(0, 300)}`)
@@ -173,7 +173,7 @@ const asking =
 
 type Ask = ReturnType<typeof asking>
 
-/** Milliseconds until all answers of a view are there. */
+/** Milliseconds until all answers of a view have arrived. */
 const timeOf = async (ask: Ask, { asks, by }: View): Promise<number> => {
   const began = performance.now()
   await Promise.all(asks.map((one) => ask(by, one)))
@@ -212,13 +212,13 @@ const timeViews = async (
   return timed.toSorted((a, b) => b.p50 - a.p50).map(({ view }) => view)
 }
 
-// ---- calls meanwhile ----------------------------------------------------------------------------------------------------
+// ---- concurrent calls ---------------------------------------------------------------------------------------------------
 
 const untilStopped = async (signal: AbortSignal, look: () => Promise<unknown>): Promise<void> => {
   while (!signal.aborted) await look()
 }
 
-/** What calls take, alone and while somebody looks at these views one after the other. */
+/** The latency of calls, alone and while someone reads these views one after another. */
 const timeCalls = async (
   bench: Bench,
   load: ChildProcess,
@@ -243,7 +243,7 @@ const timeCalls = async (
   print(`\n${table(rows)}`)
 }
 
-// ---- the whole ----------------------------------------------------------------------------------------------------------
+// ---- the part -----------------------------------------------------------------------------------------------------------
 
 const run = async (bench: Bench): Promise<void> => {
   const { cores, directory, options } = bench

@@ -1,4 +1,4 @@
-// A slow disk: each commit of floor and service is held for 5 ms (`slow-commit.mjs`).
+// A slow disk: each commit of floor and service takes 5 ms longer (`slow-commit.mjs`).
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 import { chatCalls, manyCallers } from "../calls.ts"

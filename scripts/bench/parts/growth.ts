@@ -1,5 +1,5 @@
-// Growth: books with millions of calls of a thousand tenants over a year, a third of them one tenant's. What a charge costs at 10 thousand,
-// a million and all of them; how long each view of that tenant takes over HTTP; how long `verify` takes.
+// Growth: books with millions of calls by a thousand tenants over a year, a third of them one tenant's. Measures the cost of a charge at 10
+// thousand, a million and all calls; the latency of each view of that tenant over HTTP; and the duration of `verify`.
 import type { ChildProcess } from "node:child_process"
 import { join } from "node:path"
 import { copyOf, fillBooks, peopleOf, startFill, untilAtRest } from "../books.ts"
@@ -15,9 +15,9 @@ import { cpu, stop } from "../processes.ts"
 import { startOutside } from "../world.ts"
 
 const day = 86_400_000
-/** At these numbers of calls, and at the end, the books are copied, so that charges can be compared in one run. */
+/** The books are copied at these numbers of calls and at the end, so that one run can compare charges. */
 const copiesAt = [10_000, 1_000_000]
-/** How often each view is asked for. */
+/** How often each view is read. */
 const readings = 15
 
 // ---- reading ------------------------------------------------------------------------------------------------------------
@@ -52,7 +52,7 @@ const viewsOf = (
       sorted(`records by ${field}`, `${usage}?sort=${field}`),
       sorted(`records by ${field}, least first`, `${usage}?sort=${field}&direction=asc`)
     ]),
-    // Sorted pages have numbers within the first 20,000 records only.
+    // Sorted pages are numbered within the first 20,000 records only.
     sorted("records by cost, page 400", `${usage}?sort=cost&page=${Math.min(400, pages)}`),
     sorted("records by cost, by cursor", `${usage}?sort=cost&cursor=${encodeURIComponent(sortedCursor)}`),
     sorted("records by cost, of 30 days", `${usage}?sort=cost&start_date=${ago(60)}&end_date=${ago(30)}`),
@@ -148,7 +148,7 @@ const timeVerify = async (results: Results, service: Gateway): Promise<void> => 
 
 // ---- charging -----------------------------------------------------------------------------------------------------------
 
-/** Charges at their own time, in turns at each size of the books. */
+/** Charges at the present time, in turns at each size of the books. */
 const chargeAtSizes = async ({ cores, options, results }: Bench, folder: string, { calls, sizes }: Books) => {
   const sides = await Promise.all(sizes.map((size) => startFill(cores.served, folder, copyOf(folder, size))))
   const rates = sizes.map((): Array<number> => [])
@@ -181,7 +181,7 @@ const chargeAtSizes = async ({ cores, options, results }: Bench, folder: string,
   })
 }
 
-// ---- the whole ----------------------------------------------------------------------------------------------------------
+// ---- the part -----------------------------------------------------------------------------------------------------------
 
 const run = async (bench: Bench): Promise<void> => {
   const { cores, directory, options } = bench

@@ -1,4 +1,4 @@
-// The ledger alone: charges by one caller and by a thousand, against raw loops that keep the same books under the same callers.
+// The ledger alone: charges by one caller and by a thousand, against raw loops that keep the same books for the same callers.
 import { mkdirSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { manyCallers } from "../calls.ts"

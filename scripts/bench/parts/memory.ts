@@ -1,4 +1,4 @@
-// Resident memory of each process: at rest some seconds after its start, and the most it was seen with under load.
+// Resident memory of each process: at rest some seconds after the start, and the peak under load.
 import { join } from "node:path"
 import { chatCalls, manyCallers } from "../calls.ts"
 import { drive, inUnit, print, say, table, titles } from "../frame.ts"
@@ -6,7 +6,7 @@ import type { Bench, Part } from "../frame.ts"
 import { memory as residentOf, sleep } from "../processes.ts"
 import { openWorld } from "../world.ts"
 
-/** What starting has left behind is collected in the first seconds of rest. */
+/** The first seconds of rest collect the startup garbage. */
 const restMs = 20_000
 const loadSeconds = 8
 

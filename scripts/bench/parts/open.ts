@@ -1,4 +1,4 @@
-// Ten thousand open streams at a trickle, each a chunk every two seconds: memory for each, and of the whole process.
+// Ten thousand open streams, each with a chunk every two seconds: memory per stream, and of the whole process.
 import { readFileSync } from "node:fs"
 import { chatCalls, trickleEvery, trickling } from "../calls.ts"
 import { drive, inUnit, print, say, table, titles } from "../frame.ts"
@@ -8,12 +8,12 @@ import type { TrickleOrder } from "../upstream.ts"
 import type { World } from "../world.ts"
 
 const wanted = 10_000
-/** Streams that begin in a second. */
+/** Streams started per second. */
 const beginning = 2_000
-/** For so long they are all open before memory is read. */
+/** All streams are open for this long before memory is read. */
 const holdMs = 16_000
 
-/** A stream takes two sockets of the process between, and node raises the soft limit to the hard one by itself. */
+/** A stream takes two sockets of the relaying process. Node raises the soft limit to the hard one itself. */
 const possible = (): number => {
   const limit = Number(/Max open files +\d+ +(\d+)/.exec(readFileSync("/proc/self/limits", "utf8"))?.[1] ?? 1_024)
   return Math.min(wanted, Math.floor((limit - 400) / 2))

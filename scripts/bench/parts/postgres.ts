@@ -1,5 +1,5 @@
-// The service over PostgreSQL, on a server of its own beside the nodes: charges of two writers against TPC-B of pgbench, chat against the same on
-// SQLite, two nodes against one, and how soon one node hears what another has revoked.
+// The service over PostgreSQL, with the server on the same machine: charges of two writers against pgbench's TPC-B, chat against the same on SQLite,
+// two nodes against one, and the delay until one node refuses a key revoked at another.
 import { spawnSync } from "node:child_process"
 import type { ChildProcess } from "node:child_process"
 import { chmodSync, existsSync, readdirSync, readFileSync } from "node:fs"
@@ -17,11 +17,11 @@ import { ask, cpu, startPart, stop } from "../processes.ts"
 import { checkGateway, startOutside } from "../world.ts"
 import type { Round } from "../writers.ts"
 
-/** How many accounts are charged at random. */
+/** The number of accounts charged at random. */
 const accounts = 10_000
 
 const run = async (bench: Bench): Promise<void> => {
-  // The server runs as a user of its own where this runs as root.
+  // If this runs as root, the server runs as another user.
   chmodSync(bench.directory, 0o755)
   const server = await startServer(["max_wal_size=4GB"], bench.directory)
   try {
@@ -32,7 +32,7 @@ const run = async (bench: Bench): Promise<void> => {
   }
 }
 
-/** Makes a database and answers its URL. */
+/** Creates a database and returns its URL. */
 const create = async ({ url }: Server, name: string): Promise<string> => {
   const client = new Client(url)
   await client.connect()
@@ -41,7 +41,7 @@ const create = async ({ url }: Server, name: string): Promise<string> => {
   return url.replace(/postgres$/, name)
 }
 
-/** CPU time of the server so far, all its processes together, in µs. */
+/** CPU time of the server so far, over all its processes, in µs. */
 const serverCpu = (server: Server): number => {
   const main = server.pid()
   const childrenOf = readdirSync("/proc").filter((name) => {
@@ -51,7 +51,7 @@ const serverCpu = (server: Server): number => {
   return [main, ...childrenOf.map(Number)].reduce((sum, pid) => sum + cpu(pid), endedCpu(main))
 }
 
-/** CPU time of the children of a process that have ended, in µs. */
+/** CPU time of the ended children of a process, in µs. */
 const endedCpu = (pid: number): number => {
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
     .replace(/^.*\) /s, "")
@@ -70,11 +70,11 @@ const findPgbench = (): string | undefined => {
   return folders.map((folder) => join(folder, "pgbench")).find((file) => existsSync(file))
 }
 
-/** TPC-B of pgbench, prepared, by 16 clients: what answers its transactions a second in a round of so many seconds. */
+/** pgbench's TPC-B, prepared, with 16 clients: a function that returns its transactions per second in a round of this many seconds. */
 const startPgbench = async (server: Server): Promise<((seconds: number) => number) | undefined> => {
   const file = findPgbench()
   if (file === undefined) {
-    print("pgbench is not there (Debian: apt-get install postgresql-contrib); going on without it")
+    print("pgbench is missing (Debian: apt-get install postgresql-contrib); continuing without it")
     return undefined
   }
   const url = await create(server, "pgbench")
@@ -102,7 +102,7 @@ const charges = async (bench: Bench, server: Server): Promise<void> => {
   const { options, results } = bench
   const pgbench = await startPgbench(server)
   const url = await create(server, "charges")
-  // One after the other: the first brings the tables.
+  // One after the other, because the first creates the tables.
   const writers: Array<ChildProcess> = []
   for (const place of ["0", "1"]) {
     const child = startPart(undefined, "writers.ts", [url, place, String(accounts)])
@@ -111,7 +111,7 @@ const charges = async (bench: Bench, server: Server): Promise<void> => {
   }
   say(`charges: opening ${accounts} accounts`)
   await ask(writers[0]!, { open: true })
-  // What the calls of an account have in common is written, or looked up, with the first of them.
+  // The first call of an account writes or loads the account's shared data.
   await Promise.all(writers.map((child) => ask(child, { each: true })))
   let acknowledged: ReadonlyArray<Round> = []
   const charging = (of: number) => async (seconds: number) => {
@@ -209,10 +209,10 @@ const checkCharges = async (url: string, rounds: ReadonlyArray<Round>): Promise<
 
 /** How many keys are revoked. */
 const revocations = 50
-/** Of the calls through two nodes: each has enough to do. */
+/** For calls through two nodes: enough to keep each busy. */
 const manyConnections = 512
 
-/** How long a revocation may take before it is no longer waited for, in milliseconds. */
+/** Timeout of a revocation, in milliseconds. */
 const patience = 5_000
 
 const overHttp = async (bench: Bench, server: Server): Promise<void> => {
@@ -293,9 +293,9 @@ const compareEngines = async (bench: Bench, load: ChildProcess, file: Contender,
 type Pair = readonly [Contender, Contender]
 
 interface Cost {
-  /** Calls a second, all nodes together. */
+  /** Calls per second, over all nodes. */
   readonly rate: number
-  /** µs of CPU time a call. */
+  /** µs of CPU time per call. */
   readonly nodes: number
   readonly server: number
 }
@@ -311,11 +311,11 @@ interface Comparison {
 }
 
 /**
- * The same connections at one node, and shared by two. Beside it, as the control, the same at one service on SQLite and shared by two, which
- * have nothing in common but the core: what two processes cost that do not know each other is no cost of nodes.
+ * The same connections at one node, and shared by two nodes. The control is the same with one service on SQLite and two: those two share only the
+ * core. The cost of two independent processes is not a cost of nodes.
  *
- * The target is held where each node has enough to do, as it has where one is not enough: a turn of the event loop, a batch and its commit cost
- * the same for few calls as for many, and half of few calls are fewer.
+ * The target applies when each node is busy, as when one node is not enough. A turn of the event loop, a batch and its commit cost the same for few
+ * calls as for many, and two nodes each get half the calls.
  */
 const compareNodes = async ({ bench, connections, loads, nodes, server, services }: Comparison): Promise<void> => {
   const { options } = bench
@@ -341,7 +341,7 @@ const compareNodes = async ({ bench, connections, loads, nodes, server, services
       server: (serverCpu(server) - before) / calls
     }
   }
-  // The second ones have served nobody yet.
+  // The second node and service have served no calls yet.
   for (const at of [nodes[1], services[1]]) await drive(loads[1], at, all, { seconds: options.warmup })
   for (const { work } of sides) await work()
   for (let round = 1; round <= options.rounds; round++) {
@@ -350,7 +350,7 @@ const compareNodes = async ({ bench, connections, loads, nodes, server, services
     say(`nodes, ${connections} connections: round ${round} of ${options.rounds}: ${rates.join(", ")}`)
   }
   const of = (place: number, what: keyof Cost) => median(sides[place]!.costs.map((cost) => cost[what]))
-  /** Of so much CPU time as one takes, in the same round. */
+  /** Relative to the CPU time of one, in the same round. */
   const ratioTo = (place: number, one: number) =>
     median(sides[place]!.costs.map(({ nodes: cost }, round) => cost / sides[one]!.costs[round]!.nodes))
   print(`\nThe same through one and through two on the same core, ${connections} connections in all\n`)
@@ -379,7 +379,7 @@ const compareNodes = async ({ bench, connections, loads, nodes, server, services
   })
 }
 
-/** Keys are revoked at one node; how long the other still takes them, once the answer is there. */
+/** Revokes keys at one node. Measures how long the other still accepts them after the answer. */
 const revoke = async ({ results }: Bench, at: Gateway, other: Gateway, books: Contender): Promise<void> => {
   const token = await at.tokenOf(0)
   const [base, further] = [`http://127.0.0.1:${at.port}`, `http://127.0.0.1:${other.port}`]
@@ -396,7 +396,7 @@ const revoke = async ({ results }: Bench, at: Gateway, other: Gateway, books: Co
       }
       return response.status
     }
-    if ((await status()) !== 200) throw new Error(`the key that one node made is not taken by the other`)
+    if ((await status()) !== 200) throw new Error(`a key created at one node is refused by the other`)
     await call("DELETE", `${base}/v1/tenants/${tenant}/applications/${application}`, token)
     const start = performance.now()
     while ((await status()) !== 401 && performance.now() - start < patience);

@@ -1,19 +1,19 @@
-/** What clients ask while their vendor is hostile: each protocol over each vendor, whole and streamed, and each tool. */
+/** Clients' calls while their vendor is hostile: each protocol over each vendor, whole and streamed, and each tool. */
 export interface Call {
   readonly name: string
   readonly method: "GET" | "POST"
   readonly path: string
-  /** The protocol whose errors its client reads. */
+  /** The protocol of the errors that its client reads. */
   readonly shape: "plain" | "messages" | "openai"
-  /** The protocol of its stream, where it has one. */
+  /** The protocol of its stream, if any. */
   readonly stream?: "chat" | "messages" | "responses" | "other"
-  /** The body that has this text in it. */
+  /** A body that contains this text. */
   readonly json?: (text: string) => object
   readonly form?: (text: string) => FormData
   readonly query?: (text: string) => string
-  /** What is asked about the job that it began. */
+  /** The requests that follow the job that it began. */
   readonly follow?: "media" | "image"
-  /** It waits for its images, up to five minutes. */
+  /** It waits up to five minutes for its images. */
   readonly waits?: true
 }
 

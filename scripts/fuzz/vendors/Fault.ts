@@ -1,4 +1,4 @@
-/** What goes wrong with an answer of a vendor: data that can be kept, and the bytes that it makes of a right answer. */
+/** Faults of a vendor's answer: as data that can be stored, and as changes to the bytes of a correct answer. */
 import fc from "fast-check"
 import { gzipSync } from "node:zlib"
 import { frame } from "../../../src/sandbox/Bedrock.ts"
@@ -280,7 +280,7 @@ export const changes: fc.Arbitrary<Change> = fc.oneof(
   })
 )
 
-// ---- what it does to an answer --------------------------------------------------------------------------------------------------------
+// ---- changed answers ------------------------------------------------------------------------------------------------------------------
 
 export interface Answer {
   readonly status: number
@@ -288,7 +288,7 @@ export interface Answer {
   readonly body: Buffer
 }
 
-/** Bytes in their pieces, and what follows them. */
+/** Bytes in pieces, and the action after them. */
 export interface Delivery {
   readonly pieces: ReadonlyArray<Buffer>
   readonly pause_ms: number
@@ -316,7 +316,7 @@ const eventsOf = (answer: Answer): ReadonlyArray<Buffer> => {
 const eventWith = (answer: Answer, event: Buffer, change: (data: string) => string): Buffer => {
   if (!isFrames(answer))
     return Buffer.from(event.toString().replace(/^data: ?(.*)$/m, (_, data: string) => `data: ${change(data)}`))
-  // Another change has left nothing of it.
+  // Another change has removed it.
   if (event.length < 16) return event
   const head = event.readUInt32BE(4)
   const type = /:event-type[^A-Za-z]..([A-Za-z]+)/s.exec(event.toString("latin1", 12, 12 + head))?.[1] ?? "messageStart"
@@ -331,7 +331,7 @@ const eventWith = (answer: Answer, event: Buffer, change: (data: string) => stri
 
 const mark = "\u27e8literal\u27e9"
 
-/** A JSON text with this literal in one of the places that `which` names. */
+/** A JSON text with this literal in the place that `which` selects. */
 const withLiteral = (
   text: string,
   place: number,
@@ -411,7 +411,7 @@ const withHeader = ({ headers, ...answer }: Answer, name: string, value: string 
   headers: [...headers.filter(([one]) => one !== name), ...(value === undefined ? [] : [[name, value] as const])]
 })
 
-/** A right answer, with what is wrong within it. */
+/** A correct answer with a faulty content. */
 const changedAnswer = (answer: Answer, change: Change): Answer => {
   switch (change.kind) {
     case "value":
@@ -445,7 +445,7 @@ const changedAnswer = (answer: Answer, change: Change): Answer => {
 const lengthBy = (value: string, length: number): string =>
   /^[+-]\d\d/.test(value) ? String(Math.max(0, length + Number(value))) : value
 
-/** The bytes of an answer with these changes, and how they come. */
+/** The bytes of an answer with these changes, and their delivery. */
 export const delivered = (right: Answer, all: ReadonlyArray<Change>): Delivery => {
   const answer = all.reduce(changedAnswer, right)
   const of = <K extends Change["kind"]>(kind: K) =>

@@ -1,4 +1,4 @@
-/** The vendors as the service finds them: the sandbox's, behind a proxy that spoils the answers of those requests that say so. */
+/** The sandbox's vendors behind a proxy, which corrupts the answers to marked requests. */
 import { createServer } from "node:net"
 import type { AddressInfo, Socket } from "node:net"
 import { delivered } from "./Fault.ts"
@@ -6,9 +6,9 @@ import type { Answer, Change } from "./Fault.ts"
 
 export interface Proxy {
   readonly url: string
-  /** What is done to the answers to requests that have this text in them; whoever asks for the same again gets the same. */
+  /** Changes to the answers of requests that contain this text. The same text always gets the same changes. */
   readonly faults: Map<string, ReadonlyArray<Change>>
-  /** What is done to the answers to requests that have no such text: those that look after a job. */
+  /** Changes to the answers of requests without such a text: polls of a job. */
   ambient: ReadonlyArray<Change>
   /** Ends all connections. */
   readonly hangUp: () => void
@@ -44,7 +44,7 @@ export const make = async (target: string): Promise<Proxy> => {
   return proxy
 }
 
-/** Reads requests off a connection, one after the other. */
+/** Reads requests from a connection, one after another. */
 const serve = (socket: Socket, target: string, proxy: Proxy): void => {
   let bytes: Buffer = Buffer.alloc(0)
   let busy = false

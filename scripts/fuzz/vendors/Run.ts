@@ -1,4 +1,4 @@
-/** Asks everything of hostile vendors, and judges what the client gets. */
+/** Makes every call to hostile vendors, and judges the client's answers. */
 import fc from "fast-check"
 import { misfit } from "../Schema.ts"
 import { calls } from "./Calls.ts"
@@ -7,7 +7,7 @@ import { changes } from "./Fault.ts"
 import type { Change } from "./Fault.ts"
 import type { World } from "./World.ts"
 
-/** A call and what its vendor does. */
+/** A call and its vendor's faults. */
 export interface Plan {
   readonly call: string
   readonly changes: ReadonlyArray<Change>
@@ -26,22 +26,22 @@ export interface Counts {
   slowest_ms: number
 }
 
-/** How long a call may take: a vendor is silent for two seconds at the most, and failovers ask another. */
+/** Timeout of a call: a vendor is silent for at most two seconds, and failovers try another. */
 const limit_ms = 75_000
-/** Images are waited for five minutes where their vendor cannot be asked how they stand: it is spoiled by what other calls do meanwhile. */
+/** The service waits five minutes for images if polls of their vendor fail, because other calls' faults also affect the polls. */
 const waiting_ms = 330_000
 
-/** Texts that a client must not see: the vendor's key, and insides of the program. */
+/** Texts that a client must not see: the vendor's key, and internal details. */
 const secret =
   /sk-vendor-key|\n\s+at [\w.<>]+ ?\(|node_modules|is not a function|Cannot read propert|UND_ERR|ECONNRE|HPE_/
 
 export const isSecret = (text: string, sent: ReadonlyArray<Change>): boolean => {
   const found = secret.exec(text)?.[0]
-  // What a vendor says within an answer passes through.
+  // A vendor's own text within an answer is relayed.
   return found !== undefined && !JSON.stringify(sent).includes(found)
 }
 
-/** What is wrong with a stream; `undefined`: nothing. It ends as its protocol says, or with an error in its shape, or is cut. */
+/** The fault of a stream; `undefined` if there is none. A stream must end by its protocol, with an error in its shape, or by a cut. */
 const wrongInStream = (protocol: NonNullable<Call["stream"]>, text: string, isCut: boolean): string | undefined => {
   if (protocol === "other" || isCut) return undefined
   const events = text.split(/\r?\n\r?\n/).flatMap((event) => {
@@ -63,12 +63,12 @@ const wrongInShape = (shape: Call["shape"], body: unknown): string | undefined =
       ? typeof error === "string"
       : typeof (error as { message?: unknown } | undefined)?.message === "string" &&
         (shape !== "messages" || (body as { type?: unknown }).type === "error")
-  return isRight ? undefined : "an error in another shape than its protocol's"
+  return isRight ? undefined : "an error in a different shape from its protocol's"
 }
 
 let asked = 0
 
-/** Asks once, with these changes; answers what is wrong. */
+/** Makes one call with these changes. Returns the fault. */
 export const send = async (
   world: World,
   plan: Plan,
@@ -104,9 +104,9 @@ export const send = async (
     const body = Buffer.from(bytes).toString()
     const type = response.headers.get("content-type")?.split(";", 1)[0] ?? ""
     if (isSecret(body, plan.changes) && type !== "audio/mpeg")
-      return wrong("a secret of the vendor, or an inside", body)
+      return wrong("a secret of the vendor, or an internal detail", body)
     const route = routes.find(({ name }) => name === `${call.method} ${call.path}`)!
-    // Any 2xx of the decision model passes through, by the specification.
+    // Any 2xx of the decision model is relayed, by the specification.
     const status = call.name === "decisions" && response.ok ? 200 : response.status
     const documented = route.responses[String(status)]?.content
     if (documented === undefined) return wrong(`${response.status} is not documented`, body)
@@ -114,10 +114,10 @@ export const send = async (
     if (response.status >= 400) return judgedError(document, call, documented, response.status, body, wrong)
     if (call.stream !== undefined && type === "text/event-stream") {
       const found = wrongInStream(call.stream, body, isCut)
-      return found === undefined ? undefined : wrong("a stream that does not end as it should", found)
+      return found === undefined ? undefined : wrong("a stream with a wrong end", found)
     }
-    // Audio passes through as it comes: where it breaks off, so does the answer.
-    if (isCut) return type.startsWith("audio/") ? undefined : wrong("an answer that is cut", "")
+    // Audio is relayed as it arrives, so a broken input breaks the answer.
+    if (isCut) return type.startsWith("audio/") ? undefined : wrong("a truncated answer", "")
     if (
       documented[type] === undefined &&
       documented["application/json"] !== undefined &&
@@ -151,16 +151,16 @@ const judgedError = (
   try {
     body = JSON.parse(text)
   } catch {
-    return wrong(`${status} that is no JSON`, text)
+    return wrong(`${status} that is not JSON`, text)
   }
   const other = wrongInShape(shape, body)
   if (other !== undefined) return wrong(`${status}: ${other}`, text)
   if (/"internal_error"/.test(text)) return wrong("internal error", text)
   const found = misfit(document.components.schemas, documented["application/json"]?.schema ?? {}, body)
-  return found === undefined ? undefined : wrong(`${status} does not fit its schema`, `${found}: ${text}`)
+  return found === undefined ? undefined : wrong(`${status} violates its schema`, `${found}: ${text}`)
 }
 
-/** Asks after a job while its vendor is hostile, and lets go of it. */
+/** Polls a job while its vendor is hostile, and then abandons it. */
 const follow = async ({ key, service }: World, call: Call, body: string): Promise<void> => {
   const answer = JSON.parse(body) as { request_id?: string; result?: { request_id?: string } }
   const request_id = encodeURIComponent(answer.request_id ?? answer.result?.request_id ?? "none")
@@ -172,7 +172,7 @@ const follow = async ({ key, service }: World, call: Call, body: string): Promis
   }
 }
 
-/** Calls together with what their vendor does. */
+/** Calls with the faults of their vendor. */
 export const plans = (named: string, patient: boolean): fc.Arbitrary<Plan> =>
   fc.record({
     call: fc.constantFrom(
@@ -189,7 +189,7 @@ export interface Options {
   readonly calls: number
   readonly until?: number
   readonly workers: number
-  /** Whether calls that wait for their images, up to five minutes, are among them. */
+  /** Whether to include calls that wait up to five minutes for their images. */
   readonly patient: boolean
   readonly named?: string
   readonly progress?: (counts: Counts) => void
@@ -212,7 +212,7 @@ export const run = async (
     let last: Found | undefined
     let sent = 0
     const property = fc.asyncProperty(all, async (plan) => {
-      // What does not end is not waited for again.
+      // A call that did not end is not repeated.
       if (last === undefined ? isOver() : ++sent > (last.kind.endsWith("no end") ? 0 : shrinksMax)) return
       const began = performance.now()
       const wrong = await send(world, plan, (status) =>

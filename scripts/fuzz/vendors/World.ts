@@ -1,4 +1,4 @@
-/** A deployment whose vendors are hostile: the service in a process of its own, behind it a proxy that spoils what the sandbox's vendors answer. */
+/** A deployment with hostile vendors: the service in a separate process, and a proxy that corrupts the answers of the sandbox's vendors. */
 import { Effect, Exit, Scope } from "effect"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -19,17 +19,17 @@ export interface World {
   readonly routes: ReadonlyArray<Route>
   readonly person: Person
   readonly key: string
-  /** What is wrong when all has come to rest: what `restOf` says, and sums that are not what calls cost. */
+  /** The faults at rest: those of `restOf`, and sums that differ from the cost of calls. */
   readonly rest: () => Promise<AtRest>
   readonly end: () => Promise<void>
 }
 
 type Json = Record<string, unknown>
 
-/** Seconds for which a vendor may say nothing. */
+/** Seconds without a byte after which a vendor times out. */
 const silence = 2
 
-/** What the person has at first, in USD. */
+/** The person's initial credit, in USD. */
 const credit = 100_000
 
 const configurationOf = (sandbox: Sandbox.Sandbox, url: string): Json => {
@@ -64,7 +64,7 @@ const configurationOf = (sandbox: Sandbox.Sandbox, url: string): Json => {
   }))
   return {
     ...rest,
-    // Who signs people in and takes their money is not hostile here.
+    // Identity provider and payment processor are not hostile here.
     identity: whole["identity"],
     registration: { open: true },
     payments: whole["payments"],
@@ -125,7 +125,7 @@ export const make = async (): Promise<World> => {
   }
 }
 
-/** What is wrong in sums: what is left is what there was less what calls cost, and no call costs more than was set aside for it. */
+/** Faults of the sums: the remaining credit must be the initial credit minus the cost of calls, and no call may cost more than its reservation. */
 const sumsOf = async (service: Service, { tenant_id, token }: Person): Promise<ReadonlyArray<string>> => {
   const nano = (usd: number): bigint => BigInt(Math.round(usd * 1e9))
   let cost = 0n
@@ -145,6 +145,6 @@ const sumsOf = async (service: Service, { tenant_id, token }: Person): Promise<R
   const { body } = await service.call(`/v1/tenants/${tenant_id}/billing/credits`, { token })
   const left = nano(body.result.balance)
   if (left !== nano(credit) - cost)
-    wrong.push(`${calls} calls cost ${cost} nano-USD, but ${nano(credit) - left} are gone`)
+    wrong.push(`${calls} calls cost ${cost} nano-USD, but the balance fell by ${nano(credit) - left}`)
   return wrong
 }

@@ -1,4 +1,4 @@
-/** Events of the payment processor: those that it did not sign move nothing, those that it did do what they say, once, in any order. */
+/** Events of the payment processor. Unsigned events change nothing. Signed events take effect, once, in any order. */
 import fc from "fast-check"
 import type { Answer } from "../../../test/support/Service.ts"
 import { hostileTexts, literals, placesIn } from "../Hostile.ts"
@@ -63,7 +63,7 @@ const dispute = (payment: string, cents: number) => ({
   status: "x"
 })
 
-// ---- what nobody signed ---------------------------------------------------------------------------------------------------------------
+// ---- unsigned events ------------------------------------------------------------------------------------------------------------------
 
 type Forgery = (body: string) => readonly [body: Buffer | string, signature: string | undefined]
 
@@ -135,7 +135,7 @@ const nonsense = (body: string): fc.Arbitrary<string> => {
 
 interface Life {
   readonly events: ReadonlyArray<string>
-  /** What is left of it in the end, in cents. */
+  /** The final remainder, in cents. */
   readonly left: number
 }
 
@@ -177,7 +177,7 @@ const lives = (tenant_id: string): fc.Arbitrary<Life> =>
       return { events: shuffled.map(([, one]) => one), left }
     })
 
-// ---- all of them --------------------------------------------------------------------------------------------------------------------------
+// ---- the run ------------------------------------------------------------------------------------------------------------------------------
 
 export const run = async ({ deliver, people, service }: World, { events, seed, until = Infinity }: Options) => {
   const counts = new Map<string, number>()
@@ -199,9 +199,7 @@ export const run = async ({ deliver, people, service }: World, { events, seed, u
     const answer = await deliver(body, signature)
     note("forged", answer)
     if (answer.status !== 400)
-      found.push(
-        `a forged event is answered ${answer.status}: ${signature?.slice(0, 100)} ${body.toString().slice(0, 300)}`
-      )
+      found.push(`a forged event got ${answer.status}: ${signature?.slice(0, 100)} ${body.toString().slice(0, 300)}`)
   }
   const confuse = async () => {
     const id = `pi_nonsense_${++made}`
@@ -225,12 +223,12 @@ export const run = async ({ deliver, people, service }: World, { events, seed, u
     const answer = await deliver(body, signed(body))
     note("nonsense", answer)
     if (![200, 400, 413].includes(answer.status))
-      found.push(`signed nonsense is answered ${answer.status} ${JSON.stringify(answer.body)}: ${body.slice(0, 400)}`)
+      found.push(`signed nonsense got ${answer.status} ${JSON.stringify(answer.body)}: ${body.slice(0, 400)}`)
   }
   const live = async () => {
     const { events, left } = sample(lives(payer.tenant_id))
     due += left
-    // Some come at the same time.
+    // Some arrive at the same time.
     for (let at = 0; at < events.length; at += 2)
       await Promise.all(
         events.slice(at, at + 2).map(async (body) => {
@@ -238,7 +236,7 @@ export const run = async ({ deliver, people, service }: World, { events, seed, u
           const answer = await deliver(body, signed(body))
           note("signed", answer)
           if (answer.status !== 200)
-            found.push(`a signed event is answered ${answer.status} ${JSON.stringify(answer.body)}: ${body}`)
+            found.push(`a signed event got ${answer.status} ${JSON.stringify(answer.body)}: ${body}`)
         })
       )
   }
@@ -251,6 +249,6 @@ export const run = async ({ deliver, people, service }: World, { events, seed, u
   const [after, paidAfter] = [await cents(honest), await cents(payer)]
   if (after !== before) found.push(`forged events moved ${after - before} cents`)
   if (paidAfter - paidBefore !== due)
-    found.push(`${due} cents are due by what was signed, ${paidAfter - paidBefore} are there`)
+    found.push(`${due} cents are due from signed events, ${paidAfter - paidBefore} were credited`)
   return { counts, found }
 }

@@ -1,4 +1,4 @@
-/** A sandbox's service, and people whom the payment processor's events are about. */
+/** A sandbox's service, and the people in the payment processor's events. */
 import { createHmac } from "node:crypto"
 import { webhookSecret } from "../../../src/sandbox/PaymentWorld.ts"
 import { start } from "../../../test/support/Service.ts"
@@ -8,14 +8,14 @@ import type { AtRest } from "../Rest.ts"
 
 export interface World {
   readonly service: Service
-  /** Who is credited by nothing that is not signed; who pays, and has refunds and disputes; whom signed nonsense is about. */
+  /** `honest` is credited by nothing unsigned; `payer` pays and has refunds and disputes; signed nonsense names `nonsense`. */
   readonly people: Readonly<Record<"honest" | "payer" | "nonsense", Person>>
   readonly deliver: (body: Buffer | string, signature: string | undefined) => Promise<Answer>
   readonly rest: () => Promise<AtRest>
   readonly end: () => Promise<void>
 }
 
-/** The signature of a body by a secret, at a moment in seconds. */
+/** The signature of a body with a secret, at a time in seconds. */
 export const signatureOf = (body: Buffer | string, at: number, secret = webhookSecret): string =>
   createHmac("sha256", secret).update(`${at}.`).update(body).digest("hex")
 

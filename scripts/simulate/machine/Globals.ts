@@ -1,6 +1,6 @@
 /**
- * What the code of a simulation takes from its surroundings without asking: time, timers and chance, of JavaScript and of node. All of it
- * is replaced by the machine's, in this process and for good.
+ * The implicit inputs of simulated code: time, timers and randomness, of JavaScript and Node. The machine replaces all of them permanently in this
+ * process.
  */
 import { createRequire, syncBuiltinESMExports } from "node:module"
 import type { Machine, Timer } from "./Machine.ts"
@@ -10,7 +10,7 @@ const require = createRequire(import.meta.url)
 
 type Callback = (...args: ReadonlyArray<unknown>) => void
 
-/** What a timer of node is, as far as anybody uses it. */
+/** The used part of a Node timer. */
 class Timeout {
   private timer: Timer | undefined
   private readonly machine: Machine
@@ -21,7 +21,7 @@ class Timeout {
   constructor(machine: Machine, callback: () => void, millis: number, repeats: boolean) {
     this.machine = machine
     this.callback = callback
-    // As node has it: what is no number, or too large a one, is a millisecond.
+    // As in Node: an invalid or too large delay is one millisecond.
     this.millis = millis >= 1 && millis <= 2 ** 31 - 1 ? Math.trunc(millis) : 1
     this.repeats = repeats
     this.refresh()
@@ -58,9 +58,9 @@ class Timeout {
 
 const timersOf = (machine: Machine) => {
   let immediates = new Map<object, () => void>()
-  /** Those that run in this turn: one that is cleared by another of them does not. */
+  /** The immediates of this turn. One that another clears does not run. */
   let due = new Map<object, () => void>()
-  /** All of them in one turn, in their order, as node does it. */
+  /** Runs all of them in one turn, in order, like Node. */
   const runImmediates = () => {
     due = immediates
     immediates = new Map()
@@ -159,7 +159,7 @@ const replaceChance = (machine: Machine, seed: string): void => {
   const web = globalThis.crypto
   Object.defineProperty(web, "getRandomValues", { value: fill })
   Object.defineProperty(web, "randomUUID", { value: uuid })
-  // It computes on other threads: what comes back is a turn.
+  // It computes on other threads, so each result is a turn.
   const { subtle } = web
   const prototype = Object.getPrototypeOf(subtle) as Record<string, (...args: Array<unknown>) => Promise<unknown>>
   for (const name of Object.getOwnPropertyNames(prototype)) {
@@ -171,7 +171,7 @@ const replaceChance = (machine: Machine, seed: string): void => {
   }
 }
 
-/** Parsers of HTTP are compiled on other threads; here at once. */
+/** HTTP parsers are compiled on other threads; here immediately. */
 const replaceCompiler = (): void => {
   const { Instance, Module } = WebAssembly
   Object.assign(WebAssembly, {
@@ -185,7 +185,7 @@ const replaceCompiler = (): void => {
 
 type Compressed = (error: unknown, bytes?: Buffer) => void
 
-/** zlib computes at once what it would compute on other threads; its callback is a turn. No story has a stream of zlib, so streams stay. */
+/** zlib computes immediately instead of on other threads; its callback is a turn. No story uses zlib streams, so they are unchanged. */
 const replaceCompression = (machine: Machine): void => {
   const zlib = require("node:zlib") as Record<string, unknown>
   for (const [name, work] of Object.entries(zlib)) {
@@ -203,7 +203,7 @@ const replaceCompression = (machine: Machine): void => {
   }
 }
 
-/** Replaces all of it. What was loaded before keeps what it took by name. */
+/** Replaces everything. Code loaded earlier keeps the names it imported. */
 export const replace = (machine: Machine, seed: string): void => {
   replaceCompiler()
   replaceTimers(machine)

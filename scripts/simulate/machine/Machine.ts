@@ -1,13 +1,13 @@
 /**
- * The machine that everything of a simulation runs on: its time, its timers, and the order in which what can go on goes on. A turn is one
- * piece of work (a fiber, a packet, a timer); between two of them node's own queues run empty, so the seed alone decides the order.
+ * The machine of a simulation: its time, its timers, and the order of all work. A turn is one piece of work (a fiber, a packet, a timer). Node's own
+ * queues are drained between two turns, so only the seed decides the order.
  */
 import { random } from "./Random.ts"
 import type { Random } from "./Random.ts"
 
 export type Turn = () => void
 
-/** Node's own, before it is replaced (`Globals`). */
+/** Node's own, before the replacement (`Globals`). */
 const realImmediate = setImmediate
 
 export interface Timer {
@@ -15,28 +15,28 @@ export interface Timer {
   readonly fire: Turn
 }
 
-/** Moments of a simulation begin here: 2027-01-10T00:00:00Z. */
+/** The start time of a simulation: 2027-01-10T00:00:00Z. */
 const beginning = Date.UTC(2027, 0, 10)
 
-/** How often a timer that is due soon goes before work that could be done now: a slow machine. */
+/** How often a timer that is due soon runs before available work: a slow machine. */
 const slowness = 1 / 200
 const slowMax = 100
 
-/** Ten times as many as any story takes: something turns in a circle. */
+/** Ten times the turns of any story; more mean an endless loop. */
 const turnsMax = 500_000
 
 export class Machine {
-  /** Milliseconds since the machine was switched on. */
+  /** Milliseconds since the machine started. */
   now = 0
-  /** How far the clock on the wall was put forward or back. */
+  /** The offset of the wall clock. */
   offset = 0
   turns = 0
-  /** Turns chosen among several: what a seed decides. */
+  /** Turns chosen among several, by the seed. */
   choices = 0
   random: Random
   private readonly ready: Array<Turn> = []
   private readonly timers = new Heap()
-  /** Work of node's own threads that must be over before the next turn. */
+  /** Work on Node's own threads that must end before the next turn. */
   private outside = 0
   private results: Array<Turn | undefined> = []
 
@@ -44,12 +44,12 @@ export class Machine {
     this.random = random(seed)
   }
 
-  /** The clock on the wall. */
+  /** The wall clock. */
   wall(): number {
     return beginning + Math.floor(this.now) + this.offset
   }
 
-  /** Work that can be done from now on. */
+  /** Adds work that is ready to run. */
   add(turn: Turn): void {
     this.ready.push(turn)
   }
@@ -66,7 +66,7 @@ export class Machine {
     this.timers.remove(timer)
   }
 
-  /** Something that node does on other threads. Its result is a turn; of several, each has its own, in the order of the calls. */
+  /** Work that Node does on other threads. Its result is a turn. Several results have separate turns, in the order of the calls. */
   native<A>(work: Promise<A>): Promise<A> {
     return new Promise((resolve, reject) => {
       const place = this.results.push(undefined) - 1
@@ -82,7 +82,7 @@ export class Machine {
     })
   }
 
-  /** Runs turns until it is so, or nothing is left to do, or so much time has passed. Answers whether it became so. */
+  /** Runs turns until the condition holds, no work is left, or the time is over. Returns whether it holds. */
   async run(until: () => boolean, millisMax = Number.POSITIVE_INFINITY): Promise<boolean> {
     const end = this.now + millisMax
     for (;;) {
@@ -125,7 +125,7 @@ export class Machine {
     return turn
   }
 
-  /** Lets node's queues of microtasks and ticks run empty, and waits for its threads. */
+  /** Drains Node's queues of microtasks and ticks, and waits for its threads. */
   private async settle(): Promise<void> {
     do await new Promise((resolve) => realImmediate(resolve))
     while (this.outside > 0)
@@ -139,7 +139,7 @@ interface Entry extends Timer {
   place: number
 }
 
-/** Timers by when they are due; of those due at once the earlier made goes first. */
+/** Timers ordered by due time. Timers due at the same time run in order of creation. */
 class Heap {
   private readonly entries: Array<Entry> = []
   private made = 0

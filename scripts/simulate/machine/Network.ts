@@ -1,6 +1,6 @@
 /**
- * The network in place of node's sockets: `net.connect` and `net.Server.listen` find each other here. What is written arrives in
- * pieces and at moments that the seed decides. A socket that its owner's death leaves behind is reset.
+ * A simulated network in place of Node's sockets: `net.connect` and `net.Server.listen` meet here. Written data arrives in pieces and at times that
+ * the seed decides. Sockets of a dead owner are reset.
  */
 import http from "node:http"
 import { createRequire, syncBuiltinESMExports } from "node:module"
@@ -10,19 +10,19 @@ import type { Machine } from "./Machine.ts"
 
 const require = createRequire(import.meta.url)
 
-/** Who has a socket or a port: what dies together. `undefined`: the outside world, which does not die. */
+/** The owner of a socket or port, which dies with it. `undefined` is the outside world, which does not die. */
 export type Owner = object | undefined
 
 type Connect = (...args: ReadonlyArray<unknown>) => Socket
 
-/** How often a piece that arrives is less than what was written, and how often it is all that waits. */
+/** How often an arriving piece is smaller than the written data, and how often it is all waiting data. */
 const pieces = { part: 0.1, all: 0.5 }
-/** How much one end takes in before it lets the other end wait. */
+/** How much one end buffers before the other end has to wait. */
 const windowBytes = 64 * 1024
 
 const problem = (code: string): Error => Object.assign(new Error(code), { code, syscall: "simulated" })
 
-/** Where a connection ends by itself: after so many bytes that its client has sent or received. */
+/** A connection's own end: after this many bytes sent or received by its client. */
 export interface Cut {
   readonly sent?: number | undefined
   readonly received?: number | undefined
@@ -71,7 +71,7 @@ export class Socket extends Duplex {
     return this.connecting ? "opening" : this.destroyed ? "closed" : "open"
   }
 
-  /** Both ends are there. */
+  /** Both ends are connected. */
   opened(): void {
     this.connecting = false
     this.emit("connect")
@@ -88,9 +88,9 @@ export class Socket extends Duplex {
     const written = typeof bytes === "string" ? Buffer.from(bytes, encoding) : bytes
     this.bytesWritten += written.length
     this.active()
-    // Nobody is there any more to take it.
+    // There is no other end left to receive it.
     if (!this.connecting && this.peer === undefined) return done()
-    // The sender's own room takes it; whoever writes more than that waits.
+    // The sender's buffer accepts it. Beyond its capacity, the writer waits.
     if (this.writableLength < windowBytes) {
       this.waiting.push({ bytes: written, taken: undefined })
       done()
@@ -109,7 +109,7 @@ export class Socket extends Duplex {
     const { peer } = this
     this.peer = undefined
     if (peer !== undefined) {
-      // What was written before an orderly end still arrives; else the other end hears that this one is gone.
+      // Data written before an orderly end still arrives. Otherwise the other end learns that this one is gone.
       const orderly = this.writableFinished && error === null
       if (orderly) this.lastWords(peer)
       else this.machine.add(() => peer.gone())
@@ -118,7 +118,7 @@ export class Socket extends Duplex {
     this.machine.add(() => this.emit("close_simulated"))
   }
 
-  /** The other end is gone without a word. */
+  /** The other end is gone without notice. */
   gone(): void {
     if (this.destroyed) return
     this.peer = undefined
@@ -134,7 +134,7 @@ export class Socket extends Duplex {
     })
   }
 
-  /** Lets the next piece arrive at the other end, in a turn of its own. */
+  /** Delivers the next piece to the other end, in a separate turn. */
   flow(): void {
     if (this.arriving || this.connecting || this.waiting.length === 0 || this.peer === undefined || this.peer.full)
       return
@@ -242,13 +242,13 @@ interface Listener {
 }
 
 export class Network {
-  /** Whose code asks for a socket or a port right now, as far as that can be told by the address. */
+  /** The owner of the code that requests a socket or port, as far as the address reveals it. */
   owner: Owner
-  /** Ports of the outside world: who connects to one, and is not told otherwise, is the service. */
+  /** Ports of the outside world. Unless told otherwise, a client that connects to one is the service. */
   readonly listeners = new Map<number, Listener>()
   readonly sockets = new Set<Socket>()
   readonly machine: Machine
-  /** The last one that was given away. */
+  /** The last assigned port. */
   port = 20_000
 
   constructor(machine: Machine) {
@@ -277,7 +277,7 @@ export class Network {
     return socket
   }
 
-  /** Everything that this owner has is gone from one moment to the next. */
+  /** Everything of this owner is gone instantly. */
   lose(owner: object): void {
     for (const [port, listener] of this.listeners) if (listener.owner === owner) this.listeners.delete(port)
     this.owner = undefined
@@ -294,13 +294,13 @@ export class Network {
   }
 }
 
-/** Takes the place of node's own. */
+/** Replaces Node's own functions. */
 export const install = (network: Network): void => {
   const net = require("node:net") as Record<string, unknown>
   const connect: Connect = (...args) => {
     const { callback, port } = addressIn(args)
     const isOutside = network.listeners.get(port)?.owner === undefined
-    // What is left of a life that is over reaches nobody.
+    // The remains of an ended life reach no one.
     const isReachable = !isOutside || network.owner !== undefined
     const socket = network.connect(isReachable ? port : 0, isOutside ? network.owner : undefined)
     if (callback !== undefined) socket.once("connect", callback)
@@ -346,7 +346,7 @@ export const install = (network: Network): void => {
   syncBuiltinESMExports()
 }
 
-/** Of the ways in which `connect` and `listen` are called, those that are used. */
+/** The used signatures of `connect` and `listen`. */
 const addressIn = (
   args: ReadonlyArray<unknown>
 ): { readonly port: number; readonly callback: (() => void) | undefined } => {

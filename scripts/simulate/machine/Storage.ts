@@ -1,18 +1,15 @@
-/**
- * The disk beneath the real SQLite driver: files on a disk in memory, and what can go wrong with the connection of the writer's thread,
- * at each of its statements.
- */
+/** The disk beneath the real SQLite driver: files in memory, and faults of the writer thread's connection at each of its statements. */
 import Sqlite from "better-sqlite3"
 import { copyFileSync, existsSync, mkdirSync } from "node:fs"
 import { join } from "node:path"
 import type { Machine } from "./Machine.ts"
 
-/** Where in a transaction of the writer something happens; `after_commit`: the commit is done, whatever is reported of it. */
+/** The point in a writer's transaction at which something happens. `after_commit`: the commit is complete, whatever is reported. */
 export type Moment = "begin" | "statement" | "commit" | "after_commit"
 
-/** What happens there. */
+/** The event at that point. */
 export type Mishap =
-  /** The disk, or another process, refuses it with this code of SQLite. */
+  /** The disk, or another process, refuses it with this SQLite code. */
   | { readonly error: string }
   /** The process is gone. */
   | "crash"
@@ -21,19 +18,19 @@ export type Mishap =
 
 export interface StorageFault {
   readonly moment: Moment
-  /** How many such moments pass before it. */
+  /** How many such points pass first. */
   readonly after: number
   readonly mishap: Mishap
 }
 
-/** Thrown where the process is gone: nothing that catches it can do anything any more. */
+/** Thrown in a dead process: code that catches it can do nothing more. */
 export class Gone extends Error {}
 
 export class Storage {
-  /** Told when the process, or the thread, is to be gone. */
+  /** Called when the process, or the thread, must die. */
   onCrash: () => void = () => {}
   onThreadDeath: () => void = () => {}
-  /** How often each mishap has happened, by moment. */
+  /** Called for each mishap, with its moment. */
   onMishap: (moment: Moment | "read", mishap: Mishap) => void = () => {}
   commits = 0
   private armed: Array<StorageFault & { left: number }> = []
@@ -41,9 +38,9 @@ export class Storage {
   private reads: Array<{ left: number; readonly until: number; readonly error: string }> = []
   private holds: Array<{ readonly until: number; readonly way: "to" | "from" }> = []
   private readonly machine: Machine
-  /** Connections of the writer that live, and those that are gone. */
+  /** Connections of the writer: alive, or gone. */
   readonly writers = new WeakMap<Sqlite.Database, "lives" | "gone">()
-  /** Connections of services that read. */
+  /** Read connections of services. */
   readonly readers = new WeakSet<Sqlite.Database>()
   private writer: Sqlite.Database | undefined
 
@@ -52,22 +49,22 @@ export class Storage {
     install(this)
   }
 
-  /** Something happens once, at a moment to come. */
+  /** Schedules a fault for a later point. */
   arm(fault: StorageFault): void {
     this.armed.push({ ...fault, left: fault.after })
   }
 
-  /** Every such moment fails, for so long. */
+  /** Every such point fails for this period. */
   failFor(millis: number, moment: Moment, error: string): void {
     this.windows.push({ until: this.machine.now + millis, moment, error })
   }
 
-  /** A read fails after so many others; where it is for so long, each does from then on. */
+  /** A read fails after this many others; with a period, every later read in it fails. */
   failReads(after: number, millis: number, error: string): void {
     this.reads.push({ left: after, until: this.machine.now + millis, error })
   }
 
-  /** The thread does not get at what it is told, or its answers are late, for so long: an fsync that hangs. */
+  /** Messages to or from the thread are delayed for this period, as by a hanging fsync. */
   holdFor(millis: number, way: "to" | "from"): void {
     this.holds.push({ until: this.machine.now + millis, way })
   }
@@ -78,7 +75,7 @@ export class Storage {
     return until
   }
 
-  /** Nothing goes wrong any more. */
+  /** Ends all faults. */
   heal(): void {
     this.armed = []
     this.windows = []
@@ -86,7 +83,7 @@ export class Storage {
     this.holds = []
   }
 
-  /** The driver's class, for the writer's thread. */
+  /** The driver's class for the writer's thread. */
   get writerDriver(): unknown {
     return driver((db) => {
       this.writers.set(db, "lives")
@@ -94,12 +91,12 @@ export class Storage {
     })
   }
 
-  /** The same for the thread that serves. */
+  /** The same for the serving thread. */
   get readerDriver(): unknown {
     return driver((db) => this.readers.add(db))
   }
 
-  /** The files as they are on the disk at this moment, in a folder of their own. Whoever had them open has them no more. */
+  /** Copies the files as they are on disk into a new folder. Earlier connections lose them. */
   survive(file: string, folder: string): string {
     mkdirSync(folder, { recursive: true })
     const copy = join(folder, "tollgate.db")
@@ -110,7 +107,7 @@ export class Storage {
     return copy
   }
 
-  /** Whether each commit was on the disk when it was answered. What was not goes with the power. */
+  /** Whether each commit was durable when it was answered. Other commits are lost with the power. */
   private isDurable(): boolean {
     const { writer } = this
     if (writer === undefined || !writer.open) return true
@@ -118,17 +115,17 @@ export class Storage {
     return writer.pragma("synchronous", { simple: true }) === 2
   }
 
-  /** The thread that had the connection has ended. */
+  /** The connection's thread has ended. */
   threadEnded(): void {
     if (this.writer === undefined) return
     const db = this.writer
     this.writers.set(db, "gone")
     this.writer = undefined
-    // What the thread had begun is undone when its connection is closed, which must not be in the middle of a statement of it.
+    // Closing the connection rolls back the thread's transaction. It must not happen during one of its statements.
     this.machine.add(() => db.close())
   }
 
-  /** Runs a statement of the writer, with what happens there. */
+  /** Runs a statement of the writer, with its faults. */
   meet(source: string, run: () => unknown): unknown {
     const moment: Moment = source.startsWith("BEGIN") ? "begin" : source === "COMMIT" ? "commit" : "statement"
     if (source === "ROLLBACK" || source.startsWith("PRAGMA")) return run()
@@ -141,7 +138,7 @@ export class Storage {
     return result
   }
 
-  /** Runs a statement of the connection that reads. */
+  /** Runs a statement of the read connection. */
   meetRead(source: string, run: () => unknown): unknown {
     if (this.reads.length > 0 && !/^(PRAGMA|ROLLBACK)/.test(source)) {
       const { now } = this.machine
@@ -190,7 +187,7 @@ const driver = (opened: (db: Sqlite.Database) => void): unknown =>
     return db
   }, Sqlite)
 
-/** Every statement of the driver asks first. */
+/** Intercepts every statement of the driver. */
 const install = (storage: Storage): void => {
   const db = new Sqlite(":memory:")
   const prototype = Object.getPrototypeOf(db.prepare("SELECT 1")) as Record<

@@ -1,13 +1,13 @@
-/** `node:worker_threads` in this thread: a worker is its script, run anew; ports carry copies, each message in a turn of its own. */
+/** `node:worker_threads` within this thread: a worker is its script, evaluated again. Ports carry copies, each message in a separate turn. */
 import { EventEmitter } from "node:events"
 import type { Machine } from "./Machine.ts"
 
-/** Runs a script with what it asks for by `require`. */
+/** Runs a script with the modules for its `require`. */
 export type RunScript = (threads: object) => void
 
-/** What the storage of a service does at the moment (`Storage`), as far as its thread notices. */
+/** The storage faults (`Storage`) that the thread's messages notice. */
 export interface Patience {
-  /** Until when messages to a thread wait, and those from it. */
+  /** The time until which messages to, or from, a thread are held. */
   readonly holdUntil: (way: "to" | "from") => number
 }
 
@@ -34,12 +34,12 @@ class Port extends EventEmitter {
   postMessage(message: unknown, transferred: ReadonlyArray<unknown> = []): void {
     const { other } = this
     if (this.dead || other === undefined || other.dead) return
-    // What is handed over is no copy; nor is anything of the message that it stands in.
+    // A message with transferred objects is not copied, nor is the rest of it.
     other.messages.push(transferred.length > 0 ? message : structuredClone(message))
     other.schedule()
   }
 
-  /** The next message, for whoever asks before it is told. */
+  /** The next message, for synchronous reading before delivery. */
   take(): { readonly message: unknown } | undefined {
     return this.messages.length === 0 ? undefined : { message: this.messages.shift() }
   }
@@ -49,7 +49,7 @@ class Port extends EventEmitter {
     this.scheduled = true
     const until = this.patience.holdUntil(this.way)
     const tell = () => {
-      // What holds messages back may have begun meanwhile.
+      // A delay may have begun in the meantime.
       if (!this.dead && this.patience.holdUntil(this.way) > this.machine.now) {
         this.scheduled = false
         return this.schedule()
@@ -60,7 +60,7 @@ class Port extends EventEmitter {
       try {
         this.emit("message", message)
       } catch (error) {
-        // Nobody caught it: so a thread ends, and so a process does.
+        // No one caught it, so the thread or process ends.
         if (this.onThrown === undefined) throw error
         this.onThrown(error as Error)
       }
@@ -75,7 +75,7 @@ class Port extends EventEmitter {
     this.dead = true
     this.machine.add(() => this.emit("close"))
     const { other } = this
-    // What was said before is heard first.
+    // Earlier messages are delivered first.
     this.machine.add(() => other?.closeWhenHeard())
   }
 
@@ -111,13 +111,13 @@ export class Threads {
     this.runScript = runScript
   }
 
-  /** The process is gone, its threads with it. */
+  /** The process is gone, with its threads. */
   lose(): void {
     this.dead = true
     for (const worker of this.workers) worker.lose()
   }
 
-  /** A thread ends by itself, as one does that runs out of memory; what it would have said next is not heard. */
+  /** A thread ends by itself, like one that runs out of memory. Its undelivered messages are lost. */
   endOne(): void {
     const [worker] = this.workers
     if (worker === undefined) return
@@ -144,7 +144,7 @@ export const moduleOf = (threads: Threads): object => ({
     readonly port2: Port
 
     constructor() {
-      // The second goes to the thread.
+      // The second port goes to the thread.
       this.port1 = new Port(threads.machine, threads.patience, "from")
       this.port2 = new Port(threads.machine, threads.patience, "to")
       this.port1.other = this.port2
@@ -160,7 +160,7 @@ export const moduleOf = (threads: Threads): object => ({
   receiveMessageOnPort: (port: Port) => port.take()
 })
 
-/** What a worker's own messages need: nothing holds them back. */
+/** For a worker's own messages: nothing holds them back. */
 const noPatience: Patience = { holdUntil: () => 0 }
 
 class SimulatedWorker extends EventEmitter {
@@ -187,7 +187,7 @@ class SimulatedWorker extends EventEmitter {
       if (!(port instanceof Port)) continue
       this.handed.push(port)
       port.onThrown = (error) => this.end(error, 1)
-      // A thread that has nothing open ends by itself.
+      // A thread without open ports ends by itself.
       port.once("close", () => this.end(undefined, 0))
     }
   }

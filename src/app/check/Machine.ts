@@ -1,11 +1,11 @@
 /**
- * The examinations of `tollgate doctor`: files, disk, clock, versions, secret and backups. Nothing is changed.
+ * The checks of `tollgate doctor`: files, disk, clock, versions, secret and backups. They change nothing.
  *
  * Where the specification is silent:
  * - Less than 1 GB of free disk is a warning, less than 100 MB a failure. SQLite needs room for its log, and a full disk stops every call.
  * - The clock is compared with the `Date` of answers from the configured upstreams. A difference above 5 s is a warning, above 60 s a failure,
  *   because sign-in tokens and signatures are refused then.
- * - The newest file of the folder of backups counts as the newest backup. One older than 26 hours is a warning.
+ * - The newest file of the backup folder counts as the newest backup. One older than 26 hours is a warning.
  */
 import { Either, Effect } from "effect"
 import { readdirSync, statfsSync, statSync } from "node:fs"
@@ -31,12 +31,12 @@ export const permissions = (facts: EnvironmentFacts): Examined => {
   const open = Files.shared(DataFolder.placeOf(facts))
   return open.length === 0
     ? ok("permissions", `${facts.data_dir} is private`)
-    : warning("permissions", `other users have access to ${open.join(", ")}: the next start takes it from them`)
+    : warning("permissions", `other users have access to ${open.join(", ")}: the next start removes it`)
 }
 
 const MB = 1_000_000
 
-/** Free space where the database is; a server's own disk is not seen. */
+/** Free space at the database's path. Disks of remote servers are not checked. */
 export const disk = ({ data_dir, database }: EnvironmentFacts): Examined => {
   const folder = database.engine === "sqlite" ? dirname(database.path) : data_dir
   let free: number
@@ -57,7 +57,8 @@ export const database = ({ database: location }: EnvironmentFacts): Effect.Effec
     const newest = Engine.newest(location)
     if (Either.isLeft(found)) return failure("database", found.left.message)
     const applied = found.right ?? 0
-    if (applied === 0) return warning("database", `${location.shown} holds no books yet: the first start makes them`)
+    if (applied === 0)
+      return warning("database", `${location.shown} contains no books yet: the first start creates them`)
     if (applied < newest)
       return warning(
         "database",
@@ -73,7 +74,7 @@ export const runtime = (version: string): Examined =>
 /** The difference between this clock and those of others, by their `Date` headers. */
 export const clock = (dates: ReadonlyArray<{ readonly date: number; readonly now: number }>): Examined => {
   if (dates.length === 0) return warning("clock", "no upstream answered with a date to compare with")
-  // A `Date` has whole seconds, and the answer took its time: the smallest difference counts.
+  // A `Date` has whole seconds and includes the latency of the answer, so the smallest difference counts.
   const seconds = Math.min(...dates.map(({ date, now }) => Math.abs(now - date))) / 1_000
   const finding = `it differs from the upstreams' clocks by ${Math.round(seconds)} s`
   if (seconds <= 5) return ok("clock", finding)
@@ -96,7 +97,7 @@ export const backups = (folder: string | undefined, now: number): Examined => {
     return failure("backups", `${folder} cannot be read (${(error as NodeJS.ErrnoException).code})`)
   }
   if (times.length === 0)
-    return failure("backups", `there is no file in ${folder}: tollgate backup --to FILE makes one`)
+    return failure("backups", `there is no file in ${folder}: tollgate backup --to FILE creates one`)
   const hours = Math.floor((now - Math.max(...times)) / hour)
   return hours <= backupHoursMax
     ? ok("backups", `the newest in ${folder} is ${hours} h old`)

@@ -1,10 +1,10 @@
 /**
- * Tries to reach what a configuration names, without cost.
+ * Tests the connections that a configuration names, without cost.
  *
  * Where the specification is silent:
- * - An upstream is asked for its list of models with its key. A refused key (401, 403) or no answer fails the check; any other answer passes,
- *   because some vendors have no such list. Upstreams with AWS, Google Cloud or Entra credentials, the mail server and the processor are only
- *   connected to.
+ * - An upstream is asked for its list of models with its key. A refused key (401, 403) or no answer fails the check. Any other answer passes,
+ *   because some vendors have no such list. For upstreams with AWS, Google Cloud or Entra credentials, the mail server and the processor, only the
+ *   connection is tested.
  * - Each probe has ten seconds.
  */
 import * as GitHub from "../../upstream/identity/GitHub.ts"
@@ -20,7 +20,7 @@ export interface Probed {
   readonly address: string
   /** The fault and its remedy; undefined if the probe succeeded. */
   readonly fault: string | undefined
-  /** The other side's clock in Unix milliseconds, if it answered with a date; and ours at that moment. */
+  /** The other side's clock in Unix milliseconds, if its answer had a date, and our clock at that moment. */
   readonly date?: number | undefined
   readonly now: number
 }
@@ -83,7 +83,7 @@ const upstream = (name: string, settings: UpstreamEntry, variables: Variables): 
     run: async (signal) => {
       const { date, status } = await ask(url, { "anthropic-version": "2023-06-01", ...headers, ...sent }, signal)
       if (status !== 401 && status !== 403) return { fault: undefined, date }
-      const fault = `refuses the key (${status}): ${api_key_env === undefined ? "set api_key_env" : `look at the variable ${api_key_env}`}`
+      const fault = `refuses the key (${status}): ${api_key_env === undefined ? "set api_key_env" : `check the variable ${api_key_env}`}`
       return { fault, date }
     }
   }
@@ -137,6 +137,6 @@ const probed = ({ address, entry, run }: Probe): Effect.Effect<Probed> =>
     Effect.zipWith(Clock.currentTimeMillis, (outcome, now) => ({ entry, address, ...outcome, now }))
   )
 
-/** Runs all probes at once. `variables` is the environment. */
+/** Runs all probes concurrently. `variables` is the environment. */
 export const probe = (file: ConfigFile, variables: Variables): Effect.Effect<ReadonlyArray<Probed>> =>
   Effect.forEach(probesOf(file, variables), probed, { concurrency: "unbounded" })

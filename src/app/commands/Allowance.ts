@@ -1,6 +1,6 @@
 /** `tollgate allowance`: credit that a tenant gets each week or month. */
 import { Command, Options } from "@effect/cli"
-import { Console, Effect, Layer, Option } from "effect"
+import { Console, Duration, Effect, Layer, Option } from "effect"
 import { toDecimal } from "../../kernel/Money.ts"
 import { amountOf as exactAmountOf } from "../../kernel/Amount.ts"
 import type { TenantId } from "../../kernel/Ids.ts"
@@ -9,6 +9,7 @@ import { Ledger } from "../../books/ledger/Ledger.ts"
 import { Allowances } from "../../money/allowances/Allowances.ts"
 import type { Allowance, NewAllowance, Rollover } from "../../money/allowances/Allowance.ts"
 import { Plans } from "../../money/allowances/Settings.ts"
+import { plansReadEvery } from "../../money/allowances/TenantPlans.ts"
 import * as Config from "../Config.ts"
 import type { EnvironmentFacts } from "../Environment.ts"
 import { audited } from "./Audited.ts"
@@ -63,11 +64,11 @@ const rolloverOf = (text: string): Effect.Effect<Rollover, ReturnType<typeof ref
   if (text === "none" || text === "all") return Effect.succeed(text)
   const up_to_usd = exactAmountOf(text)
   return up_to_usd === undefined
-    ? refuse("--rollover: must be none, all, or the most credits to keep")
+    ? refuse("--rollover: must be none, all, or the maximum number of credits to keep")
     : Effect.succeed({ up_to_usd })
 }
 
-/** The terms of the options: a plan, or an amount and a period. */
+/** The terms given by the options: a plan, or an amount and a period. */
 const termsOf = Effect.fnUntraced(function* (asked: {
   readonly amount: Option.Option<string>
   readonly period: Option.Option<"week" | "month">
@@ -77,7 +78,7 @@ const termsOf = Effect.fnUntraced(function* (asked: {
   const { amount, period, plan, rollover } = asked
   if (Option.isSome(plan)) {
     if (Option.isSome(amount) || Option.isSome(period) || Option.isSome(rollover))
-      return yield* refuse("--plan sets amount, period and rollover: leave them out")
+      return yield* refuse("--plan sets amount, period and rollover: omit them")
     return { plan: plan.value } satisfies NewAllowance
   }
   if (Option.isNone(amount) || Option.isNone(period))
@@ -88,6 +89,8 @@ const termsOf = Effect.fnUntraced(function* (asked: {
     rollover: yield* rolloverOf(Option.getOrElse(rollover, () => "none"))
   } satisfies NewAllowance
 })
+
+const factorsNoticed = `a running service applies a changed plan's price factor within ${Duration.toSeconds(plansReadEvery)} s, and charges the previous price until then`
 
 const allowanceSet = Command.make(
   "set",
@@ -131,8 +134,13 @@ const allowanceSet = Command.make(
         Effect.provide(allowancesOf(facts, config))
       )
       yield* print(made, json)
+      if (!json) yield* Console.error(factorsNoticed)
     })
-).pipe(Command.withDescription("Give a tenant credit each week or month, from now on"))
+).pipe(
+  Command.withDescription(
+    `Give a tenant credit each week or month, from now on. The credit is available immediately; ${factorsNoticed}`
+  )
+)
 
 const none = (tenant: string) => refuse(`--tenant ${tenant}: it has no allowance (add --config to see a plan's)`)
 

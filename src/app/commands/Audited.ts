@@ -1,14 +1,14 @@
-/** Audit entries of commands. The operator is the machine's user who runs the command. */
+/** Audit entries of commands. The operator is the operating-system user who runs the command. */
 import { Clock, Effect } from "effect"
 import type { Statement } from "../../books/ledger/rules/Transaction.ts"
 import * as Audit from "../../operations/operator/Audit.ts"
 import type { Operator } from "../../operations/operator/Operator.ts"
 import { userName } from "./UserName.ts"
 
-/** The machine's user. */
+/** The operating-system user. */
 export const operator: Effect.Effect<Operator> = Effect.sync(() => ({ name: userName(), via: "command" }))
 
-/** A function that makes the entry of an act, for the act's transaction. */
+/** A function that creates the audit entry of an action, for the action's transaction. */
 export const auditedAt: Effect.Effect<(act: Audit.Act) => Statement> = Effect.map(
   Effect.all([operator, Clock.currentTimeMillis]),
   ([by, now]) =>
@@ -16,5 +16,5 @@ export const auditedAt: Effect.Effect<(act: Audit.Act) => Statement> = Effect.ma
       Audit.entry(by, act, now)
 )
 
-/** The entry of an act, for its transaction. */
+/** The audit entry of an action, for its transaction. */
 export const audited = (act: Audit.Act): Effect.Effect<Statement> => Effect.map(auditedAt, (entry) => entry(act))

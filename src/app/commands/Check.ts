@@ -1,4 +1,4 @@
-/** `tollgate check`: says what a configuration means, and tries to reach what it names. */
+/** `tollgate check`: explains a configuration and tests the connections that it names. */
 import { Command, Options } from "@effect/cli"
 import { Console, Effect, Layer } from "effect"
 import * as Config from "../Config.ts"
@@ -13,14 +13,14 @@ const config = Options.text("config").pipe(Options.withDescription("the configur
 
 const listOf = (names: ReadonlyArray<string>): string => (names.length === 0 ? "none" : names.join(", "))
 
-/** One line for each part of a configuration, in the words of its file. */
+/** One line for each part of a configuration, in the terms of its file. */
 const meaningOf = (file: ConfigFile, public_url: string): ReadonlyArray<readonly [part: string, meaning: string]> => [
   ["models", listOf([...file.models, ...file.embeddings, ...file.rerank].map(({ id }) => id))],
   ["tools", listOf(Object.entries(file.tools).flatMap(([kind, providers]) => (providers.length === 0 ? [] : [kind])))],
   ["sign-in", listOf([...Object.keys(file.identity), ...(file.email_sign_in ? ["email"] : [])])],
   ["redirects", listOf(redirectAddresses(file.identity, public_url).map(({ address, name }) => `${name} ${address}`))],
   ["new people", comersOf(file.registration)],
-  ["mail", file.mail === undefined ? "off: no letter leaves" : `from ${file.mail.from}`],
+  ["mail", file.mail === undefined ? "off: no emails are sent" : `from ${file.mail.from}`],
   ["payments", file.payments === undefined ? "off: only the operator gives credit" : "on"],
   ["console", file.console.enabled ? "on" : "off"]
 ]
@@ -40,7 +40,7 @@ export const command = Command.make("check", { config, json }, ({ config, json }
   Effect.gen(function* () {
     const facts = yield* fromEnvironment
     const file = yield* Config.readFile(config)
-    // Fails if a variable that the file names is not set, or holds none.
+    // Fails if a variable that the file names is unset or empty.
     yield* Effect.scoped(Layer.build(Config.layer(facts, file)))
     const meaning = meaningOf(file, file.public_url ?? Config.listeningUrl(facts))
     const probes = yield* Probes.probe(file, process.env)
@@ -53,4 +53,4 @@ export const command = Command.make("check", { config, json }, ({ config, json }
     if (!Config.servesSomething(file)) return yield* refuse(Config.noModel(config))
     if (faults.length > 0) return yield* refuse(`${listOf(faults.map(({ entry }) => entry))}: see above`)
   })
-).pipe(Command.withDescription("Say what a configuration means, and try to reach everything that it names"))
+).pipe(Command.withDescription("Explain a configuration and test every connection that it names"))

@@ -110,7 +110,7 @@ const cli = Command.run(tollgate, { name: "Tollgate", version })
 
 const root: Entry = { descriptor: tollgate.descriptor, below: entries }
 
-/** The help of the command that the words name. */
+/** The help of the named command. */
 const helpOf = (name: string): string => {
   const entry = name
     .split(" ")
@@ -132,13 +132,13 @@ const platform = Layer.mergeAll(
   NodeTerminal.layer
 )
 
-/** `npm start` runs `serve`, so that `npm start -- --quickstart` is `serve --quickstart`: the same as `quickstart`. */
+/** `npm start` runs `serve`, so `npm start -- --quickstart` arrives as `serve --quickstart`: the same as `quickstart`. */
 const startedQuickly = (argv: ReadonlyArray<string>): ReadonlyArray<string> =>
   argv[2] === "serve" && argv.includes("--quickstart")
     ? [...argv.slice(0, 2), "quickstart", ...argv.slice(3).filter((word) => word !== "--quickstart")]
     : argv
 
-/** Runs the command of a command line. */
+/** Runs a command line. */
 export const run = (given: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     const argv = startedQuickly(given)

@@ -22,7 +22,7 @@ const clientCreate = Command.make(
     ),
     name: Options.text("name").pipe(Options.withDescription("shown to people")),
     redirect: Options.text("redirect-uri").pipe(
-      Options.withDescription("oauth only: redirect address of the code flow; may be repeated"),
+      Options.withDescription("oauth only: redirect URI of the code flow; may be repeated"),
       Options.repeated
     ),
     device: Options.boolean("device").pipe(
@@ -44,9 +44,7 @@ const clientCreate = Command.make(
       if (kind !== "oauth" && redirect.length > 0) return yield* refuse("--redirect-uri: only for oauth clients")
       const wrong = redirect.find((uri) => !isRedirectAddress(uri))
       if (wrong !== undefined) {
-        return yield* refuse(
-          `--redirect-uri ${wrong}: must be an address without a fragment, and not javascript: or file:`
-        )
+        return yield* refuse(`--redirect-uri ${wrong}: must be a URI without a fragment, and not javascript: or file:`)
       }
       const client = yield* Effect.gen(function* () {
         const clients = yield* Clients

@@ -1,4 +1,4 @@
-/** Helps commands print and read words: colors only for terminals, tables, safe text, and the lookup of a command's name. */
+/** Helpers to print and read text: colors only for terminals, tables, safe text, and the lookup of a command's name. */
 import { Effect } from "effect"
 import type { Console } from "effect"
 
@@ -32,7 +32,10 @@ export interface Commands {
   readonly [name: string]: Commands
 }
 
-/** The longest command that the words name, the first word that should name a subcommand but does not, and the known subcommands. */
+/**
+ * The longest command that the words name. If the next word should name a subcommand but does not, the result includes that word and the known
+ * subcommands.
+ */
 export const meant = (
   commands: Commands,
   words: ReadonlyArray<string>

@@ -1,13 +1,28 @@
 /** Reads and writes CSV (RFC 4180), for commands. */
 
-/** A cell, with the line that it begins on. */
+/** A cell with the line on which it begins. */
 export interface Row {
   readonly line: number
   readonly cells: ReadonlyArray<string>
 }
 
-/** The rows of a text, without empty lines; the number of the line whose quote does not close instead. */
-export const parse = (text: string): ReadonlyArray<Row> | number => {
+/** The position and the reason of a CSV error. */
+export interface Malformed {
+  readonly line: number
+  /** From 1. */
+  readonly column: number
+  readonly fault: string
+}
+
+export const isMalformed = (parsed: ReadonlyArray<Row> | Malformed): parsed is Malformed => "fault" in parsed
+
+/** The column separator: the first of these characters in the header. Spreadsheets write semicolons if the decimal separator is a comma. */
+const separatorOf = (text: string): string => /[,;\t]/.exec(text.trimStart().split(/[\r\n]/, 1)[0]!)?.[0] ?? ","
+
+/** Parses the rows of a CSV file, without empty lines. */
+export const parse = (text: string): ReadonlyArray<Row> | Malformed => {
+  const separator = separatorOf(text)
+  const ends = `${separator}\r\n`
   const rows: Array<Row> = []
   let cells: Array<string> = []
   let [line, begin, at] = [1, 1, text.startsWith("\uFEFF") ? 1 : 0]
@@ -18,8 +33,9 @@ export const parse = (text: string): ReadonlyArray<Row> | number => {
   }
   for (;;) {
     let cell = ""
-    if (text[at] === '"') {
-      const opened = line
+    const isQuoted = text[at] === '"'
+    if (isQuoted) {
+      const opened = { line, column: cells.length + 1, fault: "a quote is not closed" }
       for (at++; ; at++) {
         if (at >= text.length) return opened
         if (text[at] === '"' && text[++at] !== '"') break
@@ -27,9 +43,12 @@ export const parse = (text: string): ReadonlyArray<Row> | number => {
         cell += text[at]!
       }
     }
-    while (at < text.length && !",\r\n".includes(text[at]!)) cell += text[at++]!
-    cells.push(cell.trim())
-    if (text[at] === ",") {
+    let plain = ""
+    while (at < text.length && !ends.includes(text[at]!)) plain += text[at++]!
+    if (isQuoted && plain.trim() !== "")
+      return { line, column: cells.length + 1, fault: 'there is text after the closing quote (write " as "")' }
+    cells.push((isQuoted ? cell : plain).trim())
+    if (text[at] === separator) {
       at++
       continue
     }
@@ -43,7 +62,7 @@ export const parse = (text: string): ReadonlyArray<Row> | number => {
   }
 }
 
-/** A cell that no spreadsheet takes for a formula. */
+/** A cell that no spreadsheet reads as a formula. */
 export const cell = (text: string): string => {
   const plain = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
   return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain

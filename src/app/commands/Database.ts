@@ -1,4 +1,4 @@
-/** The database of a command. */
+/** The database that a command works on. */
 import { Duration, Effect, FiberRef, Layer, LogLevel } from "effect"
 import * as DataFolder from "../DataFolder.ts"
 import type { EnvironmentFacts } from "../Environment.ts"
@@ -8,8 +8,8 @@ import { cacheLifetime } from "../../people/tenants/KeyCallers.ts"
 import { refuse } from "./Report.ts"
 
 /**
- * Applies missing migrations and answers them. It needs the database alone: an upgrade changes tables that a running earlier version still writes
- * to.
+ * Applies missing migrations and returns them. It needs exclusive use of the database: an upgrade changes tables to which a running earlier version
+ * still writes.
  */
 export const upgrade = (facts: EnvironmentFacts, applied: number) =>
   Effect.gen(function* () {
@@ -23,7 +23,7 @@ export const upgrade = (facts: EnvironmentFacts, applied: number) =>
     return yield* Engine.migrate(facts.database)
   }).pipe(Effect.scoped)
 
-/** Upgrades an existing database, for a command beside a running service or without one. Only `migrate` makes a new one. */
+/** Upgrades an existing database, whether or not a service is running. Only `migrate` creates a new one. */
 export const upToDate = (facts: EnvironmentFacts) =>
   Layer.scopedDiscard(
     Effect.gen(function* () {
@@ -42,13 +42,13 @@ export const database = (facts: EnvironmentFacts) =>
     Layer.provide(upToDate(facts))
   )
 
-/** The database file, for commands that work on files. `instead` names PostgreSQL's tool for the same. */
+/** The database file, for commands that work on files. `instead` names PostgreSQL's equivalent tool. */
 export const fileOf = ({ database }: EnvironmentFacts, instead: string) =>
   database.engine === "sqlite"
     ? Effect.succeed(database.path)
     : refuse(`${database.shown} is not a file: use ${instead}, or your provider's tool`)
 
-/** On SQLite a service reads again when its cache expires. PostgreSQL notifies nodes (`storage/engine/Signals`), which also poll. */
+/** On SQLite, a service reads again when its cache expires. PostgreSQL notifies nodes (`storage/engine/Signals`), which also poll. */
 export const noticedBy = ({ database }: EnvironmentFacts): string =>
   database.engine === "sqlite"
     ? `a running service notices within ${Duration.toMinutes(cacheLifetime)} min`

@@ -1,4 +1,4 @@
-/** `tollgate doctor`: examines the machine and the deployment, and says what to do about each finding. */
+/** `tollgate doctor`: examines the machine and the deployment, and suggests a remedy for each finding. */
 import { Command, Options } from "@effect/cli"
 import { Clock, Console, Effect, Option } from "effect"
 import * as Config from "../Config.ts"
@@ -22,7 +22,7 @@ const options = {
   json
 }
 
-/** Whether the secret opens what the database has sealed. Opens the database, so only once that is up to date. */
+/** Whether the secret opens the database's sealed values. It opens the database, so the database must be up to date. */
 const secret = (facts: EnvironmentFacts): Effect.Effect<Examined> =>
   Secret.fits(facts).pipe(
     Effect.provide(database(facts)),
@@ -36,7 +36,11 @@ const secret = (facts: EnvironmentFacts): Effect.Effect<Examined> =>
           }
     ),
     Effect.catchAllCause((): Effect.Effect<Examined> =>
-      Effect.succeed({ subject: "secret", result: "failure", finding: "it could not be tried: see the other findings" })
+      Effect.succeed({
+        subject: "secret",
+        result: "failure",
+        finding: "it could not be tested: see the other findings"
+      })
     )
   )
 
@@ -72,6 +76,6 @@ export const command = Command.make("doctor", options, ({ backups, config, json 
   })
 ).pipe(
   Command.withDescription(
-    "Examine permissions, disk, clock, secret, backups, versions and upstreams, and say what to do; exit code 1 if something fails"
+    "Examine permissions, disk, clock, secret, backups, versions and upstreams, and suggest remedies; exit code 1 if a check fails"
   )
 )

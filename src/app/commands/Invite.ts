@@ -10,10 +10,10 @@ import { commander, mailingConfig, provisioningOf } from "./Provisions.ts"
 import { fromEnvironment, refuse } from "./Report.ts"
 
 const options = {
-  email: Options.text("email").pipe(Options.withDescription("the address that gets the letter")),
-  name: Options.text("name").pipe(Options.withDescription("the name of a person who is made"), Options.optional),
+  email: Options.text("email").pipe(Options.withDescription("the address to send the email to")),
+  name: Options.text("name").pipe(Options.withDescription("the name of the person, if new"), Options.optional),
   tenant: Options.text("tenant").pipe(
-    Options.withDescription("the tenant to join (ten_…); without it, the letter opens the person's own console"),
+    Options.withDescription("the tenant to join (ten_…); without it, the link opens the person's own console"),
     Options.optional
   ),
   role: Options.choice("role", ["member", "admin", "owner"]).pipe(
@@ -47,7 +47,7 @@ export const command = Command.make("invite", options, ({ config, email, json, n
     const expires_at = toIso(sent.expires_at)
     if (json) return yield* printed({ ...sent, expires_at })
     yield* Console.log(
-      `a letter to ${sent.email} waits: the running service sends it within a minute; its link works until ${expires_at}`
+      `an email to ${sent.email} is queued: the running service sends it within a minute; its link works until ${expires_at}`
     )
   })
 ).pipe(Command.withDescription("Mail a link: to a person's own console, or to join a tenant"))

@@ -80,7 +80,7 @@ const keyList = Command.make("list", { tenant: tenantOption, json }, ({ json, te
   })
 ).pipe(Command.withDescription("List a tenant's API keys and their limits"))
 
-/** Rooms that make a key. Its hash needs the deployment's secret. */
+/** Rooms that create a key. Its hash needs the deployment's secret. */
 const makersOf = (facts: EnvironmentFacts, config: Option.Option<string>) =>
   Layer.merge(Applications.layer, Tenants.layer).pipe(
     Layer.provide(
@@ -96,11 +96,9 @@ const makersOf = (facts: EnvironmentFacts, config: Option.Option<string>) =>
   )
 
 const limits = {
-  limit: Options.text("limit").pipe(Options.withDescription("the most it may spend, in USD"), Options.optional),
+  limit: Options.text("limit").pipe(Options.withDescription("its spending limit, in USD"), Options.optional),
   period: Options.choice("period", ["month", "total"]).pipe(
-    Options.withDescription(
-      "what --limit holds for: each calendar month (UTC), or the key's life (total, the default)"
-    ),
+    Options.withDescription("the period of --limit: each calendar month (UTC), or the key's life (total, the default)"),
     Options.optional
   ),
   models: Options.text("models").pipe(
@@ -122,7 +120,7 @@ interface Limits {
 
 const limitsOf = Effect.fnUntraced(function* ({ expires, limit, models, period }: Limits) {
   if (Option.isSome(period) && Option.isNone(limit))
-    return yield* refuse(`--period ${period.value}: needs --limit, the most the key may spend in it`)
+    return yield* refuse(`--period ${period.value}: needs --limit, the spending limit of a period`)
   const end = Option.isSome(expires) ? yield* endOf(expires.value) : undefined
   const names = Option.map(models, (text) => text.split(",").map((name) => name.trim()))
   if (Option.isSome(names) && names.value.some((name) => name === ""))
@@ -137,10 +135,10 @@ const limitsOf = Effect.fnUntraced(function* ({ expires, limit, models, period }
   }
 })
 
-/** The option of a field that the service refuses. */
+/** The option for each field that the service refuses. */
 const optionsOf: Readonly<Record<string, string>> = { allowed_models: "--models", expires_at: "--expires" }
 
-/** A refusal in the words of the command's options. */
+/** A refusal in terms of the command's options. */
 const inOptions = (problem: InvalidRequest) => {
   const option = optionsOf[problem.field]
   if (option === undefined) return refuse(problem.message)
@@ -183,7 +181,7 @@ const keyCreate = Command.make(
       }).pipe(Effect.catchTag("InvalidRequest", inOptions), Effect.provide(makersOf(facts, config)))
       if (json) return yield* printed({ ...keyOf(key), api_key: key.api_key })
       yield* Console.log(key.api_key)
-      yield* Console.error(`made ${key.id} for ${tenant}: the key is not shown again`)
+      yield* Console.error(`created ${key.id} for ${tenant}: the key is not shown again`)
       if (Option.isSome(asked.models) && Option.isNone(config))
         yield* Console.error("--models was not compared with the service's models: --config FILE does so")
     })

@@ -1,4 +1,4 @@
-/** Runs one command as a process. `serve` with nothing but a configuration starts without loading the command-line library. */
+/** Runs one command as a process. `serve` with no option but `--config` starts without loading the command-line library. */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Effect } from "effect"
 import { serveArguments } from "./ServeArguments.ts"

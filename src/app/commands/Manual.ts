@@ -1,4 +1,4 @@
-/** Help of one command: its full name, what it does, and a line for each subcommand and option. */
+/** Help of one command: its full name, its purpose, and a line for each subcommand and option. */
 import { CliConfig } from "@effect/cli"
 import type { HelpDoc, Span } from "@effect/cli"
 import * as CommandDescriptor from "@effect/cli/CommandDescriptor"
@@ -44,7 +44,7 @@ interface Term {
 const optional = "This setting is optional."
 const repeated = /^This option (may|must) be repeated/
 
-/** Leaves out the first paragraph, which describes the type that the term already names. */
+/** Omits the first paragraph, which describes the type that the term already names. */
 const termOf = ([span, doc]: readonly [Span.Span, HelpDoc.HelpDoc]): Term => {
   const paragraphs = paragraphsOf(doc).slice(1)
   return {

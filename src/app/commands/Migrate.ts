@@ -23,7 +23,7 @@ const to = Options.text("to").pipe(
   Options.optional
 )
 
-/** Makes or upgrades the database. Answers the applied migrations. */
+/** Creates or upgrades the database. Returns the applied migrations. */
 const upToDate = Effect.fnUntraced(function* (facts: EnvironmentFacts) {
   yield* DataFolder.make(facts)
   const found = yield* Engine.look(facts.database, { writing: true })
@@ -42,7 +42,7 @@ const update = Effect.gen(function* () {
   yield* withIndexes(facts.database)
 })
 
-/** Builds a new version's indexes on large tables. The service may start meanwhile. */
+/** Builds a new version's indexes on large tables. The service may start at the same time. */
 const withIndexes = (database: Location) =>
   Effect.flatMap(everyInterval, (print) =>
     Engine.completeIndexes(
@@ -84,7 +84,7 @@ const open = (facts: EnvironmentFacts, move: Copy.Move) =>
     yield* Engine.lock(move.to)
     yield* Engine.migrate(move.from)
     yield* Engine.migrate(move.to)
-    // An earlier version may have begun the copy.
+    // An earlier version may have started the copy.
     yield* withIndexes(move.to)
     return yield* Copy.open(move)
   })
@@ -128,7 +128,7 @@ const copy = (to: string) =>
     yield* Copy.release(opened)
     for (const line of linesOf(proof, opened.tables.length, move.to)) yield* Console.log(line)
     for (const [column, count] of opened.source.replaced)
-      yield* Console.log(`${column}: a NUL character, which PostgreSQL cannot hold, became U+FFFD in ${count} rows`)
+      yield* Console.log(`${column}: a NUL character, which PostgreSQL cannot store, became U+FFFD in ${count} rows`)
     yield* Console.log(nextSteps(facts, move))
   })
 
@@ -146,7 +146,7 @@ const nextSteps = ({ data_dir, secret }: EnvironmentFacts, { from, to }: Copy.Mo
   const kept = secret === undefined ? `${data_dir}/secret (or what it holds as TOLLGATE_SECRET)` : "TOLLGATE_SECRET"
   return (
     `Next: set DATABASE_URL=${url}${to.engine === "sqlite" ? "" : " (with its password)"} wherever the service runs, and start it with the same secret, ${kept}: ` +
-    `keys and tokens are useless without it. ${from.shown} is unchanged: keep it, and do not serve it any more`
+    `keys and tokens are useless without it. ${from.shown} is unchanged: keep it, and do not serve it again`
   )
 }
 

@@ -1,4 +1,4 @@
-/** `tollgate models`: the catalogue's models with their prices, and how a configuration differs from them. */
+/** `tollgate models`: the catalogue's models with their prices, and differences of a configuration from them. */
 import { Command, Options } from "@effect/cli"
 import { Clock, Console, Effect, Option, Schema } from "effect"
 import { open, settingOf } from "../../upstream/catalogue/Catalogue.ts"
@@ -139,7 +139,7 @@ const configuredTexts = (configured: ReadonlyArray<Configured>): ReadonlyArray<s
     ...(one.known === undefined ? [] : doubtOf(one.known))
   ])
 
-/** Explains that one-hour cache writes are refused, and which price line allows them. */
+/** Explains that one-hour cache writes are refused, and which price line enables them. */
 const hourText = (lines: ReadonlyArray<PriceLine>): ReadonlyArray<string> => {
   const missing = withoutHour(lines)
   if (missing.length === 0) return []
@@ -156,7 +156,7 @@ const hourText = (lines: ReadonlyArray<PriceLine>): ReadonlyArray<string> => {
   ]
 }
 
-/** Prices that another source of the catalogue gives. */
+/** Prices from another source of the catalogue that differ. */
 const doubtOf = ({ differs }: KnownModel): ReadonlyArray<string> =>
   differs === undefined
     ? []
@@ -186,7 +186,7 @@ export const command = Command.make("models", { config, json, search }, ({ confi
     const file = Option.isNone(config) ? undefined : yield* readFile(config.value)
     const configured = file === undefined ? undefined : configuredOf(catalogue, file)
     const text = Option.getOrUndefined(search)
-    // A comparison lists only the configured models.
+    // A comparison lists only configured models.
     const models = text === undefined && file !== undefined ? undefined : matching(catalogue, text ?? "")
     if (json) return yield* printed(documentOf(catalogue, configured, models))
     const days = Math.floor(((yield* Clock.currentTimeMillis) - parse(catalogue.day)!) / day)

@@ -3,6 +3,7 @@ import { Command, Options } from "@effect/cli"
 import { Console, Duration, Effect, Layer, Option } from "effect"
 import * as Config from "../Config.ts"
 import type { EnvironmentFacts } from "../Environment.ts"
+import * as RunningAddress from "../RunningAddress.ts"
 import { toIso } from "../../kernel/Moment.ts"
 import { nameMax } from "../../operations/operator/Operator.ts"
 import { codeLifetime, OperatorSessions } from "../../operations/operator/Sessions.ts"
@@ -17,10 +18,11 @@ import { userName } from "./UserName.ts"
 const sessionsOf = (facts: EnvironmentFacts) =>
   OperatorSessions.layer.pipe(Layer.provide(Secret.layer(facts)), Layer.provideMerge(database(facts)))
 
-/** The service's public address: from its configuration file, otherwise the listening address. */
+/** The service's public URL: from the given configuration file, otherwise from the running service of DATA_DIR, otherwise from HOST and PORT. */
 const publicUrl = Effect.fnUntraced(function* (facts: EnvironmentFacts, config: Option.Option<string>) {
   const file = Option.isNone(config) ? undefined : yield* Config.readFile(config.value)
-  return (file?.public_url ?? Config.listeningUrl(facts)).replace(/\/$/, "")
+  const url = file?.public_url ?? (yield* RunningAddress.find(facts)) ?? Config.listeningUrl(facts)
+  return url.replace(/\/$/, "")
 })
 
 const list = Effect.fnUntraced(function* (json: boolean) {
@@ -57,7 +59,9 @@ export const command = Command.make(
       Options.optional
     ),
     config: Options.text("config").pipe(
-      Options.withDescription("the service's configuration file, for its public_url"),
+      Options.withDescription(
+        "the service's configuration file, for its public_url; by default the URL of the running service of DATA_DIR"
+      ),
       Options.optional
     ),
     token: Options.boolean("token").pipe(

@@ -1,4 +1,4 @@
-/** `tollgate operator keys`: management keys, with which programs call the operator's routes. */
+/** `tollgate operator keys`: management keys, which programs use to call the operator's routes. */
 import { Command, Options } from "@effect/cli"
 import { Clock, Console, Effect, Layer, Option } from "effect"
 import { day, toIso } from "../../kernel/Moment.ts"
@@ -41,7 +41,7 @@ const scopesIn = (text: string) => {
       )
 }
 
-/** The end of a key by default, in days. */
+/** The default lifetime of a key in days. */
 const daysPreset = 90
 
 const keyCreate = Command.make(
@@ -83,7 +83,7 @@ const keyCreate = Command.make(
       )
       if (json) return yield* printed({ ...shownOf(made), management_key: made.management_key })
       yield* Console.log(made.management_key)
-      yield* Console.error(`made ${made.id}, until ${toIso(made.expires_at)}: the key is not shown again`)
+      yield* Console.error(`created ${made.id}, valid until ${toIso(made.expires_at)}: the key is not shown again`)
     })
 ).pipe(Command.withDescription("Make a management key; prints the key once"))
 
@@ -114,7 +114,7 @@ const keyEnd = Command.make("end", { id: Options.text("id") }, ({ id }) =>
     if (!ended) return yield* refuse(`--id ${CommandLine.printable(id)}: no such key, or it has ended`)
     yield* Console.log(`ended ${id}`)
   })
-).pipe(Command.withDescription("End a management key at once"))
+).pipe(Command.withDescription("Revoke a management key immediately"))
 
 export const subcommands = [keyCreate, keyList, keyEnd] as const
 

@@ -15,7 +15,7 @@ export const printed = (document: object) => Console.log(JSON.stringify(document
 
 export const tenantOption = Options.text("tenant").pipe(Options.withDescription("the tenant's id (ten_…)"))
 
-/** Credit to book. An amount that would be rounded, or that the books cannot hold, is refused. */
+/** Credit to book. Refuses an amount that would be rounded or that the books cannot hold. */
 export const amountOf = (text: string, flag = "--amount"): Effect.Effect<Nano, ConfigProblem> => {
   const nano = text.length > 40 ? undefined : fromDecimal(text, 9)
   return nano === undefined || nano <= 0n || nano > amountMax || fromDecimal(text, 18) !== nano * 1_000_000_000n
@@ -28,7 +28,7 @@ export const amountOf = (text: string, flag = "--amount"): Effect.Effect<Nano, C
 export const noTenant = (tenant: string) =>
   `--tenant ${tenant}: there is no such tenant ("tollgate tenants" lists them)`
 
-export const tooLarge = (amount: string) => `--amount ${amount}: the balance would exceed what the books hold`
+export const tooLarge = (amount: string) => `--amount ${amount}: the balance would exceed the ledger's maximum`
 
 const textMax = 200
 

@@ -1,4 +1,4 @@
-/** `tollgate owed`: refunds and disputes that balances could not give back. */
+/** `tollgate owed`: refunds and disputes that balances could not cover. */
 import { Command } from "@effect/cli"
 import { Console, Effect } from "effect"
 import { toIso } from "../../kernel/Moment.ts"
@@ -36,4 +36,4 @@ export const command = Command.make("owed", { json }, ({ json }) =>
       { discard: true }
     )
   })
-).pipe(Command.withDescription("List refunds and disputes that balances could not give back"))
+).pipe(Command.withDescription("List refunds and disputes that balances could not cover"))

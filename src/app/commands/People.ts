@@ -1,4 +1,4 @@
-/** `tollgate people`: makes, lists and suspends people. */
+/** `tollgate people`: creates, lists and suspends people. */
 import { Command, Options } from "@effect/cli"
 import { Console, Effect, Option } from "effect"
 import { toIso } from "../../kernel/Moment.ts"
@@ -59,12 +59,15 @@ const peopleCreate = Command.make(
       yield* Console.log(`${made.id} ${made.home_tenant_id}`)
       yield* Console.error(`${made.created ? "made" : "found"} ${made.email}`)
     })
-).pipe(Command.withDescription("Make a person with a home tenant; an address that has an account makes nothing"))
+).pipe(Command.withDescription("Create a person with a home tenant; an address with an account changes nothing"))
 
 const peopleList = Command.make(
   "list",
   {
-    limit: Options.integer("limit").pipe(Options.withDescription("the most people to show"), Options.withDefault(50)),
+    limit: Options.integer("limit").pipe(
+      Options.withDescription("the maximum number of people to show"),
+      Options.withDefault(50)
+    ),
     before: Options.text("before").pipe(
       Options.withDescription("continue after this account id (the last one shown)"),
       Options.optional
@@ -113,6 +116,6 @@ const peopleSuspend = Command.make("suspend", { email: emailOption }, ({ email }
 export const subcommands = [peopleCreate, peopleList, peopleSuspend, peopleImport] as const
 
 export const command = Command.make("people").pipe(
-  Command.withDescription("People: make, list, suspend, import"),
+  Command.withDescription("People: create, list, suspend, import"),
   Command.withSubcommands(subcommands)
 )

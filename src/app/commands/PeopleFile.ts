@@ -1,10 +1,12 @@
 /**
- * The file of `tollgate people import`: one person a line, with a head of columns.
+ * The file of `tollgate people import`: one person per line, below a header line.
  *
  * Where the specification is silent:
- * - The columns are `email` and `name`, and optionally `external_id`, `team` and `allowance_usd`, in any order. Another column is refused.
- * - `team` is the external id of a tenant, and the name of one that the import makes. So another import, and a PUT by external id, mean the same team.
- * - Every line is checked before the first person is made. A wrong cell is named by line and column.
+ * - Columns are separated by commas, semicolons or tabs, whichever occurs first in the header line.
+ * - The columns are `email` and `name`, and optionally `external_id`, `team` and `allowance_usd`, in any order. Other columns are refused.
+ * - `team` is the external id of a tenant, and the name of a tenant that the import creates. So another import, and a PUT by external id, refer to
+ *   the same team.
+ * - Every line is checked before the first person is created. An error names the line and column of the wrong cell.
  */
 import { Effect, Either, Schema } from "effect"
 import { amountOf } from "../../kernel/Amount.ts"
@@ -26,7 +28,7 @@ export interface Listed {
   readonly name: string
   readonly external_id: string | undefined
   readonly team: string | undefined
-  /** Instead of the allowance of the command. */
+  /** Overrides the command's allowance. */
   readonly allowance_usd: Nano | undefined
 }
 
@@ -43,7 +45,7 @@ const headOf = (file: string, head: Csv.Row | undefined): Effect.Effect<Readonly
       `${file}, line ${head!.line}, column ${unknown + 1}: "${CommandLine.printable(names[unknown]!, 40)}" is none of ${columns.join(", ")}`
     )
   const twice = names.findIndex((name, i) => names.indexOf(name) !== i)
-  if (twice !== -1) return refuse(`${file}, line ${head!.line}, column ${twice + 1}: ${names[twice]} is there twice`)
+  if (twice !== -1) return refuse(`${file}, line ${head!.line}, column ${twice + 1}: ${names[twice]} occurs twice`)
   const missing = ["email", "name"].find((name) => !names.includes(name))
   if (missing !== undefined) return refuse(`${file}: its first line has no column ${missing}`)
   return Effect.succeed(names as ReadonlyArray<Column>)
@@ -55,7 +57,7 @@ const personOf = (
 ): Either.Either<Omit<Listed, "line">, readonly [Column, string]> => {
   const [email, name] = [decoded(Email, cellOf("email")), decoded(NewOrganisation.fields.name, cellOf("name"))]
   if (email === undefined) return Either.left(["email", "an email address"])
-  if (name === undefined) return Either.left(["name", "a text of 1 to 100 characters"])
+  if (name === undefined) return Either.left(["name", "1 to 100 characters"])
   const [external_id, team, allowance] = [cellOf("external_id"), cellOf("team"), cellOf("allowance_usd")]
   if (external_id !== "" && decoded(ExternalId, external_id) === undefined)
     return Either.left(["external_id", "1 to 200 characters on one line"])
@@ -70,12 +72,12 @@ const personOf = (
   return Either.right({ email, name, external_id: external_id || undefined, team: team || undefined, allowance_usd })
 }
 
-/** The people of a file; refuses it if one line is wrong. */
+/** The people of a file. One wrong line refuses the whole file. */
 export const read = Effect.fnUntraced(function* (file: string, text: string) {
   const rows = Csv.parse(text)
-  if (typeof rows === "number") return yield* refuse(`${file}, line ${rows}: a quote is not closed`)
+  if (Csv.isMalformed(rows)) return yield* refuse(`${file}, line ${rows.line}, column ${rows.column}: ${rows.fault}`)
   const head = yield* headOf(file, rows[0])
-  if (rows.length < 2) return yield* refuse(`${file}: no person stands below its first line`)
+  if (rows.length < 2) return yield* refuse(`${file}: no person below its first line`)
   if (rows.length - 1 > peopleMax) return yield* refuse(`${file}: at most ${peopleMax} people at once`)
   const people: Array<Listed> = []
   const seen = new Map<string, number>()
@@ -95,7 +97,7 @@ export const read = Effect.fnUntraced(function* (file: string, text: string) {
       const known = value === undefined ? undefined : seen.get(`${column} ${value}`)
       if (known !== undefined)
         return yield* refuse(
-          `${file}, line ${line}, column ${head.indexOf(column) + 1} (${column}): it stands on line ${known} already`
+          `${file}, line ${line}, column ${head.indexOf(column) + 1} (${column}): already on line ${known}`
         )
       if (value !== undefined) seen.set(`${column} ${value}`, line)
     }

@@ -1,4 +1,4 @@
-/** `tollgate people import`: makes the people of a CSV file, with teams, allowances, keys and letters. */
+/** `tollgate people import`: creates the people of a CSV file, with teams, allowances, keys and letters. */
 import { Args, Command, Options } from "@effect/cli"
 import { Console, Effect, Option } from "effect"
 import { closeSync, constants, fchmodSync, fstatSync, openSync, readFileSync, writeSync } from "node:fs"
@@ -20,17 +20,17 @@ interface Import {
   readonly people: ReadonlyArray<PeopleFile.Listed>
   readonly allowance: Nano | undefined
   readonly period: Terms["period"]
-  /** The owner of teams that are made. */
+  /** The owner of new teams. */
   readonly owner: string | undefined
   /** The file for keys, open for writing. */
   readonly keys: number | undefined
   readonly letters: boolean
 }
 
-/** The external id of the key that an import makes for a person. */
+/** The external id of a key created by an import. */
 const keyIdOf = (email: string): string => `people import ${email}`
 
-/** Makes the teams that are missing. Refuses before the first one if they have no owner. */
+/** Creates the missing teams. If they have no owner, it refuses before the first one. */
 const teamsOf = Effect.fnUntraced(function* ({ by, owner, people }: Import) {
   const { tenants } = yield* Provisioning
   const named = [...new Set(people.flatMap(({ team }) => team ?? []))]
@@ -48,14 +48,14 @@ const teamsOf = Effect.fnUntraced(function* ({ by, owner, people }: Import) {
   return missing.length
 })
 
-/** A person's new key as a line of the file; `undefined` if an earlier import has made it. */
+/** A person's new key as a line of the file; `undefined` if an earlier import created it. */
 const keyLine = Effect.fnUntraced(function* (by: Operator, name: string, email: string, tenant_id: TenantId) {
   const service = yield* Provisioning
   const { api_key } = yield* service.keys.put(by, keyIdOf(email), { tenant_id, name: "import" })
   return api_key === undefined ? undefined : Csv.line([email, name, tenant_id, api_key])
 })
 
-/** Makes a person with team, letter and key. Answers what was new. */
+/** Creates a person with team, letter and key. Returns what was new. */
 const importOne = Effect.fnUntraced(function* (asked: Import, listed: PeopleFile.Listed) {
   const service = yield* Provisioning
   const { allowance_usd, email, external_id, name, team } = listed
@@ -68,7 +68,7 @@ const importOne = Effect.fnUntraced(function* (asked: Import, listed: PeopleFile
   return { made: person.created, keyed: line !== undefined, lettered }
 })
 
-/** Makes the people one by one. A key is in the file before the next person is made, since no later import can show it. */
+/** Creates the people one by one. Each key is in the file before the next person is created, since no later import can show it. */
 const importAll = Effect.fnUntraced(function* (asked: Import) {
   const teams = yield* teamsOf(asked)
   const done = yield* Effect.forEach(asked.people, (listed) =>
@@ -86,7 +86,7 @@ const importAll = Effect.fnUntraced(function* (asked: Import) {
   }
 })
 
-/** Opens a file that only its owner can read. Keys of earlier imports stay in it. */
+/** Opens a file that only its owner can read. Keys of earlier imports stay in the file. */
 const keysFile = (path: string) =>
   Effect.acquireRelease(
     Effect.try({
@@ -97,29 +97,24 @@ const keysFile = (path: string) =>
         if (fstatSync(file).size === 0) writeSync(file, Csv.line(["email", "name", "tenant_id", "api_key"]))
         return file
       },
-      catch: () => refuse(`--keys ${path}: cannot be written (it must be a file of yours, and no link)`)
+      catch: () => refuse(`--keys ${path}: cannot be written (it must be your own file, not a link)`)
     }),
     (file) => Effect.sync(() => closeSync(file))
   )
 
 const options = {
   file: Args.text({ name: "FILE.csv" }).pipe(
-    Args.withDescription("a line for each person, below a line with the names of the columns")
+    Args.withDescription("one line per person, below a line with the column names")
   ),
   ...allowanceOptions,
   keys: Options.text("keys").pipe(
-    Options.withDescription("make each person a key, and write the new keys to this file"),
+    Options.withDescription("create a key for each person, and write the new keys to this file"),
     Options.optional
   ),
   letters: Options.boolean("letters").pipe(
-    Options.withDescription(
-      "send each new person a letter with a link to the console, which works once (needs --config)"
-    )
+    Options.withDescription("email each new person a link to the console, which works once (needs --config)")
   ),
-  owner: Options.text("owner").pipe(
-    Options.withDescription("the address of the person who owns the teams that are made"),
-    Options.optional
-  ),
+  owner: Options.text("owner").pipe(Options.withDescription("the address of the owner of new teams"), Options.optional),
   config: Options.text("config").pipe(
     Options.withDescription("the service's configuration file, for its mail server and public_url"),
     Options.optional
@@ -156,9 +151,9 @@ export const peopleImport = Command.make("import", options, ({ config, file, jso
     if (json) return yield* printed(done)
     const counts = [`${done.made} made`, `${done.people - done.made} known`, `${done.keys} new keys`]
     if (done.teams > 0) counts.push(`${done.teams} new teams`)
-    if (letters) counts.push(`${done.letters} letters, which the running service sends within a minute`)
+    if (letters) counts.push(`${done.letters} emails, which the running service sends within a minute`)
     yield* Console.log(`${done.people} people: ${counts.join(", ")}`)
   }).pipe(Effect.scoped)
 ).pipe(
-  Command.withDescription("Make the people of a CSV file (email,name and optional external_id,team,allowance_usd)")
+  Command.withDescription("Create the people of a CSV file (email,name and optional external_id,team,allowance_usd)")
 )

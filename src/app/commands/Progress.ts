@@ -4,7 +4,7 @@ import { Clock, Console, Effect } from "effect"
 /** The time between two lines of progress, in milliseconds. */
 const interval = 5_000
 
-/** Prints a line at most once per interval. `line` gets the seconds since the beginning. */
+/** Prints a line at most once per interval. `line` gets the elapsed seconds. */
 export const everyInterval = Effect.map(Clock.currentTimeMillis, (began) => {
   let printedAt = began
   return (line: (seconds: number) => string): Effect.Effect<void> =>

@@ -8,7 +8,7 @@ import * as CommandLine from "./CommandLine.ts"
 import { amountOf, oneLine } from "./Options.ts"
 import { refuse } from "./Report.ts"
 
-/** A refusal of the service, in its own words. */
+/** A refusal with the service's own message. */
 export const worded = (problem: { readonly message: string }) => refuse(problem.message)
 
 export const emailOf = (text: string, flag = "--email") =>
@@ -17,7 +17,7 @@ export const emailOf = (text: string, flag = "--email") =>
   )
 
 export const externalIdOption = Options.text("external-id").pipe(
-  Options.withDescription("your own id of it, which makes the command repeatable with other values"),
+  Options.withDescription("your own id; repeating the command with this id updates the values"),
   Options.optional
 )
 
@@ -25,10 +25,7 @@ export const externalIdOf = (given: Option.Option<string>) =>
   Option.isNone(given) ? Effect.succeed(undefined) : oneLine("--external-id", given.value)
 
 export const allowanceOptions = {
-  allowance: Options.text("allowance").pipe(
-    Options.withDescription("credit that each gets each period, in USD"),
-    Options.optional
-  ),
+  allowance: Options.text("allowance").pipe(Options.withDescription("credit per period, in USD"), Options.optional),
   period: Options.choice("period", ["week", "month"]).pipe(
     Options.withDescription("the period of the allowance"),
     Options.withDefault("month" as const)

@@ -1,4 +1,4 @@
-/** The provisioning service of a command. It has no price list: a person whom a command makes gets no signup credit. */
+/** The provisioning service of a command. It has no price list, so a person created by a command gets no signup credit. */
 import { Effect, Layer } from "effect"
 import { Ledger } from "../../books/ledger/Ledger.ts"
 import { PriceList } from "../../books/prices/PriceList.ts"
@@ -21,7 +21,7 @@ import { database } from "./Database.ts"
 import { refuse } from "./Report.ts"
 import { userName } from "./UserName.ts"
 
-/** `public_url` is the address in letters. The running service sends them, so the command has no mail server. */
+/** `public_url` is the base of links in letters. The running service sends them, so the command has no mail server. */
 export const provisioningOf = (facts: EnvironmentFacts, file: Pick<ConfigFile, "service_name" | "public_url"> = {}) =>
   Provisioning.layer.pipe(
     Layer.provideMerge(Layer.mergeAll(Allowances.layer, Applications.layer, Tenants.layer, Outbox.layer)),
@@ -34,14 +34,14 @@ export const provisioningOf = (facts: EnvironmentFacts, file: Pick<ConfigFile, "
 /** The configuration of a service that sends letters. */
 export const mailingConfig = Effect.fnUntraced(function* (path: string, flag: string) {
   const file = yield* Config.readFile(path)
-  if (file.mail === undefined) return yield* refuse(`${flag}: ${path} has no "mail", so no letter would leave`)
+  if (file.mail === undefined) return yield* refuse(`${flag}: ${path} has no "mail", so no email would be sent`)
   return file
 })
 
-/** The machine's user who runs the command. */
+/** The operating-system user who runs the command. */
 export const commander: Effect.Effect<Operator> = Effect.sync(() => ({ name: userName(), via: "command" }))
 
-/** Makes or changes a person, by external id if there is one. */
+/** Creates or changes a person, by external id if present. */
 export const put = (
   { people }: ProvisioningContract,
   by: Operator,

@@ -14,7 +14,7 @@ import { database } from "./Database.ts"
 import { amountOf, oneLine, tooLarge } from "./Options.ts"
 import { fromEnvironment, refuse } from "./Report.ts"
 
-/** `Purchases` without a payment processor, for commands beside a running service. */
+/** `Purchases` without a payment processor, for commands that run while the service runs. */
 export const purchases = (facts: EnvironmentFacts) =>
   Purchases.layer.pipe(
     Layer.provide([Tenants.layer, Ledger.layer]),
@@ -46,7 +46,7 @@ export const command = Command.make(
         Effect.provide(purchases(facts))
       )
       if (!booked)
-        return yield* refuse(`--tenant ${tenant}: no such tenant; or --reference ${reference} was booked before`)
+        return yield* refuse(`--tenant ${tenant}: no such tenant; or --reference ${reference} is already booked`)
       yield* Console.log(`booked a purchase of ${toDecimal(nano)} credits for ${tenant} (${reference})`)
     })
 ).pipe(Command.withDescription("Book a purchase that was paid outside the service (source: purchase)"))

@@ -1,13 +1,15 @@
 /**
  * `tollgate quickstart`: from nothing to a paid call. It writes a configuration from the vendors whose keys are in the environment or from a local
- * server, makes a person with credit and an API key, and serves.
+ * server, creates a person with credit and an API key, and serves.
  *
  * Where the specification is silent:
  * - An existing configuration file is served unchanged.
- * - A key is printed once, at the start that makes it. Later starts print how to make another; `--json` then has `null`.
+ * - Without a vendor's key in the environment, the terminal asks for one or for a local server's address. A key typed there is stored in the
+ *   configuration file, which only its owner can read.
+ * - A key is printed once, at the start that creates it. Later starts print how to create another; `--json` then has `null`.
  */
 import { Command, Options, Prompt } from "@effect/cli"
-import { Console, Duration, Effect, Option } from "effect"
+import { Console, Duration, Effect, Option, Redacted } from "effect"
 import { existsSync, writeFileSync } from "node:fs"
 import { resolve } from "node:path"
 import * as Config from "../Config.ts"
@@ -17,7 +19,8 @@ import { BrowserSessions } from "../../people/auth/BrowserSessions.ts"
 import * as Draft from "../quickstart/Draft.ts"
 import * as FirstPerson from "../quickstart/FirstPerson.ts"
 import * as LocalServer from "../quickstart/LocalServer.ts"
-import { inEnvironment } from "../quickstart/Vendors.ts"
+import { inEnvironment, vendors } from "../quickstart/Vendors.ts"
+import type { Vendor } from "../quickstart/Vendors.ts"
 import { auditedAt } from "./Audited.ts"
 import { amountOf, json, printed } from "./Options.ts"
 import { refuse } from "./Report.ts"
@@ -36,42 +39,63 @@ const options = {
     Options.withDescription("the configuration file to write; an existing file is served unchanged"),
     Options.withDefault("tollgate.json")
   ),
-  email: Options.text("email").pipe(Options.withDescription("the first person's e-mail address"), Options.optional),
+  email: Options.text("email").pipe(Options.withDescription("the first person's email address"), Options.optional),
   credit: Options.text("credit").pipe(
     Options.withDescription("the first person's credit in USD"),
     Options.withDefault("20")
   ),
-  yes: Options.boolean("yes").pipe(Options.withDescription("ask nothing")),
+  yes: Options.boolean("yes").pipe(Options.withDescription("skip all questions")),
   json
 }
 
 const emailPreset = "owner@localhost"
 
-const askedAddress = Prompt.text({
-  message: "Address of a local OpenAI-compatible server (Ollama: http://127.0.0.1:11434/v1)"
-})
-const askedEmail = Prompt.text({ message: "Your e-mail address", default: emailPreset })
+const needed = (what: string) => (text: string) =>
+  text.trim() === "" ? Effect.fail(what) : Effect.succeed(text.trim())
 
-/** Models to serve: of the vendors in the environment, and of the local server that is named. */
+const isEmail = (text: string): boolean => /^[^\s@]+@[^\s@]+$/.test(text)
+
+const askedVendor = Prompt.select<Vendor | undefined>({
+  message: "Where are your models?",
+  choices: [
+    { title: "a local server (Ollama, vLLM, LM Studio, ...)", value: undefined },
+    ...vendors.map((vendor) => ({ title: vendor.name, value: vendor }))
+  ]
+})
+const askedAddress = Prompt.text({
+  message: "Its address (Ollama: http://127.0.0.1:11434/v1)",
+  validate: needed("an address such as http://127.0.0.1:11434/v1")
+})
+const askedKey = ({ name }: Vendor) =>
+  Prompt.password({ message: `Your API key of ${name}`, validate: needed("the key") })
+const askedEmail = Prompt.text({
+  message: "Your email address",
+  default: emailPreset,
+  validate: (text) => (isEmail(text) ? Effect.succeed(text) : Effect.fail("must be an email address"))
+})
+
+/** Models to serve: of the vendors in the environment and of the given local server. */
 const sourcesOf = Effect.fnUntraced(function* (upstream: Option.Option<string>, asks: boolean) {
-  const vendors = inEnvironment(process.env)
-  const needsOne = vendors.length === 0 && Option.isNone(upstream)
-  if (needsOne && !asks) return yield* refuse(Draft.noSource)
-  const address = needsOne ? yield* askedAddress : Option.getOrUndefined(upstream)
-  const local = address === undefined ? undefined : yield* LocalServer.ask(address)
-  return { vendors, local }
+  const known = inEnvironment(process.env)
+  if (known.length > 0 || Option.isSome(upstream))
+    return { vendors: known, local: Option.isNone(upstream) ? undefined : yield* LocalServer.ask(upstream.value) }
+  if (!asks) return yield* refuse(Draft.noSource)
+  const vendor = yield* askedVendor
+  if (vendor === undefined) return { vendors: [], local: yield* LocalServer.ask(yield* askedAddress) }
+  const key = yield* askedKey(vendor)
+  return { vendors: [{ ...vendor, key: Redacted.value(key) }], local: undefined }
 })
 
 /** Writes the file unless it exists. */
 const configured = Effect.fnUntraced(function* (path: string, upstream: Option.Option<string>, asks: boolean) {
   if (existsSync(path)) {
-    yield* Console.error(`serving ${path} as it was written before`)
+    yield* Console.error(`serving the existing ${path}`)
     return
   }
   const text = Draft.textOf(yield* sourcesOf(upstream, asks))
   yield* Config.decodeFile(JSON.parse(text), path)
   yield* Effect.try({
-    // Another process may have written it meanwhile.
+    // Another process may have written it in between.
     try: () => writeFileSync(path, text, { flag: "wx" }),
     catch: (error) => refuse(`--config ${path} could not be written: ${(error as Error).message}`)
   })
@@ -94,7 +118,7 @@ const textOf = ({ api_key, base_url, config, console, credit, model, operator, t
 
   base URL     ${base_url}/v1
   tenant       ${tenant_id}${api_key === undefined ? "" : ` (${credit} USD of credit)`}
-  API key      ${api_key ?? `printed at the first start; tollgate key create --tenant ${tenant_id} makes another`}
+  API key      ${api_key ?? `printed at the first start; tollgate key create --tenant ${tenant_id} creates another`}
 
   A first call:
 
@@ -117,7 +141,7 @@ export const command = Command.make("quickstart", options, ({ config, credit, em
     const asks = !yes && !json && process.stdin.isTTY
     yield* configured(config, upstream, asks)
     const address = Option.isSome(email) ? email.value : asks ? yield* askedEmail : emailPreset
-    if (!/^[^\s@]+@[^\s@]+$/.test(address)) return yield* refuse(`--email ${address}: must be an e-mail address`)
+    if (!isEmail(address)) return yield* refuse(`--email ${address}: must be an email address`)
     const greet = Effect.fnUntraced(function* ({ file, url }: Served) {
       const base_url = (file.public_url ?? url).replace(/\/$/, "")
       const audited = yield* auditedAt
@@ -147,4 +171,4 @@ export const command = Command.make("quickstart", options, ({ config, credit, em
     })
     return yield* serve(config, greet)
   })
-).pipe(Command.withDescription("Write a configuration, make a person with credit and a key, and serve"))
+).pipe(Command.withDescription("Write a configuration, create a person with credit and a key, and serve"))

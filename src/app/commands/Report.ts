@@ -7,11 +7,11 @@ import * as Engine from "../../storage/engine/Engine.ts"
 import type { Location } from "../../storage/database/Location.ts"
 import * as CommandLine from "./CommandLine.ts"
 
-/** An error that the operator can fix. The message says how. */
+/** An error that the operator can fix. The message gives the remedy. */
 export const refuse = (message: string) => new ConfigProblem({ message })
 
 export const fromEnvironment: Effect.Effect<EnvironmentFacts, ConfigProblem> = Effect.mapError(environment, (error) =>
-  refuse(`the environment does not fit:\n${describe(error)}`)
+  refuse(`the environment is invalid:\n${describe(error)}`)
 )
 
 const logging = (level: LogLevel.LogLevel) =>
@@ -23,7 +23,7 @@ const logging = (level: LogLevel.LogLevel) =>
     Logger.minimumLogLevel(level)
   )
 
-/** Runs a command with its log on stderr. An error is printed as a line or two on stderr, and the command fails with `refused`. */
+/** Runs a command with its log on stderr. An error is printed there as one or two lines, and the command fails with `refused`. */
 export const reported = <E, R>(command: Effect.Effect<void, E, R>): Effect.Effect<void, "refused", R> =>
   Effect.gen(function* () {
     // A command that needs the environment reports its errors itself.
@@ -46,7 +46,7 @@ export const reported = <E, R>(command: Effect.Effect<void, E, R>): Effect.Effec
     CommandLine.plainly
   )
 
-/** One sentence for an error: its own, or the meaning of a database error. `LOG_LEVEL=debug` shows the stack. */
+/** One sentence for an error: its own message, or the meaning of a database error. `LOG_LEVEL=debug` shows the stack. */
 const wordsOf = (error: unknown, database: Location | undefined): string => {
   if (database !== undefined && Engine.isFault(database, error) && !isWorded(error))
     return Engine.wordsOf(database, error)

@@ -1,6 +1,6 @@
 /**
  * `tollgate reseal`: continues a deployment under a new secret after the old one was lost. Balances, ledger, usage, transfers and teams stay.
- * Everything that the secret protects starts over. The service must be stopped.
+ * Everything protected by the secret starts over. The service must be stopped.
  */
 import { Command, Options } from "@effect/cli"
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -31,7 +31,7 @@ import type { Location } from "../../storage/database/Location.ts"
 import { audited } from "./Audited.ts"
 import { fromEnvironment, refuse } from "./Report.ts"
 
-/** Effects on each kind of protected value. `undefined`: it has no row of its own. */
+/** The effect on each kind of protected value. `undefined`: the kind has no row of its own. */
 const endings: Record<Protected, Ending | undefined> = {
   api_key: apiKeysEnd,
   run_key: runKeysEnd,
@@ -40,7 +40,7 @@ const endings: Record<Protected, Ending | undefined> = {
   authorization_code: codesEnd,
   sign_in: linksEnd,
   device_code: devicesEnd,
-  // In the row of the device code.
+  // Part of the device code's row.
   user_code: undefined,
   tenant_invite: invitationsEnd,
   transfer_invite: transferLinksEnd,
@@ -48,17 +48,17 @@ const endings: Record<Protected, Ending | undefined> = {
   letter: lettersEnd,
   browser: undefined,
   operator_code: operatorSessionsEnd,
-  // Both belong to the row of the operator's code.
+  // Both are part of the operator code's row.
   operator_cookie: undefined,
   operator_token: undefined,
   management_key: managementKeysEnd,
-  // In the table of the authorization codes.
+  // Part of the authorization codes' table.
   console_link: undefined
 }
 
 const stored = Object.values(endings).filter((ending) => ending !== undefined)
 
-/** The effects, one line for each kind of row that exists. */
+/** The effects, one line for each kind with rows. */
 const plan: Effect.Effect<ReadonlyArray<string>, never, SqlClient> = Effect.gen(function* () {
   const sql = yield* SqlClient
   const now = yield* Clock.currentTimeMillis
@@ -91,7 +91,7 @@ export const command = Command.make(
   "reseal",
   {
     confirm: Options.boolean("confirm").pipe(
-      Options.withDescription("do it; without this flag, only show what would happen")
+      Options.withDescription("apply the effects; without this flag they are only shown")
     )
   },
   ({ confirm }) =>

@@ -1,4 +1,4 @@
-/** `tollgate restore`: replaces the database by a backup. */
+/** `tollgate restore`: replaces the database with a backup. */
 import { Command, Options } from "@effect/cli"
 import { Clock, Console, Effect } from "effect"
 import * as DataFolder from "../DataFolder.ts"
@@ -24,4 +24,4 @@ export const command = Command.make(
           (previous === undefined ? "" : `; the previous database is kept at ${previous}`)
       )
     }).pipe(Effect.scoped)
-).pipe(Command.withDescription("Replace the database by a backup, while the service is stopped"))
+).pipe(Command.withDescription("Replace the database with a backup, while the service is stopped"))

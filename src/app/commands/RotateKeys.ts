@@ -1,4 +1,4 @@
-/** `tollgate rotate-keys`: makes a new signing key for access tokens. */
+/** `tollgate rotate-keys`: creates a new signing key for access tokens. */
 import { Command } from "@effect/cli"
 import { Console, Effect, Layer } from "effect"
 import * as Secret from "../Secret.ts"

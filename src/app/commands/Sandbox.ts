@@ -1,12 +1,13 @@
 /**
- * A service with the outside world in its process. The outside world starts first and gives the configuration. Loaded only without a configuration
- * file.
+ * A service with the outside world in its process. The outside world starts first and provides the configuration. Loaded only without a
+ * configuration file.
  *
  * Where the specification is silent:
  * - A sandbox keeps its demo key in `DATA_DIR/demo.json`, because the service stores only hashes of keys.
  */
 import { Console, Effect, Layer } from "effect"
 import * as Config from "../Config.ts"
+import * as RunningAddress from "../RunningAddress.ts"
 import type { EnvironmentFacts } from "../Environment.ts"
 import * as NodeServer from "../../http/server/NodeServer.ts"
 import { ConfigProblem } from "../../kernel/Setting.ts"
@@ -22,7 +23,7 @@ export const serve = (facts: EnvironmentFacts) =>
       return yield* new ConfigProblem({
         message:
           `HOST: a sandbox listens on loopback only, not on ${facts.host}, since anyone can sign in to it. ` +
-          "Serve the world with a configuration file (--config)."
+          "To serve other machines, use a configuration file (--config)."
       })
     }
     const sandbox = yield* Sandbox.make({ data_dir: facts.data_dir, without: facts.sandbox_without })
@@ -32,9 +33,11 @@ export const serve = (facts: EnvironmentFacts) =>
     return yield* Effect.gen(function* () {
       const { url } = yield* NodeServer.Listening
       sandbox.connect(yield* Levers.make, url)
+      yield* RunningAddress.note(facts, url)
       yield* Effect.flatMap(greet({ url, data_dir: facts.data_dir, ...info }), Console.log)
       return yield* Effect.never
     }).pipe(
+      Effect.scoped,
       Effect.provide(
         service(facts, file).pipe(Layer.provide(Layer.succeed(CurrentSandbox, { info, levers: sandbox.levers })))
       ),

@@ -1,18 +1,20 @@
-/** `tollgate serve`: runs the service until it is stopped; without a configuration file, as a sandbox. */
+/** `tollgate serve`: runs the service until it is stopped. Without a configuration file it runs a sandbox. */
 import { Effect, Runtime } from "effect"
 import { noModel, readFile, servesSomething } from "../Config.ts"
 import type { ConfigFile } from "../Config.ts"
 import * as DataFolder from "../DataFolder.ts"
 import { Deployment } from "../Deployment.ts"
 import type { Read } from "../Deployment.ts"
+import * as RunningAddress from "../RunningAddress.ts"
 import type { EnvironmentFacts } from "../Environment.ts"
 import { redirectAddresses } from "../../people/auth/RedirectAddress.ts"
 import * as NodeServer from "../../http/server/NodeServer.ts"
 import * as Engine from "../../storage/engine/Engine.ts"
+import * as Hangup from "./Hangup.ts"
 import { service } from "./Process.ts"
 import { fromEnvironment } from "./Report.ts"
 
-/** A deployment that has begun to serve. */
+/** A running deployment. */
 export interface Served {
   readonly url: string
   readonly file: ConfigFile
@@ -24,6 +26,7 @@ export const serve = <E = never, R = never>(
   greet: (served: Served) => Effect.Effect<void, E, R> = () => Effect.void as Effect.Effect<void, E, R>
 ) =>
   Effect.gen(function* () {
+    if (config !== undefined) Hangup.hear()
     const facts = yield* fromEnvironment
     const file = config === undefined ? undefined : yield* readFile(config)
     if (file !== undefined && !servesSomething(file)) yield* Effect.logWarning(noModel(config!))
@@ -52,8 +55,9 @@ const serveDeployment = <E, R>(
     const { url } = yield* NodeServer.Listening
     yield* Effect.logInfo(`serving at ${url}`)
     for (const { address, name } of redirectAddresses(file.identity, file.public_url ?? url))
-      yield* Effect.logInfo(`sign-in with ${name}: its redirect address is ${address}`)
+      yield* Effect.logInfo(`sign-in with ${name}: its redirect URI is ${address}`)
     yield* reloading
+    yield* RunningAddress.note(facts, file.public_url ?? url)
     yield* greet({ url, file })
     return yield* Effect.never
   }).pipe(Effect.provide(service(facts, file, read)), Effect.scoped)
@@ -62,10 +66,9 @@ const serveDeployment = <E, R>(
 const reloading = Effect.gen(function* () {
   const { reload } = yield* Deployment
   const run = Runtime.runFork(yield* Effect.runtime<never>())
-  const onSignal = () => void run(Effect.ignore(reload))
   yield* Effect.acquireRelease(
-    Effect.sync(() => process.on("SIGHUP", onSignal)),
-    () => Effect.sync(() => process.off("SIGHUP", onSignal))
+    Effect.sync(() => Hangup.answer(() => void run(Effect.ignore(reload)))),
+    (end) => Effect.sync(end)
   )
 })
 

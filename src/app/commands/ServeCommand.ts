@@ -1,4 +1,4 @@
-/** The command `serve` of the command-line library. */
+/** The command `serve` for the command-line library. */
 import { Command, Options } from "@effect/cli"
 import { Option } from "effect"
 import { serve } from "./Serve.ts"

@@ -1,4 +1,4 @@
-/** `tollgate take-back`: a mistaken grant is taken back. */
+/** `tollgate take-back`: takes back a mistaken grant. */
 import { Command, Options } from "@effect/cli"
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Console, Effect, Layer, Option } from "effect"
@@ -17,7 +17,7 @@ import { fromEnvironment, refuse } from "./Report.ts"
 const sentenceOf = ({ amount, balance, done, taken, tenant_id }: TakenBack): string => {
   const rest = amount - taken
   return (
-    `${done ? "" : "this reference was booked before: "}took ${toDecimal(taken)} of ${toDecimal(amount)} credits back from ${tenant_id}; ` +
+    `${done ? "" : "this reference is already booked: "}took ${toDecimal(taken)} of ${toDecimal(amount)} credits back from ${tenant_id}; ` +
     `its balance is ${toDecimal(balance)}` +
     (rest === 0n ? "" : `. ${toDecimal(rest)} were spent, reserved by open calls or never granted`)
   )
@@ -33,7 +33,7 @@ export const command = Command.make(
       Options.withDefault("a grant taken back by the operator")
     ),
     reference: Options.text("reference").pipe(
-      Options.withDescription("makes it repeatable: a second command with it takes nothing"),
+      Options.withDescription("makes the command repeatable: a second one with this reference takes nothing"),
       Options.optional
     ),
     json

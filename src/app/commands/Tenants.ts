@@ -1,4 +1,4 @@
-/** `tollgate tenants`: lists tenants with owner and balance, and makes one. */
+/** `tollgate tenants`: lists tenants with owner and balance, and creates one. */
 import { Command, Options } from "@effect/cli"
 import { Console, Effect, Layer, Option } from "effect"
 import { toIso } from "../../kernel/Moment.ts"
@@ -29,7 +29,7 @@ const tenantsCreate = Command.make(
   {
     name: Options.text("name").pipe(Options.withDescription("the tenant's name")),
     owner: Options.text("owner").pipe(
-      Options.withDescription("the address of the first owner, who is made if there is no such person")
+      Options.withDescription("the first owner's address; an unknown person is created")
     ),
     externalId: externalIdOption,
     ...allowanceOptions,
@@ -54,7 +54,7 @@ const tenantsCreate = Command.make(
       yield* Console.log(id)
       yield* Console.error(`${made.created ? "made" : "found"} ${CommandLine.printable(made.name)}`)
     })
-).pipe(Command.withDescription("Make a tenant with its first owner; without an external id, each time"))
+).pipe(Command.withDescription("Create a tenant with its first owner; without an external id, every run creates one"))
 
 export const subcommands = [tenantsCreate] as const
 
@@ -65,7 +65,10 @@ export const command = Command.make(
       Options.withDescription("part of an id, a name or an owner's address"),
       Options.withDefault("")
     ),
-    limit: Options.integer("limit").pipe(Options.withDescription("the most tenants to show"), Options.withDefault(50)),
+    limit: Options.integer("limit").pipe(
+      Options.withDescription("the maximum number of tenants to show"),
+      Options.withDefault(50)
+    ),
     json
   },
   ({ json, limit, search }) =>

@@ -1,15 +1,15 @@
-/** The name of the machine's user who runs a command. */
+/** The name of the operating-system user who runs a command. */
 import { userInfo } from "node:os"
 import { nameMax } from "../../operations/operator/Operator.ts"
 import * as CommandLine from "./CommandLine.ts"
 
-/** A user without a name, as in some containers, is shown by number. */
+/** A user without a name, as in some containers, is identified by its uid. */
 export const userName = (): string => {
   try {
     const name = CommandLine.printable(userInfo().username).trim().slice(0, nameMax)
     if (name !== "") return name
   } catch {
-    // The user has no entry in the machine's list.
+    // The operating system has no entry for this user.
   }
   return `uid ${process.getuid?.() ?? "unknown"}`
 }

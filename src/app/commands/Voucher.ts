@@ -1,4 +1,4 @@
-/** `tollgate voucher`: codes that are worth credit. */
+/** `tollgate voucher`: codes for credit. */
 import { Command, Options } from "@effect/cli"
 import { Console, Effect, Layer, Option } from "effect"
 import { toIso } from "../../kernel/Moment.ts"
@@ -35,7 +35,7 @@ const shownOf = (voucher: Voucher) => ({
 const voucherCreate = Command.make(
   "create",
   {
-    amount: Options.text("amount").pipe(Options.withDescription("the worth of each code, in credits")),
+    amount: Options.text("amount").pipe(Options.withDescription("the value of each code, in credits")),
     uses: Options.integer("uses").pipe(
       Options.withDescription("how many tenants may redeem each code (1)"),
       Options.withDefault(1)
@@ -70,12 +70,15 @@ const voucherCreate = Command.make(
         return yield* printed({ vouchers: made.map((voucher) => ({ ...shownOf(voucher), code: voucher.code })) })
       for (const { code } of made) yield* Console.log(code)
     })
-).pipe(Command.withDescription("Make codes that are worth credit; they are shown this once"))
+).pipe(Command.withDescription("Make codes that are worth credit; they are shown only once"))
 
 const voucherList = Command.make(
   "list",
   {
-    limit: Options.integer("limit").pipe(Options.withDescription("the most codes to show"), Options.withDefault(50)),
+    limit: Options.integer("limit").pipe(
+      Options.withDescription("the maximum number of codes to show"),
+      Options.withDefault(50)
+    ),
     json
   },
   ({ json, limit }) =>
@@ -113,7 +116,7 @@ const voucherEnd = Command.make("end", { id: Options.text("id") }, ({ id }) =>
     )
     yield* Console.log(`${id} has ended, after ${uses} uses`)
   })
-).pipe(Command.withDescription("End a voucher; what was redeemed stays"))
+).pipe(Command.withDescription("End a voucher; redeemed credit stays"))
 
 export const subcommands = [voucherCreate, voucherList, voucherEnd] as const
 

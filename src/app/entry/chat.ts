@@ -1,4 +1,4 @@
-/** `tollgate/chat`: model answers in each client protocol (chat and text completions, messages, responses), whole or streamed, admitted and charged. */
+/** `tollgate/chat`: metered model answers in each client protocol (chat and text completions, messages, responses), whole or streamed. */
 import { Layer } from "effect"
 import { Chat } from "../../calls/chat/Chat.ts"
 import { Messages } from "../../calls/messages/Messages.ts"
@@ -28,7 +28,7 @@ export { Payers } from "../../books/gate/Payers.ts"
 export { InsufficientCredits, ModelNotAllowed } from "../../books/gate/Problems.ts"
 export { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 
-/** Every protocol behind the gate. Needs a database, `Payers`, `Models` and `Upstreams`. */
+/** Every protocol, with admission. Needs a database, `Payers`, `Models` and `Upstreams`. */
 export const layer = Layer.mergeAll(Chat.layer, Messages.layer, Responses.layer).pipe(Layer.provideMerge(layerGate))
 
 export { layerJobs } from "./gate.ts"

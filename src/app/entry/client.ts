@@ -1,4 +1,4 @@
-/** `tollgate/client`: the typed client, derived from the one contract. */
+/** `tollgate/client`: the typed client, derived from the contract. */
 import { HttpApiClient, HttpClient, HttpClientResponse } from "@effect/platform"
 import type { HttpApi } from "@effect/platform"
 import { Effect } from "effect"
@@ -13,14 +13,14 @@ type Methods =
     ? HttpApiClient.Client<Groups, E, never>
     : never
 
-/** The methods by group. The type has a name because its full declaration is too long for the compiler. */
+/** The methods by group. A named type, because its full declaration is too long for the compiler. */
 export interface Client extends Methods {}
 
 /** A client of the service at this address. Its methods are the routes; its errors are the documented ones. */
 export const make = (baseUrl: string): Effect.Effect<Client, never, HttpClient.HttpClient> =>
   HttpApiClient.make(Api, { baseUrl, transformClient: HttpClient.transformResponse(Effect.flatMap(unshaped)) })
 
-/** Turns a refusal in a protocol's own shape back into the problem that the contract declares. */
+/** Converts a refusal in a protocol's own shape to the problem that the contract declares. */
 const unshaped = (response: HttpClientResponse.HttpClientResponse) =>
   response.status < 400
     ? Effect.succeed(response)

@@ -1,6 +1,6 @@
 /**
  * `tollgate/contracts`: the types of the services: interfaces (`LedgerContract`), requests, answers and refusals. Types only; the other entry points
- * have the values. Each of those imports this one, so that a host's declarations can name every type.
+ * have the values. Each of them imports this one, so that a host's declarations can name every type.
  */
 export type {
   Authorization,
@@ -117,9 +117,11 @@ export type {
 } from "../../books/gate/Gate.ts"
 export type { Payers } from "../../books/gate/Payers.ts"
 export type * from "../../books/gate/Problems.ts"
+export type { RatesAt } from "../../books/gate/RateHeaders.ts"
 export type { Budget, Budgets, Bytes, BytesSettings, Share } from "../../http/transport/Bytes.ts"
 export type { CurrentCaller } from "../../http/lanes/Caller.ts"
 export type { Actor, Caller } from "../../kernel/Caller.ts"
+export type { Capability } from "../../kernel/Capabilities.ts"
 export type { BrokenRule, InvalidRequest } from "../../kernel/InvalidRequest.ts"
 export type { Lane, Lanes, LanesContract } from "../../http/lanes/FastLane.ts"
 export type { Inbound } from "../../http/transport/Inbound.ts"
@@ -218,6 +220,8 @@ export type {
   ProviderTotalsIndexer,
   ProviderTotalsIndexerContract
 } from "../../books/ledger/totals/ProviderTotalsIndexer.ts"
+export type { KeyTotalsIndexer } from "../../books/ledger/totals/KeyTotalsIndexer.ts"
+export type { RowsIndexerContract } from "../../books/ledger/totals/RowsIndexer.ts"
 export type { DailySum, Days } from "../../books/ledger/totals/ProviderTotals.ts"
 export type { BackgroundIndexerContract } from "../../books/ledger/totals/BackgroundIndexer.ts"
 export type { SortedIndexer, SortedIndexerContract } from "../../books/ledger/totals/SortedIndexer.ts"
@@ -298,8 +302,10 @@ export type * from "../../money/payments/Problems.ts"
 export type { BookedPayment, PurchasesContract, Purchases } from "../../money/payments/Purchases.ts"
 export type {
   Credited,
+  EndingOfSignIns,
   KeyRevoked,
   NewCredit,
+  PasskeyDeleted,
   PersonChanged,
   Reason,
   SignInsEnded,

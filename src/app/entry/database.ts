@@ -23,8 +23,8 @@ export type { Connections, Location, PostgresDatabase, SqliteFile } from "../../
 export type { Finding } from "../../books/ledger/rules/Check.ts"
 
 /**
- * A SQLite file, migrated, with the writer on its own thread. For one server at a time: an upgrade changes tables that an earlier version still
- * writes to.
+ * A SQLite file, migrated, with the writer on its own thread. For one server at a time: an upgrade changes tables to which an earlier version still
+ * writes.
  */
 export const layer = (file: string) => Writer.layerThread(file).pipe(Layer.provideMerge(Sql.layer(file)))
 
@@ -50,12 +50,12 @@ export const layerAt = (
 /** Builds a new version's indexes on large PostgreSQL tables. `jobs` of `tollgate/http` include it. */
 export const layerJobs = Layer.provide(Indexes.layerJobs, Indexes.layer)
 
-/** A fresh database in memory. For tests. */
+/** A new database in memory, for tests. */
 export const layerMemory = Writer.layer.pipe(Layer.provideMerge(Sql.layerMemory))
 
 /**
- * Tables inside a host's own SQLite database, through the host's client. Their names, and the migrations', begin with `tollgate_`. All changes go
- * through the writer, and nothing else of the database is touched.
+ * Tables inside a host's own SQLite database, through the host's client. Table and migration names begin with `tollgate_`. All changes go through
+ * the writer, and no other table is touched.
  */
 export const layerOver: Layer.Layer<
   Writer,

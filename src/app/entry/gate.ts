@@ -9,7 +9,10 @@ export { Gate, PriceVersions }
 export { failure } from "../../books/gate/Gate.ts"
 export type { Admission, Claim, Measured, Metered, Receipt } from "../../books/gate/Gate.ts"
 export { ownOf, Payers } from "../../books/gate/Payers.ts"
-export { InsufficientCredits, ModelNotAllowed } from "../../books/gate/Problems.ts"
+export { BudgetExceeded, InsufficientCredits, ModelNotAllowed, RateLimitReached } from "../../books/gate/Problems.ts"
+export type { RatesAt } from "../../books/gate/RateHeaders.ts"
+export { capabilities } from "../../kernel/Capabilities.ts"
+export type { Capability } from "../../kernel/Capabilities.ts"
 export { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 export { billed, priced } from "../../books/prices/Lines.ts"
 export type { Billed, Figures, PriceLine, Quantity } from "../../books/prices/Lines.ts"
@@ -18,7 +21,7 @@ export type { UnitPrice } from "../../kernel/Price.ts"
 export type { Caller } from "../../kernel/Caller.ts"
 export { AccountId, ApplicationId, TenantId } from "../../kernel/Ids.ts"
 
-/** Admission, and the price versions that charges refer to. Needs a database, and `Payers`, which decides who pays a call. */
+/** Admission, and the price versions that charges refer to. Needs a database and `Payers`, which decides who pays for a call. */
 export const layer = Layer.mergeAll(Gate.layer, PriceVersions.layer, PriceFactors.layerNone)
 
 /** The loop of `layer`: releases reservations of processes that have ended. */

@@ -8,9 +8,9 @@
  *       Layer.provide(Tollgate.layerServer(createServer, { port: 3000 }))
  *     )
  *
- * `layerServer` is the platform's `NodeHttpServer.layer` with the fast lane in front. It listens before the service is built, and holds a
- * request that arrives meanwhile for up to ten seconds; then the answer is 503. Any other server of the platform works too: the router serves
- * the same routes. The platform's own servers leave such a request without an answer.
+ * `layerServer` is the platform's `NodeHttpServer.layer` with the fast lane in front. It listens before the service is built, and holds requests that
+ * arrive in between for up to ten seconds; then it answers 503. Any other server of the platform works too: the router serves the same routes. The
+ * platform's own servers leave such a request without an answer.
  */
 import { HttpApiBuilder, HttpServerRequest } from "@effect/platform"
 import type { HttpApp } from "@effect/platform"
@@ -43,8 +43,8 @@ export class Service extends Context.Tag("tollgate/http/Service")<
 >() {}
 
 /**
- * The service as an application of the platform, for a host that has no `HttpApi`: `HttpRouter.mountApp("/ai", yield* app("/ai"))`.
- * It accepts paths with or without the prefix, so the host's router may strip it.
+ * The service as an application of the platform, for a host without an `HttpApi`: `HttpRouter.mountApp("/ai", yield* app("/ai"))`. It accepts paths
+ * with or without the prefix, so the host's router may strip it.
  */
 export const app = (prefix: Prefix): Effect.Effect<HttpApp.Default, never, Service | Scope.Scope> =>
   Effect.flatMap(Service, (service) => service.beneath(prefix))
@@ -89,7 +89,7 @@ const beneath =
     })
 
 /**
- * The service with all rooms and running jobs, from a configuration document and the values of the environment. Needs a database
+ * The service with all rooms and background loops, from a configuration document and the values of the environment. Needs a database
  * (`tollgate/database`). `public_url` in the document includes the prefix: `https://example.com/ai`.
  */
 export const layer = (facts: EnvironmentFacts, document: unknown) =>

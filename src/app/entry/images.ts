@@ -1,4 +1,4 @@
-/** `tollgate/images`: images, answered when they are done, charged once. */
+/** `tollgate/images`: generated images, answered when complete, charged once. */
 import { Layer } from "effect"
 import { Gate } from "../../books/gate/Gate.ts"
 import { Images } from "../../calls/images/Images.ts"
@@ -18,7 +18,7 @@ export { Payers } from "../../books/gate/Payers.ts"
 export { InsufficientCredits, ModelNotAllowed } from "../../books/gate/Problems.ts"
 export { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 
-/** Images behind the gate. Needs a database, `Payers`, `ImageProviders` and `Upstreams`. */
+/** Images with admission. Needs a database, `Payers`, `ImageProviders` and `Upstreams`. */
 export const layer = Images.layer.pipe(Layer.provideMerge(Jobs.layer), Layer.provideMerge(layerGate))
 
 /** The loops of `layer`: poll open jobs, and release reservations of processes that have ended. */

@@ -1,4 +1,4 @@
-/** `tollgate/ledger`: the books alone: operations on billing accounts, balances and entries; exact, durable, with one writer. */
+/** `tollgate/ledger`: the books without metering: operations on billing accounts, balances and entries; exact, durable, with one writer. */
 import { Ledger } from "../../books/ledger/Ledger.ts"
 import "./contracts.ts"
 

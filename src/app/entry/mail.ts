@@ -1,4 +1,4 @@
-/** `tollgate/mail`: letters that are sent after their transaction commits, and charged letters to oneself. */
+/** `tollgate/mail`: letters sent after their transaction commits, and metered letters to oneself. */
 import { Layer } from "effect"
 import { Gate } from "../../books/gate/Gate.ts"
 import { Outbox } from "../../people/mail/Outbox.ts"
@@ -19,7 +19,7 @@ export { Payers } from "../../books/gate/Payers.ts"
 export { InsufficientCredits, ModelNotAllowed } from "../../books/gate/Problems.ts"
 export { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 
-/** The outbox, and mail to oneself behind the gate. Needs a database, the secret, `Mail`, `LetterPrice`, `Payers` and `PriceList`. */
+/** The outbox, and mail to oneself with admission. Needs a database, the secret, `Mail`, `LetterPrice`, `Payers` and `PriceList`. */
 export const layer = SelfMail.layer.pipe(
   Layer.provideMerge(Layer.merge(Outbox.layer, layerGate)),
   Layer.provideMerge(Tenants.layer),

@@ -17,7 +17,7 @@ export { Payers } from "../../books/gate/Payers.ts"
 export { InsufficientCredits, ModelNotAllowed } from "../../books/gate/Problems.ts"
 export { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 
-/** Jobs by quote behind the gate. Needs a database, `Payers`, `MediaModels` and `Upstreams`. */
+/** Jobs by quote, with admission. Needs a database, `Payers`, `MediaModels` and `Upstreams`. */
 export const layer = Media.layer.pipe(Layer.provideMerge(Jobs.layer), Layer.provideMerge(layerGate))
 
 /** The loops of `layer`: poll open jobs, and release reservations of processes that have ended. */

@@ -1,4 +1,4 @@
-/** The guides as HTML pages, rendered when they are first requested. */
+/** The guides as HTML pages, rendered at the first request. */
 import { marked } from "marked"
 import { guides, isGuide, textOf } from "./Guides.ts"
 
@@ -18,7 +18,7 @@ const navigation = (docs: string): string =>
     .map((name) => `<a href="${docs}/guides/${name}">${name}</a>`)
     .join("")}</nav>`
 
-/** Guides link each other by file; every other relative link leads into the repository, which a page cannot reach. */
+/** Guides link to each other by file. Other relative links point into the repository, which a page cannot reach. */
 const linked = (docs: string, html: string): string =>
   html
     .replace(/<a href="([a-z-]+)\.md">/g, `<a href="${docs}/guides/$1">`)
@@ -28,7 +28,7 @@ const page = (docs: string, title: string, body: string): string =>
   `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">` +
   `<title>${title}</title><style>${style}</style></head><body>${navigation(docs)}<main>${body}</main></body></html>`
 
-/** A guide as a page, `undefined` if there is none of this name. `docs` is the path of the reference, for links. */
+/** A guide as a page; `undefined` for an unknown name. `docs` is the path of the reference, for links. */
 export const guidePage = (name: string, docs: string): string | undefined =>
   isGuide(name) ? page(docs, name, linked(docs, marked.parse(textOf(name), { async: false }))) : undefined
 

@@ -3,13 +3,13 @@ import { read } from "./GuideFiles.ts"
 
 /** Each guide with a line about it, in reading order. */
 export const guides = {
-  "first-hour": "from the executable to colleagues with keys of their own",
+  "first-hour": "from the executable to colleagues with their own keys",
   company: "sign-in with the company's own issuer, groups and teams",
   clients: "call it from SDKs and coding agents; retries, key limits, OAuth",
   configure: "models, prices, vendors, environment",
   operate: "commands, monitoring, backup, upgrades, payments",
   "class-of-forty": "forty people from a file, credit that renews, plans, and vouchers",
-  resell: "sell credit with Stripe, at prices of your own",
+  resell: "sell credit with Stripe, at your own prices",
   postgres: "PostgreSQL, many nodes, moving the books",
   embed: "layers and entry points for host programs",
   "your-ledger": "the property suites against your own ledger",

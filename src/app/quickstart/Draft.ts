@@ -2,21 +2,22 @@
  * The configuration that `tollgate quickstart` writes: one screen of JSON, with a line for each upstream and model.
  *
  * Where the specification is silent:
- * - A model of a local server costs 0.10 USD per million tokens of prompt and 0.40 of answer, so that credit and limits mean something. Change
- *   the price in the file.
+ * - A model of a local server costs 0.10 USD per million prompt tokens and 0.40 USD per million answer tokens, so that credit and limits have an
+ *   effect. Change the price in the file.
  */
 import { vendors } from "./Vendors.ts"
 import type { Vendor } from "./Vendors.ts"
 import type { LocalServer } from "./LocalServer.ts"
 
 export interface Sources {
-  readonly vendors: ReadonlyArray<Vendor>
+  /** `key` is the vendor's key, if it is not in the environment. */
+  readonly vendors: ReadonlyArray<Vendor & { readonly key?: string }>
   readonly local: LocalServer | undefined
 }
 
 export const localPrice = { prompt_usd_per_million: "0.10", completion_usd_per_million: "0.40" }
 
-/** More models of a server make the file longer than a screen; they are added by hand. */
+/** More models would make the file longer than a screen; the operator adds them. */
 const localMax = 20
 const outputMax = 16_384
 
@@ -24,8 +25,8 @@ type Lines = ReadonlyArray<readonly [name: string, entry: object]>
 
 const upstreamsOf = ({ local, vendors }: Sources): Lines => [
   ...vendors.map(
-    ({ name, upstream: { base_url, ...rest }, variable }) =>
-      [name, { base_url, api_key_env: variable, ...rest }] as const
+    ({ key, name, upstream: { base_url, ...rest }, variable }) =>
+      [name, { base_url, ...(key === undefined ? { api_key_env: variable } : { api_key: key }), ...rest }] as const
   ),
   ...(local === undefined ? [] : [["local", { base_url: local.base_url }] as const])
 ]
@@ -36,7 +37,7 @@ const modelsOf = ({ local, vendors }: Sources): ReadonlyArray<object> => [
     id,
     context_length,
     max_output_tokens: Math.min(outputMax, context_length),
-    // Local servers know no `max_completion_tokens`.
+    // Local servers do not support `max_completion_tokens`.
     limit_field: "max_tokens",
     price: localPrice,
     upstreams: [{ upstream: "local", model: id }]
@@ -53,7 +54,7 @@ export const textOf = (sources: Sources): string => {
   return `{\n  "upstreams": {\n${upstreams.join(",\n")}\n  },\n  "models": [\n${models.join(",\n")}\n  ]\n}\n`
 }
 
-/** The refusal if no source of models is known. */
+/** The refusal if no source of models was found. */
 export const noSource =
   "no vendor is known. Set the key of one in the environment " +
   `(${vendors.map(({ variable }) => variable).join(", ")}), or name a local server: ` +

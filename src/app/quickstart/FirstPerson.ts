@@ -2,7 +2,7 @@
  * The first person of a deployment, with credit and an API key.
  *
  * Where the specification is silent:
- * - It is made once. A second `tollgate quickstart` with the same address finds the person and their key, and gives no further credit.
+ * - The person is created once. A second `tollgate quickstart` with the same address finds the person and their key, and grants no further credit.
  */
 import { Effect } from "effect"
 import { billingAccountOf } from "../../kernel/Ids.ts"
@@ -29,7 +29,7 @@ export interface Wanted {
   readonly email: string
   /** In nano-USD. */
   readonly credit: Nano
-  /** Makes the entry of an act for the audit log. */
+  /** Creates the audit entry of an action. */
   readonly audited: (act: Act) => Statement
 }
 
@@ -53,7 +53,7 @@ export const make = Effect.fn("FirstPerson.make")(function* ({ audited, credit, 
   return { account_id, tenant_id, api_key } satisfies FirstPerson
 })
 
-/** Credit comes before the key, so a start that is cut off between the two is finished by the next one. */
+/** Credit comes before the key, so the next start completes a start that was interrupted between the two. */
 const giveOnce = Effect.fnUntraced(function* (tenant_id: TenantId, credit: Nano, audited: Wanted["audited"]) {
   const ledger = yield* Ledger
   const account = billingAccountOf(tenant_id)

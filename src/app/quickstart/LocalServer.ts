@@ -13,9 +13,9 @@ export interface LocalServer {
   readonly models: ReadonlyArray<LocalModel>
 }
 
-/** For servers that do not say how long a prompt may be. */
+/** For servers that do not report the maximum prompt length. */
 const contextPreset = 32_768
-/** The list of a server's models must come within this time, and in so many bytes. */
+/** Limits on the time and the size of a server's model list. */
 const patience = "10 seconds"
 const bytesMax = 4_000_000
 
@@ -33,7 +33,7 @@ const Listed = Schema.parseJson(
   })
 )
 
-/** Models for embeddings answer no chats. */
+/** Embedding models cannot chat. */
 const isChat = (id: string): boolean => !/embed|rerank|whisper|tts/i.test(id)
 
 const contextOf = (said: number | undefined): number =>
@@ -66,20 +66,27 @@ const listed = (base_url: string): Effect.Effect<ReadonlyArray<LocalModel>, stri
       return { status: response.status, text: Buffer.from(bytes.slice(0, bytesMax)).toString("utf8") }
     },
     catch: (error) => {
-      const { cause, message } = error as Error & { readonly cause?: { readonly code?: string } }
-      return `it cannot be reached (${cause?.code ?? message})`
+      const { cause, message } = error as Error & {
+        readonly cause?: { readonly code?: string; readonly message?: string }
+      }
+      return `it cannot be reached (${cause?.code ?? cause?.message ?? message})`
     }
   }).pipe(
     Effect.timeoutFail({ duration: patience, onTimeout: () => `it does not answer within ${patience}` }),
     Effect.flatMap(({ status, text }) => (status === 200 ? modelsIn(text) : Effect.fail(`it answers ${status}`)))
   )
 
-/** Tries the address itself, and then `/v1` below it. */
+const withPassword = new ConfigProblem({
+  message: "--upstream: the address must not contain a user or password; use api_key_env in the configuration instead"
+})
+
+/** Tries the address itself, then `/v1` below it. */
 export const ask = (address: string): Effect.Effect<LocalServer, ConfigProblem> => {
   const wrong = (why: string) => new ConfigProblem({ message: `--upstream ${address}: ${why}` })
   const url = address.replace(/\/+$/, "")
   if (!/^https?:\/\/[^/]/.test(url) || !URL.canParse(url))
     return Effect.fail(wrong("must be an address such as http://127.0.0.1:11434/v1"))
+  if (new URL(url).username !== "" || new URL(url).password !== "") return Effect.fail(withPassword)
   const at = (base_url: string) => Effect.map(listed(base_url), (models): LocalServer => ({ base_url, models }))
   const tried = url.endsWith("/v1") ? at(url) : Effect.orElse(at(`${url}/v1`), () => at(url))
   return Effect.mapError(tried, wrong)

@@ -1,4 +1,4 @@
-/** Copies of the database: taken while it is served, and put back in its place when it is not. */
+/** Backup of the database file while it is served, and restore while it is not. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
 import Sqlite from "better-sqlite3"
@@ -27,7 +27,7 @@ export class BackupFailed extends Data.TaggedError("BackupFailed")<{ readonly me
 
 const failed = (message: string) => new BackupFailed({ message })
 
-/** The newest migration of a file that is there and holds something. */
+/** The newest migration of a file that must exist and contain books. */
 const held = (file: string) =>
   Effect.filterOrFail(
     Opening.look(file, { writing: false }),
@@ -35,16 +35,16 @@ const held = (file: string) =>
     (applied) => failed(applied === undefined ? `${file}: there is no such file` : `${file} holds no books`)
   )
 
-/** Writes a whole copy of `file` to `to`: the state of one instant. Other programs may write to it meanwhile. */
+/** Writes a consistent copy of `file` to `to`. Other programs may write to `file` during the copy. */
 export const backup = (file: string, to: string): Effect.Effect<void, BackupFailed | DatabaseUnusable> =>
   Effect.gen(function* () {
     yield* held(file)
     const target = lstatSync(to, { throwIfNoEntry: false })
-    if (target?.isDirectory() === true) return yield* failed(`${to} is a folder: name a file in it`)
+    if (target?.isDirectory() === true) return yield* failed(`${to} is a folder; name a file in it`)
     if (target !== undefined) return yield* failed(`${to}: it already exists`)
-    if (!existsSync(dirname(to))) return yield* failed(`${to}: there is no folder ${dirname(to)}`)
+    if (!existsSync(dirname(to))) return yield* failed(`${to}: the folder ${dirname(to)} does not exist`)
     if (ownFiles(realpathSync(file)).includes(join(realpathSync(dirname(to)), basename(to))))
-      return yield* failed(`${to} is a name that SQLite uses for the database itself: take another`)
+      return yield* failed(`SQLite uses the name ${to} for the database itself; choose another`)
     yield* Effect.acquireUseRelease(
       Effect.sync(() => partOf(to)),
       (part) => Effect.zipRight(copy(file, part), publish(part, to)),
@@ -52,10 +52,10 @@ export const backup = (file: string, to: string): Effect.Effect<void, BackupFail
     )
   })
 
-/** The files beside a database that belong to it. */
+/** The files that belong to a database. */
 const ownFiles = (file: string) => ["", "-wal", "-shm", "-journal", ".lock"].map((tail) => file + tail)
 
-/** The name of an unfinished copy; those that ended processes have left are removed. */
+/** The name of an unfinished copy. Removes unfinished copies of ended processes. */
 const partOf = (to: string): string => {
   const prefix = `${basename(to)}.part-`
   for (const name of readdirSync(dirname(to))) {
@@ -80,7 +80,7 @@ const copy = (file: string, to: string) =>
     Effect.scoped,
     (vacuum) => Effect.zipRight(blank(to), vacuum),
     Effect.catchAllCause((cause) =>
-      // Of what failed, the copy is what was being written.
+      // A write error concerns the copy, any other error the source.
       failed(`${file} could not be copied: ${Opening.wordsOf(isWriting(cause) ? to : file, cause)}`)
     )
   )
@@ -88,7 +88,7 @@ const copy = (file: string, to: string) =>
 const isWriting = (cause: unknown): boolean =>
   /^(SQLITE_(FULL|IOERR|CANTOPEN|READONLY)|E)/.test(Opening.faultOf(cause)?.code ?? "")
 
-/** Renames the finished copy, unless that name has been taken meanwhile. */
+/** Renames the finished copy, unless the name is now taken. */
 const publish = (part: string, to: string) =>
   Effect.try({
     try: () => {
@@ -96,7 +96,7 @@ const publish = (part: string, to: string) =>
         linkSync(part, to)
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code === "EEXIST") throw failed(`${to}: it already exists`)
-        // There are file systems without links.
+        // Some file systems have no hard links.
         renameSync(part, to)
       }
     },
@@ -104,10 +104,10 @@ const publish = (part: string, to: string) =>
       error instanceof BackupFailed ? error : failed(`${to} could not be written: ${Opening.wordsOf(to, error)}`)
   })
 
-/** Looks at the books of a file. */
+/** Verifies the books of a file. */
 export type Verify = Effect.Effect<ReadonlyArray<Finding>, never, SqlClient>
 
-/** The pages of a file that are damaged. */
+/** The damaged pages of a file. */
 export const damage = Effect.gen(function* () {
   const sql = yield* SqlClient
   const rows = yield* sql<{ integrity_check: string }>`PRAGMA integrity_check(${sql.literal(String(findingsMax))})`
@@ -115,13 +115,13 @@ export const damage = Effect.gen(function* () {
   return damaged.map((message): Finding => ({ check: "file", id: "", expected: "ok", found: message, message }))
 }).pipe(Effect.orDie)
 
-/** Faults of a file: damaged pages, and what `verify` finds. */
+/** The faults of a file: damaged pages or, if there are none, the findings of `verify`. */
 const check = (verify: Verify) =>
   Effect.flatMap(damage, (damaged) => (damaged.length > 0 ? Effect.succeed(damaged) : verify))
 
 /**
- * Puts the copy `from` in the place of `file`, once it was found whole; answers where the old file lies now. No process may be serving it.
- * The copy itself does not change.
+ * Replaces `file` by the copy `from`, after verifying the copy. Returns the new name of the old file. No process may be serving `file`. The copy
+ * itself does not change.
  */
 export const restore = (
   from: string,
@@ -139,7 +139,7 @@ export const restore = (
     })
     const whole = Effect.gen(function* () {
       yield* backup(from, fresh)
-      // Brought up to date as at a start.
+      // Migrates the file, as a start does.
       const wrong = yield* check(verify).pipe(
         Effect.provide(Sql.layer(fresh)),
         Effect.scoped,
@@ -149,7 +149,7 @@ export const restore = (
       )
       if (wrong.length > 0)
         return yield* failed(
-          `${from} is not whole:\n${wrong
+          `${from} fails its checks:\n${wrong
             .slice(0, 20)
             .map(({ check, message }) => `${check}: ${message}`)
             .join("\n")}`
@@ -159,7 +159,7 @@ export const restore = (
     return yield* Effect.zipRight(remove, Effect.ensuring(whole, remove))
   })
 
-/** A database in WAL mode is up to three files. */
+/** A database in WAL mode consists of up to three files. */
 const tails = ["", "-wal", "-shm"]
 
 const replace = (file: string, fresh: string, now: number): string | undefined => {
@@ -170,7 +170,7 @@ const replace = (file: string, fresh: string, now: number): string | undefined =
   }
   const previous = old === undefined ? undefined : `${file}.replaced-${now}`
   if (old !== undefined) fold(file)
-  // The log goes before its file: beside another database it would be taken for that one's.
+  // Move the log before its database: SQLite would apply it to another database of that name.
   for (const tail of tails.toReversed()) {
     if (previous !== undefined && existsSync(file + tail)) renameSync(file + tail, previous + tail)
     else rmSync(file + tail, { force: true })
@@ -179,7 +179,7 @@ const replace = (file: string, fresh: string, now: number): string | undefined =
   return previous
 }
 
-/** Makes a database take in its log, so that it is one file. A damaged one is left unchanged. */
+/** Checkpoints the database, so that it is a single file. A damaged database stays unchanged. */
 const fold = (file: string): void => {
   try {
     const db = new Sqlite(file, { timeout: 5_000 })
@@ -189,6 +189,6 @@ const fold = (file: string): void => {
       db.close()
     }
   } catch {
-    // It is moved aside unchanged.
+    // A damaged database is renamed unchanged.
   }
 }

@@ -1,13 +1,13 @@
 /**
- * The books copied from one engine to the other, row by row, and compared.
+ * Copies the books from one engine to the other, row by row, and compares them.
  *
  * Where the specification is silent:
- * - A copy goes table by table in slices by primary key. Each slice is one transaction on the target, which also says how far it is
- *   (`tollgate_sql_copy`), so a copy that was stopped goes on. While that table is there, no command but this one uses the target.
- * - While it copies and compares, the source is locked against writes. The source does not change. If the source was written to since a
- *   copy was stopped, the copy starts over.
- * - A NUL character in a text, which PostgreSQL cannot hold, becomes U+FFFD, and is reported. In a key it is refused.
- * - A host's own tables beside ours in a SQLite database are not copied.
+ * - Tables are copied one by one, in slices by primary key. Each slice is one transaction on the target, which also stores the progress
+ *   (`tollgate_sql_copy`), so a stopped copy can continue. While that table exists, no other command uses the target.
+ * - During copying and comparing, the source is locked against writes and does not change. If the source was written to after a copy was
+ *   stopped, the copy starts over.
+ * - A NUL character in a string, which PostgreSQL cannot store, becomes U+FFFD and is reported. In a key it is refused.
+ * - A host's own tables in the same SQLite database are not copied.
  */
 import { Data, Effect } from "effect"
 import type { Scope } from "effect"
@@ -41,20 +41,20 @@ export const moveOf = (from: Location, to: Location): Move | undefined =>
       ? { from, to }
       : undefined
 
-/** How far it is. */
+/** The progress of copying or comparing. */
 export interface Progress {
   readonly rows: number
   readonly of: number
-  /** Those of them that an earlier run had done. */
+  /** The rows that an earlier run copied. */
   readonly before: number
 }
 
 export type Report = (what: "copied" | "compared", progress: Progress) => Effect.Effect<void>
 
-/** How the copy began: with nothing, where it was stopped, or over again since the source was written to after that. */
+/** How the copy began: from the start, resumed, or restarted because the source was written to since. */
 export type Beginning = "new" | "resumed" | "anew"
 
-/** Both databases, up to date, and locked for this process until the scope closes. */
+/** Both databases, migrated, and locked for this process until the scope closes. */
 export interface Opened {
   readonly move: Move
   readonly source: Source
@@ -75,7 +75,7 @@ export const open = (move: Move): Effect.Effect<Opened, DatabaseUnusable, Scope.
         return { move, source, target, tables: target.tables }
       })
 
-/** An error of an engine in a sentence. */
+/** An engine's error as a sentence. */
 const refusedBy =
   (location: Location) =>
   (error: unknown): CopyRefused =>
@@ -89,7 +89,7 @@ const refusedByEither = ({ from, to }: Move, error: unknown): CopyRefused =>
 const at = <A>(location: Location, attempt: () => Promise<A>): Effect.Effect<A, CopyRefused> =>
   Effect.tryPromise({ try: attempt, catch: refusedBy(location) })
 
-/** Copies what is not copied yet. */
+/** Copies the remaining rows. */
 export const copy = Effect.fnUntraced(function* (opened: Opened, report: Report) {
   const { move, source, tables, target } = opened
   const marks = (yield* at(move.to, target.marks))!
@@ -118,7 +118,7 @@ export const copy = Effect.fnUntraced(function* (opened: Opened, report: Report)
   yield* at(move.to, target.settle)
 })
 
-/** How far a table is. */
+/** The progress of a table. */
 interface Done {
   readonly rows: number
   readonly after?: Row
@@ -131,7 +131,7 @@ const behind = (table: Table, done: Done, slice: ReadonlyArray<Row>): Done => ({
   ...(slice.length > 0 && { after: keyOf(table, slice.at(-1)!) })
 })
 
-/** Writes a slice; answers the one behind it, which is read while the server works. `done`: how far it is then. */
+/** Writes a slice and returns the next one, which is read at the same time. `done`: the progress after this slice. */
 const writeAndRead = async ({ source, target }: Opened, table: Table, slice: ReadonlyArray<Row>, done: Done) => {
   let next: Promise<ReadonlyArray<Row>> | undefined
   const read = () => (next ??= source.read(table, done.after, sliceOf(table)))
@@ -142,7 +142,7 @@ const writeAndRead = async ({ source, target }: Opened, table: Table, slice: Rea
   return done.whole === true ? [] : read()
 }
 
-/** To be done before it is copied. Fails where the target holds other books, or one of both is of another version. */
+/** Prepares the target. Fails if the target contains other books, or if the databases have different versions. */
 export const begin = Effect.fnUntraced(function* (opened: Opened) {
   const { move, source, tables, target } = opened
   yield* checkColumns(opened)
@@ -151,12 +151,10 @@ export const begin = Effect.fnUntraced(function* (opened: Opened) {
   if (marks === undefined) {
     for (const table of tables)
       if ((yield* at(move.to, () => target.read(table, undefined, 1))).length > 0)
-        return yield* refused(
-          `${target.shown} already contains books (${table.name} has rows): take a database that is empty`
-        )
+        return yield* refused(`${target.shown} already contains books (${table.name} has rows); use an empty database`)
   } else if (marks.get("source") !== source.shown)
     return yield* refused(
-      `${target.shown} is an unfinished copy of ${marks.get("source")}: finish that, or take a database that is empty`
+      `${target.shown} is an unfinished copy of ${marks.get("source")}; finish that copy, or use an empty database`
     )
   if (marks?.get("state") === state) return "resumed" satisfies Beginning as Beginning
   yield* at(move.to, () =>
@@ -175,8 +173,8 @@ export const begin = Effect.fnUntraced(function* (opened: Opened) {
 const smallMax = 50_000
 
 /**
- * Fingerprint of a source that stays equal while the source is not written to: the row count and last row of each table, and all rows of
- * small tables. What this does not see is found when all rows are compared.
+ * A fingerprint that changes when the source is written to: the row count and last row of each table, and all rows of small tables. The later
+ * comparison of all rows finds any other change.
  */
 const stateOf = (from: Location, source: Source, tables: ReadonlyArray<Table>) =>
   at(from, async () => {
@@ -189,10 +187,10 @@ const stateOf = (from: Location, source: Source, tables: ReadonlyArray<Table>) =
     return state
   })
 
-/** Columns that are PostgreSQL's alone: `settle` sets them. */
+/** Columns that only PostgreSQL has; `settle` sets them. */
 const settledColumns: ReadonlySet<string> = new Set(["booked_at", "limits"])
 
-/** Both sides must have the same tables and columns: else one of them is of another version. */
+/** Checks that both sides have the same tables and columns. If not, their versions differ. */
 const checkColumns = Effect.fnUntraced(function* ({ move, source, target, tables }: Opened) {
   const columns = (location: Location, end: End) => at(location, end.columns)
   const [here, there] = [yield* columns(move.from, source), yield* columns(move.to, target)]
@@ -206,12 +204,11 @@ const checkColumns = Effect.fnUntraced(function* ({ move, source, target, tables
       if (known === undefined && !tables.some(({ name }) => name === table)) continue
       const missing =
         known === undefined ? table : [...names].find((name) => !settledColumns.has(name) && !known.has(name))
-      if (missing !== undefined)
-        return yield* refused(`${shown} has no ${missing} (${table}): it is of another version`)
+      if (missing !== undefined) return yield* refused(`${shown} has no ${missing} (${table}), so its version differs`)
     }
 })
 
-/** Reads both and compares. */
+/** Reads both databases and compares them. */
 export const prove = ({ move, source, tables, target }: Opened, report: Report): Effect.Effect<Proof, CopyRefused> =>
   Effect.gen(function* () {
     let of = 0
@@ -224,5 +221,5 @@ export const prove = ({ move, source, tables, target }: Opened, report: Report):
     }).pipe(Effect.mapError((error) => refusedByEither(move, error)))
   })
 
-/** From now on the target may be served. */
+/** Marks the copy as finished: the target may be served. */
 export const release = ({ move, target }: Opened): Effect.Effect<void, CopyRefused> => at(move.to, target.release)

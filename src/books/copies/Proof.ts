@@ -1,4 +1,4 @@
-/** Whether a copy is what it was made of: every row of every table is read on both sides and compared. */
+/** Compares a copy with its source: reads and compares every row of every table. */
 import { Effect } from "effect"
 import { Digest, entriesTable } from "../ledger/audit/Digest.ts"
 import type { DigestTotals } from "../ledger/audit/Digest.ts"
@@ -12,10 +12,10 @@ export interface Proof {
   readonly differences: ReadonlyArray<string>
 }
 
-/** How many sentences there are of accounts at most. */
+/** The maximum number of sentences about accounts. */
 const accountsMax = 20
 
-/** Reads both; fails with what an engine throws. `progress` is told of the rows that were compared. */
+/** Reads both sides. Fails with the error of an engine. `progress` receives the number of compared rows. */
 export const compare = Effect.fnUntraced(function* (
   tables: ReadonlyArray<Table>,
   source: End,
@@ -31,7 +31,7 @@ export const compare = Effect.fnUntraced(function* (
     const [here, there] = [new Reading(source, table), new Reading(copy, table)]
     let difference: string | undefined
     while (here.goesOn || there.goesOn) {
-      // @effect-diagnostics-next-line unknownInEffectCatch:off -- each engine throws what its driver does; who calls finds the words
+      // @effect-diagnostics-next-line unknownInEffectCatch:off -- the type of the error depends on the driver; the caller describes it
       const [theirs, ours] = yield* Effect.tryPromise({
         try: () => Promise.all([there.next(), here.next()]),
         catch: (error) => error
@@ -53,7 +53,7 @@ export const compare = Effect.fnUntraced(function* (
   return { rows, ledger: ledger.totals(), differences } satisfies Proof
 })
 
-/** The rows of a table, slice by slice. */
+/** Reads the rows of a table, slice by slice. */
 class Reading {
   rows = 0
   goesOn = true
@@ -77,16 +77,16 @@ class Reading {
   }
 }
 
-/** The first row that is another one. */
+/** Describes the first row that differs. */
 const differenceOf = (table: Table, ours: ReadonlyArray<Row>, theirs: ReadonlyArray<Row>): string | undefined => {
   for (let i = 0; i < Math.max(ours.length, theirs.length); i++) {
     const [here, there] = [ours[i], theirs[i]]
     if (here === undefined) return `the copy has ${nameOf(table, there!)}, which is not in the source`
-    if (there === undefined) return `${nameOf(table, here)} is not in the copy, or elsewhere in its order`
+    if (there === undefined) return `${nameOf(table, here)} is not in the copy, or has another position`
     const place = here.findIndex((value, place) => value !== there[place])
     if (place < 0) continue
     return table.key.includes(place)
-      ? `${nameOf(table, here)} stands where the copy has ${nameOf(table, there)}`
+      ? `the source has ${nameOf(table, here)} where the copy has ${nameOf(table, there)}`
       : `${nameOf(table, here)}: ${table.columns[place]!.name} is not the same in the copy`
   }
   return undefined

@@ -15,11 +15,13 @@
  *   that it is estimated.
  */
 import { Cause, Context, Duration, Effect, Exit, FiberRef, HashMap, Layer, Option } from "effect"
+import type { Capability } from "../../kernel/Capabilities.ts"
 import { mayCall } from "../../kernel/Caller.ts"
 import type { Caller, Labels } from "../../kernel/Caller.ts"
 import * as CallSpan from "../../kernel/CallSpan.ts"
 import * as FiberPool from "../../kernel/hot/FiberPool.ts"
 import * as Ids from "../../kernel/Ids.ts"
+import { merged } from "../../kernel/Labels.ts"
 import * as Loop from "../../kernel/Loop.ts"
 import { ToItsEnd } from "../../kernel/ReadOn.ts"
 import { toDecimal } from "../../kernel/Money.ts"
@@ -28,15 +30,15 @@ import { isProblem } from "../../kernel/Problem.ts"
 import { Tracing } from "../../kernel/Tracing.ts"
 import * as Calls from "../ledger/Calls.ts"
 import { BooksUnavailable } from "../ledger/rules/Problems.ts"
-import type { BudgetReached, Conflict, RefusalByPosting } from "../ledger/rules/Problems.ts"
+import type { Conflict, RefusalByPosting } from "../ledger/rules/Problems.ts"
 import { untilWritten, Writer } from "../ledger/write/Writer.ts"
 import { interrupted } from "../ledger/rules/Transaction.ts"
-import type { Rates } from "../ledger/rules/Budget.ts"
 import type {
   CallFacts,
   CallOutcome,
   ClaimedFacts,
   Posting,
+  Shortage,
   Source,
   Statement,
   Way,
@@ -49,6 +51,7 @@ import type { ObserveCall, ObservedFacts } from "./CallObserver.ts"
 import { Payers } from "./Payers.ts"
 import { BudgetExceeded, InsufficientCredits, ModelNotAllowed, RateLimitReached } from "./Problems.ts"
 import type { GateRefusal } from "./Problems.ts"
+import type { RatesAt } from "./RateHeaders.ts"
 
 /** A request for admission. */
 export interface Claim {
@@ -64,13 +67,13 @@ export interface Claim {
   readonly least: Nano
   /** A payer who can afford this is preferred over one who can afford only `least`. Default: the first who can afford `least` pays. */
   readonly enough?: Nano | undefined
-  /** The capability, for budgets: `chat`. */
-  readonly capability?: string | undefined
+  /** For budgets. */
+  readonly capability?: Capability | undefined
   /** Everything that may serve the call, `model` and `provider` first: the same list for the same claims. Absent if nothing else may. */
   readonly ways?: ReadonlyArray<Way> | undefined
   /** The tokens that the call may use, for budgets of tokens. It gets at least `least`. */
   readonly tokens?: { readonly least: number; readonly most: number } | undefined
-  /** Tags and end user that the request names. */
+  /** Tags and end user, beside those of the caller, which win. */
   readonly labels?: Labels | undefined
   /** The version of the price that applies to the call. */
   readonly price?: string | undefined
@@ -91,7 +94,7 @@ declare const metered: unique symbol
 /** The measured outcome of a call; the gate adds the time it took and the request. */
 export type Measured = Omit<CallOutcome, "latency_ms" | "request_id">
 
-/** What the books recorded when a call ended. */
+/** The recorded result of a settled call. */
 export interface Receipt {
   readonly usage_id: string
   /** The charged amount. */
@@ -100,6 +103,8 @@ export interface Receipt {
   readonly balance: Nano
   /** Who paid. */
   readonly payer: Source
+  /** The rate limits of the call, on the receipt of an answer; absent if no budget counts it. */
+  readonly rates?: RatesAt | undefined
 }
 
 /**
@@ -116,13 +121,15 @@ export interface Admission {
   readonly payer: Source
   /** The tokens that budgets leave to the call; `undefined` if none limits them. */
   readonly tokens: number | undefined
-  /** The tightest limits of requests and tokens among its budgets. */
-  readonly rates: Rates
+  /** The tightest limits of requests and tokens among its budgets, now; `undefined` if no budget counts the call. */
+  readonly rates: RatesAt | undefined
   /** Whether budgets leave this way of the claim open, by its place in `ways`. */
   readonly mayServe: (place: number) => boolean
+  /** The refusal of the ways that budgets have taken away; `undefined` if all are open. */
+  readonly barred: BudgetExceeded | RateLimitReached | undefined
   /** Logs that this upstream failed and the call is tried with the next one. */
   readonly goesOn: (problem: { readonly _tag: string }) => Effect.Effect<void>
-  /** For calls that do not stream: the answer is read to its end even if the caller leaves. */
+  /** For calls that do not stream: the answer is read to its end even if the caller disconnects. */
   readonly to_its_end: ToItsEnd
   /** Ends the call: charge, entry, usage record and sums are on disk when this returns. Ending it again changes nothing. */
   readonly settle: (measured: Measured) => Effect.Effect<Receipt, BooksUnavailable>
@@ -136,10 +143,10 @@ export interface Admission {
     measured: Measured,
     value: (receipt: Receipt) => A
   ) => Effect.Effect<Metered<A>, BooksUnavailable>
-  /** Answers now, while `rest` continues the call and settles it. If `rest` ends without settling, the call is settled as a failure. */
+  /** Returns the value now, while `rest` continues the call and settles it. If `rest` ends without settling, the call is settled as a failure. */
   readonly goOn: <A>(value: A, rest: Effect.Effect<void, BooksUnavailable>) => Effect.Effect<Metered<A>>
   /**
-   * Answers and leaves a `held` call open. The code that resumes the call ends it. The statements store the data needed to resume it. They
+   * Returns the value and leaves a `held` call open. The code that resumes the call ends it. The statements store the data needed to resume it. They
    * are written like a settlement, with retries in the background, even if the answer does not wait.
    */
   readonly hold: <A>(value: A, beside: ReadonlyArray<Statement>) => Effect.Effect<Metered<A>, BooksUnavailable>
@@ -153,11 +160,11 @@ export interface Metered<A> {
 
 export interface GateContract {
   /**
-   * Admits the claim and runs the call. After the admission it can be interrupted only while it waits for an upstream
-   * (`upstream/wire/Wire`) or in its own `Effect.interruptible`, so the call is settled even if its caller leaves. A stream that has begun
-   * is read for up to ten more seconds, any other call to its end. The received part is charged. The interrupting fiber waits for the
-   * settlement, unless it uses `Effect.disconnect`.
-   * A call that fails costs 0 and leaves a record with `success: false`. If interruption ended it, its error is `client_disconnected`.
+   * Admits the claim and runs the call. After the admission it can be interrupted only while it waits for an upstream (`upstream/wire/Wire`) or in
+   * its own `Effect.interruptible`, so the call is settled even if its caller disconnects. A stream that has begun is read for up to ten more
+   * seconds, any other call to its end. The received part is charged. The interrupting fiber waits for the settlement, unless it uses
+   * `Effect.disconnect`. A call that fails costs 0 and leaves a record with `success: false`. If interruption ended it, its error is
+   * `client_disconnected`.
    */
   readonly meter: <A, E, R>(
     claim: Claim,
@@ -188,11 +195,11 @@ export interface GateContract {
    */
   readonly reclaim: Effect.Effect<number, BooksUnavailable>
   /**
-   * Tells the gate that the host is closing: a call whose caller has left gets ten more seconds, then it is aborted and costs nothing. The
-   * end of the layer implies this. A host that first waits for its own requests calls it earlier.
+   * Tells the gate that the host is closing. A call of a disconnected caller gets ten more seconds, then it is aborted and costs nothing. The end of
+   * the layer implies this. A host that first waits for its own requests calls it earlier.
    */
   readonly closing: Effect.Effect<void>
-  /** Waits until all upstreams of callers who left are read, and every ended call is settled. */
+  /** Waits until the upstreams of all disconnected callers have been read and every ended call is settled. */
   readonly idle: Effect.Effect<void>
   /** The number of ended calls whose settlement is not written yet. */
   readonly unsettled: Effect.Effect<number>
@@ -332,7 +339,7 @@ const make = Effect.gen(function* () {
       })
     })
 
-  /** Retries in the background. Answers like `write` within the patience. */
+  /** Retries in the background. Returns like `write`, but waits no longer than the patience. */
   const writeLater: Books["writeLater"] = (admitted, ending) =>
     Effect.suspend(() => {
       let one = unsettled.get(ending.call)
@@ -398,7 +405,7 @@ const make = Effect.gen(function* () {
     }
     const id = Ids.at("call", now)
     const sources = yield* payers(caller)
-    // The call counts as open from here on: a client that leaves during the reservation does not stop it.
+    // The call counts as open from here on: a client that disconnects during the reservation does not stop it.
     fibers.begin()
     const [reserved] = yield* writer
       .submit({
@@ -465,7 +472,7 @@ const make = Effect.gen(function* () {
   const leftBy = Effect.fnUntraced(function* (run: string) {
     if (!(yield* hasEnded(run))) return none
     const left = yield* calls.ofRun(run)
-    // Check again: a frozen node may have recovered and admitted these calls meanwhile.
+    // Check again: a frozen node may have recovered and admitted these calls.
     return (yield* hasEnded(run)) ? left : none
   })
 
@@ -540,7 +547,8 @@ const kindsMax = 1_000
 const makeFacts = (): ((claim: Claim) => ClaimedFacts) => {
   const known = new WeakMap<Caller, Map<string, ClaimedFacts>>()
   return (claim) => {
-    const { caller, capability, endpoint, labels, model, price, provider, usage_type, ways } = claim
+    const { caller, capability, endpoint, model, price, provider, usage_type, ways } = claim
+    const labels = claim.labels === undefined ? caller.labels : merged(caller.labels, claim.labels)
     let kinds = known.get(caller)
     if (kinds === undefined) known.set(caller, (kinds = new Map()))
     let kind = `${endpoint}\n${model}\n${provider}\n${price}\n${usage_type}`
@@ -701,16 +709,21 @@ class Admitted implements Admission {
     return this.within?.tokens
   }
 
-  get rates(): Rates {
-    return this.within?.rates ?? noRates
+  get rates(): RatesAt | undefined {
+    return this.within === undefined ? undefined : { ...this.within.rates, at: this.books.now() }
   }
 
   mayServe(place: number): boolean {
     return this.within === undefined || !this.within.barred.includes(place)
   }
 
+  get barred(): BudgetExceeded | RateLimitReached | undefined {
+    const refusal = this.within?.refusal
+    return refusal === undefined ? undefined : short(refusal, this.books.now())
+  }
+
   goesOn(problem: { readonly _tag: string }): Effect.Effect<void> {
-    return this.tell("a call goes on to its next upstream", problem)
+    return this.tell("a call moves to its next upstream", problem)
   }
 
   get to_its_end(): ToItsEnd {
@@ -778,7 +791,10 @@ class Admitted implements Admission {
   }
 
   answer<A>(measured: Measured, value: (receipt: Receipt) => A): Effect.Effect<Metered<A>, BooksUnavailable> {
-    return Effect.map(this.settle(measured), (receipt) => new MeteredValue(value(receipt)))
+    return Effect.map(
+      this.settle(measured),
+      (receipt) => new MeteredValue(value(this.within === undefined ? receipt : { ...receipt, rates: this.rates }))
+    )
   }
 
   hold<A>(value: A, beside: ReadonlyArray<Statement>): Effect.Effect<Metered<A>, BooksUnavailable> {
@@ -825,11 +841,9 @@ const refused = (
     : new InsufficientCredits({ available: 0n, required, payer, reason: "account_not_active" })
 }
 
-const noRates: Rates = {}
-
 /** The refusal of a budget: 429 if it renews within the hour or when a call ends, else 402. */
 const short = (
-  { budget, left, limit, name, period, renews_at, unit }: BudgetReached,
+  { budget, left, limit, name, period, renews_at, unit }: Shortage,
   now: number
 ): BudgetExceeded | RateLimitReached => {
   const amount = (of: Nano) => (unit === "usd" ? toDecimal(of) : `${of}`)
@@ -841,10 +855,11 @@ const short = (
     left: amount(left),
     ...(unit !== "concurrent" && renews_at !== undefined && { renews_at })
   }
-  if (unit === "concurrent") return new RateLimitReached({ ...fields, retry_after: 1 })
+  if (unit === "concurrent") return new RateLimitReached({ ...fields, at: now, retry_after: 1 })
   if (unit === "usd" || renews_at === undefined || (period !== "minute" && period !== "hour"))
     return new BudgetExceeded(fields)
-  return new RateLimitReached({ ...fields, retry_after: Math.max(1, Math.ceil((renews_at - now) / 1_000)) })
+  const retry_after = Math.max(1, Math.ceil((renews_at - now) / 1_000))
+  return new RateLimitReached({ ...fields, at: now, retry_after })
 }
 
 const isBarred = (sources: ReadonlyArray<Source>): boolean => sources.some(({ barred }) => barred === true)
@@ -862,7 +877,7 @@ export const failure = (error_type: string): Measured => ({
 })
 
 const failed = <E>(cause: Cause.Cause<E>): Measured => {
-  // The caller has left: their fiber was interrupted.
+  // The caller has disconnected: their fiber was interrupted.
   if (Cause.isInterruptedOnly(cause) && !Cause.isEmpty(cause)) return failure("client_disconnected")
   const error = Option.getOrUndefined(Cause.failureOption(cause))
   return failure(isProblem(error) ? (error.body.code ?? error._tag) : "internal_error")

@@ -3,8 +3,10 @@ import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
 import { Usd } from "../../kernel/Money.ts"
 import { Problem } from "../../kernel/Problem.ts"
+import type { ProblemInstance } from "../../kernel/Problem.ts"
 import { BooksUnavailable } from "../ledger/rules/Problems.ts"
 import { rateHeaders } from "./RateHeaders.ts"
+import type { RatesAt } from "./RateHeaders.ts"
 
 /**
  * Why no account can pay: the balance is too low, the billing account is inactive, the tenant does not let its members spend, or the API
@@ -63,7 +65,7 @@ export class InsufficientCredits extends Problem<InsufficientCredits>()("Insuffi
   })
 }) {}
 
-/** What a budget lacks for a call. */
+/** The shortage of a budget for a call. */
 const shortage = {
   budget_id: Schema.String,
   budget_name: Schema.String,
@@ -83,20 +85,32 @@ export class BudgetExceeded extends Problem<BudgetExceeded>()("BudgetExceeded", 
   fields: shortage
 }) {}
 
+/** The same at the instant of the refusal, which the body does not show. */
+const shortageAt = { ...shortage, at: Schema.Number } as const
+
 /** A budget of tokens, requests or open calls is used up for the moment. */
 export class RateLimitReached extends Problem<RateLimitReached>()("RateLimitReached", {
   status: 429,
   error: "a budget admits no more calls at the moment",
   code: "rate_limited",
-  fields: shortage,
-  headers: ({ left, limit, renews_at, unit }) =>
-    unit === "requests" || unit === "tokens"
-      ? rateHeaders(
-          { [unit]: { limit: Number(limit), remaining: Number(left), resets_at: renews_at ?? 0 } },
-          Date.now()
-        )
-      : {}
+  fields: shortageAt,
+  details: Schema.transform(Schema.Struct(shortage), Schema.typeSchema(Schema.Struct(shortageAt)), {
+    strict: true,
+    decode: (details) => ({ ...details, at: 0 }),
+    encode: ({ at: _at, ...details }) => details
+  }),
+  headers: (refusal) => rateHeaders(ratesIn(refusal))
 }) {}
+
+/** The rates that refuse a call; none if its budget limits open calls. */
+const ratesIn = ({ at, left, limit, renews_at, unit }: Schema.Struct.Type<typeof shortageAt>): RatesAt =>
+  unit === "requests" || unit === "tokens"
+    ? { at, [unit]: { limit: Number(limit), remaining: Number(left), resets_at: renews_at ?? 0 } }
+    : { at }
+
+/** The rates that a refusal is about; `undefined` if it is about none. */
+export const ratesOfRefusal = (problem: ProblemInstance<string>): RatesAt | undefined =>
+  problem._tag === "RateLimitReached" ? ratesIn(problem as RateLimitReached) : undefined
 
 /** The API key's list of models does not include this one. */
 export class ModelNotAllowed extends Problem<ModelNotAllowed>()("ModelNotAllowed", {

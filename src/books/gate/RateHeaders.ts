@@ -4,13 +4,18 @@ import type { Rate, Rates } from "../ledger/rules/Budget.ts"
 
 type Headers = Readonly<Record<string, string>>
 
+/** Rates, and the instant from which their headers count seconds. */
+export interface RatesAt extends Rates {
+  readonly at: number
+}
+
 const none: Headers = {}
 
 /** The headers of OpenAI's protocols: `x-ratelimit-remaining-requests`. Times are durations like `1m30s`. */
-export const rateHeaders = ({ requests, tokens }: Rates, now: number): Headers =>
-  requests === undefined && tokens === undefined
+export const rateHeaders = (rates: RatesAt | undefined): Headers =>
+  rates === undefined
     ? none
-    : { ...openAi("requests", requests, now), ...openAi("tokens", tokens, now) }
+    : { ...openAi("requests", rates.requests, rates.at), ...openAi("tokens", rates.tokens, rates.at) }
 
 const openAi = (unit: string, rate: Rate | undefined, now: number): Headers =>
   rate === undefined
@@ -22,10 +27,8 @@ const openAi = (unit: string, rate: Rate | undefined, now: number): Headers =>
       }
 
 /** The headers of Anthropic's protocol: `anthropic-ratelimit-requests-remaining`. Times are instants. */
-export const anthropicRateHeaders = ({ requests, tokens }: Rates): Headers =>
-  requests === undefined && tokens === undefined
-    ? none
-    : { ...anthropic("requests", requests), ...anthropic("tokens", tokens) }
+export const anthropicRateHeaders = (rates: Rates | undefined): Headers =>
+  rates === undefined ? none : { ...anthropic("requests", rates.requests), ...anthropic("tokens", rates.tokens) }
 
 const anthropic = (unit: string, rate: Rate | undefined): Headers =>
   rate === undefined
@@ -35,6 +38,10 @@ const anthropic = (unit: string, rate: Rate | undefined): Headers =>
         [`anthropic-ratelimit-${unit}-remaining`]: `${rate.remaining}`,
         ...(rate.resets_at > 0 && { [`anthropic-ratelimit-${unit}-reset`]: toIso(rate.resets_at) })
       }
+
+/** Whether a header, by its lower-case name, is about rate limits. */
+export const isRateHeader = (name: string): boolean =>
+  name.startsWith("x-ratelimit-") || name.startsWith("anthropic-ratelimit-")
 
 /** `1h5m`, `12s`, `0s`: whole seconds, rounded up. */
 const durationOf = (millis: number): string => {

@@ -15,7 +15,7 @@ const rowsOf = (sql: SqlClient, where: string, params: ReadonlyArray<unknown>, n
     (rows) => rows.map((row) => standingAt(budgetOf(row), now))
   )
 
-/** Budgets by id, as they are at `now`. Unknown ids are left out. */
+/** Budgets by id, in their state at `now`. Unknown ids are omitted. */
 export const budgetsOf = (
   sql: SqlClient,
   ids: ReadonlyArray<string>,
@@ -25,7 +25,7 @@ export const budgetsOf = (
     ? Effect.succeed([])
     : rowsOf(sql, "id IN (SELECT value FROM json_each(?))", [JSON.stringify(ids)], now)
 
-/** The budgets of a tenant (`kind` `budget`), or those of all tenants (`null`), as they are at `now`. */
+/** The budgets of a tenant (`kind` `budget`), or those of all tenants (`null`), in their state at `now`. */
 export const budgetsOfTenant = (
   sql: SqlClient,
   tenant: string | null,
@@ -44,7 +44,7 @@ export const crossedBudgets = (sql: SqlClient): Effect.Effect<ReadonlyArray<Budg
     (rows) => rows.map(budgetOf)
   )
 
-/** The spending limits of these applications at an instant. Applications without a limit are left out. */
+/** The spending limits of these applications at an instant. Applications without a limit are omitted. */
 export const limitsOf = (
   sql: SqlClient,
   applications: ReadonlyArray<string>,

@@ -117,8 +117,8 @@ const descriptions: Readonly<Partial<Record<Posting["_tag"], string>>> = {
 }
 
 /**
- * The most filtered pages read at once. While their index is being built (`storage/engine/Indexes`), each scans every entry of all accounts,
- * and other requests need connections too.
+ * The maximum number of filtered pages read concurrently. While their index is being built (`storage/engine/Indexes`), each scans every entry of all
+ * accounts, and other requests need connections too.
  */
 const scansMax = 2
 

@@ -4,7 +4,7 @@
  *
  * Where the specification is silent:
  * - A unit price has at most 18 decimal places. If a factor needs more, the product is rounded half-up once, in the price's version.
- * - The factor of the credential's tenant applies, whoever pays. The tenant's own factor takes precedence over its plan's.
+ * - The factor of the credential's tenant applies, for any payer. The tenant's own factor takes precedence over its plan's.
  */
 import { Context, Layer, ParseResult, Schema } from "effect"
 import { divideHalfUp, fromDecimal } from "../../kernel/Money.ts"

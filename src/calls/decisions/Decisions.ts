@@ -119,16 +119,19 @@ const decide = (parts: Parts): DecisionsContract["decide"] => {
   return ({ beside, caller, endpoint = "decisions", request, request_id, room }) =>
     Effect.flatMap(bodyFor(request, model), (body) => {
       if (room?.reserve(usualAnswer) === false) return new Busy({ retry_after: busyFor })
+      const tokens = tokensMax(model, Buffer.byteLength(body))
       return gate.meter(
         {
           caller,
           usage_type: "inference",
+          capability: "decisions",
           endpoint,
           model: model.model,
           provider: upstream.name,
           price,
           most: reservation,
           least: reservation,
+          tokens: { least: tokens, most: tokens },
           beside,
           request_id
         },
@@ -231,7 +234,7 @@ const refusalOf = ({ body, headers }: Wire.Whole, status: keyof typeof errorType
  */
 const measuredOf = (model: DecisionModel, usage: unknown, bytes: number): Measured => {
   const { input_tokens, output_tokens } = isObject(usage) ? usage : {}
-  const most = Math.min(bytes + tokensBeyondText, affordable(reservation, model.input_price))
+  const most = tokensMax(model, bytes)
   const reported = count(input_tokens, most)
   const prompt_tokens = reported ?? Math.min(most, isAbsent(input_tokens) ? Math.ceil(bytes / 4) : most)
   const answered = count(output_tokens, outputTokensMax)
@@ -248,13 +251,17 @@ const measuredOf = (model: DecisionModel, usage: unknown, bytes: number): Measur
   }
 }
 
+/** The most input tokens of a request of so many bytes. */
+const tokensMax = ({ input_price }: DecisionModel, bytes: number): number =>
+  Math.min(bytes + tokensBeyondText, affordable(reservation, input_price))
+
 /** A whole number from 0 to `most`. */
 const count = (value: unknown, most: number): number | undefined =>
   typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= most ? value : undefined
 
 const isAbsent = (value: unknown): boolean => value === undefined || value === null
 
-/** The most tokens that the model may add to a request. */
+/** The maximum number of tokens that the model may add to a request. */
 const tokensBeyondText = 100_000
-/** The most tokens of an answer. */
+/** The maximum number of tokens in an answer. */
 const outputTokensMax = 1_000_000

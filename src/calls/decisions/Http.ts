@@ -13,6 +13,7 @@ import type { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { toJson } from "../../kernel/Money.ts"
 import { isObject } from "../../upstream/wire/Failures.ts"
 import { chargeHeader } from "../metered/ReceiptHeaders.ts"
+import { labelled } from "../metered/Routes.ts"
 import { DecisionsApi } from "./Api.ts"
 import type { DecisionRequest } from "./Decision.ts"
 import { Decisions } from "./Decisions.ts"
@@ -34,8 +35,7 @@ const routes = Effect.gen(function* () {
       Effect.catchTag("DecisionRefused", (refusal) => Effect.succeed(replyOfRefusal(refusal)))
     )
 
-  return (endpoint: string) => (caller: Caller, inbound: Inbound) => {
-    if (Either.isLeft(model)) return model.left
+  const served = (caller: Caller, inbound: Inbound, endpoint: string) => {
     const call = (inbound: Inbound, beside: Beside | undefined) =>
       Effect.flatMap(bytesOf(inbound), (bytes) =>
         Effect.flatMap(read(bytes), (request) =>
@@ -50,6 +50,8 @@ const routes = Effect.gen(function* () {
       () => new DecisionBodyTooLarge()
     )
   }
+  return (endpoint: string) =>
+    labelled((caller, inbound) => (Either.isLeft(model) ? model.left : served(caller, inbound, endpoint)))
 })
 
 export const DecisionsHttp = group(contract.add(DecisionsApi), "decisions", (handlers) =>
@@ -80,7 +82,7 @@ const replyOf = ({ id, model, provider, receipt, upstream, usage }: Decision): R
   headers: {
     "content-type": "application/json",
     ...retryAfter(upstream.retry_after),
-    ...chargeHeader(receipt.charged)
+    ...chargeHeader(receipt)
   },
   body: write({
     ...upstream.body,
@@ -99,7 +101,7 @@ const replyOf = ({ id, model, provider, receipt, upstream, usage }: Decision): R
 /** The model's refusal, unchanged. */
 const replyOfRefusal = ({ body, content_type, retry_after, status }: DecisionRefused): Reply => ({
   status,
-  headers: { "content-type": content_type, ...retryAfter(retry_after), ...chargeHeader(0n) },
+  headers: { "content-type": content_type, ...retryAfter(retry_after), ...chargeHeader({ charged: 0n }) },
   body: Buffer.from(body.buffer, body.byteOffset, body.byteLength)
 })
 

@@ -17,7 +17,7 @@ const bodyBytesMax = 1024 * 1024
 const decode = json(SelfLetter)
 
 const replyOf = ({ message_id, receipt, to }: SentLetter): Reply.Reply =>
-  Reply.json(200, envelope({ message: `sent to ${to}`, message_id }), chargeHeader(receipt.charged))
+  Reply.json(200, envelope({ message: `sent to ${to}`, message_id }), chargeHeader(receipt))
 
 export const MailHttp = HttpApiBuilder.group(
   contract.add(MailApi),

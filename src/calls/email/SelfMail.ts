@@ -62,7 +62,7 @@ const make = Effect.gen(function* () {
     admission: Admission
   ) {
     const key = `self/${admission.call}`
-    // If the caller leaves, the letter may still be sent. The call waits at most ten seconds for its outcome.
+    // If the caller disconnects, the letter may still be sent. The call waits at most ten seconds for its outcome.
     const sending = yield* Effect.forkDaemon(outbox.post(server, { key, to, subject, text: body }))
     if ((yield* Fiber.join(sending)) === "failed") return yield* new LetterRefused()
     return yield* admission.answer(measured, (receipt): SentLetter => ({
@@ -79,6 +79,7 @@ const make = Effect.gen(function* () {
     const claim: Claim = {
       caller,
       usage_type: "tool",
+      capability: "email",
       endpoint: "email/self/send",
       model: "email",
       provider: "mail",

@@ -2,9 +2,9 @@
  * A request for embeddings: its validation and the most tokens that it can cost.
  *
  * Where the specification is silent:
- * - A token is at least a byte, so a text's bytes bound its tokens. A list of tokens counts its length. Each input may count
- *   `max_added_tokens` more, and no input counts more than `max_input_tokens`. The sum is reserved. Upstreams may add tokens, so their figure is
- *   accepted up to `max_input_tokens` for each input.
+ * - A token is at least a byte, so the bytes of a text bound its tokens. A list of tokens counts its length. Each input may count `max_added_tokens`
+ *   more, and no input counts more than `max_input_tokens`. The sum is reserved. Upstreams may add tokens, so their figure is accepted up to
+ *   `max_input_tokens` for each input.
  * - Fields that change the vendor's bill (`calls/prompts/Extras`) are refused. Every other field passes unchanged.
  * - `GET /v1/embeddings/models` lists embedding models, and `GET /v1/models` does not, because clients choose chat models from it.
  */
@@ -57,7 +57,7 @@ export interface Asked {
   readonly inputs: number
   /** The tokens to reserve. */
   readonly most: number
-  /** The most tokens that the model can read for the request. */
+  /** The maximum number of tokens that the model can read for the request. */
   readonly context: number
   /** The tokens to charge if the upstream does not report them. */
   readonly estimate: number
@@ -101,7 +101,7 @@ const isAbsent = (value: unknown): value is undefined | null => value === undefi
 
 const dimensionsRule = ({ dimensions, shortens }: EmbeddingModel, asked: unknown): string | undefined => {
   if (asked === dimensions) return undefined
-  if (!shortens) return `left out: this model gives ${dimensions ?? "its own number"} of them`
+  if (!shortens) return `omit it: this model returns ${dimensions ?? "its own number"} of them`
   const isCount = typeof asked === "number" && Number.isInteger(asked) && asked >= 1
   return isCount && asked <= (dimensions ?? Number.POSITIVE_INFINITY)
     ? undefined
@@ -116,7 +116,7 @@ export const billedOtherwise = (request: Readonly<Record<string, unknown>>): Inv
       const other = lookalike(billed, field)
       if (other !== undefined) return other
     } else if (rule.asksFor(request[field]).length > 0) {
-      return InvalidRequest.of(field, `this model does not serve what it asks for: ${rule.why}`)
+      return InvalidRequest.of(field, `this model does not support it: ${rule.why}`)
     }
   }
   return undefined

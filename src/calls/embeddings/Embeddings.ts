@@ -15,7 +15,7 @@ import type { SingleAnswer, SingleCall, SingleProblem } from "./Single.ts"
 /** A request to embed inputs. */
 export interface EmbeddingCall extends SingleCall<EmbeddingRequest> {}
 
-/** `{ data: [{ index, embedding }], model, usage }`: the upstream's bytes, unless the caller asked for base64 and the upstream sent numbers. */
+/** `{ data: [{ index, embedding }], model, usage }`: the upstream's bytes, unless the caller requested base64 and the upstream sent numbers. */
 export interface Embedded extends SingleAnswer {}
 
 export type EmbeddingProblem = SingleProblem
@@ -44,6 +44,7 @@ const make = Effect.gen(function* () {
     pricesOf: ({ price }) => [{ quantity: "prompt_tokens", unit: "token", price }],
     leastOf: (model) => costOf(model, 1),
     mostOf: ({ model, most }: Asked) => costOf(model, most),
+    tokensOf: ({ most }) => most,
     answerBytesOf,
     faultIn,
     completed: encoded,

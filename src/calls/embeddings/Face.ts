@@ -6,6 +6,8 @@ import { parse } from "../../http/transport/Json.ts"
 import type { Reply } from "../../http/transport/Reply.ts"
 import type { Beside } from "../../http/idempotency/Idempotency.ts"
 import type { Caller } from "../../kernel/Caller.ts"
+import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { ofBody } from "../../kernel/Labels.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { meteredRoutes } from "../metered/Routes.ts"
 import { chargeHeader } from "../metered/ReceiptHeaders.ts"
@@ -30,13 +32,15 @@ export const single = Effect.fnUntraced(function* (
     const parsed = parse(json)
     if (Either.isLeft(parsed)) return yield* parsed.left
     const request = parsed.right as never
+    const labelled = ofBody(caller, request, false)
+    if (labelled instanceof InvalidRequest) return yield* labelled
     const { request_id } = inbound
     const { bytes, receipt } = yield* inbound.withRoom((room) =>
-      answer({ caller, request, json, beside, room, request_id })
+      answer({ caller: labelled, request, json, beside, room, request_id })
     )
     return {
       status: 200,
-      headers: { "content-type": "application/json", ...chargeHeader(receipt.charged) },
+      headers: { "content-type": "application/json", ...chargeHeader(receipt) },
       body: bytes
     } satisfies Reply
   })

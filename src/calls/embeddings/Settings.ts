@@ -16,7 +16,7 @@ export const modelFields = {
   name: Schema.optional(NonEmpty),
   description: Schema.optionalWith(Schema.String, { default: () => "" }),
   owned_by: Schema.optionalWith(NonEmpty, { default: () => "system" }),
-  /** The most tokens that the upstream adds to each input. */
+  /** The maximum number of tokens that the upstream adds to each input. */
   added_tokens_max: Schema.optionalWith(Schema.NonNegativeInt, { default: () => 0 }).pipe(
     Schema.fromKey("max_added_tokens")
   ),
@@ -28,11 +28,11 @@ export const EmbeddingModel = readAs(
     ...modelFields,
     /** The longest input, in tokens. */
     input_tokens_max: Schema.propertySignature(Count).pipe(Schema.fromKey("max_input_tokens")),
-    /** The most inputs of one request. */
+    /** The maximum number of inputs of one request. */
     inputs_max: Schema.optionalWith(Count, { default: () => 2_048 }).pipe(Schema.fromKey("max_inputs")),
     /** The length of an embedding. */
     dimensions: Schema.optional(Count),
-    /** Whether a request may ask for a smaller length. */
+    /** Whether a request may choose a smaller length. */
     shortens: Schema.optionalWith(Schema.Boolean, { default: () => false }),
     price: Schema.Struct({ input_usd_per_million: UsdPer(1_000_000) })
   }),

@@ -27,8 +27,8 @@ export interface SingleCall<Request> {
   /** Statements committed together with the call's admission. */
   readonly beside?: Claim["beside"]
   /**
-   * Without room for the expected answer, no upstream is asked and the call fails with `Busy`. An answer that turns out longer and finds no room
-   * is charged, and the call also fails with `Busy`.
+   * Without room for the expected answer, the call fails with `Busy` before an upstream is called. If the answer is longer than expected and finds no
+   * room, the call is charged and fails with `Busy`.
    */
   readonly room?: Room | undefined
   /** For the log. */
@@ -74,6 +74,8 @@ export interface Kind<Model extends Routed, Asked extends Valid<Model>> {
   /** The model's cheapest possible call. */
   readonly leastOf: (model: Model) => Nano
   readonly mostOf: (asked: Asked) => Nano
+  /** The most prompt tokens of a request. */
+  readonly tokensOf: (asked: Asked) => number
   /** The expected size of the answer in bytes. */
   readonly answerBytesOf: (asked: Asked) => number
   /** The list in an answer, and the member of its items that can be long. */
@@ -101,6 +103,7 @@ export const singles = Effect.fnUntraced(function* <Model extends Routed, Asked 
     [protocol]
   )
   const versions = yield* PriceVersions
+  const ways = new Map(models.map((model) => [model.id, waysOf(model)]))
 
   const attempt = Effect.fnUntraced(function* (
     admission: Admission,
@@ -130,20 +133,24 @@ export const singles = Effect.fnUntraced(function* <Model extends Routed, Asked 
     if (call.room?.reserve(expected) === false) return yield* new Busy({ retry_after: busyFor })
     const { model } = asked
     const most = kind.mostOf(asked)
+    const tokens = kind.tokensOf(asked)
     const claim = {
       caller: call.caller,
       usage_type: "inference",
+      capability: protocol,
       endpoint: protocol,
       model: model.id,
       provider: model.routes[0]!.upstream,
       price: yield* versions.of(kind.pricesOf(model)),
       most,
       least: most,
+      tokens: { least: tokens, most: tokens },
+      ways: ways.get(model.id),
       beside: call.beside,
       request_id: call.request_id
     } as const
     return yield* gate.meter(claim, (admission) =>
-      firstOf(model.routes, (route) => attempt(admission, asked, route, call), {
+      firstOf(openRoutes(model, admission), (route) => attempt(admission, asked, route, call), {
         goesOn: (problem) => admission.goesOn(problem)
       })
     )
@@ -152,6 +159,14 @@ export const singles = Effect.fnUntraced(function* <Model extends Routed, Asked 
   const costs = models.map(kind.leastOf)
   return { call, least: costs.reduce((least, cost) => (cost < least ? cost : least), costs[0] ?? 0n) }
 })
+
+/** The ways to a model, for budgets; `undefined` if it has one. */
+const waysOf = ({ id, routes }: Routed): Claim["ways"] =>
+  routes.length === 1 ? undefined : routes.map(({ upstream }) => ({ model: id, provider: upstream }))
+
+/** The routes to a model that budgets leave open. */
+const openRoutes = ({ routes }: Routed, admission: Admission): Routed["routes"] =>
+  admission.barred === undefined ? routes : routes.filter((_, place) => admission.mayServe(place))
 
 /** Settles an answer and returns its bytes. Adds what the caller requested and the upstream did not send. */
 const delivered = Effect.fnUntraced(function* <Model extends Routed, Asked extends Valid<Model>>(

@@ -2,14 +2,17 @@
  * All attempts of one call: the upstreams of its model, repeated after a pause if none served the call, then the model's fallbacks.
  *
  * Where the specification is silent:
- * - A round asks each upstream once. The next round (`retries`) repeats only those that certainly did no work: they could not be connected, or
+ * - A round tries each upstream once. The next round (`retries`) repeats only those that certainly did no work: they could not be connected, or
  *   answered 429, 503 or 529. It begins after a pause of 250 ms, which doubles each time up to 8 s, or after the shortest `Retry-After`. No round
  *   begins later than `retry_seconds` after the call.
- * - A fallback (`fallbacks`) is asked after the last round, if all upstreams failed and the call has cost nothing. A fallback is skipped if the
+ * - A fallback (`fallbacks`) is tried after the last round, if all upstreams failed and the call has cost nothing. A fallback is skipped if the
  *   caller may not call it, if it cannot carry the request, or if its cost could exceed the reservation. A request that an upstream rejected as
  *   invalid gets no fallback. A fallback uses its own routing, but not its own rounds and fallbacks.
+ * - An upstream is not asked if a budget has taken it away from the call. If that leaves none of the model's, its fallbacks are asked. If none
+ *   of them can take over, the call ends with the budget's refusal, at no cost.
  */
 import { Clock, Duration, Effect } from "effect"
+import type { BudgetExceeded, RateLimitReached } from "../../books/gate/Problems.ts"
 import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 import type { Busy } from "../../kernel/Busy.ts"
 import type { InvalidRequest } from "../../kernel/InvalidRequest.ts"
@@ -20,12 +23,17 @@ import type { UpstreamProblem } from "../../upstream/wire/Failures.ts"
 import type { Model, Retries } from "../prompts/Model.ts"
 import type { Choice, Routed } from "./Choice.ts"
 
+/** The refusal of upstreams that budgets have taken away. */
+type Barred = BudgetExceeded | RateLimitReached
+
 export type AttemptProblem = UpstreamProblem | BooksUnavailable | Busy | InvalidRequest
+/** The failure of all attempts. */
+export type CallProblem = AttemptProblem | Barred
 
 /** One model's part of a call. */
 export interface Plan<Way> extends Choice<Way> {
   readonly model: Model
-  /** The most tokens of each answer. */
+  /** The maximum number of tokens in each answer. */
   readonly limit: number
   /** For a fallback: the model and price of its usage record. */
   readonly served: { readonly model: string; readonly price: string } | undefined
@@ -40,13 +48,15 @@ export interface Attempts<Way, A> {
   readonly fallbacks: ReadonlyArray<string>
   /** The plan of a fallback; `undefined` if it cannot take over the call. */
   readonly planOf: (fallback: string) => Effect.Effect<Plan<Way> | undefined, BooksUnavailable>
+  /** Why upstreams are missing from the plans; `undefined` if none is. */
+  readonly barred: Barred | undefined
   readonly request_id: string | undefined
   readonly observe: (decision: Decision) => void
   /** Runs before the next attempt. */
-  readonly goesOn: (problem: AttemptProblem) => Effect.Effect<void>
+  readonly goesOn: (problem: CallProblem) => Effect.Effect<void>
 }
 
-export const run = <Way extends Routed, A>(attempts: Attempts<Way, A>): Effect.Effect<A, AttemptProblem> =>
+export const run = <Way extends Routed, A>(attempts: Attempts<Way, A>): Effect.Effect<A, CallProblem> =>
   Effect.flatMap(Clock.currentTimeMillis, (at) => {
     const trail = new Trail<Way>()
     const { first, observe, request_id } = attempts
@@ -61,7 +71,7 @@ export const run = <Way extends Routed, A>(attempts: Attempts<Way, A>): Effect.E
 /** The attempts so far. */
 class Trail<Way extends Routed> {
   readonly attempts: Array<DecisionAttempt> = []
-  /** The ways of the last round that may be retried, with the seconds that each asked for. */
+  /** The ways of the last round that may be retried, each with the delay in seconds that it requested. */
   readonly unserved = new Map<Way, number>()
   /** The call is settled. No further attempt is allowed. */
   isCharged = false
@@ -113,8 +123,14 @@ const round = <Way extends Routed, A>(
   )
 
 /** Whether another attempt may follow after all ways of a plan. */
-const mayGoOn = (trail: Trail<never>, { _tag }: AttemptProblem): boolean =>
-  !trail.isCharged && (_tag === "UpstreamFailed" || _tag === "UpstreamBusy")
+const mayGoOn = (trail: Trail<never>, { _tag }: CallProblem): boolean => !trail.isCharged && goesOnAfter.has(_tag)
+
+const goesOnAfter: ReadonlySet<CallProblem["_tag"]> = new Set<CallProblem["_tag"]>([
+  "UpstreamFailed",
+  "UpstreamBusy",
+  "BudgetExceeded",
+  "RateLimitReached"
+])
 
 const pauseMin = 250
 const pauseMax = 8_000
@@ -125,8 +141,9 @@ const rounds = <Way extends Routed, A>(
   at: number,
   ways = attempts.first.ways,
   made = 0
-): Effect.Effect<A, AttemptProblem> => {
-  const { fallbacks, first, retries } = attempts
+): Effect.Effect<A, CallProblem> => {
+  const { barred, fallbacks, first, retries } = attempts
+  if (ways.length === 0 && barred !== undefined) return Effect.fail(barred)
   const asked = round(attempts, trail, first, ways, fallbacks.length === 0)
   if (retries === undefined || made >= retries.max) return asked
   return Effect.catchAll(asked, (problem) => {
@@ -149,9 +166,9 @@ const rounds = <Way extends Routed, A>(
 const fallBack = <Way extends Routed, A>(
   attempts: Attempts<Way, A>,
   trail: Trail<Way>,
-  problem: AttemptProblem,
+  problem: CallProblem,
   left = attempts.fallbacks
-): Effect.Effect<A, AttemptProblem> => {
+): Effect.Effect<A, CallProblem> => {
   const [next, ...others] = left
   if (next === undefined || !mayGoOn(trail as Trail<never>, problem)) return Effect.fail(problem)
   return Effect.flatMap(Effect.zipRight(stillThere, attempts.planOf(next)), (plan) =>

@@ -7,20 +7,20 @@
  * another vendor is always translated.
  *
  * Where the specification is silent:
- * - The next upstream is tried after every failure except a refusal of the request itself, unless the client has left.
- * - If a client leaves before its stream begins, the service waits for the upstream within the upstream's own time limit, as for an answer that does
- *   not stream, because the upstream already has the whole prompt. The ten seconds of a stream begin no earlier than the head of its answer. The
- *   output by then is charged: at least the prompt.
- * - An answer with status 200 must contain choices or be an event stream. Otherwise the next upstream is tried. But a whole answer that reports
- *   its usage costs that usage even if the client cannot get it (it is too long, has no choices, is not JSON, or cannot be translated). No other
- *   upstream is asked then. A failing upstream's message is passed on without addresses and keys.
+ * - The next upstream is tried after every failure except a refusal of the request itself, unless the client has disconnected.
+ * - If a client disconnects before its stream begins, the service waits for the upstream within the upstream's own time limit, as for an answer that
+ *   does not stream, because the upstream already has the whole prompt. The ten seconds of a stream begin no earlier than the head of its answer. The
+ *   output up to that point is charged: at least the prompt.
+ * - An answer with status 200 must contain choices or be an event stream. Otherwise the next upstream is tried. But a whole answer that reports its
+ *   usage costs that usage even if the client cannot get it (it is too long, has no choices, is not JSON, or cannot be translated). No other upstream
+ *   is tried then. A failing upstream's message is passed on without addresses and keys.
  * - A whole answer to a request for a stream is passed on as a stream, and costs the same as a whole answer.
  * - A stream that ends unfinished costs the output so far, and its client gets an error event. A stream that breaks costs the usage that it
  *   reported. (`calls/prompts/EventRelay` distinguishes the two.) If the client has received nothing and the stream costs nothing, the next
  *   upstream is tried. The client is not answered before the first event arrives.
- * - A client that leaves a stream pays for the reported tokens of the answer or the tokens counted so far, whichever is more.
- * - An upstream that does not speak the client's protocol is asked in the first of its protocols that can be translated. An upstream that
- *   cannot carry a request is skipped. If none can carry it, the request is refused with the reason of the first.
+ * - A client that disconnects during a stream pays for the reported tokens of the answer or the tokens counted so far, whichever is more.
+ * - An upstream that does not speak the client's protocol is called in the first of its protocols that can be translated. An upstream that cannot
+ *   carry a request is skipped. If none can carry it, the request is refused with the reason of the first.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Either, Exit, Layer } from "effect"
@@ -29,12 +29,14 @@ import { Readable } from "node:stream"
 import { failure, Gate } from "../../books/gate/Gate.ts"
 import type { Admission, Claim, Measured, Metered, Receipt } from "../../books/gate/Gate.ts"
 import type { GateRefusal } from "../../books/gate/Problems.ts"
+import type { RatesAt } from "../../books/gate/RateHeaders.ts"
 import { Busy, busyFor, noRoomForAnswer } from "../../kernel/Busy.ts"
 import { mayCall } from "../../kernel/Caller.ts"
 import type { Caller } from "../../kernel/Caller.ts"
 import { usageOf } from "../../kernel/Ids.ts"
 import type { JsonOutline } from "../../kernel/JsonOutline.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import * as Labels from "../../kernel/Labels.ts"
 import { usualAnswer } from "../../kernel/Room.ts"
 import type { Room } from "../../kernel/Room.ts"
 import type { Nano } from "../../kernel/Money.ts"
@@ -84,7 +86,7 @@ import {
 import type { ValidPrompt } from "../prompts/Prompt.ts"
 import type { Protocol, Spoken } from "../prompts/Protocol.ts"
 import * as Attempts from "./Attempts.ts"
-import type { AttemptProblem, Plan } from "./Attempts.ts"
+import type { AttemptProblem, CallProblem, Plan } from "./Attempts.ts"
 import { choosersOf } from "./Choice.ts"
 import type { Choice, Chooser } from "./Choice.ts"
 import * as LongAnswers from "./LongAnswers.ts"
@@ -105,7 +107,7 @@ export interface Call<Prompt> {
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** Statements in the transaction of the call's admission. */
   readonly beside?: Claim["beside"]
-  /** Without room, the call fails with `Busy`: before an upstream is asked, or, for an answer that is too long, after it is charged. */
+  /** Without room, the call fails with `Busy`: before an upstream is called, or, for an answer that is too long, after it is charged. */
   readonly room?: Room | undefined
   /** For the log. */
   readonly request_id?: string | undefined
@@ -127,15 +129,17 @@ export interface Streamed<A> {
   /** The id of the usage record, which is written when the stream ends. */
   readonly usage_id: string
   /**
-   * Server-sent events. The last event, `data: [DONE]`, waits until the charge is committed. If that takes too long, the stream is cut off with
-   * an error. A stream that breaks or ends unfinished has an event `{ "error": … }` before the last one. The stream must be read to its end or
-   * destroyed. After a destroy, the upstream is read on for up to ten seconds, and the tokens received are charged.
+   * Server-sent events. The last event, `data: [DONE]`, waits until the charge is committed. If that takes too long, the stream is cut off with an
+   * error. A stream that breaks or ends unfinished has an event `{ "error": … }` before the last one. The stream must be read to its end or
+   * destroyed. After a destroy, reading the upstream continues for up to ten seconds, and the tokens received are charged.
    */
   readonly bytes: Readable
-  /** The same as parsed chunks. Read either `events` or `bytes`. */
+  /** `bytes` as parsed chunks. Read either `events` or `bytes`. */
   readonly events: Stream.Stream<A, UpstreamFailed>
   /** Waits for the end of the call, even if the stream breaks. */
   readonly receipt: Effect.Effect<Receipt, BooksUnavailable>
+  /** The rate limits of the call; absent if no budget counts it. */
+  readonly rates?: RatesAt | undefined
   /** The fallback that answers; absent if the requested model answers. */
   readonly fallback_model?: string | undefined
 }
@@ -146,9 +150,9 @@ export type ChatProblem = InvalidRequest | Busy | GateRefusal | UpstreamProblem
  * The method picks the form of the answer; the prompt's `stream` is ignored. An invalid prompt fails with `InvalidRequest`, an unknown model with
  * `UnknownChatModel`.
  *
- * An interrupted caller has left, and no further upstream is asked. The current upstream is read on: a stream that has begun for up to ten
- * seconds, any other answer to its end. The answer is charged. If no answer comes, the call is recorded as `client_disconnected` and costs
- * nothing. The interrupting fiber waits for this; `Effect.disconnect` avoids the wait.
+ * Interruption means that the caller has disconnected. No further upstream is called. Reading the current one continues: up to ten seconds for a
+ * stream that has begun, to the end for any other answer. The answer is charged. If no answer arrives, the call is recorded as `client_disconnected`
+ * and costs nothing. The interrupting fiber waits for this; `Effect.disconnect` avoids the wait.
  */
 export interface EngineContract {
   readonly complete: <Prompt, A>(protocol: Protocol) => (call: Call<Prompt>) => Effect.Effect<Completed<A>, ChatProblem>
@@ -174,9 +178,9 @@ export interface Reach {
 
 export type EventsOf<A> = (bytes: Readable) => Stream.Stream<A, UpstreamFailed>
 
-/** The most bytes of a whole answer. */
+/** The maximum size of a whole answer, in bytes. */
 const answerBytesMax = 64 * 1024 * 1024
-/** The most bytes of an upstream's refusal. */
+/** The maximum size of an upstream's refusal, in bytes. */
 const refusalBytesMax = 1024 * 1024
 
 export class Engine extends Context.Tag("tollgate/chat/Engine")<Engine, EngineContract>() {
@@ -229,7 +233,7 @@ const wayOf = (protocol: Protocol, route: ModelRoute, upstream: Upstream, stream
 /** Whether the vendor learns which parts the client wants cached. */
 const marksCaches = ({ pair, route }: Way): boolean => pair === undefined || pair.vendor.marksCaches(route.model)
 
-/** The same way, with a translation that is required by the request. */
+/** This way with the translation that the request requires. */
 const translated = ({ name }: Protocol, way: Way): Way =>
   way.pair === undefined ? { ...way, pair: pairOf(name, name) } : way
 
@@ -316,7 +320,7 @@ interface Setup {
   /** The offer of each model without extras. */
   readonly plain: Offers
   readonly factors: PriceFactors["Type"]
-  /** The same at each price factor, by the factor's text. */
+  /** `plain` at each price factor. The key is the factor as a string. */
   readonly factored: ReadonlyMap<string, Offers>
   /** By model id; most models have none. */
   readonly choosers: ReadonlyMap<string, Chooser>
@@ -392,10 +396,15 @@ const reachable = (
 const metered = <Prompt, A>(setup: Setup, protocol: Protocol, form: Form<A>) => {
   const { catalogue, factors, gate } = setup
   const waysOf = waysFor(setup, protocol, form.streams)
-  return Effect.fnUntraced(function* (call: Call<Prompt>) {
+  const claimedOf = claimedWays(setup, waysOf)
+  const isAnthropic = protocol.name === "messages"
+  return Effect.fnUntraced(function* (request: Call<Prompt>) {
     // Do not yield a right `Either`: that would cost a step of the fiber.
-    const read = protocol.read(call.prompt, call.json)
+    const read = protocol.read(request.prompt, request.json)
     if (Either.isLeft(read)) return yield* read.left
+    const caller = Labels.ofBody(request.caller, request.prompt, isAnthropic)
+    if (caller instanceof InvalidRequest) return yield* caller
+    const call = caller === request.caller ? request : { ...request, caller }
     const prompt = read.right
     const found = findModel(catalogue, prompt.model)
     if (found === undefined) return yield* new UnknownChatModel(prompt.model)
@@ -406,10 +415,13 @@ const metered = <Prompt, A>(setup: Setup, protocol: Protocol, form: Form<A>) => 
     const { model, price } = Effect.isEffect(offered) ? yield* offered : offered
 
     if (call.room?.reserve(usualAnswer) === false) return yield* new Busy({ retry_after: busyFor })
-    const { enough, least, most } = boundOf(model, prompt)
+    const fallbacks = fallbacksOf(setup, protocol, model, prompt, call.caller)
+    const claimed = claimedOf(model, ways, fallbacks)
+    const { enough, least, most, tokens } = boundOf(model, prompt)
     const claim = {
       caller: call.caller,
       usage_type: "inference",
+      capability: "chat",
       endpoint: protocol.endpoint,
       model: model.id,
       provider: ways[0]!.route.upstream,
@@ -418,12 +430,51 @@ const metered = <Prompt, A>(setup: Setup, protocol: Protocol, form: Form<A>) => 
       request_id: call.request_id,
       least,
       enough,
-      most
+      most,
+      tokens,
+      ways: claimed
     } as const
     return yield* gate.meter(claim, (admission) =>
-      relay({ setup, protocol, form, waysOf, admission, prompt, call }, model, ways)
+      relay({ setup, protocol, form, waysOf, claimed, admission, prompt, call }, model, ways, fallbacks)
     )
   })
+}
+
+/**
+ * Returns everything that may serve a call, for budgets of models and providers; `undefined` if it has one way. Equal calls get the same
+ * list.
+ */
+const claimedWays = ({ catalogue }: Setup, waysOf: Relayed<unknown>["waysOf"]) => {
+  const known = new Map<string, NonNullable<Claim["ways"]>>()
+  return (model: Model, ways: ReadonlyArray<Way>, fallbacks: ReadonlyArray<string>): Claim["ways"] => {
+    if (ways.length === 1 && fallbacks.length === 0) return undefined
+    let name = model.id
+    for (const { route } of ways) name += `\n${route.upstream}`
+    for (const fallback of fallbacks) name += `\n\n${fallback}`
+    let claimed = known.get(name)
+    if (claimed === undefined) {
+      const placed = (id: string, ways: ReadonlyArray<Way>) =>
+        ways.map(({ route }) => ({ model: id, provider: route.upstream }))
+      const others = fallbacks.map((fallback) => findModel(catalogue, fallback)?.id ?? fallback)
+      claimed = [...placed(model.id, ways), ...others.flatMap((id) => placed(id, waysOf.get(id) ?? none))]
+      known.set(name, claimed)
+    }
+    return claimed
+  }
+}
+
+/** The fallbacks that may answer a call. */
+const fallbacksOf = (
+  setup: Setup,
+  protocol: Protocol,
+  model: Model,
+  prompt: ValidPrompt,
+  caller: Caller
+): ReadonlyArray<string> => {
+  const { fallbacks = none } = model
+  if (fallbacks.length === 0 || mayBeKept(setup, protocol, model, prompt)) return none
+  if (caller.allowed_models === undefined) return fallbacks
+  return fallbacks.filter((id) => mayCall(caller, findModel(setup.catalogue, id)?.id ?? id))
 }
 
 /** An admitted call. */
@@ -432,6 +483,8 @@ interface Relayed<A> {
   readonly protocol: Protocol
   readonly form: Form<A>
   readonly waysOf: ReadonlyMap<string, ReadonlyArray<Way>>
+  /** The ways of its claim. */
+  readonly claimed: Claim["ways"]
   readonly admission: Admission
   readonly prompt: ValidPrompt
   readonly call: Call<unknown>
@@ -440,11 +493,12 @@ interface Relayed<A> {
 const relay = <A>(
   relayed: Relayed<A>,
   model: Model,
-  ways: ReadonlyArray<Way>
-): Effect.Effect<Metered<A>, AttemptProblem> => {
-  const { admission, call, prompt, setup } = relayed
-  const { fallbacks = none, retries } = model
-  const limit = answerTokensWithin(model, prompt, admission.reserved)
+  ways: ReadonlyArray<Way>,
+  fallbacks: ReadonlyArray<string>
+): Effect.Effect<Metered<A>, CallProblem> => {
+  const { admission, call, prompt, protocol, setup } = relayed
+  const { retries } = model
+  const limit = answerTokensWithin(model, prompt, admission)
   if (ways.length === 1 && retries === undefined && fallbacks.length === 0) {
     const plan: Plan<Way> = { model, ways, limit, reason: "only", served: undefined }
     return firstOf(ways, (way, isLast) => attempt(relayed, plan, way, isLast), {
@@ -452,14 +506,16 @@ const relay = <A>(
       failed: (way, problem) => failedAlone(relayed, model, way, problem)
     })
   }
-  const isKept = mayBeKept(relayed, model)
-  const choice = isKept ? inOrder(ways) : (setup.choosers.get(model.id)?.(ways, prompt, call.caller) ?? inOrder(ways))
+  const open = openWays(relayed, model, ways)
+  const isKept = mayBeKept(setup, protocol, model, prompt)
+  const choice = isKept ? inOrder(open) : chosen(relayed, model, open)
   return Attempts.run<Way, Metered<A>>({
     first: { ...choice, model, limit, served: undefined },
     ask: (plan, way, isLast) => attempt(relayed, plan, way, isLast),
     retries,
-    fallbacks: isKept ? none : fallbacks,
+    fallbacks,
     planOf: (fallback) => planOf(relayed, fallback),
+    barred: admission.barred,
     request_id: call.request_id,
     observe: setup.observe,
     goesOn: (problem) => admission.goesOn(problem)
@@ -469,6 +525,21 @@ const relay = <A>(
 const none: ReadonlyArray<never> = []
 
 const inOrder = (ways: ReadonlyArray<Way>): Choice<Way> => ({ ways, reason: ways.length === 1 ? "only" : "order" })
+
+const chosen = <A>({ call, prompt, setup }: Relayed<A>, { id }: Model, ways: ReadonlyArray<Way>): Choice<Way> =>
+  ways.length === 0 ? inOrder(ways) : (setup.choosers.get(id)?.(ways, prompt, call.caller) ?? inOrder(ways))
+
+/** The ways to a model that budgets leave open. */
+const openWays = <A>(
+  { admission, claimed = none }: Relayed<A>,
+  { id }: Model,
+  ways: ReadonlyArray<Way>
+): ReadonlyArray<Way> => {
+  if (admission.barred === undefined) return ways
+  const isOpen = (provider: string) =>
+    claimed.some((way, place) => way.model === id && way.provider === provider && admission.mayServe(place))
+  return ways.filter(({ route }) => isOpen(route.upstream))
+}
 
 /** Records the failure of a call with one attempt. */
 const failedAlone = <A>(
@@ -486,12 +557,12 @@ const failedAlone = <A>(
   })
 
 /** Whether the model's first upstream keeps responses for this protocol. */
-const keepsAt = <A>({ protocol, setup }: Relayed<A>, { id }: Model): boolean =>
+const keepsAt = (setup: Setup, protocol: Protocol, { id }: Model): boolean =>
   protocol.handedOutIn !== undefined && setup.keeps_responses.has(id)
 
 /** Whether the request may refer to objects kept by the model's vendor. */
-const mayBeKept = <A>(relayed: Relayed<A>, model: Model): boolean =>
-  relayed.prompt.names_kept !== undefined || keepsAt(relayed, model)
+const mayBeKept = (setup: Setup, protocol: Protocol, model: Model, prompt: ValidPrompt): boolean =>
+  prompt.names_kept !== undefined || keepsAt(setup, protocol, model)
 
 /** The plan of a fallback, within the credit that the call has reserved. */
 const planOf = Effect.fnUntraced(function* <A>(relayed: Relayed<A>, id: string) {
@@ -500,13 +571,14 @@ const planOf = Effect.fnUntraced(function* <A>(relayed: Relayed<A>, id: string) 
   if (found === undefined || !mayCall(call.caller, found.id)) return undefined
   const reached = reachable(protocol, waysOf.get(found.id)!, found, prompt, call.headers, form.streams)
   if (Either.isLeft(reached)) return undefined
-  const { extras, ways } = reached.right
+  const { extras } = reached.right
+  const ways = openWays(relayed, found, reached.right.ways)
+  if (ways.length === 0) return undefined
   const offered = offerAt(setup, found, extras, setup.factors.of(call.caller.tenant_id))
   const { model, price } = Effect.isEffect(offered) ? yield* offered : offered
-  const limit = answerTokensAffordable(model, prompt, admission.reserved)
+  const limit = answerTokensAffordable(model, prompt, admission)
   if (limit === undefined) return undefined
-  const choice = setup.choosers.get(model.id)?.(ways, prompt, call.caller) ?? inOrder(ways)
-  return { ...choice, model, limit, served: { model: model.id, price } } satisfies Plan<Way>
+  return { ...chosen(relayed, model, ways), model, limit, served: { model: model.id, price } } satisfies Plan<Way>
 })
 
 /** Asks one upstream. */
@@ -539,7 +611,7 @@ const attempt = <A>(
     most: mostOf(model, prompt, takes ? limit : model.output_tokens_max),
     is_last,
     handedOut:
-      way.pair === undefined && keepsAt(relayed, model)
+      way.pair === undefined && keepsAt(setup, protocol, model)
         ? (ids) => setup.kept.handedOut(caller, ids, setup.clock.unsafeCurrentTimeMillis())
         : undefined,
     room,
@@ -561,7 +633,7 @@ const reachIn = (setup: Setup): EngineContract["reach"] => {
   }
 }
 
-/** The body for an upstream, or the reason why it cannot be asked. */
+/** The body for an upstream, or the reason why it cannot be called. */
 const bodyFor = (
   { bodyFor, refusal }: Protocol,
   way: Way,
@@ -626,7 +698,7 @@ interface Attempt {
   /** For a fallback. */
   readonly served: Plan<Way>["served"]
   readonly prompt: ValidPrompt
-  /** The most tokens that the request to the upstream can cause. */
+  /** The maximum number of tokens that the request to the upstream can cause. */
   readonly most: Most
   /** Whether no further attempt can follow. */
   readonly is_last: boolean
@@ -701,7 +773,7 @@ const tooLongOf = (attempt: Attempt, answer: Wire.Whole, outline: JsonOutline) =
 
 type Body = Readonly<Record<string, unknown>>
 
-/** The most bytes of a whole answer that is passed on as a stream. It is parsed on the main thread. */
+/** The maximum size of a whole answer that is passed on as a stream, in bytes. It is parsed on the main thread. */
 const unstreamedBytesMax = 4 * 1024 * 1024
 
 /** A whole answer for the client, and its charge. */
@@ -739,8 +811,8 @@ const wholeOf = (
 }
 
 /**
- * Ends a call whose whole answer the client cannot get. It costs the reported usage. Without reported usage, an answer that is too long costs
- * the counted tokens. Any other answer is a failure, and the next upstream may be asked.
+ * Ends a call whose whole answer the client cannot get. It costs the reported usage. Without reported usage, an answer that is too long costs the
+ * counted tokens. Any other answer is a failure, and the next upstream may be tried.
  */
 const unusable = (
   attempt: Attempt,
@@ -806,7 +878,7 @@ const open = Effect.fnUntraced(function* <A>(eventsOf: EventsOf<A>, attempt: Att
   if (!speaks.stream.content_type.test(type)) {
     const limits = { limit: unstreamedBytesMax, long: speaks.long, read_on: admission.to_its_end }
     const whole = yield* Effect.catchAll(Wire.collect(answer, limits), unreachable)
-    return yield* unstreamed(eventsOf, attempt, whole, `asked for a stream, it answered ${type}`)
+    return yield* unstreamed(eventsOf, attempt, whole, `it answered a request for a stream with ${type}`)
   }
   const reader =
     pair === undefined
@@ -815,7 +887,7 @@ const open = Effect.fnUntraced(function* <A>(eventsOf: EventsOf<A>, attempt: Att
   const relay = EventRelay.make(speaks.stream.eventsOf(answer), reader)
   if (!attempt.is_last && !(yield* hasBegun(attempt, relay)))
     return yield* failed(upstream.name, "its stream broke before any part of an answer arrived", request_id)
-  const arriving = new Arriving(usageOf(admission.call), relay.body, eventsOf)
+  const arriving = new Arriving(usageOf(admission.call), relay.body, eventsOf, admission.rates)
   return yield* admission.goOn<Streamed<A>>(
     byFallback(attempt, arriving),
     Effect.flatMap(relay.ended, (how) => settleStream(attempt, relay, arriving, how))
@@ -845,15 +917,15 @@ const unstreamed = Effect.fnUntraced(function* <A>(
   if (events === undefined) return yield* unusable(attempt, parsed, reason)
   return yield* admission.answer<Streamed<A>>(ended, (receipt) => {
     const bytes = Readable.from([Buffer.from(events)], { objectMode: false })
-    const arriving = new Arriving(usageOf(admission.call), bytes, eventsOf)
+    const arriving = new Arriving(usageOf(admission.call), bytes, eventsOf, receipt.rates)
     arriving.settled(Exit.succeed(receipt))
     return byFallback(attempt, arriving)
   })
 })
 
-/** Whether the stream has bytes for the client, or a charge. If not, the next upstream may be asked. */
+/** Whether the stream has bytes for the client, or a charge. If not, the next upstream may be tried. */
 const hasBegun = (attempt: Attempt, relay: EventRelay.Relay): Effect.Effect<boolean> =>
-  // If the client has left, the wait is interrupted and the stream ends.
+  // If the client has disconnected, the wait is interrupted and the stream ends.
   Effect.flatMap(Effect.exit(relay.begun), (begun) =>
     Exit.isSuccess(begun) && begun.value
       ? Effect.succeed(true)
@@ -903,13 +975,15 @@ class Arriving<A> implements Streamed<A> {
   readonly fallback_model?: string
   readonly usage_id: string
   readonly bytes: Readable
+  readonly rates: RatesAt | undefined
   private readonly eventsOf: EventsOf<A>
   private exit: Exit.Exit<Receipt, BooksUnavailable> | undefined
   private waiting: ReadonlyArray<(exit: Exit.Exit<Receipt, BooksUnavailable>) => void> = noWaiters
 
-  constructor(usage_id: string, bytes: Readable, eventsOf: EventsOf<A>) {
+  constructor(usage_id: string, bytes: Readable, eventsOf: EventsOf<A>, rates: RatesAt | undefined) {
     this.usage_id = usage_id
     this.bytes = bytes
+    this.rates = rates
     this.eventsOf = eventsOf
   }
 
@@ -985,16 +1059,16 @@ const nothing = (): Figures => ({ prompt_tokens: 0, completion_tokens: 0 })
 
 const beyondWords = {
   total: {
-    message: "an upstream reports more tokens than the request can have caused",
-    hint: "if its answers are longer than the limit that was sent, it may know the limit by the other limit_field"
+    message: "an upstream reports more tokens than the request can cause",
+    hint: "if its answers are longer than the limit that was sent, it may expect the limit in the other limit_field"
   },
   hour: {
-    message: "an upstream reports a cache of an hour that the request did not ask for",
-    hint: "it is charged as a five-minute cache: if the vendor bills the hour, find out what requests it"
+    message: "an upstream reports one-hour caching that was not requested",
+    hint: "it is charged as five-minute caching: if the vendor bills the hour, find out what requests it"
   }
 } as const
 
-/** Warns the operator that an upstream did, or reports, more than the request asked for. */
+/** Warns the operator that an upstream did more, or reports more, than was requested. */
 const beyond = (
   { model, most, request_id, upstream }: Attempt,
   usage: Usage,

@@ -37,7 +37,7 @@ export const routes = Effect.fnUntraced(function* (least: Nano) {
     name: string,
     methods: Methods<E>,
     { ofHeaders, shape }: Partial<Protocolled> = {}
-  ) => meteredRoute({ name, body_bytes_max: requestBytesMax, answer: serve(methods, ofHeaders), shape })
+  ) => meteredRoute({ name, body_bytes_max: requestBytesMax, answer: serve(methods, ofHeaders, shape), shape })
 })
 
 /** The body of a request as bytes and parsed. */
@@ -49,7 +49,8 @@ export const bodyOf = Effect.fnUntraced(function* (inbound: Inbound) {
 
 const serve = <E extends ProblemInstance<string>>(
   { complete, stream }: Methods<E>,
-  ofHeaders: Protocolled["ofHeaders"]
+  ofHeaders: Protocolled["ofHeaders"],
+  shape: Shape | undefined
 ) =>
   Effect.fnUntraced(function* (caller: Caller, inbound: Inbound, beside: Beside | undefined) {
     const read = inbound.read(requestBytesMax)
@@ -59,27 +60,30 @@ const serve = <E extends ProblemInstance<string>>(
     const prompt = parsed.right as { readonly stream?: unknown } | null
     const plain: Call<unknown> = { caller, prompt, json, beside, request_id: inbound.request_id }
     const call = (ofHeaders === undefined ? plain : Object.assign(plain, ofHeaders(inbound))) as never
-    if (prompt?.stream === true) return streamReply(yield* stream(call))
+    if (prompt?.stream === true) return streamReply(yield* stream(call), shape)
     const completed = yield* inbound.withRoom((room) => complete(Object.assign(call, { room })))
-    return completeReply(completed)
+    return completeReply(completed, shape)
   })
 
-const completeReply = ({ bytes, fallback_model, receipt }: Completed<unknown>): Reply => ({
+const completeReply = ({ bytes, fallback_model, receipt }: Completed<unknown>, shape: Shape | undefined): Reply => ({
   status: 200,
   headers: {
     "content-type": "application/json",
-    ...headersOf(receipt),
+    ...headersOf(receipt, shape),
     ...(fallback_model !== undefined && fallbackHeader(fallback_model))
   },
   body: bytes
 })
 
-const streamReply = ({ bytes, fallback_model, usage_id }: Streamed<unknown>): Reply => ({
+const streamReply = (
+  { bytes, fallback_model, rates, usage_id }: Streamed<unknown>,
+  shape: Shape | undefined
+): Reply => ({
   status: 200,
   headers: {
     "content-type": "text/event-stream",
     "cache-control": "no-cache",
-    ...usageHeader(usage_id),
+    ...usageHeader({ usage_id, rates }, shape),
     ...(fallback_model !== undefined && fallbackHeader(fallback_model))
   },
   body: bytes

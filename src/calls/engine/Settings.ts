@@ -33,7 +33,7 @@ const details = {
   cached_prompt_audio_usd_per_million: UsdPerMillion,
   /** Prompt tokens written to the cache. */
   cache_write_usd_per_million: UsdPerMillion,
-  /** The same, cached for an hour. */
+  /** Prompt tokens written to the cache for an hour. */
   cache_write_1h_usd_per_million: UsdPerMillion,
   prompt_audio_usd_per_million: UsdPerMillion,
   prompt_image_usd_per_million: UsdPerMillion,
@@ -122,7 +122,7 @@ const ModelFields = Schema.Struct({
   /** Tokens reserved for the upstream's own prompt about tools, if a request has tools. */
   max_tool_tokens: Schema.optionalWith(Schema.NonNegativeInt, { default: () => 1_700 }),
   /**
-   * The field in which the upstream expects the limit of an answer. Newer models of OpenAI accept only `max_completion_tokens`. Many others know
+   * The field in which the upstream expects the limit of an answer. Newer models of OpenAI accept only `max_completion_tokens`. Many others accept
    * only `max_tokens` and silently ignore the other, which leaves their answers without a limit.
    */
   limit_field: Schema.optionalWith(LimitField, { default: () => "max_completion_tokens" as const }),

@@ -172,7 +172,7 @@ class TranslatingReader implements Reader {
   private readonly to: StreamWriter
   private readonly broken: Protocol["broken"]
   private failed = false
-  /** Whether a piece of the answer could not be translated. The client gets no further piece. The stream is read on for its usage. */
+  /** Whether a piece of the answer could not be translated. The client gets no further piece. The rest of the stream is read for its usage. */
   private lost = false
   private ended = false
   private usage: Usage = noUsage

@@ -1,4 +1,4 @@
-/** Images, generated at once or polled for, and their providers. */
+/** Images, generated while the client waits or polled for, and their providers. */
 import { MeteredRefusal } from "../metered/Problems.ts"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, Multipart, OpenApi } from "@effect/platform"
 import { Schema } from "effect"

@@ -24,8 +24,8 @@ import type { Room } from "../../kernel/Room.ts"
 import { UpstreamFailed, UpstreamRejected } from "../../upstream/wire/Problems.ts"
 import { namesOf } from "../../upstream/models/Provider.ts"
 import { Unreachable } from "../../upstream/wire/Wire.ts"
-import { meteredRoutes } from "../metered/Routes.ts"
-import { chargeHeader } from "../metered/ReceiptHeaders.ts"
+import { labelled, meteredRoutes } from "../metered/Routes.ts"
+import { chargeHeader, rateHeadersOf } from "../metered/ReceiptHeaders.ts"
 import { ImagesApi } from "./Api.ts"
 import { encoded } from "./Encoded.ts"
 import { ImageRequest } from "./Image.ts"
@@ -53,8 +53,10 @@ const answerOf = ({ error, images, provider, request_id, status }: ImageJob): Im
   ...(error !== undefined && { error })
 })
 
-const replyOf = (job: ImageJob): Reply.Reply =>
-  Reply.json(200, answerOf(job), job.charge === undefined ? {} : chargeHeader(job.charge.charged))
+const headersFor = ({ charge, rates }: ImageJob) =>
+  charge === undefined ? rateHeadersOf(rates) : chargeHeader({ charged: charge.charged, rates })
+
+const replyOf = (job: ImageJob): Reply.Reply => Reply.json(200, answerOf(job), headersFor(job))
 
 // ---- OpenAI's routes -------------------------------------------------------------------------------------------------------------
 
@@ -62,7 +64,7 @@ const replyOf = (job: ImageJob): Reply.Reply =>
 const creationBytesMax = 1024 * 1024
 /** The longest form of an edit. */
 const formBytesMax = 20 * 1024 * 1024
-/** The most bytes of all images together that an answer may contain. */
+/** The maximum total size of the images in an answer, in bytes. */
 const imagesBytesMax = 64 * 1024 * 1024
 
 const decodeCreation = json(OpenAiImageRequest)
@@ -112,14 +114,14 @@ const openAiReplyOf = Effect.fnUntraced(function* (
   format: Creation["response_format"],
   room: Room
 ) {
-  const { charge, error = "", error_type, request_id, status } = job
+  const { charge, error = "", error_type, rates, request_id, status } = job
   if (status === "PROCESSING") return yield* new ImagesPending({ request_id })
   if (status === "FAILED") {
     if (error_type === "media_rejected") return yield* new UpstreamRejected({ message: error, field: "", rule: error })
     return yield* new UpstreamFailed({ message: error })
   }
   const created = Math.floor((yield* Clock.currentTimeMillis) / 1_000)
-  const headers = chargeHeader(charge?.charged ?? 0n)
+  const headers = chargeHeader({ charged: charge?.charged ?? 0n, rates })
   if (format === "b64_json") {
     const body = yield* fetched(images, job, created, room)
     return { status: 200, headers: { "content-type": "application/json", ...headers }, body } satisfies Reply.Reply
@@ -150,7 +152,7 @@ const fetched = (
   )
 }
 
-/** Reserves room for an answer. Without room, no provider is asked for images that the answer must contain. */
+/** Reserves room for an answer. Without room, no provider is called for images that the answer must contain. */
 const withRoom = <A, E>(
   inbound: Inbound,
   { response_format }: Pick<Creation, "response_format">,
@@ -221,7 +223,7 @@ const edits = Effect.gen(function* () {
   const images = yield* Images
   const idempotency = yield* Idempotency
   const ifAffordable = affordable(yield* Gate, idempotency, costsOf(yield* ImageProviders))
-  return (caller: Caller, inbound: Inbound) =>
+  return labelled((caller, inbound) =>
     ifAffordable(
       caller,
       inbound,
@@ -241,6 +243,7 @@ const edits = Effect.gen(function* () {
         )
       )
     )
+  )
 })
 
 export const ImagesHttp = HttpApiBuilder.group(

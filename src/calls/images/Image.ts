@@ -13,7 +13,7 @@ const wholeNumber = Schema.Int.annotations({ message: () => ({ message: "a whole
 export const ImageRequest = Schema.Struct({
   prompt: Schema.String.pipe(Schema.filter((prompt) => prompt.trim() !== "", { message: () => "required: a text" })),
   num_images: Schema.optionalWith(
-    wholeNumber.pipe(Schema.greaterThanOrEqualTo(1, { message: () => "a whole number from 1 on" })),
+    wholeNumber.pipe(Schema.greaterThanOrEqualTo(1, { message: () => "a whole number of at least 1" })),
     { default: () => 1, nullable: true }
   ),
   image_size: Schema.optionalWith(
@@ -24,9 +24,7 @@ export const ImageRequest = Schema.Struct({
   ),
   /** For image-to-image: an address or a data URI. */
   source_url: Schema.optionalWith(
-    Schema.String.pipe(
-      Schema.filter(isImage, { message: () => "an http(s) address or a base64 data URI of an image" })
-    ),
+    Schema.String.pipe(Schema.filter(isImage, { message: () => "an http(s) URL or a base64 data URI of an image" })),
     { nullable: true }
   ),
   /** For image-to-image: how much of the source may change. */

@@ -8,6 +8,7 @@
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import type { Claim } from "../../books/gate/Gate.ts"
 import type { GateRefusal } from "../../books/gate/Problems.ts"
+import type { RatesAt } from "../../books/gate/RateHeaders.ts"
 import type { Caller } from "../../kernel/Caller.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import type { Nano } from "../../kernel/Money.ts"
@@ -35,6 +36,8 @@ export interface ImageJob extends ImageAnswer {
   readonly quote: Nano
   /** `undefined` while the job is `PROCESSING`. */
   readonly charge: JobCharge | undefined
+  /** The rate limits of the call, on the answer to its submission; absent if no budget counts it. */
+  readonly rates?: RatesAt | undefined
   /** The reason for `FAILED`; `media_rejected` if the vendor found the request invalid. */
   readonly error_type: FailureType | null
 }
@@ -49,7 +52,7 @@ export interface ImagesContract {
     readonly request: ImageRequest
     readonly beside?: Claim["beside"]
   }) => Effect.Effect<ImageJob, InvalidRequest | UpstreamProblem | GateRefusal>
-  /** The same with OpenAI's fields. Waits for the images, `CreationPatience` at most, then returns the job's current state. */
+  /** Submits a job with OpenAI's fields. Waits for the images, `CreationPatience` at most, then returns the job's current state. */
   readonly create: (call: {
     readonly caller: Caller
     readonly creation: Creation
@@ -62,7 +65,7 @@ export interface ImagesContract {
     readonly caller: Caller
     readonly request_id: string
   }) => Effect.Effect<ImageJob, ImageNotFound>
-  /** Streams a generated image from the address that the provider gave: the provider's own or a public one. */
+  /** Streams a generated image from the URL in the provider's answer, on the provider's own host or a public one. */
   readonly download: (image: {
     readonly provider: string
     readonly url: string
@@ -189,7 +192,7 @@ const answered = (parts: Parts, caller: Caller, patience: number | undefined, jo
     patience === undefined
       ? Effect.succeed(job)
       : Effect.flatMap(Clock.currentTimeMillis, (now) => waited(parts, caller, job, now + patience)),
-    imageJobOf
+    (current) => ({ ...imageJobOf(current), rates: job.rates })
   )
 
 /** The job at its end, or its state at `until`. */

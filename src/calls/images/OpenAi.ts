@@ -27,15 +27,15 @@ const only = <const V extends string | number | boolean>(rule: string, ...values
 const Prompt = Schema.String.pipe(Schema.filter((prompt) => prompt.trim() !== "")).annotations({
   message: () => ({ message: "required: a text", override: true })
 })
-const countRule = { message: () => ({ message: "a whole number from 1 on", override: true }) }
+const countRule = { message: () => ({ message: "a whole number of at least 1", override: true }) }
 const quality = only("auto or standard: its providers have one quality", "auto", "standard")
 const background = only("auto: the provider chooses it", "auto")
 const moderation = only("auto: the provider has its own", "auto")
 const input_fidelity = only("low: the provider supports no other", "low")
 const ResponseFormat = only("one of url, b64_json", "url", "b64_json")
-const whole = "false: images come whole"
+const whole = "false: images are not streamed"
 const uncompressed = "100: images are not compressed further"
-const noParts = "0: images come whole"
+const noParts = "0: images are not streamed"
 
 /** Refuses unknown fields, because they could change the images. */
 const strictly = { parseOptions: { onExcessProperty: "error" } } as const
@@ -53,7 +53,7 @@ export const OpenAiImageRequest = Schema.Struct({
   background: nullable(background),
   moderation: nullable(moderation),
   style: Schema.optional(
-    Schema.Null.annotations({ message: () => ({ message: "left out: its providers have one style", override: true }) })
+    Schema.Null.annotations({ message: () => ({ message: "omit it: its providers have one style", override: true }) })
   ),
   output_compression: nullable(only(uncompressed, 100)),
   partial_images: nullable(only(noParts, 0)),
@@ -121,7 +121,7 @@ export const madeOf = (provider: ImageProvider, creation: Creation): Either.Eith
   if (n > images_max) return refused("n", `a whole number from 1 to ${images_max}`)
   if (output_format !== undefined && !output_formats.includes(output_format)) {
     const rule =
-      output_formats.length === 0 ? "left out: this provider chooses it" : `one of ${output_formats.join(", ")}`
+      output_formats.length === 0 ? "omit it: this provider chooses it" : `one of ${output_formats.join(", ")}`
     return refused("output_format", rule)
   }
   const vendors = sizeOf(provider, size)
@@ -158,7 +158,7 @@ const edited = (
   const how = edits ?? (endpoint === undefined ? undefined : { endpoint, images_max: 1, mask: false })
   if (how === undefined) return refused("image", "this provider makes no images from images")
   if (images.length > how.images_max) return refused("image", `up to ${how.images_max} for this provider`)
-  if (mask !== undefined && !how.mask) return refused("mask", "left out: this provider accepts no mask")
+  if (mask !== undefined && !how.mask) return refused("mask", "omit it: this provider accepts no mask")
   const source = how.images_max === 1 ? { image_url: images[0] } : { image_urls: images }
   return Either.right({ endpoint: how.endpoint, input: { ...source, ...(mask !== undefined && { mask_url: mask }) } })
 }

@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { Problem } from "../../kernel/Problem.ts"
 
-/** Unknown, or another account's. Over HTTP, the client already knows the id, so the body does not repeat it. */
+/** The id is unknown or belongs to another account. Over HTTP, the client already knows the id, so the body does not repeat it. */
 export class ImageNotFound extends Problem<ImageNotFound>()("ImageNotFound", {
   status: 404,
   error: "no such image request",

@@ -30,7 +30,7 @@ export const ImageProvider = readAs(
     image_to_image_endpoint: Schema.optional(NonEmpty),
     /** USD per image, unless its size has its own price. */
     price: Schema.propertySignature(UsdPer(1)).pipe(Schema.fromKey("usd_per_image")),
-    /** The most images of one request. */
+    /** The maximum number of images of one request. */
     images_max: Schema.optionalWith(Count, { default: () => 10 }),
     price_by_size: pricesBySize.pipe(Schema.fromKey("usd_per_image_by_size")),
     /** Sizes in pixels beyond the named ones, each with its price: `{ "1536x1024": "0.06" }`. */

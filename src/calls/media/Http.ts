@@ -7,6 +7,7 @@ import type { Inbound } from "../../http/transport/Inbound.ts"
 import { parse } from "../../http/transport/Json.ts"
 import { raw } from "../../http/lanes/Raw.ts"
 import * as Reply from "../../http/transport/Reply.ts"
+import { rateHeadersOf } from "../metered/ReceiptHeaders.ts"
 import { meteredRoutes } from "../metered/Routes.ts"
 import { MediaApi, MediaModelsApi } from "./Api.ts"
 import { entryOf, jobEntryOf, MediaSubmitted, resultOf, statusOf, submittedOf } from "./Answer.ts"
@@ -16,11 +17,11 @@ import { Media } from "./Media.ts"
 import { requestOf } from "./Model.ts"
 import { MediaModels } from "./Settings.ts"
 
-/** The longest body. It may contain a start image. */
+/** The maximum body size. A body may contain a start image. */
 const bodyBytesMax = 1024 * 1024
 
 const encodeSubmitted = Schema.encodeSync(MediaSubmitted)
-/** A file made by a third party. It is displayed or downloaded, and no code in it runs. */
+/** A file made by a third party. It may be displayed or downloaded, but no code in it may run. */
 const contentOf = ({ body, content_type, file_name, length }: MediaContent): Reply.Reply => ({
   status: 200,
   headers: {
@@ -34,7 +35,8 @@ const contentOf = ({ body, content_type, file_name, length }: MediaContent): Rep
   body
 })
 
-const submitted = (job: Job): Reply.Reply => Reply.json(200, encodeSubmitted(submittedOf(job)))
+const submitted = (job: Job): Reply.Reply =>
+  Reply.json(200, encodeSubmitted(submittedOf(job)), rateHeadersOf(job.rates))
 
 export const MediaHttp = HttpApiBuilder.group(
   contract.add(MediaApi),

@@ -1,5 +1,6 @@
 /** A generation job: the order and its state. */
 import { Duration, Schema } from "effect"
+import type { RatesAt } from "../../books/gate/RateHeaders.ts"
 import type { Caller } from "../../kernel/Caller.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { charge } from "../../kernel/Price.ts"
@@ -66,13 +67,15 @@ export interface Job {
   readonly type: Order["type"]
   /** Milliseconds since 1970. */
   readonly created_at: number
+  /** The rate limits of the call, on the job as submitted; absent if no budget counts it. */
+  readonly rates?: RatesAt | undefined
   readonly error: string | null
   readonly error_type: FailureType | null
 }
 
 /**
- * The caller that asks for jobs. An API key and an application's token can access only the jobs that they made. A person's own sign-in can
- * access all of the person's jobs in the tenant.
+ * The caller that requests jobs. An API key and an application's token can access only the jobs that they made. A person's own sign-in can access all
+ * of the person's jobs in the tenant.
  */
 export type JobCaller = Pick<Caller, "account_id" | "tenant_id" | "application_id" | "oauth_client">
 

@@ -1,8 +1,8 @@
 /**
- * Jobs of a generation vendor, from the quote to the charge. The quote is reserved while the job runs, by a call that outlives the process. The
- * first poll that sees the job's end settles it, in one transaction with its charge: a client's poll or the service's own (`layerJobs`). The
- * service polls every open job, also after a restart. If two polls see the end at once, even on two nodes, only one settles the job: the
- * transaction requires an unsettled row (`Rows.end`) and an open reservation.
+ * Jobs of a generation vendor, from the quote to the charge. The quote is reserved while the job runs, by a call that outlives the process. The first
+ * poll that sees the job's end settles it, in one transaction with its charge: a client's poll or the service's own (`layerJobs`). The service polls
+ * every open job, even after a restart. If two concurrent polls see the end, even on two nodes, only one settles the job: the transaction requires an
+ * unsettled row (`Rows.end`) and an open reservation.
  *
  * Where the specification is silent:
  * - A generation job holds its quote by a reservation that does not end with the process (`Gate.resume`). It is settled together with its row, by
@@ -40,7 +40,7 @@ export interface JobsContract {
   }) => Effect.Effect<Job, Vendor.NotTaken | GateRefusal>
   /** The job's current state, after a poll of the vendor unless polls were too frequent; `undefined` if the caller cannot access such a job. */
   readonly poll: (job: JobKey) => Effect.Effect<Job | undefined>
-  /** The same for the job of this metered call. */
+  /** Like `poll`, for the job of this metered call. */
   readonly ofCall: (made: {
     readonly caller: JobCaller
     readonly route: JobRoute
@@ -63,7 +63,7 @@ export interface JobsContract {
 }
 
 const loopName = "media jobs"
-/** The most concurrent polls of one vendor by the service itself. */
+/** The maximum number of concurrent polls of one vendor by the service itself. */
 const pollsAtOnce = 8
 
 export class Jobs extends Context.Tag("tollgate/media/Jobs")<Jobs, JobsContract>() {
@@ -138,6 +138,8 @@ const submit = (parts: Parts): JobsContract["submit"] =>
     const claim: Claim = {
       caller,
       usage_type: "tool",
+      // A route of jobs has the name of its capability.
+      capability: order.route,
       endpoint: order.usage_endpoint,
       model: order.model,
       provider: order.provider,
@@ -150,8 +152,9 @@ const submit = (parts: Parts): JobsContract["submit"] =>
         ...(beside === undefined ? [] : beside(call))
       ]
     }
-    yield* gate.meter(claim, (admission) => handOver(parts, upstream, admission, id, order, now))
-    return Rows.jobOf((yield* rows.byId(id))!)
+    const rates = yield* gate.meter(claim, (admission) => handOver(parts, upstream, admission, id, order, now))
+    const job = Rows.jobOf((yield* rows.byId(id))!)
+    return rates === undefined ? job : { ...job, rates }
   })
 
 const handOver = (parts: Parts, upstream: Upstream, admission: Admission, id: string, order: Order, now: number) =>
@@ -164,7 +167,7 @@ const handOver = (parts: Parts, upstream: Upstream, admission: Admission, id: st
     Effect.flatMap((taken) => {
       // The vendor now has the job. It is polled even if the caller gets "books unavailable".
       Poll.watchOf(parts, id, now)
-      return admission.hold(undefined, [parts.rows.take(id, taken, now)])
+      return admission.hold(admission.rates, [parts.rows.take(id, taken, now)])
     }),
     Effect.ensuring(parts.waker.wake)
   )
@@ -250,7 +253,7 @@ const watchAll = Effect.fnUntraced(function* (parts: Parts) {
   for (const { id } of yield* parts.rows.running) Poll.watchOf(parts, id, now)
 })
 
-/** Forgets jobs that another node has ended. No job stays open longer than its lifetime. */
+/** Drops jobs that another node has ended. No job stays open longer than its lifetime. */
 const forget = Effect.fnUntraced(function* ({ rows, watches }: Parts) {
   const now = yield* Clock.currentTimeMillis
   for (const [id, { since }] of watches) {

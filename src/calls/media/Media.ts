@@ -42,7 +42,7 @@ export interface MediaJob {
 }
 
 export interface MediaContract {
-  /** The price of the job. Nothing is reserved and no vendor is asked. */
+  /** The price of the job. Nothing is reserved and no vendor is called. */
   readonly quote: (job: MediaRequest) => Effect.Effect<MediaQuote, MediaRejected>
   /** Reserves the quote and submits the job to the vendor. Nothing is charged yet. `beside` is committed together with the reservation. */
   readonly submit: (request: {

@@ -98,7 +98,7 @@ interface Rule {
 
 const rule = (field: string, words: string, allows: Rule["allows"]): Rule => ({ field, words, allows })
 
-/** The same for an optional parameter. */
+/** A rule for an optional parameter. */
 const optional = (field: string, words: string, allows: Rule["allows"]): Rule =>
   rule(field, words, (value) => isAbsent(value) || allows(value))
 
@@ -135,7 +135,7 @@ const videoRules = ({
     optional("audio", "true or false", (value) => typeof value === "boolean"),
     optional("audio", "this model generates no audio", (value) => value !== true || audio !== "none"),
     from_image
-      ? rule("start_image_url", "required, an http(s) address or a data URI of an image", isImage)
+      ? rule("start_image_url", "required, an http(s) URL or a data URI of an image", isImage)
       : rule("start_image_url", "use an image-to-video model", isAbsent)
   ]
 }
@@ -153,7 +153,7 @@ const durationRule = (declared: VideoModel["duration"]): string => {
     : `a whole number of seconds, ${declared.min} to ${declared.max}`
 }
 
-/** An address that the vendor can fetch, or the image as a data URI. */
+/** A URL that the vendor can fetch, or the image as a data URI. */
 export const isImage = (value: unknown): value is string =>
   isText(value) &&
   (/^data:image\/[a-z0-9.+-]+;base64,[A-Za-z0-9+/=]+$/i.test(value) ||

@@ -27,7 +27,7 @@ export interface Parts {
   readonly writer: Context.Tag.Service<Writer>
   readonly gate: Context.Tag.Service<Gate>
   readonly upstreams: Context.Tag.Service<Upstreams>
-  /** The scope of polls. A client that leaves does not end a poll that others wait for. */
+  /** The scope of polls. A client that disconnects does not end a poll that others wait for. */
   readonly scope: Scope.Scope
   /** Cached facts of open jobs, by id. */
   readonly watches: Map<string, Watch<Row>>
@@ -77,7 +77,7 @@ const pollNow = Effect.fnUntraced(function* (
   }
   if (by === "service" && row.cancel_requested === 1) yield* cancelAt(parts, upstream, row, admission, now)
   const standing = yield* Effect.option(Vendor.standing(upstream, admission, row.endpoint, row.vendor_id))
-  // The vendor could not be asked just now, so the known state remains.
+  // The vendor could not be polled, so the known state remains.
   if (standing._tag === "None") return row
   switch (standing.value.how) {
     case "queued":
@@ -87,7 +87,7 @@ const pollNow = Effect.fnUntraced(function* (
     case "cancelled":
       return yield* endCancelled(parts, row, admission)
     case "gone":
-      // Also after a cancel: a job that continues is charged, and a 404 may be temporary.
+      // This holds after a cancel too: a job that continues is charged, and a 404 may be temporary.
       if (!watch.isOneMistakeTooMany()) return row
       return row.cancel_requested === 1
         ? yield* endCancelled(parts, row, admission)
@@ -173,13 +173,13 @@ const progress = Effect.fnUntraced(function* (
   const updated = { ...row, status, queue_position }
   return yield* writer.submit({ postings: [], statements: [rows.progress(row.id, status, queue_position, now)] }).pipe(
     Effect.flatMap(() => Effect.map(rows.byId(row.id), (current) => current ?? updated)),
-    // The state holds even if it cannot be written just now.
+    // The state is valid even if it cannot be written yet.
     Effect.catchTag("BooksUnavailable", () => Effect.succeed(updated)),
     Effect.orDie
   )
 })
 
-/** Asks the vendor to stop, not too often, until it has answered. `undefined`: it was not asked or has not answered. */
+/** Asks the vendor to stop, not too often, until it has answered. `undefined`: no request was sent or answered. */
 export const cancelAt = (
   parts: Parts,
   upstream: Upstream,

@@ -48,7 +48,7 @@ export interface End {
   readonly inference_time?: number | null
 }
 
-/** The most characters of a vendor's error message to keep. */
+/** The maximum number of characters of a vendor's error message to keep. */
 const errorMax = 2_000
 
 export type Rows = ReturnType<typeof make>
@@ -141,7 +141,7 @@ const statementsOf = (sql: SqlClient) => ({
 
   remove: (id: string): Statement => statement(sql`DELETE FROM tollgate_media_jobs WHERE id = ${id}`),
 
-  /** The vendor has accepted the job. If another node has ended the job meanwhile, it stays ended. */
+  /** The vendor has accepted the job. If another node has already ended the job, it stays ended. */
   take: (id: string, { queue_position, vendor_id }: Taken, now: number): Statement =>
     statement(sql`UPDATE tollgate_media_jobs SET vendor_id = ${vendor_id}, status = 'IN_QUEUE',
       queue_position = ${queue_position}, updated_at = ${now} WHERE id = ${id} AND settled = 0`),

@@ -2,8 +2,8 @@
  * Cached facts of an open job between two polls of its vendor, and the pace of polling.
  *
  * Where the specification is silent:
- * - However often clients ask, a vendor is asked about one job at most six times at once, then once a second. Polls of one job never overlap.
- *   More frequent requests are answered from the cache. The service repeats a cancel that did not reach the vendor.
+ * - However often clients poll, the service polls a vendor about one job at most six times in quick succession, then once a second. Polls of one job
+ *   never overlap. More frequent requests are answered from the cache. The service repeats a cancel that did not reach the vendor.
  */
 import type { Deferred } from "effect"
 
@@ -18,7 +18,7 @@ export class Pace {
     this.at = now
   }
 
-  /** Whether the vendor may be asked now. A permitted request is counted. */
+  /** Whether the vendor may be polled now. A permitted poll is counted. */
   take(now: number): boolean {
     const gained = Math.floor(Math.max(0, now - this.at) / interval)
     if (gained > 0) {

@@ -1,4 +1,5 @@
 /** A refusal in the form that clients of messages parse: the protocol's error types, with our code and details added. */
+import { anthropicRateHeaders } from "../../books/gate/RateHeaders.ts"
 import type { Shape } from "../../http/contract/Annotations.ts"
 
 /** The protocol's name for a refusal with this status. */
@@ -27,6 +28,7 @@ export const messagesRefusal: Shape = {
     },
     request_id
   }),
+  rateHeaders: anthropicRateHeaders,
   identifier: "MessagesError",
   schema: {
     type: "object",

@@ -1,13 +1,33 @@
-/** Response headers that name a call's charge and its usage record. */
+/** Response headers of a metered call: its charge, its usage record and its rate limits. */
 import type { Receipt } from "../../books/gate/Gate.ts"
+import { rateHeaders } from "../../books/gate/RateHeaders.ts"
+import type { RatesAt } from "../../books/gate/RateHeaders.ts"
+import type { Shape } from "../../http/contract/Annotations.ts"
 import { toDecimal } from "../../kernel/Money.ts"
-import type { Nano } from "../../kernel/Money.ts"
 
-export const chargeHeader = (charged: Nano) => ({ "x-charge-usd": toDecimal(charged) })
-
-export const usageHeader = (usage_id: string) => ({ "x-usage-id": usage_id })
-
-export const headersOf = ({ charged, usage_id }: Pick<Receipt, "charged" | "usage_id">) => ({
+/** For an answer whose usage record is in its body, or is not shown. */
+export const chargeHeader = ({ charged, rates }: Pick<Receipt, "charged" | "rates">, shape?: Shape) => ({
   "x-charge-usd": toDecimal(charged),
-  "x-usage-id": usage_id
+  ...rateHeadersOf(rates, shape)
 })
+
+/** For a stream, whose charge is not known yet. */
+export const usageHeader = ({ rates, usage_id }: Pick<Receipt, "rates" | "usage_id">, shape?: Shape) => ({
+  "x-usage-id": usage_id,
+  ...rateHeadersOf(rates, shape)
+})
+
+export const headersOf = (
+  { charged, rates, usage_id }: Pick<Receipt, "charged" | "rates" | "usage_id">,
+  shape?: Shape
+) => ({
+  "x-charge-usd": toDecimal(charged),
+  "x-usage-id": usage_id,
+  ...rateHeadersOf(rates, shape)
+})
+
+const none: Readonly<Record<string, string>> = {}
+
+/** The rate limits of a call alone. */
+export const rateHeadersOf = (rates: RatesAt | undefined, shape?: Shape) =>
+  rates === undefined ? none : { ...rateHeaders(rates), ...shape?.rateHeaders?.(rates) }

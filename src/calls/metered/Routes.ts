@@ -8,6 +8,8 @@ import type { Beside } from "../../http/idempotency/Idempotency.ts"
 import type { Inbound } from "../../http/transport/Inbound.ts"
 import type { Reply } from "../../http/transport/Reply.ts"
 import type { Caller } from "../../kernel/Caller.ts"
+import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { ofHeaders } from "../../kernel/Labels.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import type { ProblemInstance } from "../../kernel/Problem.ts"
 
@@ -28,7 +30,7 @@ export const meteredRoutes = Effect.fnUntraced(function* (costs: ReadonlyArray<N
   const idempotency = yield* Idempotency
   const ifAffordable = affordable(yield* Gate, idempotency, costs)
   return <E extends ProblemInstance<string>>({ answer, body_bytes_max, name, resume, shape }: MeteredRoute<E>) =>
-    (caller: Caller, inbound: Inbound) =>
+    labelled((caller, inbound) =>
       ifAffordable(
         caller,
         inbound,
@@ -42,4 +44,13 @@ export const meteredRoutes = Effect.fnUntraced(function* (costs: ReadonlyArray<N
           shape
         )
       )
+    )
 })
+
+/** A metered route whose caller has the labels of the request's headers. */
+export const labelled =
+  <A, E, R>(served: (caller: Caller, inbound: Inbound) => Effect.Effect<A, E, R>) =>
+  (caller: Caller, inbound: Inbound): Effect.Effect<A, E | InvalidRequest, R> => {
+    const one = ofHeaders(caller, inbound)
+    return one instanceof InvalidRequest ? one : served(one, inbound)
+  }

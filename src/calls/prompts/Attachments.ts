@@ -2,8 +2,8 @@
  * The attachments of a prompt, and the bound of their tokens. The rules are the same in all client protocols.
  *
  * Where the specification is silent:
- * - A text has at most one token per byte. So does MP3 audio, and WAV audio with plain samples. Any other file counts the whole context: a PDF
- *   can hold a hundred pages in a few kilobytes, and FLAC an hour of silence.
+ * - A text has at most one token per byte. So does MP3 audio, and WAV audio with plain samples. Any other file counts as the whole context: a PDF can
+ *   hold a hundred pages in a few kilobytes, and FLAC an hour of silence.
  * - A file's type is determined from its bytes, because a vendor may ignore the type that the client declares.
  */
 import { isUtf8 } from "node:buffer"
@@ -43,16 +43,16 @@ const head = 100
 /** Some vendors accept a document in place of an image. */
 const isImage = (media_type: string): boolean => /^image\//i.test(media_type)
 
-/** Most pictures of a film take no bytes of their own. */
+/** Most frames of a video take no extra bytes. */
 const isFilm = (media_type: string): boolean => /^video\//i.test(media_type)
 
 /** The media type of a data URI; `undefined` for any other text. */
 const mediaTypeOf = (text: string): string | undefined => /^\s*data:([^;,]*)/i.exec(text.slice(0, head))?.[1]?.trim()
 
-/** Some vendors accept an address in place of a file's bytes. */
+/** Some vendors accept a URL in place of a file's bytes. */
 const isAddress = (text: string): boolean => /^\s*[a-z][a-z\d+.-]*:/i.test(text.slice(0, head))
 
-/** An image by address or data URI. It counts at most the tokens that the model's configuration says. */
+/** An image by URL or data URI. It counts as at most the configured number of tokens. */
 export const addImage = (attached: Attached, url: unknown): void => {
   attached.count++
   if (typeof url !== "string") attached.elsewhere = true

@@ -2,11 +2,11 @@
  * Requests to cache something at the vendor for an hour (`"cache_control": { "ttl": "1h" }`). Vendors bill such writes separately.
  *
  * Where the specification is silent:
- * - If cache writes have a price but one-hour writes have none, a request for an hour is refused by the field's name. No price is guessed. The
- *   client can request five minutes instead, or the operator can set `cache_write_1h_usd_per_million`. `tollgate models` lists the models without
- *   that price. The service does not replace an hour by five minutes, because a client that returns later would pay for a second write. An
- *   upstream whose protocol has no cache marks is still asked. (Claude Code requests five minutes, unless `ENABLE_PROMPT_CACHING_1H` or one of
- *   its settings says otherwise.)
+ * - If cache writes have a price but one-hour writes have none, a request for an hour is refused by the field's name. No price is guessed. The client
+ *   can request five minutes instead, or the operator can set `cache_write_1h_usd_per_million`. `tollgate models` lists the models without that
+ *   price. The service does not replace an hour by five minutes, because a client that returns later would pay for a second write. An upstream whose
+ *   protocol has no cache marks is still tried. (Claude Code requests five minutes, unless `ENABLE_PROMPT_CACHING_1H` or one of its settings says
+ *   otherwise.)
  * - If no write has a price, one-hour writes cost the same as any prompt token.
  */
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
@@ -17,7 +17,7 @@ import type { ValidPrompt } from "./Prompt.ts"
 
 const mentions = new WeakMap<ValidPrompt, boolean>()
 
-/** Whether the text of a request can ask for an hour: it contains `"1h"` or an escaped letter. */
+/** Whether a request can contain a request for an hour: its text contains `"1h"` or an escaped letter. */
 const mentionsAnHour = (prompt: ValidPrompt): boolean => {
   let mentioned = mentions.get(prompt)
   if (mentioned === undefined) {

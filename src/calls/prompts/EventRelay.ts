@@ -1,9 +1,9 @@
 /**
- * Relays a stream of server-sent events from an upstream to a client. A `Reader` knows the protocol. Bytes pass through as they arrive. The last
+ * Relays a stream of server-sent events from an upstream to a client. A `Reader` implements the protocol. Bytes pass through as they arrive. The last
  * event waits until the charge is committed.
  *
  * Where the specification is silent:
- * - A finished stream is complete, even if the connection then breaks or the client has left.
+ * - A finished stream is complete, even if the connection then breaks or the client has disconnected.
  * - An unfinished stream is broken if the upstream failed: the connection broke, or an event reports an error. If the upstream just ended it or
  *   exceeded its time limit, the stream is unfinished: the client gets the same error event, and the call costs the output so far. A stream that
  *   fails after its client has delayed it for ten seconds in total is also unfinished, so that slow reading does not make an answer free.
@@ -34,7 +34,7 @@ export interface Relay {
   readonly body: Readable
   /** Waits for the first bytes for the client. `false` if the stream ends without any. */
   readonly begun: Effect.Effect<boolean>
-  /** Waits for the end of the stream, even after its client has left. */
+  /** Waits for the end of the stream, even after its client has disconnected. */
   readonly ended: Effect.Effect<StreamEnd>
   readonly report: () => Report
   /** Sends the client the end, after the charge is committed. */
@@ -82,7 +82,7 @@ export const passedEventMax = 1024 * 1024
 
 export const blankLine = "\n\n"
 const blankLineCrLf = "\r\n\r\n"
-/** The most bytes of a blank line that can precede a chunk boundary. */
+/** The maximum number of bytes of a blank line before a chunk boundary. */
 const seam = blankLineCrLf.length - 1
 
 const empty = Buffer.alloc(0)
@@ -182,7 +182,7 @@ class Rest {
   }
 }
 
-/** The most bytes before the data of a long event. */
+/** The maximum number of bytes before the data of a long event. */
 const headMax = 1_024
 
 /** An event that is too long to buffer, while it arrives. */
@@ -275,10 +275,9 @@ export interface Looking {
 }
 
 /**
- * Passes events on in one piece, each in the version that `look` returns: the event itself, another text, or an empty text. `undefined` means
+ * Passes events on in one piece, each in the version that `look` returns: the event itself, another string, or an empty string. `undefined` means
  * that the event reports an error. Then the stream ends, and neither the event nor anything after it reaches the client, since it may contain
- * addresses and keys. `text` has the events as Latin-1, one character per byte, because searching a string is much faster than searching a
- * buffer.
+ * addresses and keys. `text` has the events as Latin-1, one character per byte, because searching a string is much faster than searching a buffer.
  */
 export const eachEvent = (events: Buffer, text: string, { look, pass, shown }: Looking, stream: Onward): void => {
   const blank = blankIn(text)

@@ -59,8 +59,8 @@ const modalities: AsksFor = (value) =>
   Array.isArray(value) ? value.flatMap((one) => otherThan("text")(one)) : anything(value)
 
 export const otherModels = "it may be answered by another model, at another price"
-export const searches = "the vendor searches the web, and bills it beside the tokens"
-export const vendorTools = "the vendor runs tools of its own, and bills them beside the tokens"
+export const searches = "the vendor searches the web, and bills it in addition to the tokens"
+export const vendorTools = "the vendor runs its own tools, and bills them in addition to the tokens"
 
 export interface Rule {
   readonly asksFor: AsksFor
@@ -72,7 +72,7 @@ export interface Rule {
 /** The fields of a protocol that change the vendor's bill. */
 export type Billed = ReadonlyMap<string, Rule>
 
-/** Limit fields that the protocol does not know. They are refused, because the client would rely on a limit without effect. */
+/** Limit fields that the protocol does not define. They are refused, because the client would rely on a limit without effect. */
 export const otherLimits = (own: string, others: ReadonlyArray<string>): ReadonlyArray<[string, Rule]> =>
   [...others, "max_new_tokens", "max_tokens_to_sample", "num_predict"].map((name) => [
     name,
@@ -85,7 +85,7 @@ export const billed: Billed = new Map<string, Rule>([
   ["fallbacks", { asksFor: anything, why: otherModels }],
   ["route", { asksFor: anything, why: otherModels }],
   ["provider", { asksFor: anything, why: "it may be served by another provider, at another price" }],
-  ["transforms", { asksFor: anything, why: "the prompt that is billed is another than the one that was sent" }],
+  ["transforms", { asksFor: anything, why: "the billed prompt differs from the one that was sent" }],
   [
     "service_tier",
     { asksFor: otherThan("auto", "default", "standard", "on_demand"), why: "another tier has another price" }
@@ -168,7 +168,7 @@ const addTo = (
 const none: ReadonlyArray<Extra> = []
 
 const refused = (field: string, { never, why }: Rule): InvalidRequest => {
-  const rule = never === true ? why : `this model does not serve what it asks for: ${why}`
+  const rule = never === true ? why : `this model does not support it: ${why}`
   return InvalidRequest.of(field, rule)
 }
 

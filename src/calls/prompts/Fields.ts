@@ -2,8 +2,8 @@
 import { Schema } from "effect"
 
 /**
- * An annotation with a hand-written check equivalent to its schema, for common fields. A schema's own check takes ten times as long, and those
- * of four such fields took a fiftieth of a call.
+ * An annotation with a hand-written check equivalent to its schema, for common fields. A schema's own check takes ten times as long, and those of
+ * four such fields took 2 % of a call.
  */
 export const byHand = Symbol("byHand")
 type Check = (value: unknown) => boolean

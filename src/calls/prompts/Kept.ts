@@ -29,7 +29,7 @@ export class NotHandedOut extends Problem<NotHandedOut>()("NotHandedOut", {
 
 const lifetime = Duration.toMillis(Duration.days(30))
 const idsMax = 10_000
-/** The most ids to store from one answer. */
+/** The maximum number of ids to store from one answer. */
 const ofAnswerMax = 1_000
 /** The number of expired ids to delete with each answer. */
 const forgottenAtOnce = 100

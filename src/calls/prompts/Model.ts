@@ -63,15 +63,15 @@ export interface Model {
   readonly created: number | undefined
   readonly input_modalities: ReadonlyArray<string>
   readonly output_modalities: ReadonlyArray<string>
-  /** The most tokens of prompt and answer together. */
+  /** The maximum number of tokens in prompt and answer together. */
   readonly context_length: number
-  /** The most tokens of an answer. */
+  /** The maximum number of tokens in an answer. */
   readonly output_tokens_max: number
-  /** The most tokens of an image in a prompt. */
+  /** The maximum number of tokens in an image in a prompt. */
   readonly attachment_tokens_max: number
-  /** The most tokens that the upstream's template adds to a prompt. */
+  /** The maximum number of tokens that the upstream's template adds to a prompt. */
   readonly added_tokens_max: number
-  /** The most tokens that the upstream adds to a prompt with tools. */
+  /** The maximum number of tokens that the upstream adds to a prompt with tools. */
   readonly tool_tokens_max: number
   readonly prompt_price: UnitPrice
   readonly completion_price: UnitPrice

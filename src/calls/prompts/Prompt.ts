@@ -3,10 +3,11 @@
  * passed on unchanged.
  *
  * Where the specification is silent:
- * - The bound of a prompt is the sum of its bytes (a token is at least one byte), `max_added_tokens`, and `max_tool_tokens` if it has tools, but
- *   at most the model's context. An image counts `max_attachment_tokens` instead of its bytes. `Attachments` defines which files count their
- *   bytes too. A film, most other files, and any attachment by id or address except an image count the whole context.
+ * - The bound of a prompt is the sum of its bytes (a token is at least one byte), `max_added_tokens`, and `max_tool_tokens` if it has tools, but at
+ *   most the model's context. An image counts `max_attachment_tokens` instead of its bytes. `Attachments` defines which files also count by their
+ *   bytes. A video, most other files, and any attachment by id or URL except an image count as the whole context.
  * - The bound is an upper estimate. A vendor's larger count of the prompt is accepted up to the context.
+ * - A budget of tokens reserves the same bound, so it refuses a call while more is left than the call would use.
  * - A limit for the answer above `max_output_tokens` is lowered to it, for the bound and for the upstream.
  * - Each token of the bound is priced by the most expensive line that can apply to the request: the line for cache writes, the line for long
  *   prompts if the bound is that long, the lines for audio or images if something is attached.
@@ -104,7 +105,7 @@ export interface ChatPrompt extends Omit<ChatRequest, "messages"> {
 
 export interface ChatMessage {
   readonly role: string
-  /** A text or a list of parts. It may be absent if an assistant called tools. */
+  /** A string or a list of parts. It may be absent if an assistant called tools. */
   readonly content?: unknown
   readonly [field: string]: unknown
 }
@@ -208,7 +209,7 @@ export const isAny = (list: unknown): boolean => Array.isArray(list) && list.len
 /** The limit of a text completion whose client sets none. */
 const completionTokens = 16
 
-/** The same for a text completion. */
+/** Reads a request for a text completion. */
 export const readCompletion: Read = (prompt, json) =>
   read<CompletionRequest>(prompt, json, completionFits, decodeCompletion, (request, length) => {
     const { prompt } = request
@@ -261,7 +262,7 @@ const isImage = (type: unknown): boolean => type === "image_url" || type === "im
 
 /** Refuses a reference to a kept object. The vendor keeps all callers' objects under one key, so their owner is unknown. */
 export const keptById = (field: string) =>
-  InvalidRequest.of(field, "this model takes nothing that its vendor keeps by its id: send it in the request")
+  InvalidRequest.of(field, "this model accepts no ids of objects that its vendor keeps: send the object in the request")
 
 /** The attachments of messages. */
 const attachmentsOf = (messages: ChatRequest["messages"]): Attached => {
@@ -294,9 +295,11 @@ export interface Bound {
   readonly least: Nano
   readonly enough: Nano
   readonly most: Nano
+  /** Tokens of the prompt and all answers. */
+  readonly tokens: { readonly least: number; readonly most: number }
 }
 
-/** The most prompt tokens that an upstream accepts. It refuses a prompt longer than the model's context. */
+/** The maximum number of prompt tokens that an upstream accepts. It refuses a prompt longer than the model's context. */
 const contextOf = (model: Model, prompt: ValidPrompt): number => model.context_length * prompt.prompts
 
 /** The prompt tokens to reserve. */
@@ -334,33 +337,57 @@ const chargeOf = (model: Model, prompt: ValidPrompt, answer: number): Nano => {
   ])
 }
 
-/** The bounds of the call. Without a limit on the answer, they range up to the model's own, as far as the balance allows. */
+/** The bounds of the call. Without a limit on the answer, they range up to the model's limit or the balance. */
 export const boundOf = (model: Model, prompt: ValidPrompt): Bound => {
   const whole = takesLimit(model) ? answerTokensAsked(model, prompt) : model.output_tokens_max
   if (whole !== undefined) {
     const exact = chargeOf(model, prompt, whole)
-    return { least: exact, enough: exact, most: exact }
+    const tokens = tokensWith(model, prompt, whole)
+    return { least: exact, enough: exact, most: exact, tokens: { least: tokens, most: tokens } }
   }
-  const upTo = (tokens: number) => chargeOf(model, prompt, Math.min(tokens, model.output_tokens_max))
-  return { least: upTo(answerTokensLeast), enough: upTo(answerTokensEnough), most: upTo(Number.POSITIVE_INFINITY) }
+  const max = model.output_tokens_max
+  const least = Math.min(answerTokensLeast, max)
+  return {
+    least: chargeOf(model, prompt, least),
+    enough: chargeOf(model, prompt, Math.min(answerTokensEnough, max)),
+    most: chargeOf(model, prompt, max),
+    tokens: { least: tokensWith(model, prompt, least), most: tokensWith(model, prompt, max) }
+  }
+}
+
+/** The tokens to reserve with answers of this length. */
+const tokensWith = (model: Model, prompt: ValidPrompt, answer: number): number =>
+  promptTokensMax(model, prompt) + answer * prompt.answers
+
+/** The credit and tokens of a reservation. */
+export interface Reserved {
+  readonly reserved: Nano
+  /** The tokens that budgets leave to the call; `undefined` if none limits them. */
+  readonly tokens: number | undefined
 }
 
 /** The limit of each answer within the reservation. It is sent to the upstream. */
-export const answerTokensWithin = (model: Model, prompt: ValidPrompt, reserved: Nano): number => {
+export const answerTokensWithin = (model: Model, prompt: ValidPrompt, { reserved, tokens }: Reserved): number => {
   const asked = answerTokensAsked(model, prompt)
   if (asked !== undefined) return asked
   const left = reserved - chargeOf(model, prompt, 0)
-  const tokens = affordable(left > 0n ? left : 0n, dearestFor(model, prompt).completion) / prompt.answers
+  const paid = affordable(left > 0n ? left : 0n, dearestFor(model, prompt).completion) / prompt.answers
+  const admitted =
+    tokens === undefined ? model.output_tokens_max : (tokens - promptTokensMax(model, prompt)) / prompt.answers
   // The reservation covers the shortest answer, even if rounding suggests one token less.
   const fewest = Math.min(answerTokensLeast, model.output_tokens_max)
-  return Math.max(fewest, Math.floor(Math.min(tokens, model.output_tokens_max)))
+  return Math.max(fewest, Math.floor(Math.min(paid, admitted, model.output_tokens_max)))
 }
 
-/** The same for another model than the reserved one; `undefined` if even the shortest answer could cost more there. */
-export const answerTokensAffordable = (model: Model, prompt: ValidPrompt, reserved: Nano): number | undefined =>
-  boundOf(model, prompt).least > reserved ? undefined : answerTokensWithin(model, prompt, reserved)
+/** The same for another model than the reserved one; `undefined` if even the shortest answer could need more there. */
+export const answerTokensAffordable = (model: Model, prompt: ValidPrompt, within: Reserved): number | undefined => {
+  const bound = boundOf(model, prompt)
+  return bound.least > within.reserved || (within.tokens !== undefined && bound.tokens.least > within.tokens)
+    ? undefined
+    : answerTokensWithin(model, prompt, within)
+}
 
-/** The most tokens that the request can cause and a vendor may report, with answers of at most `answer` tokens each. */
+/** The maximum number of tokens that the request can cause and a vendor may report, with answers of at most `answer` tokens each. */
 export const mostOf = (model: Model, prompt: ValidPrompt, answer: number): Most => ({
   prompt_tokens: promptTokensMax(model, prompt),
   context_tokens: contextOf(model, prompt),

@@ -54,7 +54,7 @@ export interface Protocol extends Spoken {
   readonly billed: Billed
 
   // ---- the request to an upstream ----
-  /** The reason why this upstream cannot be asked, though it speaks the protocol. */
+  /** The reason why this upstream cannot be called, although it speaks the protocol. */
   readonly refusal?: (prompt: ValidPrompt, passage: Passage) => InvalidRequest | undefined
   /** The body of an untranslated request. `limit` is absent if the upstream accepts none. */
   readonly bodyFor: (

@@ -1,17 +1,17 @@
 /**
- * The tokens that a call used: the upstream's figures, as far as the request can have caused them, otherwise a count of the output.
+ * The tokens that a call used: the upstream's figures, up to what the request can cause, otherwise a count of the output.
  *
  * Where the specification is silent:
- * - An upstream's figure is accepted up to what the request can cause. A prompt may fill the whole context of the model, since vendors add
- *   templates, tool prompts, images and pages in their own count. An answer may have the limit that was sent, times the number of answers. A
- *   larger figure counts as that maximum.
+ * - An upstream's figure is accepted up to what the request can cause. A prompt may fill the whole context of the model, because vendors add
+ *   templates, tool prompts, images and pages to their count. An answer may have the limit that was sent, times the number of answers. A larger
+ *   figure counts as that maximum.
  * - A figure that is missing or not a count is replaced by an estimate: for the prompt, four bytes per token and `max_attachment_tokens` for each
  *   attachment; for the answer, one token for each short piece of text, reasoning, refusal, tool call or transcript. Both are marked
  *   `estimated`. An explicit zero is accepted.
- * - Tokens of a separately billed kind (`kernel/TokenDetails`) are accepted up to the part of their total that earlier kinds in that list have
- *   left: audio read from a cache counts only as that. The record is marked `estimated` if one kind exceeds the total, or if audio and images
- *   are reported for a prompt without attachments. It is also marked for one-hour caching that the request did not ask for: those tokens count
- *   as cached for minutes, and the log says so.
+ * - Tokens of a separately billed kind (`kernel/TokenDetails`) are accepted up to the rest of their total after earlier kinds in that list. Audio
+ *   read from a cache therefore counts once. The record is marked `estimated` if one kind exceeds the total, or if audio and images are reported for
+ *   a prompt without attachments. It is also marked for one-hour caching that was not requested: those tokens count as ordinary cache writes, and a
+ *   warning is logged.
  */
 import type { Nano } from "../../kernel/Money.ts"
 import { completionDetails, promptDetails } from "../../kernel/TokenDetails.ts"
@@ -28,9 +28,9 @@ export interface Figures {
   readonly completion_tokens: number
 }
 
-/** The most tokens of a request. `prompt_tokens` is the bound of the prompt, an upper estimate, which is reserved. */
+/** The token limits of a request. `prompt_tokens` is the bound of the prompt: an upper estimate, used for the reservation. */
 export interface Most extends Figures {
-  /** The most prompt tokens that a vendor's count may have. */
+  /** The highest prompt count that is accepted from a vendor. */
   readonly context_tokens: number
   /** The kinds of prompt tokens. */
   readonly kinds: Kinds
@@ -77,7 +77,7 @@ const ofAttachments: ReadonlySet<TokenDetail> = new Set([
 /** Vendors include audio read from a cache in these counts. */
 const withCachedAudio: ReadonlySet<TokenDetail> = new Set(["cached_tokens", "prompt_audio_tokens"])
 
-/** The reported tokens of separately billed kinds, as far as they are plausible. */
+/** The plausible part of the reported tokens of separately billed kinds. */
 class Details {
   found: { [Name in TokenDetail]?: number } | undefined
   /** Whether something implausible was reported. */
@@ -113,7 +113,7 @@ class Details {
   }
 }
 
-/** The implausible part of reported usage: a total, or one-hour caching that the request did not ask for. */
+/** The implausible part of reported usage: a total, or one-hour caching that was not requested. */
 export const beyondIn = (
   { cache_write_1h_tokens, completion_tokens, prompt_tokens }: Usage,
   most: Most
@@ -125,7 +125,10 @@ export const beyondIn = (
 /** Bytes per token for estimates, usual for English text. */
 export const bytesAToken = 4
 
-/** A piece of text up to this length is one token, as upstreams send them. A longer piece has one token per four bytes. */
+/**
+ * A piece of text up to this length counts as one token, because upstreams stream about one token per piece. A longer piece has one token per four
+ * bytes.
+ */
 const pieceBytesMax = 12
 
 /** The tokens of a generated string with this many bytes. */

@@ -41,9 +41,9 @@ const rerank = <const Name extends string>(name: Name, path: `/${string}`, summa
 
 export class RerankApi extends HttpApiGroup.make("rerank")
   .add(
-    rerank("rerank", "/v1/rerank", "Order documents by how well they answer a query, in the shape of Cohere and Jina")
+    rerank("rerank", "/v1/rerank", "Order documents by how well they answer a query, in the format of Cohere and Jina")
   )
-  .add(rerank("rerankV2", "/v2/rerank", "The same on the path of Cohere's second version"))
+  .add(rerank("rerankV2", "/v2/rerank", "Order documents by a query, on the path of Cohere's version 2"))
   .add(
     HttpApiEndpoint.get("rerankModels", "/v1/rerank/models")
       .addSuccess(RerankModelList)

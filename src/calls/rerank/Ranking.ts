@@ -2,7 +2,7 @@
  * A request to order documents by a query: its validation and its bound.
  *
  * Where the specification is silent:
- * - The shape is that of Cohere and Jina. Documents are texts, or objects with a `text`.
+ * - The shape is that of Cohere and Jina. Documents are strings, or objects with a `text`.
  * - The tokens are bounded by the bytes of the documents, plus the bytes of the query once per document, since a token is at least a byte. The
  *   searches are bounded by the number of documents, where a long document counts as several by its bytes. Both bounds are reserved.
  * - An upstream's searches are accepted up to the reserved bound. Its tokens are accepted up to `max_input_tokens` for each document, since
@@ -57,7 +57,7 @@ export interface Asked {
   readonly request: RerankRequest
   /** The amounts to reserve. */
   readonly most: Amounts
-  /** The most tokens that the model can read for the request. */
+  /** The maximum number of tokens that the model can read for the request. */
   readonly context: number
   readonly estimate: Amounts
 }
@@ -82,7 +82,7 @@ export const askedOf = (models: ReadonlyArray<RerankModel>, request: unknown): E
   )
   if (wrong !== -1) return refused(`documents.${wrong}`, "a text, or an object with a text")
   if (top_n !== null && !(Number.isInteger(top_n) && (top_n as number) >= 1)) {
-    return refused("top_n", "a whole number from 1 on")
+    return refused("top_n", "a whole number of at least 1")
   }
   if (return_documents !== null && typeof return_documents !== "boolean") {
     return refused("return_documents", "true or false")

@@ -45,6 +45,7 @@ const make = Effect.gen(function* () {
     pricesOf: priceLines,
     leastOf: (model) => costOf(model, { tokens: 1, searches: 1 }),
     mostOf: ({ model, most }: Asked) => costOf(model, most),
+    tokensOf: ({ most }) => most.tokens,
     answerBytesOf,
     faultIn,
     completed: withDocuments,

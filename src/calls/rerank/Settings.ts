@@ -19,9 +19,9 @@ const Price = Schema.Struct({
 export const RerankModel = readAs(
   Schema.Struct({
     ...modelFields,
-    /** The most tokens that the model reads of a query with one document. */
+    /** The maximum number of tokens that the model reads for a query with one document. */
     input_tokens_max: Schema.optionalWith(Count, { default: () => 4_096 }).pipe(Schema.fromKey("max_input_tokens")),
-    /** The most documents of one request. */
+    /** The maximum number of documents of one request. */
     documents_max: Schema.optionalWith(Count, { default: () => 1_000 }).pipe(Schema.fromKey("max_documents")),
     documents_per_search: Schema.optionalWith(Count, { default: () => 100 }),
     /** A document counts as several if it has more tokens than this, together with the query. */

@@ -2,13 +2,12 @@
 import { Effect } from "effect"
 import { contract } from "../../http/contract/Contract.ts"
 import { query } from "../../http/transport/Body.ts"
-import type { Inbound } from "../../http/transport/Inbound.ts"
 import { group, raw } from "../../http/lanes/Raw.ts"
 import { json } from "../../http/transport/Reply.ts"
 import type { Reply } from "../../http/transport/Reply.ts"
-import type { Caller } from "../../kernel/Caller.ts"
 import { listOf, namesOf } from "../../upstream/models/Provider.ts"
 import { headersOf } from "../metered/ReceiptHeaders.ts"
+import { labelled } from "../metered/Routes.ts"
 import { SearchApi } from "./Api.ts"
 import { SearchQuery } from "./Query.ts"
 import { SearchProviders } from "./Settings.ts"
@@ -18,13 +17,12 @@ import type { SearchResults } from "./Search.ts"
 const read = query(SearchQuery)
 
 /** `GET /v1/search`. */
-const search = Effect.map(
-  Search,
-  ({ search }) =>
-    (caller: Caller, inbound: Inbound) =>
-      Effect.flatMap(read(inbound.query()), (query) =>
-        inbound.withRoom((room) => Effect.map(search({ caller, query, room, request_id: inbound.request_id }), replyOf))
-      )
+const search = Effect.map(Search, ({ search }) =>
+  labelled((caller, inbound) =>
+    Effect.flatMap(read(inbound.query()), (query) =>
+      inbound.withRoom((room) => Effect.map(search({ caller, query, room, request_id: inbound.request_id }), replyOf))
+    )
+  )
 )
 
 export const SearchHttp = group(

@@ -33,7 +33,7 @@ import type { SearchProvider } from "./Settings.ts"
 export interface SearchCall {
   readonly caller: Caller
   readonly query: SearchQuery
-  /** Without room, the call fails with `Busy`: before a provider is asked, or, for an answer that is too long, after it is charged. */
+  /** Without room, the call fails with `Busy`: before a provider is called, or, for an answer that is too long, after it is charged. */
   readonly room?: Room | undefined
   /** For the log. */
   readonly request_id?: string | undefined
@@ -55,7 +55,7 @@ export interface SearchContract {
   readonly search: (call: SearchCall) => Effect.Effect<SearchResults, SearchProblem>
 }
 
-/** The most bytes of an answer. */
+/** The maximum size of an answer, in bytes. */
 const answerBytesMax = 8 * 1024 * 1024
 /** The members of an answer that can be long. */
 const long = { names: new Set(["results"]), depth: 1 }
@@ -79,6 +79,7 @@ const make = Effect.gen(function* () {
     const claim = {
       caller,
       usage_type: "tool",
+      capability: "search",
       endpoint: "search",
       model: provider.id,
       provider: provider.id,

@@ -68,8 +68,8 @@ export const SpeechModelsHttp = HttpApiBuilder.group(contract.add(SpeechModelsAp
 
 const readOpenAi = json(OpenAiSpeechRequest)
 
-const replyOf = ({ audio, content_type, cost, usage_id }: SpeechAudio): Reply => ({
+const replyOf = ({ audio, content_type, cost, rates, usage_id }: SpeechAudio): Reply => ({
   status: 200,
-  headers: { "content-type": content_type, ...headersOf({ charged: cost, usage_id }) },
+  headers: { "content-type": content_type, ...headersOf({ charged: cost, rates, usage_id }) },
   body: audio
 })

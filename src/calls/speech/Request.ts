@@ -70,7 +70,7 @@ export const SpeechRequest = Schema.Struct({
   ...rest
 }).annotations({ identifier: "SpeechRequest" })
 
-/** The same below `/v1/tools`, where only the text is required. */
+/** A request below `/v1/tools`, where only the text is required. */
 export const ToolSpeechRequest = Schema.Struct({
   input: Input,
   model: Schema.optional(Schema.String),
@@ -80,7 +80,7 @@ export const ToolSpeechRequest = Schema.Struct({
 
 const voiceNameMax = 100
 
-/** The same on OpenAI's path, with OpenAI's fields. An unknown field is refused, because it could change the audio. */
+/** A request on OpenAI's path, with OpenAI's fields. An unknown field is refused, because it could change the audio. */
 export const OpenAiSpeechRequest = Schema.Struct({
   input: Input,
   model: ModelId,

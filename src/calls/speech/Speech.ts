@@ -4,6 +4,7 @@ import type { Readable } from "node:stream"
 import { failure, Gate } from "../../books/gate/Gate.ts"
 import type { Admission, Claim, Measured, Metered, Receipt } from "../../books/gate/Gate.ts"
 import type { GateRefusal } from "../../books/gate/Problems.ts"
+import type { RatesAt } from "../../books/gate/RateHeaders.ts"
 import { closeIfUnclaimed } from "../../upstream/wire/ByteStream.ts"
 import type { StreamEnd } from "../../upstream/wire/ByteStream.ts"
 import type { Caller } from "../../kernel/Caller.ts"
@@ -48,6 +49,8 @@ export interface SpeechAudio {
   readonly cost: Nano
   /** The id of the usage record, which is written when the audio ends. */
   readonly usage_id: string
+  /** The rate limits of the call; absent if no budget counts it. */
+  readonly rates?: RatesAt | undefined
   /** Waits for the end of the audio. */
   readonly receipt: Effect.Effect<Receipt, BooksUnavailable>
 }
@@ -99,6 +102,7 @@ const speak = (parts: Parts): SpeechContract["speak"] =>
     const claim = {
       caller,
       usage_type: "tool",
+      capability: "speech",
       endpoint,
       model: model.id,
       provider: provider.id,
@@ -156,6 +160,7 @@ const passing = Effect.fnUntraced(function* (admission: Admission, order: Order,
       content_type: isSse(order) ? "text/event-stream" : formats[order.request.response_format],
       cost: order.cost,
       usage_id: Ids.usageOf(admission.call),
+      rates: admission.rates,
       receipt: Deferred.await(receipt)
     },
     settled

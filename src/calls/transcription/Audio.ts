@@ -20,7 +20,7 @@ export type Audio = {
 
 export const lengthInBytes = (audio: Audio): number => ("bytes" in audio ? audio.bytes.length : audio.length)
 
-/** The most tags before the audio. One is usual. */
+/** The maximum number of tags before the audio. One is usual. */
 const tagsMax = 4
 
 /** The duration by the audio's own frames, in seconds; infinity if they cannot be counted. */

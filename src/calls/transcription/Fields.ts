@@ -41,7 +41,7 @@ const Granularities = Schema.optional(Schema.Union(Granularity, Schema.Array(Gra
 /** Refuses unknown fields, because they could change the transcript. */
 const strictly = { parseOptions: { onExcessProperty: "error" } } as const
 
-/** The same on OpenAI's path, with OpenAI's fields. */
+/** The fields on OpenAI's path. */
 export const OpenAiTranscriptionFields = Schema.Struct({
   model: ModelId,
   ...shared,

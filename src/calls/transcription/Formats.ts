@@ -51,7 +51,7 @@ const short = ({ duration, text }: Transcript) => ({
   ...(duration !== undefined && { usage: { type: "duration", seconds: Math.ceil(duration) } })
 })
 
-/** The same as server-sent events. The text is sent in one piece, because it is known only together with the charge. */
+/** The transcript as server-sent events. The text is sent in one piece, because it is known only together with the charge. */
 export const events = (transcript: Transcript): Formatted => {
   const { text, usage } = { usage: transcript.upstream.body.usage, ...short(transcript) }
   const lines = [

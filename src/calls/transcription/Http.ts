@@ -19,6 +19,7 @@ import { envelope } from "../../kernel/Envelope.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { modelsOf, withModel } from "../../upstream/models/Provider.ts"
 import { headersOf } from "../metered/ReceiptHeaders.ts"
+import { labelled } from "../metered/Routes.ts"
 import { TranscriptionApi, TranscriptionModelsApi } from "./Api.ts"
 import { OpenAiTranscriptionFields, OpenAiTranslationFields, TranscriptionFields } from "./Fields.ts"
 import type { OpenAiFields, TranscriptionAnswer } from "./Fields.ts"
@@ -101,8 +102,10 @@ const route = <Fields, I>(
       refusalIn(shape, inbound.request_id ?? "")
     )
   })
-  return raw((caller: Caller, inbound: Inbound) =>
-    ifAffordable(caller, inbound, Effect.provide(Effect.scoped(served(caller, inbound)), disk))
+  return raw(
+    labelled((caller, inbound) =>
+      ifAffordable(caller, inbound, Effect.provide(Effect.scoped(served(caller, inbound)), disk))
+    )
   )
 }
 

@@ -64,7 +64,7 @@ export interface TranscriptionCall extends TranscriptionChoice {
   readonly endpoint?: string | undefined
   /** Statements committed together with the call's admission. */
   readonly beside?: Claim["beside"]
-  /** Without room, the call fails with `Busy`: before a provider is asked, or, for an answer that is too long, after it is charged. */
+  /** Without room, the call fails with `Busy`: before a provider is called, or, for an answer that is too long, after it is charged. */
   readonly room?: Room | undefined
 }
 
@@ -115,7 +115,7 @@ export interface TranscriptionContract {
   readonly transcribe: (call: TranscriptionCall) => Effect.Effect<Transcript, TranscriptionProblem>
 }
 
-/** The most bytes of an answer. A verbose answer for 25 MiB of speech has 2 MiB. */
+/** The maximum size of an answer, in bytes. A verbose answer for 25 MiB of speech has 2 MiB. */
 const answerBytesMax = 8 * 1024 * 1024
 /** The members of an answer that can be long. */
 const long = { names: new Set(["text", "segments", "words"]), depth: 1 }
@@ -173,6 +173,7 @@ const metered = Effect.fnUntraced(function* (parts: Parts, call: TranscriptionCa
   const claim = {
     caller: call.caller,
     usage_type: "tool",
+    capability: "transcription",
     endpoint: call.endpoint ?? "transcriptions",
     model: model.id,
     provider: provider.id,

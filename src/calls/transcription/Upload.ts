@@ -1,4 +1,4 @@
-/** An uploaded audio file. It is on disk during the call, and never whole in memory. */
+/** An uploaded audio file. It is kept on disk during the call and is never entirely in memory. */
 import { FileSystem, Path } from "@effect/platform"
 import { Effect, Either, Schema } from "effect"
 import type { Scope } from "effect"
@@ -21,10 +21,10 @@ export interface Upload<Fields> {
   readonly fingerprint: string
 }
 
-/** The most bytes of the form around the file. */
+/** The maximum size of the form without the file, in bytes. */
 const formBytesMax = 1024 * 1024
 
-/** Reads a form with these fields, and writes its file to disk. The file is deleted with the scope. */
+/** Reads a form with these fields and writes its file to disk. Closing the scope deletes the file. */
 export const receive = <Fields, I>(
   schema: Schema.Schema<Fields, I>
 ): ((

@@ -1,6 +1,6 @@
 /**
- * Amounts of USD, exact. An amount comes as a number where a double holds all its digits, and as a text where it does not
- * (`app/Client.ts` sees to that). Views never calculate with either: `nano` makes it a `bigint` of nano-USD, `usd` makes it a text again.
+ * Exact amounts of USD. An amount arrives as a number if a double holds all its digits, otherwise as text (`app/Client.ts` ensures this). Views
+ * never calculate with either: `nano` converts to a `bigint` of nano-USD, `usd` back to text.
  */
 
 export type Usd = number | string
@@ -8,7 +8,7 @@ export type Usd = number | string
 const digits = 9
 const scale = 10n ** BigInt(digits)
 
-/** An amount in nano-USD. What is finer (a unit price) is cut off. */
+/** An amount in nano-USD. Finer digits (of a unit price) are cut off. */
 export const nano = (amount: Usd): bigint => {
   const text = typeof amount === "number" ? plain(amount) : amount
   const parts = /^(-?)(\d*)(?:\.(\d*))?$/.exec(text)
@@ -24,7 +24,7 @@ const plain = (value: number): string => {
   return /e/i.test(text) ? value.toFixed(Math.abs(value) < 1 ? 18 : 0).replace(/\.?0+$/, "") : text
 }
 
-/** The decimal text of nano-USD, as the contract writes amounts: `5.98432175`. */
+/** An amount of nano-USD as a decimal string, in the contract's format: `5.98432175`. */
 export const usd = (value: bigint): string => {
   const absolute = value < 0n ? -value : value
   const fraction = (absolute % scale).toString().padStart(digits, "0").replace(/0+$/, "")
@@ -38,7 +38,7 @@ export const sum = (amounts: Iterable<Usd>): bigint => {
   return total
 }
 
-/** For a plot, where a pixel is coarser than a double. What is read of it goes through `plotted`. */
+/** For a plot, where a pixel is coarser than a double. Displayed values go through `plotted`. */
 export const approximate = (amount: Usd): number => Number(amount)
 
 const formats = new Map<string, Intl.NumberFormat>()
@@ -59,13 +59,13 @@ const format = (least: number, most: number): Intl.NumberFormat => {
 
 const literal = (value: bigint): Intl.StringNumericLiteral => usd(value) as Intl.StringNumericLiteral
 
-/** All digits, cents at least: `$5.98432175`. */
+/** All digits, at least cents: `$5.98432175`. */
 export const exact = (amount: Usd): string => format(2, digits).format(literal(nano(amount)))
 
 /** The value of an amount for a plot, with all digits: a double is exact to the nano-USD below nine million dollars. */
 export const plotted = (value: number): string => exact(usd(BigInt(Math.round(value * 1e9))))
 
-/** An amount in two parts: the digits up to the cents, and the rest, which is displayed more quietly. */
+/** An amount in two parts: the digits up to the cents, and the rest, which is dimmed. */
 export interface Parts {
   readonly head: string
   readonly rest: string
@@ -73,7 +73,7 @@ export interface Parts {
   readonly tail: string
 }
 
-/** `least` and `most` digits behind the point. */
+/** `least` and `most` decimal places. */
 export const parts = (amount: Usd, least = 2, most = digits): Parts => {
   let head = ""
   let rest = ""
@@ -90,7 +90,7 @@ export const parts = (amount: Usd, least = 2, most = digits): Parts => {
   return { head, rest, tail }
 }
 
-/** How many digits behind the point show three that count, cents at least: 2 for 12.5, 6 for 0.000123. */
+/** The decimal places that show three significant digits, at least cents: 2 for 12.5, 6 for 0.000123. */
 export const shortDigits = (amount: Usd): number => {
   const value = nano(amount)
   const absolute = value < 0n ? -value : value
@@ -99,5 +99,5 @@ export const shortDigits = (amount: Usd): number => {
   return Math.min(digits, Math.max(2, leading + 3))
 }
 
-/** Three digits that count, cents at least: `$0.000123`. */
+/** Three significant digits, at least cents: `$0.000123`. */
 export const short = (amount: Usd): string => format(2, shortDigits(amount)).format(literal(nano(amount)))

@@ -1,6 +1,6 @@
 /**
- * The texts of the console, by where they are read; those of views that are not loaded first stand in `texts/`. Nowhere else are texts, so
- * that another language is other files like these.
+ * The texts of the console, by where they appear; texts of views that load later are in `texts/`. No text is anywhere else, so a translation
+ * replaces only these files.
  */
 
 export const texts = {
@@ -38,7 +38,7 @@ export const texts = {
     menu: "Account",
     signedInAs: "Signed in as",
     theme: "Appearance",
-    themes: { system: "As the system", light: "Light", dark: "Dark" },
+    themes: { system: "Use system setting", light: "Light", dark: "Dark" },
     own: "Account and passkeys",
     documents: "API reference",
     signOut: "Sign out"
@@ -57,46 +57,45 @@ export const texts = {
   },
   signIn: {
     title: "Sign in",
-    lead: "What your models cost, to the billionth of a dollar.",
+    lead: "The cost of your models, to the billionth of a dollar.",
     with: (provider: string) => `Continue with ${provider}`,
     withPasskey: "Continue with a passkey",
     passkeyDismissed: "No passkey was used. Try again, or sign in in another way.",
-    none: "No identity provider is configured. The operator adds one under identity_providers.",
+    none: "No identity provider is configured. The operator adds one under identity in the configuration, or sends you a link.",
     sandboxTitle: "Sandbox",
-    sandboxLead:
-      "This service runs on a sandbox: it calls no outside service, and no money is real. Sign in as anyone.",
+    sandboxLead: "This service is a sandbox: it calls no outside service, and no money is real. Sign in as anyone.",
     someoneElse: "Someone else",
     name: "Name or email address",
     go: "Sign in",
-    ended: "The session has ended. Sign in to go on where you were.",
+    ended: "The session has ended. Sign in to continue where you left off.",
     errors: {
-      expired: "The sign-in took longer than ten minutes. Please begin again.",
+      expired: "The sign-in took longer than ten minutes. Please start again.",
       cancelled: "The sign-in was cancelled at the provider.",
-      rejected: "What the provider answered could not be verified. Please begin again.",
-      provider_unavailable: "The provider does not answer at the moment. Please try again in a minute.",
-      not_invited: "This service is by invitation. Ask its operator or a team to invite your address.",
-      suspended: "Your account is suspended. Please write to the operator of this service.",
-      other_browser: "This sign-in began in another tab or browser. Please begin again.",
+      rejected: "The provider's answer could not be verified. Please start again.",
+      provider_unavailable: "The provider is not responding. Please try again in a minute.",
+      not_invited: "You need an invitation. Ask the operator of this service or a team to invite your address.",
+      suspended: "Your account is suspended. Please contact the operator of this service.",
+      other_browser: "This sign-in started in another tab or browser. Please start again.",
       too_many_requests: "Too many sign-ins from this address. Please wait a minute.",
-      unavailable: "The service cannot write at the moment. Please try again in a minute."
+      unavailable: "The service cannot save data at the moment. Please try again in a minute."
     } as Readonly<Record<string, string>>,
-    errorElse: "The sign-in did not work. Please begin again."
+    errorElse: "The sign-in failed. Please start again."
   },
   failed: {
     title: "This could not be loaded",
-    unreachable: "The service did not answer. Your connection may be interrupted, or the service is being restarted.",
-    unavailable: "The service cannot answer this at the moment. Nothing is lost; try again in a moment.",
+    unreachable: "The service did not answer. Your connection may be down, or the service may be restarting.",
+    unavailable: "The service is unavailable. Nothing is lost; try again in a moment.",
     forbidden: "Your role in this tenant does not allow this. Ask an owner or admin.",
-    missing: "This does not exist, or no longer.",
+    missing: "This does not exist, or no longer exists.",
     limited: (seconds: string | undefined) =>
       seconds === undefined ? "Too many requests. Wait a moment." : `Too many requests. Try again in ${seconds} s.`,
     wrong: "Something went wrong in the service. If it happens again, report the request id.",
     pageTitle: "This view has an error",
-    page: "The rest of the console works. Reload the page; if the error comes again, report it with the text below.",
+    page: "The rest of the console works. Reload the page; if the error returns, report it with the text below.",
     requestId: "Request id",
     reached: "The service cannot be reached",
     lostView: "There is nothing at this address",
-    lostViewText: "The link may be old, or mistyped."
+    lostViewText: "The link may be old or mistyped."
   },
   money: {
     exactly: "exactly"
@@ -146,9 +145,9 @@ export const texts = {
     partsHelp: {
       giftable: "Bought or received: you can send it to others.",
       granted: "Given by the operator: can be spent, not sent.",
-      reserved: "Set aside for calls that run now; what they do not use comes back.",
-      held: "Sent, but not accepted yet. Not part of the balance.",
-      available: "The balance without what is reserved."
+      reserved: "Reserved for running calls; the unused part is released.",
+      held: "Sent but not yet accepted. Not part of the balance.",
+      available: "The balance minus reservations."
     },
     changes: "Recent changes",
     about: "About",
@@ -156,22 +155,22 @@ export const texts = {
     allChanges: "All entries",
     spending: "Spending",
     spendingLead: (days: number) => `Last ${days} days, by model`,
-    noSpending: "No calls in this time.",
+    noSpending: "No calls in this period.",
     calls: "Calls",
-    callsLead: "Live, as they end",
-    noCalls: "No call yet",
-    noCallsText: "The first one appears here in the moment it ends.",
-    makeKey: "Make a key",
+    callsLead: "Live, as they finish",
+    noCalls: "No calls yet",
+    noCallsText: "The first call appears here as soon as it ends.",
+    makeKey: "Create a key",
     allCalls: "All calls",
     attention: "Needs attention",
-    attentionBalance: "The balance is used up: calls that cost something are refused.",
+    attentionBalance: "The balance is used up: paid calls are refused.",
     attentionLow: "The balance is below one dollar.",
     attentionStatus: (status: string) => `The billing account is ${status}: calls are refused.`,
     attentionKeys: (keys: number, count: string) =>
       keys === 1 ? "One key ends within a week, or has ended." : `${count} keys end within a week, or have ended.`,
-    attentionLimit: (name: string) => `The key ${name} has used nine tenths of its limit.`,
+    attentionLimit: (name: string) => `The key ${name} has used 90 % of its limit.`,
     attentionTransfers: (transfers: number, count: string) =>
-      transfers === 1 ? "One transfer waits for your answer." : `${count} transfers wait for your answer.`,
+      transfers === 1 ? "One transfer is waiting for your answer." : `${count} transfers are waiting for your answer.`,
     attentionReload: (why: string) => `Auto-reload is off: ${why}`,
     addCredit: "Add credit",
     seeKeys: "See the keys",
@@ -188,8 +187,13 @@ export const texts = {
       account: "Person",
       payer: "Payer",
       endpoint: "Endpoint",
-      provider: "Provider"
+      provider: "Provider",
+      end_user: "End user",
+      run: "Run",
+      tag: "Tag"
     },
+    tagName: "Name of the tag",
+    noLabel: "none",
     window: {
       label: "Window",
       day: "24 hours",
@@ -202,11 +206,11 @@ export const texts = {
     grain: { label: "Each", hour: "Hour", day: "Day" },
     from: "From",
     to: "To",
-    inUtc: "Days and hours in UTC, as the books keep them.",
+    inUtc: "Days and hours in UTC, as in the books.",
     records: "Calls",
-    noRecords: "No call in this window",
-    noneNarrowed: "No call fits what the list is narrowed to.",
-    without: (words: string) => `Take away ${words}`,
+    noRecords: "No calls in this window",
+    noneNarrowed: "No call matches the filter.",
+    without: (words: string) => `Remove ${words}`,
     states: { all: "All", ok: "OK", failed: "Failed" },
     noRecordsText: "Choose a longer window, or make the first call with a key.",
     when: "When",
@@ -229,17 +233,17 @@ export const texts = {
     title: "A call, line by line",
     line: "What",
     quantity: "Quantity",
-    unitPrice: "Price of one",
+    unitPrice: "Unit price",
     amount: "Amount",
     computed: "Computed",
-    reserved: "Reserved before",
+    reserved: "Reserved",
     charged: "Charged",
     uncollected: "Not collected",
-    released: "Given back",
+    released: "Released",
     payer: "Who paid",
     why: "Why",
     version: "Price version",
-    noPrice: "This call has no price: it was free, or failed before anything was used.",
+    noPrice: "This call has no price: it was free or failed before any use.",
     measured: {
       provider: "reported by the provider",
       counted: "counted by this service",
@@ -248,30 +252,34 @@ export const texts = {
     } as Readonly<Record<string, string>>,
     usage: "Usage",
     provider: "Provider",
+    tags: "Tags",
+    endUser: "End user",
+    run: "Run",
+    budgets: "Admitted under",
     id: "Id",
     open: "Open call"
   },
   keys: {
     title: "Keys",
-    lead: "A key is what a program calls with. It is shown once, and kept as a hash.",
-    make: "Make a key",
+    lead: "Programs call with a key. It is shown once and stored as a hash.",
+    make: "Create a key",
     name: "Name",
-    nameHelp: "What it is for: the program, the machine, the experiment.",
+    nameHelp: "Its purpose: the program, the machine, the experiment.",
     description: "Description",
     limit: "Spending limit",
-    limitHelp: "Empty for none. Calls beyond it are refused.",
-    period: "Limit counts",
-    periods: { month: "each month (UTC)", total: "once for all" },
+    limitHelp: "Leave empty for no limit. Calls beyond the limit are refused.",
+    period: "Limit applies",
+    periods: { month: "each month (UTC)", total: "in total" },
     expires: "Ends",
-    expiresHelp: "The last day on which it works, in UTC. Empty for never.",
+    expiresHelp: "The last day on which it works, in UTC. Leave empty for no expiry.",
     models: "Models",
-    modelsHelp: "Ids, separated by commas. Empty for all.",
+    modelsHelp: "Ids, separated by commas. Leave empty for all.",
     madeTitle: "Your new key",
     madeText: "Copy it now. It is not shown again, not even to the operator.",
     tryIt: "Try it",
-    empty: "No key yet",
-    emptyText: "Make one for each program: so each has its own limit, its own figures, and can be revoked alone.",
-    createdBy: (application: string) => `made by ${application}`,
+    empty: "No keys yet",
+    emptyText: "Create one for each program, so each has its own limit and figures and can be revoked separately.",
+    createdBy: (application: string) => `created by ${application}`,
     key: "Key",
     spent: "Spent of limit",
     lastUsed: "Last used",
@@ -284,8 +292,8 @@ export const texts = {
     changeTitle: (name: string) => `Change ${name}`,
     revoke: "Revoke",
     revokeTitle: (name: string) => `Revoke ${name}?`,
-    revokeText: "Calls with it are refused within a minute. What it spent stays in the books. This cannot be undone.",
-    revoked: (name: string) => `${name} is revoked.`,
+    revokeText: "Calls with it are refused within a minute. Its past charges stay in the books. This cannot be undone.",
+    revoked: (name: string) => `${name} was revoked.`,
     saved: "Saved.",
     of: "of",
     allModels: "all models",
@@ -294,8 +302,7 @@ export const texts = {
     copyKey: "Copy the key",
     understood: "I have copied it"
   },
-  coming: { title: "Not here yet", text: "This view is being built." }
+  coming: { title: "Coming soon", text: "This view is being built." }
 } as const
 
-/** A code of the service, as words. */
 export const inWords = (code: string): string => code.replaceAll("_", " ")

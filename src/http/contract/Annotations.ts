@@ -1,5 +1,6 @@
 /** Annotations that say how an endpoint is served. */
 import { Context } from "effect"
+import type { RatesAt } from "../../books/gate/RateHeaders.ts"
 import type { ProblemBody, ProblemInstance } from "../../kernel/Problem.ts"
 
 /** The handler reads the body itself, within its own limit. */
@@ -32,6 +33,8 @@ export interface Shape {
    * `error`, where `problemBodyIn` finds them.
    */
   readonly write: (problem: ProblemInstance<string>, request_id: string) => unknown
+  /** The protocol's own headers about rate limits, beside those of OpenAI's protocols. */
+  readonly rateHeaders?: (rates: RatesAt) => Readonly<Record<string, string>>
   /** The name in the OpenAPI document, and the JSON schema. */
   readonly identifier: string
   readonly schema: Readonly<Record<string, unknown>>
@@ -63,5 +66,5 @@ export class BodyBytesMax extends Context.Reference<BodyBytesMax>()("tollgate/ht
 /** The maximum body size of a route that requires a credential and does not read its own body. */
 export const bodyBytesMax = 1024 * 1024
 
-/** The same for a route without a credential, where anyone can send a body. */
+/** The maximum body size of a route without a credential, where anyone can send a body. */
 export const openBodyBytesMax = 64 * 1024

@@ -47,6 +47,15 @@ const idempotencyKey = {
     "caller's account in the tenant."
 }
 
+const tags = {
+  name: "X-Tags",
+  in: "header" as const,
+  schema: { type: "string" as const, example: "project=atlas,run=42" },
+  required: false,
+  description:
+    "Tags of the call, for usage and budgets: up to 8 pairs, with names of letters, digits, `_`, `.` and `-`, and values of up to 128 characters."
+}
+
 const charge = {
   "X-Charge-Usd": {
     description: "The charge of the call, in USD",
@@ -70,6 +79,41 @@ const fallback = {
     required: false
   }
 }
+
+/** The rate limits of the call. Each is absent if no budget limits its unit. */
+const rates = (unit: "Requests" | "Tokens") => ({
+  [`X-RateLimit-Limit-${unit}`]: optional(
+    `The tightest limit of ${unit.toLowerCase()} among the call's budgets`,
+    "integer"
+  ),
+  [`X-RateLimit-Remaining-${unit}`]: optional(`The ${unit.toLowerCase()} that it leaves after this call`, "integer"),
+  [`X-RateLimit-Reset-${unit}`]: optional("The time until it renews: `1m30s`; absent if it never renews", "string")
+})
+
+/** The same by the names of Anthropic's protocol. */
+const anthropicRates = (unit: "Requests" | "Tokens") => ({
+  [`Anthropic-RateLimit-${unit}-Limit`]: optional(
+    `The tightest limit of ${unit.toLowerCase()} among the call's budgets`,
+    "integer"
+  ),
+  [`Anthropic-RateLimit-${unit}-Remaining`]: optional(
+    `The ${unit.toLowerCase()} that it leaves after this call`,
+    "integer"
+  ),
+  [`Anthropic-RateLimit-${unit}-Reset`]: optional("When it renews; absent if it never renews", "string")
+})
+
+const optional = (description: string, type: "integer" | "string") => ({
+  description,
+  schema: { type },
+  required: false
+})
+
+const ratesFor = (shape: Shape | undefined) => ({
+  ...rates("Requests"),
+  ...rates("Tokens"),
+  ...(shape?.rateHeaders !== undefined && { ...anthropicRates("Requests"), ...anthropicRates("Tokens") })
+})
 
 type Content = Record<string, { schema: JsonSchema; example?: unknown }>
 
@@ -111,19 +155,21 @@ export const described =
         // A route with the header in its own schema requires it.
         if (key !== -1) operation.parameters[key] = { ...idempotencyKey, required: true }
         const metered = Context.get(mergedAnnotations, Metered)
+        const shape = Context.get(mergedAnnotations, RefusalShape)
         if (metered !== undefined) {
+          operation.parameters.push(tags)
           if (endpoint.method === "POST") operation.parameters.push(idempotencyKey)
           if (metered.charge_known) {
             const says = metered.says_record === true || Context.get(mergedAnnotations, Streams)
             const answers = Context.get(mergedAnnotations, Streams) ? { ...usage, ...fallback } : usage
             operation.responses["200"]!.headers = says ? { ...charge, ...answers } : charge
           }
+          operation.responses["200"]!.headers = { ...operation.responses["200"]!.headers, ...ratesFor(shape) }
         }
         for (const tag of middleware) {
           if ("demand" in tag) demand(operation, String(tag.demand))
         }
         exemplify(operation, Context.get(mergedAnnotations, Example))
-        const shape = Context.get(mergedAnnotations, RefusalShape)
         if (shape !== undefined) reshape(operation, shape, components.schemas)
       }
     })

@@ -14,15 +14,15 @@
  *   An application can neither read another's response nor block its keys. The holder stays the same when a token is refreshed or the person signs
  *   in again, so a retry after that does not charge twice; a retry with another application's key is a different call. Keys of earlier versions
  *   have no holder: every credential of their account may use them until they are deleted.
- * - Keys are kept for seven days, and longer while their call is open. The response is stored as it was sent, a stream as its bytes. A response
- *   longer than 8 MiB, or cut off, is not stored: the key then gets 409 `idempotency_answer_lost`, and the usage record named in
- *   `details.usage_id` shows the charge. A refusal before any provider was reached releases the key; a later failure is replayed.
+ * - Keys are kept for seven days, and longer while their call is open. The response is stored as sent, a stream as its bytes. A response longer than
+ *   8 MiB, or cut off, is not stored: the key then gets 409 `idempotency_answer_lost`, and the usage record named in `details.usage_id` shows the
+ *   charge. A refusal before any provider was reached releases the key; a later failure is replayed.
  * - An account keeps up to 10,000 responses of 32 MiB in total, compressed (`idempotency` in the configuration). Beyond that its oldest responses
  *   are deleted. Their keys are kept as long as any other: a replay gets its response from the job that the call created, if there is one, else
  *   the same 409. No replay makes a second call.
  * - A key whose response was not stored (the process was killed, the books could not be written) gets its response from the job that its call
- *   created, if there is one; else 409 `idempotency_in_flight` while the call is open, and `idempotency_answer_lost` afterwards, also for an
- *   interrupted call at cost 0. No provider is asked a second time.
+ *   created, if there is one; else 409 `idempotency_in_flight` while the call is open, and `idempotency_answer_lost` afterwards, even for an
+ *   interrupted call at cost 0. No provider is called a second time.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Cause, Clock, Context, Deferred, Duration, Effect, Exit, Fiber, FiberId, Layer } from "effect"
@@ -59,9 +59,9 @@ export type Beside = NonNullable<Claim["beside"]>
 
 export interface IdempotencyContract {
   /**
-   * Runs the call unless one was made with the request's key. Without a key, just runs it. With a key, the body of up to `limit` bytes is read
-   * first: the same bytes on the same route are the same request. `resume` can respond for a call that was made without a stored response. `shape`
-   * is the shape of the route's refusals, because those are stored too.
+   * Runs the call unless the request's key was already used. Without a key, just runs it. With a key, the body of up to `limit` bytes is read first:
+   * the same bytes on the same route are the same request. `resume` can respond for an earlier call without a stored response. `shape` is the shape
+   * of the route's refusals, because those are stored too.
    */
   readonly onceOf: <E extends ProblemInstance<string>, R>(
     caller: Caller,
@@ -72,7 +72,7 @@ export interface IdempotencyContract {
     resume?: (inbound: Inbound, call: string) => Effect.Effect<Reply.Reply | undefined, E, R>,
     shape?: Shape
   ) => Effect.Effect<Reply.Reply, E | IdempotencyProblem | Effect.Effect.Error<ReturnType<Inbound["read"]>>, R>
-  /** The same for a body that is not held in memory. `fingerprint` identifies the request, and is called only if there is a key. */
+  /** Like `run`, for a body that is not held in memory. `fingerprint` identifies the request, and is called only if there is a key. */
   readonly once: <E extends ProblemInstance<string>, R>(
     caller: Caller,
     key: string | undefined,
@@ -81,7 +81,7 @@ export interface IdempotencyContract {
     resume?: (call: string) => Effect.Effect<Reply.Reply | undefined, E, R>,
     refusal?: Answers.Refusal
   ) => Effect.Effect<Reply.Reply, E | IdempotencyProblem, R>
-  /** Whether no request with this key was made. True without a key. */
+  /** Whether the key is unused. True without a key. */
   readonly isNew: (caller: Caller, key: string | undefined) => Effect.Effect<boolean>
   /** Deletes keys that are older than `lifetime` and whose calls have ended. `layerJobs` runs it. */
   readonly jobs: ReadonlyArray<Loop.Job>

@@ -33,7 +33,7 @@ export interface StoredAnswer {
   readonly body: string | Buffer
 }
 
-/** The same, compressed for the database. */
+/** A stored answer, compressed for the database. */
 export interface PackedAnswer extends StoredAnswer {
   readonly body: Buffer
 }

@@ -220,7 +220,7 @@ const withDigits = (response: HttpServerResponse.HttpServerResponse): HttpServer
     : HttpServerResponse.uint8Array(bytes, { status, headers, contentType: body.contentType })
 }
 
-/** Sends nothing to a client that has left: the platform would wait for it to take the bytes. */
+/** Sends nothing to a disconnected client: the platform would wait for it to take the bytes. */
 const forNobody = ({ body, status }: HttpServerResponse.HttpServerResponse): HttpServerResponse.HttpServerResponse => {
   if (body._tag === "Raw" && body.body instanceof Readable) body.body.destroy()
   return HttpServerResponse.empty({ status })

@@ -1,5 +1,5 @@
 /**
- * The fast lane: endpoints marked `Fast` in their contract run directly from node's request to node's response, past the platform's router,
+ * The fast lane: endpoints marked `Fast` in their contract run directly from node's request to node's response, bypassing the platform's router,
  * middleware and tracer. Method, path, credential and handler come from the contract. The router serves the same endpoints with the same bytes on
  * servers without the lane, and for paths that do not match exactly (a trailing slash, escapes).
  */
@@ -41,7 +41,7 @@ export type Lane = ReadonlyMap<string, RequestListener>
 
 // ---- from the contract --------------------------------------------------------------------------------------------------------
 
-/** How long a shutdown waits for calls whose client has left while their upstream is still being read. */
+/** How long a shutdown waits for calls of disconnected clients while their upstream is still being read. */
 const drainLimit = Duration.seconds(15)
 
 /** The lane of an `HttpApi` with built handlers. An endpoint that is marked `Fast` but cannot be in a lane is a defect. */
@@ -195,9 +195,9 @@ export interface LanesContract {
 }
 
 /**
- * The platform's `HttpServer` on node, like `NodeHttpServer.layer`, with the lanes of all mounted services placed first. A lane's requests bypass
- * the middleware of the host's application (`HttpApiBuilder.serve(middleware)`). The server listens before the application is built. Requests that
- * arrive meanwhile are held for up to ten seconds, then refused with 503.
+ * The platform's `HttpServer` on node, like `NodeHttpServer.layer`, with the lanes of all mounted services placed first. A lane's requests bypass the
+ * middleware of the host's application (`HttpApiBuilder.serve(middleware)`). The server listens before the application is built. Requests that arrive
+ * in between are held for up to ten seconds, then refused with 503.
  */
 export const layerServer = (evaluate: () => Server, options: ListenOptions) =>
   Layer.scopedContext(

@@ -17,8 +17,8 @@ import {
 } from "../contract/Problems.ts"
 
 /**
- * Maps the cause of a failure to the problem for the response: the handler's own problem, also from a defect; an unknown path, or a path with only
- * these methods; a value that its schema rejects; an unavailable database; otherwise an internal error. `gone`: whether the client has
+ * Maps the cause of a failure to the problem for the response: the handler's own problem, including one raised as a defect; an unknown path, or a
+ * path with only these methods; a value that its schema rejects; an unavailable database; otherwise an internal error. `gone`: whether the client has
  * disconnected.
  */
 export const problemOf = (

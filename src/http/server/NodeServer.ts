@@ -25,7 +25,7 @@ import { endUnread, Unread } from "./Unread.ts"
 import { write } from "../../kernel/Decimal.ts"
 import type { ProblemInstance } from "../../kernel/Problem.ts"
 
-/** The address where the service can be reached. */
+/** The URL at which the service can be reached. */
 export class Listening extends Context.Tag("tollgate/Listening")<
   Listening,
   { readonly host: string; readonly port: number; readonly url: string }
@@ -95,7 +95,7 @@ const listen = (server: Server, options: Address) =>
           _tag: "ListenFailed",
           message:
             error.code === "EADDRINUSE"
-              ? `PORT: ${options.port} on ${options.host} is in use by another process`
+              ? `PORT: ${options.port} on ${options.host} is in use by another process; set PORT to a free one`
               : `HOST, PORT: cannot listen on ${options.host}:${options.port} (${error.code ?? error.message})`
         })
       )
@@ -143,7 +143,7 @@ const underWay = (socket: Socket): ServerResponse | undefined =>
   (socket as { readonly _httpMessage?: ServerResponse | null })._httpMessage ?? undefined
 
 const notHttp = () =>
-  new InvalidRequest({ message: "this is not an HTTP request", field: "", rule: "a request of HTTP/1.1" })
+  new InvalidRequest({ message: "this is not an HTTP request", field: "", rule: "an HTTP/1.1 request" })
 
 const refusals: Readonly<Record<string, () => ProblemInstance<string>>> = {
   HPE_HEADER_OVERFLOW: () => new HeadTooLong(),

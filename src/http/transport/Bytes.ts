@@ -2,9 +2,9 @@
  * The bytes of request bodies and of whole upstream responses that the process holds at a time. They share one budget, including uploads stored on
  * disk, so that many large or stalled ones cannot exhaust memory. A body that arrives too slowly is refused.
  *
- * Some room for a response is reserved before its upstream is asked; without room the call is refused. A response that turns out to be long waits
- * for the rest of its room while its upstream is paused. It waits for all of it at once, so responses never wait for each other. A response that
- * waits longer than `patience` is charged and discarded (`upstream/wire/Intake`).
+ * Some room for a response is reserved before its upstream is called; without room the call is refused. A response that turns out to be long waits
+ * for the rest of its room while its upstream is paused. It requests all of that room in one step, so responses never wait for each other. A response
+ * that waits longer than `patience` is charged and discarded (`upstream/wire/Intake`).
  */
 import { Context, Layer, Schema } from "effect"
 import type { Room } from "../../kernel/Room.ts"
@@ -18,12 +18,12 @@ export const BytesSettings = Schema.Struct({
   bytes_total: Schema.optionalWith(Schema.Int.pipe(Schema.greaterThanOrEqualTo(128 * 1024 * 1024)), {
     default: () => 256 * 1024 * 1024
   }),
-  /** In each window of this length, in milliseconds, a body must bring `bytesAWindow` or end. */
+  /** In each window of this length, in milliseconds, a body must deliver `bytesAWindow` or end. */
   window_ms: Schema.optionalWith(Seconds, { default: () => 15_000 }).pipe(Schema.fromKey("window_seconds"))
 })
 export interface BytesSettings extends Schema.Schema.Type<typeof BytesSettings> {}
 
-/** A body must bring this many bytes in each window. */
+/** A body must deliver this many bytes in each window. */
 export const bytesAWindow = 64 * 1024
 
 /** The maximum length of a short body. */

@@ -1,4 +1,4 @@
-/** A response of server-sent events: texts sent as they arrive, with backpressure from the client. */
+/** A response of server-sent events: strings sent as they arrive, with backpressure from the client. */
 import type { HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Cause, Duration, Effect, FiberId } from "effect"
 import { Readable } from "node:stream"
@@ -28,7 +28,7 @@ export class EventStream extends Readable {
     this.roomFor?.()
   }
 
-  /** Sends a text once there is room. Returns `false` if the client has not read for half a minute. */
+  /** Sends a string once there is room. Returns `false` if the client has not read for half a minute. */
   send(text: string): Effect.Effect<boolean> {
     return Effect.suspend(() => {
       if (!this.full) return Effect.sync(() => this.put(text))

@@ -121,7 +121,7 @@ class NodeInbound implements Inbound, Body.Source {
 export const withBody = (inbound: Inbound, body: Buffer): Inbound =>
   Object.assign(Object.create(inbound) as Inbound, { read: () => Effect.succeed(body) })
 
-/** The same for a platform request from any server. `open`: the route requires no credential. */
+/** The inbound request of the platform's request, from any server. `open`: the route requires no credential. */
 export const ofRequest = (request: HttpServerRequest.HttpServerRequest, open = false): Effect.Effect<Inbound> =>
   Effect.map(Bytes, (budgets) => {
     const bytes = open ? budgets.open : budgets
@@ -219,8 +219,8 @@ const shareOf = (bytes: Budget, response: ServerResponse, holder?: string): Shar
 
 /**
  * Calls back once a body declared to be short has arrived, and never if its connection ends first. Calls back immediately for all other bodies,
- * without a credential, and while many bodies are held: the credential is then checked before the body is read. A fiber that waits for a body must
- * be suspended and resumed, which takes a twentieth of a call.
+ * without a credential, and while many bodies are held: the credential is then checked before the body is read. A fiber that waits for a body must be
+ * suspended and resumed, which takes 5 % of a call.
  */
 export const afterShortBody = (
   request: IncomingMessage,

@@ -1,4 +1,4 @@
-/** An incoming body: decoded, limited, counted in the process's budget, and refused if it arrives too slowly. Also discards unread bytes. */
+/** An incoming body: decoded, limited, counted in the process's budget, and refused if it arrives too slowly. It also discards unread bytes. */
 import { Either } from "effect"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Readable } from "node:stream"
@@ -258,7 +258,7 @@ const withoutMark = (bytes: Buffer): Buffer =>
 
 // ---- streamed ---------------------------------------------------------------------------------------------------------------
 
-/** The body as a stream, read only as fast as it is consumed. */
+/** The body as a stream, read at the pace of its consumer. */
 export const streamed = (source: Source, limit: number): Readable => {
   const intake = new Streamed(source, limit)
   // A reader may attach after the failure, and finds the error in `errored`.

@@ -18,14 +18,14 @@ export const written = (bytes: Uint8Array): Uint8Array => {
 
 // ---- requests ---------------------------------------------------------------------------------------------------------------
 
-/** Limits on a text: the number of values and names, counted by their separators, and the depth. */
+/** Limits on JSON text: the number of values and names, counted by their separators, and the depth. */
 export const partsMax = 250_000
 export const depthMax = 1_000
-/** A text up to this length cannot exceed either limit. */
+/** Text up to this length cannot exceed either limit. */
 const looked = 2 * depthMax
 
 const refused = (message: string, rule: string) => new InvalidRequest({ message, field: "", rule })
-/** The refusal of a text that is not JSON. */
+/** The refusal of a body that is not JSON. */
 export const notJson = refused("the request body is not JSON", "a JSON document")
 
 /** Parses a JSON body, with numbers as doubles. */
@@ -44,7 +44,7 @@ const atOnce = 1024 * 1024
 /** A longer string is read separately, in pieces of about this length. */
 const pieceOfString = 256 * 1024
 
-/** The same for a body that may contain images or long texts. The event loop runs between pieces of a long string. */
+/** Like `parse`, for a body that may contain images or long strings. The event loop runs between pieces of a long string. */
 export const parseInPieces = (bytes: Buffer): Effect.Effect<Either.Either<unknown, InvalidRequest>> => {
   if (bytes.length <= atOnce) return Effect.sync(() => parse(bytes))
   const long = longStringsIn(bytes)
@@ -75,7 +75,7 @@ const longStringsIn = (bytes: Buffer): ReadonlyArray<Span> => {
   return found
 }
 
-/** The texts of these strings; `undefined` if one is not a valid JSON string. */
+/** The values of these strings; `undefined` if one is not a valid JSON string. */
 const textsOf = Effect.fnUntraced(function* (bytes: Buffer, spans: ReadonlyArray<Span>) {
   const texts: Array<string> = []
   for (const { from, to } of spans) {
@@ -153,7 +153,7 @@ const parsedAround = (
   return filled.count === texts.length ? Either.right(filled.value) : parse(bytes)
 }
 
-/** Replaces the placeholders in a value with the texts. */
+/** Replaces the placeholders in a value with the strings. */
 const filledIn = (
   value: unknown,
   texts: ReadonlyArray<string>
@@ -217,7 +217,7 @@ const digitsOf = (literal: string): string => {
 }
 
 /**
- * The reason to refuse a text before parsing it: a few megabytes of `{}` take seconds, one long string of that size a few milliseconds. Skips the
+ * The reason to refuse JSON before parsing it: a few megabytes of `{}` take seconds, one long string of that size a few milliseconds. Skips the
  * content of strings, and stops at the limit.
  */
 const excessOf = (bytes: Buffer): InvalidRequest | undefined => {

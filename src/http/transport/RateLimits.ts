@@ -17,13 +17,17 @@ const limit = (preset: number) => Schema.optionalWith(Count, { default: () => pr
 /** Requests per minute from one address. */
 export const RateLimitSettings = Schema.Struct({
   sign_in: limit(60),
-  /** Sign-in links by letter. */
+  /** Sign-in links by email. */
   sign_in_link: limit(10),
   token: limit(120),
   /** The pages of the OAuth code flow, and requests of a custom consent page. */
   authorize: limit(60),
   invite_preview: limit(30),
   client_token: limit(30),
+  /** Invalid bearer tokens on `/metrics`. */
+  metrics: limit(60),
+  /** Invalid bearer tokens on `/scim/v2`. */
+  scim: limit(60),
   contact: limit(10),
   /** Contact messages per day from one address. */
   contact_per_day: limit(20),
@@ -101,7 +105,7 @@ export const senderOf = (
 
 /**
  * The counting key of an address: an IPv4 address itself, an IPv6 address by its /64, because a single customer has that many addresses. A port is
- * dropped. A text that is not an address is used unchanged.
+ * dropped. Any other string is used unchanged.
  */
 export const networkOf = (address: string): string => {
   const bare = /^\[([^\]]*)\](?::\d+)?$/.exec(address)?.[1] ?? address

@@ -14,7 +14,7 @@ export const reasonOf = (status: number, body: string | Uint8Array): string | un
   }
 }
 
-/** Reduces a text to what a status line allows: visible ASCII and single spaces. */
+/** Reduces a string to visible ASCII and single spaces, which a status line allows. */
 export const phraseOf = (text: string): string | undefined =>
   text
     .slice(0, lengthMax)

@@ -10,14 +10,14 @@ import { poolScheduler } from "./PoolScheduler.ts"
 
 export interface FiberPool {
   /**
-   * Runs the job now, on an idle fiber or a new one. A job handles its own failures. The result interrupts the job. Do not use it after the
-   * job has ended: its fiber may have another job.
+   * Runs the job now, on an idle fiber or a new one. A job handles its own failures. The result can interrupt the job. Do not use it after the
+   * job has ended, because the fiber may have another job.
    */
   readonly run: (job: Effect.Effect<void>) => Interruptible
-  /** Counts work on another fiber until its `end`: `quiet` waits for it too. */
+  /** Counts work on another fiber until `end`, so `quiet` waits for it too. */
   readonly begin: () => void
   readonly end: () => void
-  /** Waits until nothing runs, at most for `limit`. The wait can be interrupted even in a finalizer. */
+  /** Waits until nothing runs, for at most `limit`. The wait can be interrupted even in a finalizer. */
   readonly quiet: (limit: Duration.DurationInput) => Effect.Effect<void>
 }
 
@@ -27,7 +27,7 @@ export interface Interruptible {
 
 type Job = Effect.Effect<void>
 
-/** Maximum number of idle fibers. */
+/** The maximum number of idle fibers. */
 const idleMax = 256
 
 /** The pool's fibers inherit the clock, loggers and other references of this effect. */
@@ -41,7 +41,7 @@ export const make: Effect.Effect<FiberPool, never, Scope.Scope> = Effect.gen(fun
     for (const tell of onQuiet.splice(0)) tell()
   }
 
-  /** A fiber, with the objects that all its jobs share. */
+  /** A fiber with the objects that all its jobs share. */
   class Worker implements Interruptible {
     fiber: Fiber.RuntimeFiber<void> | undefined
     resume: (job: Effect.Effect<Job>) => void = () => {}
@@ -56,7 +56,7 @@ export const make: Effect.Effect<FiberPool, never, Scope.Scope> = Effect.gen(fun
       this.resume = resume
       idle.push(this)
     })
-    /** A fiber that was interrupted would interrupt its next job too. */
+    /** An interrupted fiber is not reused, because it would interrupt its next job too. */
     private readonly next = (): Effect.Effect<void> => {
       done()
       return idle.length < idleMax && !this.interrupted ? Effect.flatMap(this.wait, this.work) : Effect.void
@@ -65,7 +65,7 @@ export const make: Effect.Effect<FiberPool, never, Scope.Scope> = Effect.gen(fun
       Effect.matchCauseEffect(job, { onFailure: this.next, onSuccess: this.next })
   }
 
-  // The tracer is off: every call would open spans that are never read.
+  // The tracer is off, because every call would open spans that are never read.
   const runtime = Effect.withScheduler(Effect.runtime<never>(), poolScheduler)
   const fork = Runtime.runFork(yield* Effect.withTracerEnabled(runtime, false))
   yield* Effect.addFinalizer(() =>

@@ -1,12 +1,12 @@
 /**
- * Runs fibers in the order in which they have something to do, in a microtask, as Effect's own scheduler does. It knows no priorities and
- * asks no fiber for settings: that is asked before every step, and took a fifth of the time of a fiber's steps.
+ * Runs fibers in the order of their tasks, in a microtask, like Effect's own scheduler. It has no priorities and reads no fiber settings:
+ * Effect's scheduler reads them before every step, which took a fifth of the time of a fiber's steps.
  */
 import type { Scheduler } from "effect"
 
-/** Steps of a fiber after which others have a turn: Effect's own default. */
+/** The steps after which a fiber yields to others (Effect's default). */
 const stepsMax = 2_048
-/** Rounds after which the event loop has a turn, where fibers keep each other busy. */
+/** The rounds after which the scheduler yields to the event loop, if fibers keep each other busy. */
 const roundsMax = 2_048
 
 const settled = Promise.resolve()
@@ -34,5 +34,5 @@ class PoolScheduler implements Scheduler.Scheduler {
   }
 }
 
-/** One for all, so that they run in the order in which they were woken. */
+/** Shared by all pools, so fibers run in the order in which they were woken. */
 export const poolScheduler: Scheduler.Scheduler = new PoolScheduler()

@@ -7,10 +7,10 @@
  *   reservations of open calls are never taken back. A refund, or a grant that the operator takes back, reduces other granted credit first and
  *   then the allowance. The renewal does not take that part back a second time.
  * - A renewal takes back the whole unused part. Together with the new amount, it grants the part that the rollover keeps.
- * - An allowance that begins within a period grants the whole amount at once. A new amount applies from the next period. A change between weeks
- *   and months grants the current period of the new kind at once.
+ * - An allowance that begins within a period grants the whole amount immediately. A new amount applies from the next period. A change between weeks
+ *   and months grants the current period of the new kind immediately.
  * - After missed periods (nothing ran, or the tenant was suspended), only the current one is granted, with the rollover of the last grant. If the
- *   clock goes back, no period is granted twice, and no period before the allowance began.
+ *   clock is set back, no period is granted twice, and no period before the allowance began.
  * - If an allowance ended and is set again in the same period, that period is not granted again. Credit that the tenant kept when the allowance
  *   ended is not taken back later.
  * - If a grant would raise a balance above the ledger's maximum, it waits until the balance has room.

@@ -69,7 +69,7 @@ export const make = (sql: SqlClient, plans: PlansByName) => {
       Effect.map((rows) => rows.map(rowOf))
     )
 
-  /** The same, without allowances that have a grant for the current period. */
+  /** Like `after`, without allowances that have a grant for the current period. */
   const ungranted = (tenant: string, { month, week }: Numbers, limit: number): Effect.Effect<ReadonlyArray<Row>> =>
     sql<StoredRow>`SELECT ${sql.literal(columns)} FROM tollgate_allowances_allowances a
       WHERE a.tenant_id > ${tenant} AND a.ended_at IS NULL AND (a.period IS NULL OR NOT EXISTS (

@@ -37,7 +37,7 @@ export const make = (parts: Parts, waker: Loop.Waker) => {
       const row = yield* reading.one(tenant)
       if (row?.terms === undefined) return
       const number = numberOf(row.terms.period, now)
-      // The clock went back to before the allowance began.
+      // The clock was set back to before the allowance began.
       if (number < numberOf(row.terms.period, row.began_at)) return
       if (yield* reading.isGranted(tenant, row.terms.period, number)) return
       const account = yield* parts.ledger.accountOfTenant(tenant)

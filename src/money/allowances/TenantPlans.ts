@@ -9,7 +9,8 @@ import type { PriceFactor } from "../../books/prices/PriceFactors.ts"
 import * as Loop from "../../kernel/Loop.ts"
 import { Plans, TenantFactors } from "./Settings.ts"
 
-const pause = Duration.seconds(30)
+/** The maximum delay until a running service applies a command's change of a plan. The database does not show which rows another process changed. */
+export const plansReadEvery = Duration.seconds(30)
 
 export interface TenantPlansContract {
   readonly factorOf: (tenant: string) => PriceFactor | undefined
@@ -44,7 +45,7 @@ const make = Effect.gen(function* () {
   }).pipe(Effect.orDie)
   const refresh = byPlan.size === 0 ? Effect.void : read
   yield* refresh
-  const job: Loop.Job = { name: "plans", turn: Effect.as(refresh, pause), everywhere: true }
+  const job: Loop.Job = { name: "plans", turn: Effect.as(refresh, plansReadEvery), everywhere: true }
   return {
     factorOf: (tenant) => byTenant.get(tenant),
     refresh,

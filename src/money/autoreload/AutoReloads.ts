@@ -7,10 +7,10 @@
  * - A balance that falls below the threshold triggers auto-reload. Setting a threshold above the balance does not. If no attempt may begin then,
  *   the fall is stored, and the attempt begins as soon as possible if the balance is still low. Nothing is charged while the billing account is
  *   not active.
- * - A tenant has one attempt at a time. It is committed, with its idempotency key, before the request to the processor. The processor forgets
- *   keys after a day. If the outcome is unknown, also after a restart, the service first searches for the payment. It repeats the request with
- *   the same key only if there is none. The ten minutes between attempts count from the later of the attempt and its charge, even if the ledger
- *   is credited later. Disabled settings show `disabled` at once. An attempt in flight goes on.
+ * - A tenant has one attempt at a time. It is committed, with its idempotency key, before the request to the processor. The processor forgets keys
+ *   after a day. If the outcome is unknown, even after a restart, the service first searches for the payment. It repeats the request with the same
+ *   key only if there is none. The ten minutes between attempts count from the later of the attempt and its charge, even if the ledger is credited
+ *   later. Disabled settings show `disabled` immediately. An attempt in flight continues.
  * - Alerts are sent by mail and by notification when the balance falls. Before the next alert, the balance must rise above the second threshold,
  *   by any movement.
  */

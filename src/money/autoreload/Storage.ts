@@ -91,7 +91,7 @@ const settingsRows = (sql: SqlClient) => ({
       )}`)
   },
 
-  /** Stores the checked balances, as decimal text by tenant. */
+  /** Stores the checked balances, as decimal strings by tenant. */
   looked: (balances: { readonly [tenant: string]: string }): Statement => {
     const text = JSON.stringify(balances)
     return statement(sql`UPDATE tollgate_autoreload_settings SET looked = CAST(j.value AS BIGINT) FROM json_each(${text}) j

@@ -33,7 +33,7 @@ export const turn = Effect.fnUntraced(function* (parts: Parts) {
   const { crossed, due } = watchList
   const now = yield* Clock.currentTimeMillis
   if (now >= watchList.checkAt) {
-    // Set first: a check requested meanwhile must not be lost.
+    // Set first: a check requested during this turn must not be lost.
     watchList.checkAt = now + checkEvery
     yield* Effect.tapErrorCause(checkAll(parts), () => Effect.sync(() => (watchList.checkAt = now)))
   }

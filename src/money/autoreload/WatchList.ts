@@ -44,7 +44,7 @@ export const make = () => {
       return true
     },
 
-    /** The same on a node that does not lead. Returns whether the leading node must check. */
+    /** Like `moved`, on a node that does not lead. Returns whether the leading node must check. */
     concerns: (account: string, before: Nano, after: Nano): boolean => {
       const one = byAccount.get(account)
       return one !== undefined && isNews(one, before, after)

@@ -82,7 +82,7 @@ export const observe = (one: Watched, before: Nano, after: Nano): boolean => {
 }
 
 /**
- * Whether a movement may cause an alert, its end or a reload. A node that does not lead uses this. It does not know movements on other nodes, and
+ * Whether a movement may cause an alert, its end or a reload. Used by nodes that do not lead. Such a node does not see movements on other nodes, and
  * a repeated report does no harm. A balance that stays low is reported once.
  */
 export const isNews = (one: Watched, before: Nano, after: Nano): boolean => {

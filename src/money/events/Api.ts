@@ -18,7 +18,9 @@ export class EventsApi extends HttpApiGroup.make("events").add(
     .setHeaders(
       Schema.Struct({
         "last-event-id": Schema.optional(
-          Schema.String.annotations({ description: "The same. It takes precedence over the cursor" })
+          Schema.String.annotations({
+            description: "The id of the last received event. It takes precedence over `cursor`"
+          })
         )
       })
     )

@@ -1,4 +1,4 @@
-/** A node's places for listeners. On a full node, one listener may give way to a new one. */
+/** A node's places for listeners. On a full node, a new listener may replace an existing one. */
 import type { AccountId } from "../../kernel/Ids.ts"
 
 /** A listener with a place. */
@@ -41,9 +41,9 @@ export class Places<One extends Placed> implements Iterable<One> {
   }
 
   /**
-   * Chooses the listener that gives way to a new one: the oldest listener of the account with the most, if that account has at least two more than
-   * the new listener's account. The margin stops two accounts from displacing each other in turn. Otherwise, a new listener of a paying tenant
-   * replaces the oldest listener of a tenant that does not pay.
+   * Chooses the listener that a new one replaces: the oldest listener of the account with the most, if that account has at least two more than the
+   * new listener's account. The margin stops two accounts from displacing each other in turn. Otherwise, a new listener of a paying tenant replaces
+   * the oldest listener of a tenant that does not pay.
    */
   givesWayTo({ account_id, paying }: Placed): One | undefined {
     let most: ReadonlySet<One> | undefined

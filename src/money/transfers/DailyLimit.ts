@@ -28,7 +28,7 @@ export const make = (sql: SqlClient, { per_day }: TransferLimitFacts) => {
       return yield* new TooManyTransfers({ limit: per_day, retry_after })
     }),
 
-    /** The same check inside the transaction that creates the transfer, after its row is written. It counts concurrent transfers too. */
+    /** Repeats the check inside the transaction that creates the transfer, after its row is written. It counts concurrent transfers too. */
     condition: (account: BillingAccountId, now: number): Statement =>
       statement(sql`SELECT 1 WHERE (SELECT count(*) FROM ${recent(account, now)}) <= ${per_day}`, 1)
   }

@@ -8,7 +8,7 @@ import type { Reading, Row } from "./Reading.ts"
 
 /** The job's name in logs and metrics. */
 const name = "transfers"
-/** The longest pause of the job. A timer cannot run for 30 days. Also, a transfer whose commit was confirmed too late does not wake the job. */
+/** The longest pause of the job. A timer cannot run for 30 days, and a transfer whose commit is confirmed late does not wake the job. */
 const pauseMax = Duration.days(1)
 
 export const make = (reading: Reading, escrow: Escrow, waker: Loop.Waker) => {
@@ -35,7 +35,7 @@ export const make = (reading: Reading, escrow: Escrow, waker: Loop.Waker) => {
             ? Effect.void
             : Effect.catchAll(expire(row), (error) => Effect.sync(() => (unavailable = error)))
       )
-      // If the books reject one write, they reject the others too.
+      // If the books reject one write, they reject the others.
       if (unavailable !== undefined) return yield* unavailable
       before = rows.at(-1)!.id
     }

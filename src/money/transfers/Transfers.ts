@@ -10,8 +10,8 @@
  *   rounding and trimming: 1.005 and 1.01 are the same amount.
  * - A transfer to the sender's own address is refused even if that address is not verified yet. A transfer that returns to the balance it came
  *   from (an admin of a shared tenant sends to its owner) is booked like any other: escrow, then release.
- * - A tenant may create 1,000 transfers in 24 hours (`transfer_limits` in the configuration), however they end. Further ones are refused with 429
- *   `too_many_transfers` and Retry-After. A pending transfer ends after 30 days, so a tenant has at most 31,000 pending ones.
+ * - A tenant may create 1,000 transfers in 24 hours (`transfer_limits` in the configuration), however they end. Further transfers are refused with
+ *   429 `too_many_transfers` and Retry-After. A pending transfer ends after 30 days, so a tenant has at most 31,000 pending ones.
  * - While the sender owes a refunded or disputed payment, a pending transfer cannot be accepted (422 `transfer_invalid`), because the recipient
  *   would keep credit that was taken back from the sender. It stays pending, and pays the debt when it returns.
  * - A job expires transfers. If a due transfer is read first, it is expired before it is shown. Sender and recipient are notified.

@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
 import { Usd } from "../../kernel/Money.ts"
+import { labels } from "./Usage.ts"
 
 export const Explanation = Schema.Struct({
   usage_id: Schema.String,
@@ -9,6 +10,7 @@ export const Explanation = Schema.Struct({
   endpoint: Schema.String,
   model: Schema.String,
   provider: Schema.String,
+  ...labels,
   success: Schema.Boolean,
   error_type: Schema.NullOr(Schema.String),
   /** Origin of the figures: `provider`, `counted`, `estimated`, or `none`. */

@@ -12,7 +12,7 @@ import type { Explanation } from "./Explanation.ts"
 import { billed, priced, unitWords } from "../../books/prices/Lines.ts"
 import type { Billed, PriceLine } from "../../books/prices/Lines.ts"
 import { PriceVersions } from "../../books/prices/PriceVersions.ts"
-import { detailsOf } from "./Records.ts"
+import { detailsOf, labelsOf } from "./Records.ts"
 import { UsageNotFound } from "./Problems.ts"
 
 export interface ExplanationsContract {
@@ -49,6 +49,10 @@ interface Row {
   readonly billing_source_why: Why | null
   readonly price: string | null
   readonly token_details: string | null
+  readonly tags: string
+  readonly end_user: string
+  readonly run_id: string
+  readonly budgets: string | null
 }
 
 const make = Effect.gen(function* () {
@@ -61,7 +65,7 @@ const make = Effect.gen(function* () {
           r.prompt_tokens, r.completion_tokens, r.units, CAST(r.cost AS TEXT) AS cost,
           CAST(r.uncollected AS TEXT) AS uncollected, CAST(r.reserved AS TEXT) AS reserved, d.billing_account_id,
           d.billing_source_tenant_id, d.billing_source_kind, NULLIF(d.billing_source_why, '') AS billing_source_why,
-          NULLIF(d.price, '') AS price, r.token_details
+          NULLIF(d.price, '') AS price, r.token_details, d.tags, d.end_user, d.run_id, r.budgets
         FROM tollgate_usage_records r ${sql.literal(withDimensions)} WHERE r.id = ${usage_id}`
     )
     if (row === undefined) return yield* new UsageNotFound({ usage_id })
@@ -90,6 +94,7 @@ const explained = (row: Row, version: string | null, lines: ReadonlyArray<PriceL
     endpoint: row.endpoint,
     model: row.model,
     provider: row.provider,
+    ...labelsOf(row),
     success: row.success === 1,
     error_type: row.error_type,
     usage_source: row.usage_source,
@@ -113,7 +118,7 @@ const explained = (row: Row, version: string | null, lines: ReadonlyArray<PriceL
       because: why === null ? "" : because[why]
     },
     summary: free
-      ? `The call failed (${row.error_type ?? "no reason is known"}), and a failed call costs nothing.`
+      ? `The call failed (${row.error_type ?? "unknown reason"}), and a failed call costs nothing.`
       : `${paid}${why === null ? "" : `, since ${because[why]}`}.` +
         (uncollected === 0n ? "" : ` ${toDecimal(uncollected)} USD more was due, but the balance did not cover it.`) +
         (row.usage_source === "estimated"

@@ -1,9 +1,10 @@
 /**
- * The records of a tenant that match a filter, paged in order of time. A filter becomes the set of dimensions that match it. The totals of a run
- * (`Totals`) count its matching records, so most runs are skipped without reading records. In the page's run, the totals name the records. Records
- * without totals are read one by one.
+ * The records of a tenant that match a filter, paged in chronological order. A filter becomes the set of dimensions that match it. The totals of a
+ * run (`Totals`) count its matching records, so most runs are skipped without reading records. In the page's run, the totals name the records.
+ * Records without totals are read one by one.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
+import type { Fragment } from "@effect/sql/Statement"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Effect, Schema } from "effect"
 import { inPieces } from "../../kernel/Pieces.ts"
@@ -15,7 +16,7 @@ import type * as Numbers from "./Numbers.ts"
 import { usageTypes } from "./Usage.ts"
 import type { Direction } from "./Usage.ts"
 
-/** Matches records with all of these values. An empty text matches an empty value. */
+/** Matches records with all of these values. An empty string matches an empty value. */
 export interface Filter extends Schema.Schema.Type<typeof Filter> {}
 const text = Schema.optionalWith(Schema.String, { exact: true })
 export const Filter = Schema.Struct({
@@ -25,9 +26,16 @@ export const Filter = Schema.Struct({
   account_id: text,
   application_id: text,
   billing_source_tenant_id: text,
+  /** `name=value`, or `name` for any value. */
+  tag: text,
+  end_user: text,
+  run_id: text,
   usage_type: Schema.optionalWith(Schema.Literal(...usageTypes), { exact: true }),
   success: Schema.optionalWith(Schema.Boolean, { exact: true })
 })
+
+/** The part of a filter that is about labels. */
+export type LabelFilter = Pick<Filter, "tag" | "end_user" | "run_id">
 
 /** Columns of `usage_dimensions` that a filter can use. */
 const columns = [
@@ -39,6 +47,10 @@ const columns = [
   "billing_source_tenant_id",
   "usage_type"
 ] as const
+
+/** True for dimensions that have the tag: `name=value`, or `name` for any value. */
+const hasTag = (sql: SqlClient, tag: string): Fragment =>
+  sql`instr(${"\n"} || tags || ${"\n"}, ${`\n${tag}${tag.includes("=") ? "\n" : "="}`}) > 0`
 
 /** The position of a page among the matching records, and its size. */
 export interface Asked {
@@ -66,7 +78,7 @@ interface Wanted {
 /** The largest gap between two numbers that one query reads. */
 const gapMax = 64
 
-interface Parts {
+export interface Parts {
   readonly sql: SqlClient
   readonly numbers: ReturnType<typeof Numbers.make>
 }
@@ -76,14 +88,22 @@ export const make = (sql: SqlClient, numbers: ReturnType<typeof Numbers.make>) =
   page: (tenant: string, filter: Filter, asked: Asked) => page({ sql, numbers }, tenant, filter, asked)
 })
 
-/** The dimensions and the outcome that match a filter. */
-const wantedBy = Effect.fnUntraced(function* ({ sql }: Parts, tenant: string, filter: Filter) {
+/** True for dimensions with these labels. */
+export const labelled = (sql: SqlClient, { end_user, run_id, tag }: LabelFilter): ReadonlyArray<Fragment> => [
+  ...(tag === undefined ? [] : [hasTag(sql, tag)]),
+  ...(end_user === undefined ? [] : [sql`end_user = ${end_user}`]),
+  ...(run_id === undefined ? [] : [sql`run_id = ${run_id}`])
+]
+
+/** The dimensions that match a filter, whatever their outcome. */
+export const dimensionsBy = Effect.fnUntraced(function* (sql: SqlClient, tenant: string, filter: Filter) {
   const named = columns.filter((column) => filter[column] !== undefined)
   const rows = yield* sql<{ readonly number: number }>`SELECT number FROM tollgate_usage_dimensions WHERE ${sql.and([
     sql`tenant_id = ${tenant}`,
-    ...named.map((column) => sql`${sql.literal(column)} = ${filter[column]!}`)
+    ...named.map((column) => sql`${sql.literal(column)} = ${filter[column]!}`),
+    ...labelled(sql, filter)
   ])}`
-  return { dimensions: new Set(rows.map(({ number }) => number)), success: filter.success } satisfies Wanted
+  return new Set(rows.map(({ number }) => number)) as ReadonlySet<number>
 })
 
 /** The runs that have matching records. */
@@ -137,6 +157,22 @@ const stretches = Effect.fnUntraced(function* (
   return found.sort((a, b) => a.from - b.from)
 })
 
+/** The parts of a range that have records of some dimensions: runs of the lowest level, and what no run covers. */
+export const placesOf = Effect.fnUntraced(function* (
+  parts: Parts,
+  tenant: string,
+  range: Range,
+  dimensions: ReadonlySet<number>
+) {
+  const wanted: Wanted = { dimensions, success: undefined }
+  const has = yield* Totals.written(parts.sql, tenant)
+  const found = yield* stretches(parts, tenant, range, has, wanted)
+  const upper = found.flatMap(({ run }) => (run !== undefined && run.level > 0 ? partsOf(run) : []))
+  const inner = yield* stretchesOf(parts, tenant, upper, wanted)
+  const lower = found.filter(({ count, run }) => count > 0 && (run === undefined || run.level === 0))
+  return [...lower, ...inner].map(({ from, to }): Range => ({ from, to }))
+})
+
 /** Adds matching numbers to `found` until the page is full, and skips the first `skip`. Returns the remaining `skip`. */
 const collect = (
   parts: Parts,
@@ -170,7 +206,7 @@ const collect = (
   })
 
 const page = Effect.fnUntraced(function* (parts: Parts, tenant: string, filter: Filter, asked: Asked) {
-  const wanted = yield* wantedBy(parts, tenant, filter)
+  const wanted: Wanted = { dimensions: yield* dimensionsBy(parts.sql, tenant, filter), success: filter.success }
   const none = { total: 0, numbers: [] as ReadonlyArray<number> }
   if (wanted.dimensions.size === 0) return none
   const has = yield* Totals.written(parts.sql, tenant)

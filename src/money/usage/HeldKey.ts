@@ -5,12 +5,21 @@ import { Usd } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import type { Caller } from "../../kernel/Caller.ts"
 import type { Run } from "../../people/runs/Run.ts"
+import { Period } from "../../kernel/Period.ts"
+import type { Allowance } from "../allowances/Allowance.ts"
 import { Application } from "../../people/tenants/Application.ts"
 
 const { account_id, allowed_models, created_at, expires_at, key_prefix, name } = Application.fields
 const { reserved_usd, spending_limit_period, spending_limit_usd, spent_usd } = Application.fields
 
-/** The limit fields are absent if the key has no such limit. */
+const HeldAllowance = Schema.Struct({
+  amount_usd: Usd,
+  period: Period,
+  /** The start of the next period. */
+  renews_at: Moment
+}).annotations({ identifier: "HeldAllowance" })
+
+/** Fields of limits are absent if the key has no such limit. */
 export interface HeldKey extends Schema.Schema.Type<typeof HeldKey> {}
 export const HeldKey = Schema.Struct({
   /** The application, or the run whose key it is. */
@@ -30,7 +39,9 @@ export const HeldKey = Schema.Struct({
   renews_at: Schema.optional(Moment),
   allowed_models,
   expires_at,
-  /** Totals of all calls of the key. */
+  /** Credit that the key's tenant gets each period. Absent if it has no allowance. */
+  allowance: Schema.optional(HeldAllowance),
+  /** All calls of the key. */
   usage: Schema.Struct({
     total_requests: Schema.Int,
     total_tokens: Schema.Int,
@@ -38,8 +49,13 @@ export const HeldKey = Schema.Struct({
   })
 }).annotations({ identifier: "HeldKey" })
 
-/** `key` with the values that follow from its limits at time `now`. */
-export const heldKey = (key: Application, tenant_id: string, usage: HeldKey["usage"], now: number): HeldKey => ({
+/** `key` with the state of its limits at the instant `now`. */
+export const heldKey = (
+  key: Application,
+  tenant_id: string,
+  { allowance, usage }: { readonly usage: HeldKey["usage"]; readonly allowance: Allowance | undefined },
+  now: number
+): HeldKey => ({
   id: key.id,
   name: key.name,
   key_prefix: key.key_prefix,
@@ -49,6 +65,7 @@ export const heldKey = (key: Application, tenant_id: string, usage: HeldKey["usa
   ...limitsOf(key, now),
   ...(key.allowed_models !== undefined && { allowed_models: key.allowed_models }),
   ...(key.expires_at !== undefined && { expires_at: key.expires_at }),
+  ...(allowance !== undefined && { allowance: termsOf(allowance) }),
   usage
 })
 
@@ -76,6 +93,8 @@ export const heldRun = (
 })
 
 const notBelowZero = (amount: Nano): Nano => (amount > 0n ? amount : 0n)
+
+const termsOf = ({ amount_usd, period, renews_at }: Allowance) => ({ amount_usd, period, renews_at })
 
 const limitsOf = (
   { reserved_usd: reserved = 0n, spending_limit_period, spending_limit_usd, spent_usd: spent = 0n }: Application,

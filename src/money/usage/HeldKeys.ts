@@ -2,19 +2,21 @@
  * An API key as its holder may see it.
  *
  * Where the specification is silent:
- * - `GET /v1/key` returns a key's own limits and usage. It does not show the tenant's balance or other keys. The key of a run shows the limit in
- *   USD and the usage of the run, with those of the runs below it, under the run's id.
+ * - `GET /v1/key` returns a key's own limits and usage, and the terms of its tenant's allowance. It does not show the tenant's
+ *   balance or other keys. The key of a run shows the limit in USD and the usage of the run, with those of
+ *   the runs below it, under the run's id.
  * - With an API key, `/v1/usage?key=self` sums only the calls of that key. A user token has no key, so it gets 400.
  */
-import { Clock, Context, Effect, Layer } from "effect"
+import { Clock, Context, Effect, Layer, Option } from "effect"
 import type { Caller } from "../../kernel/Caller.ts"
 import { InvalidKey } from "../../people/credentials/Problems.ts"
 import { BudgetedRuns } from "../../people/runs/BudgetedRuns.ts"
+import { Allowances } from "../allowances/Allowances.ts"
 import { Applications } from "../../people/tenants/Applications.ts"
 import type { RunId } from "../../kernel/Ids.ts"
 import { heldKey, heldRun } from "./HeldKey.ts"
 import type { HeldKey } from "./HeldKey.ts"
-import { added, Sums } from "./Sums.ts"
+import { Sums } from "./Sums.ts"
 
 export interface HeldKeysContract {
   /** Fails with `InvalidKey` for a key deleted a moment ago, and for a caller without a key. */
@@ -28,6 +30,7 @@ export class HeldKeys extends Context.Tag("tollgate/usage/HeldKeys")<HeldKeys, H
 const make = Effect.gen(function* () {
   const applications = yield* Applications
   const sums = yield* Sums
+  const allowances = yield* Allowances
   const budgeted = yield* BudgetedRuns
   const ofRun = (caller: Caller, run_id: RunId) =>
     Effect.mapBoth(budgeted.find({ caller, run_id }), {
@@ -43,8 +46,10 @@ const make = Effect.gen(function* () {
       () => new InvalidKey()
     )
     const window = { start: null, end: null }
-    const { data_points } = yield* sums.rollup({ tenant_id, rollup: "annual", window, application_id })
-    return heldKey(key, tenant_id, added(data_points), yield* Clock.currentTimeMillis)
+    const { total_cost, total_requests, total_tokens } = yield* sums.summary({ caller, window, application_id })
+    const usage = { total_requests, total_tokens, total_cost }
+    const allowance = Option.getOrUndefined(yield* Effect.option(allowances.find(tenant_id)))
+    return heldKey(key, tenant_id, { usage, allowance }, yield* Clock.currentTimeMillis)
   })
   return { of } satisfies HeldKeysContract
 })

@@ -1,5 +1,5 @@
 /**
- * Record numbers. A tenant's records are numbered in order of time, so a window is a range of numbers. A binary search finds the range, and a
+ * Record numbers. A tenant's records are numbered in chronological order, so a window is a range of numbers. A binary search finds the range, and a
  * subtraction counts its records.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
@@ -8,7 +8,7 @@ import type { SqlError } from "@effect/sql/SqlError"
 import { Effect } from "effect"
 import type { TenantId } from "../../kernel/Ids.ts"
 import type { Range } from "../../kernel/Pieces.ts"
-import { offsetEvery, recordsAmong, tables } from "../../books/ledger/rows/RowLinks.ts"
+import { lastUpTo, offsetEvery, recordsAmong, tables } from "../../books/ledger/rows/RowLinks.ts"
 import { withDimensions } from "../../books/ledger/rows/Dimensions.ts"
 import type { Window } from "./Window.ts"
 
@@ -16,7 +16,7 @@ export const make = (sql: SqlClient) => {
   /** The `tollgate_usage_records r` in a range. */
   const among = (tenant: string, range: Range): Fragment => recordsAmong(sql, tenant, range)
 
-  /** The same, joined with `tollgate_usage_dimensions d`. */
+  /** `among`, joined with `tollgate_usage_dimensions d`. */
   const described = (tenant: string, range: Range): Fragment => recordsAmong(sql, tenant, range, withDimensions)
 
   /** The tenant's newest record. */
@@ -59,9 +59,16 @@ export const make = (sql: SqlClient) => {
     return { from: Math.min(from, to), to } satisfies Range
   })
 
+  /** The tenant's records after this row, which counts the records of all tenants. */
+  const after = Effect.fnUntraced(function* (tenant: string, row: number) {
+    const [before] = yield* sql<{ readonly number: number }>`SELECT MAX(number) AS number FROM (
+      ${lastUpTo(sql, "r", tenant, row, "r.number")}) before`
+    return { from: (before?.number ?? 0) + 1, to: ((yield* newest(tenant))?.number ?? 0) + 1 } satisfies Range
+  })
+
   /** Time of the tenant's latest record. `undefined` without records. */
   const latest = (tenant: string): Effect.Effect<number | undefined, SqlError> =>
     Effect.map(newest(tenant), (record) => record?.at)
 
-  return { among, described, heads, range, latest }
+  return { among, described, heads, range, after, latest }
 }

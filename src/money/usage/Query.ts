@@ -3,8 +3,9 @@ import { Either } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import type { Caller } from "../../kernel/Caller.ts"
 import type { AccountId } from "../../kernel/Ids.ts"
+import { isName } from "../../kernel/Labels.ts"
 import { InvalidEndTime, InvalidRollup, InvalidStartTime } from "./Problems.ts"
-import type { Filter } from "./Filtered.ts"
+import type { Filter, LabelFilter } from "./Filtered.ts"
 import type { RecordsAsked } from "./Records.ts"
 import type { RollupAsked, SummaryAsked } from "./Sums.ts"
 import { fewMembers } from "./TeamUsage.ts"
@@ -17,8 +18,10 @@ import type {
   RecordsQuery,
   RollupName,
   RollupQuery,
+  SeriesBy,
   SeriesQuery,
   SummaryQuery,
+  TagSeries,
   TeamQuery
 } from "./Usage.ts"
 import { endOf, instantOf, startOf } from "./Window.ts"
@@ -64,7 +67,8 @@ export const rollupOf = (
     if (query.usage_type !== undefined && usage_type === undefined) {
       return yield* refuse("usage_type", usageTypes.join(" or "))
     }
-    return { rollup, window: yield* windowOf(query), application_id, usage_type, provider }
+    const labels = labelsOf(query)
+    return { rollup, window: yield* windowOf(query), application_id, usage_type, provider, labels }
   })
 
 export const recordsOf = (query: RecordsQuery): Either.Either<Omit<RecordsAsked, "tenant_id">, InvalidRequest> =>
@@ -79,6 +83,16 @@ export const recordsOf = (query: RecordsQuery): Either.Either<Omit<RecordsAsked,
 
 const texts = ["model", "provider", "endpoint", "account_id", "application_id", "billing_source_tenant_id"] as const
 
+/** `undefined` without a filter by labels. */
+const labelsOf = ({ end_user, run, tag }: Pick<RecordsQuery, "tag" | "end_user" | "run">): LabelFilter | undefined =>
+  tag === undefined && end_user === undefined && run === undefined
+    ? undefined
+    : {
+        ...(tag !== undefined && { tag }),
+        ...(end_user !== undefined && { end_user }),
+        ...(run !== undefined && { run_id: run })
+      }
+
 /** `undefined` without a filter. */
 const filterOf = (query: RecordsQuery): Either.Either<Filter | undefined, InvalidRequest> => {
   const usage_type = usageTypes.find((type) => type === query.usage_type)
@@ -87,6 +101,7 @@ const filterOf = (query: RecordsQuery): Either.Either<Filter | undefined, Invali
   if (success !== undefined && success !== "true" && success !== "false") return refuse("success", "true or false")
   const filter: Filter = {
     ...Object.fromEntries(texts.filter((name) => query[name] !== undefined).map((name) => [name, query[name]!])),
+    ...labelsOf(query),
     ...(usage_type !== undefined && { usage_type }),
     ...(success !== undefined && { success: success === "true" })
   }
@@ -96,8 +111,9 @@ const filterOf = (query: RecordsQuery): Either.Either<Filter | undefined, Invali
 /** Widens the window to whole buckets. */
 export const seriesOf = (query: SeriesQuery): Either.Either<Omit<SeriesAsked, "tenant_id">, InvalidRequest> =>
   Either.gen(function* () {
-    const by = seriesBy.find((one) => one === (query.by ?? "none"))
-    if (by === undefined) return yield* refuse("by", `one of ${seriesBy.join(", ")}`)
+    const by = seriesByOf(query.by ?? query.group_by ?? "none")
+    if (by === undefined)
+      return yield* refuse(query.by === undefined ? "group_by" : "by", `one of ${seriesBy.join(", ")}, or tag:name`)
     const grain = grains.find((one) => one === (query.grain ?? "day"))
     if (grain === undefined) return yield* refuse("grain", "hour or day")
     const top = Number(query.top ?? seriesPreset)
@@ -111,8 +127,13 @@ export const seriesOf = (query: SeriesQuery): Either.Either<Omit<SeriesAsked, "t
     if ((end - start) / width > bucketsMax) {
       return yield* refuse("end_time", `at most ${bucketsMax} buckets of a ${grain} after start_time`)
     }
-    return { by, grain, top, start, end }
+    return { by, filter: labelsOf(query), grain, top, start, end }
   })
+
+const seriesByOf = (text: string): SeriesBy | undefined =>
+  text.startsWith("tag:") && isName(text.slice("tag:".length))
+    ? (text as TagSeries)
+    : seriesBy.find((one) => one === text)
 
 export const payersOf = (query: PayersQuery): Either.Either<Omit<PayersAsked, "account_id">, InvalidRequest> =>
   Either.map(seriesOf(query), ({ end, start, top }) => ({ start, end, top }))
@@ -121,7 +142,8 @@ export const payersOf = (query: PayersQuery): Either.Either<Omit<PayersAsked, "a
 export const teamOf = (query: TeamQuery): Either.Either<Omit<TeamAsked, "tenant_id">, InvalidRollup | InvalidRequest> =>
   Either.gen(function* () {
     const members = yield* membersOf(query.members)
-    return { members, rollup: yield* rollupName(query.rollup ?? "daily"), window: yield* windowOf(query) }
+    const rollup = yield* rollupName(query.rollup ?? "daily")
+    return { members, rollup, window: yield* windowOf(query), labels: labelsOf(query) }
   })
 
 const membersOf = (text: string | undefined): Either.Either<TeamAsked["members"], InvalidRequest> => {

@@ -6,13 +6,15 @@
  *   `token_details` only if the provider reported tokens that vendors bill separately.
  * - A record names its API key (`application_id`, `application_name`) and its request (`request_id`). It names no request if the service itself
  *   ended the call, as for media jobs and calls interrupted by a crash.
- * - An empty filter matches the empty text: `application_id=` means calls by user token.
+ * - A record has `tags`, `end_user` and `run_id` if the call had them, and `budgets` if budgets counted it.
+ * - An empty filter matches the empty string: `application_id=` means calls by user token.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Context, Effect, Layer } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import type { TenantId } from "../../kernel/Ids.ts"
+import { tagsOf } from "../../kernel/Labels.ts"
 import { fromRow } from "../../kernel/Money.ts"
 import { paginated } from "../../kernel/Page.ts"
 import type { PageOf } from "../../kernel/Page.ts"
@@ -35,14 +37,14 @@ import type { Window } from "./Window.ts"
 
 export interface RecordsContract {
   /**
-   * A page of the calls with the tenant's credentials. In order of time, every page costs the same at any depth. In any other order, the page
+   * A page of the calls with the tenant's credentials. In chronological order, every page costs the same at any depth. In any other order, the page
    * merges the sorted index of the window with the records that the index does not cover yet, and pages by number end at `depthMax`. Money is in
    * nano-USD, times in milliseconds since 1970.
    */
   readonly page: (asked: RecordsAsked) => Effect.Effect<RecordPage, InvalidRequest>
   /** The number of records per tenant, which is also its newest record's number. Tenants without records are absent. */
   readonly newest: (tenants: ReadonlyArray<TenantId>) => Effect.Effect<ReadonlyMap<TenantId, number>>
-  /** A tenant's records by number. Numbers start at 1, have no gap, and follow the order of time. */
+  /** A tenant's records by number. Numbers start at 1, have no gap, and follow chronological order. */
   readonly range: (tenant: TenantId, numbers: Range) => Effect.Effect<ReadonlyArray<UsageRecord>>
   /** A record of any tenant by its id. */
   readonly find: (usage_id: string) => Effect.Effect<UsageRecord | undefined>
@@ -55,7 +57,7 @@ export interface RecordsAsked extends PageOf {
   readonly sort?: Sort | undefined
   /** Defaults to latest or largest first. */
   readonly direction?: Direction | undefined
-  /** Returns only matching records, in order of time. Defaults to all records. */
+  /** Returns only matching records, in chronological order. Defaults to all records. */
   readonly filter?: Filter | undefined
   /** `next_cursor` of an earlier page. Continues after it, with its order, window and filter. */
   readonly cursor?: string | undefined
@@ -64,7 +66,7 @@ export interface RecordsAsked extends PageOf {
 /** The depth limit of pages by number in an order other than time. Such a page must skip all records before it. Cursors have no limit. */
 export const depthMax = 20_000
 
-/** The most index places that all sorted pages together hold in memory: about 20 MB. */
+/** The maximum number of index places that all sorted pages together hold in memory: about 20 MB. */
 const placesMax = 200_000
 
 export class Records extends Context.Tag("tollgate/usage/Records")<Records, RecordsContract>() {
@@ -354,7 +356,8 @@ const merge = (
 const recordSelection = `r.seq, r.number, r.id, r.at, d.account_id, r.tenant_id, d.usage_type, d.model, d.provider,
   r.prompt_tokens, r.completion_tokens, r.units, CAST(r.cost AS TEXT) AS cost, CAST(r.uncollected AS TEXT) AS uncollected,
   r.latency_ms, r.success, r.error_type, d.endpoint, d.billing_account_id, d.billing_source_tenant_id,
-  d.billing_source_kind, r.usage_source, r.token_details, NULLIF(d.application_id, '') AS application_id, r.request_id`
+  d.billing_source_kind, r.usage_source, r.token_details, NULLIF(d.application_id, '') AS application_id, r.request_id,
+  d.tags, d.end_user, d.run_id, r.budgets`
 
 interface RecordRow {
   readonly seq: number
@@ -382,6 +385,11 @@ interface RecordRow {
   readonly token_details: string | null
   readonly application_id: string | null
   readonly request_id: string | null
+  readonly tags: string
+  readonly end_user: string
+  readonly run_id: string
+  /** A JSON array. */
+  readonly budgets: string | null
   /** The sort value. Absent for the order of time. */
   readonly value?: string
 }
@@ -412,11 +420,25 @@ const recordOf = (row: RecordRow, names: ReadonlyMap<string, string>): UsageReco
   success: row.success === 1,
   ...(row.error_type !== null && { error_type: row.error_type }),
   endpoint: row.endpoint,
+  ...labelsOf(row),
   billing_account_id: row.billing_account_id,
   billing_source_tenant_id: row.billing_source_tenant_id,
   billing_source_kind: row.billing_source_kind,
   ...((row.usage_source === "counted" || row.usage_source === "estimated") && { usage_source: row.usage_source }),
   ...(row.token_details !== null && { token_details: detailsOf(row)! })
+})
+
+/** The labels of a record, and the budgets that counted its call. */
+export const labelsOf = ({
+  budgets,
+  end_user,
+  run_id,
+  tags
+}: Pick<RecordRow, "tags" | "end_user" | "run_id" | "budgets">) => ({
+  ...(tags !== "" && { tags: tagsOf(tags) }),
+  ...(end_user !== "" && { end_user }),
+  ...(run_id !== "" && { run_id }),
+  ...(budgets !== null && { budgets: JSON.parse(budgets) as ReadonlyArray<string> })
 })
 
 const keyOf = (application_id: string, names: ReadonlyMap<string, string>) => {

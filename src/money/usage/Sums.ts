@@ -5,12 +5,17 @@ import { Context, Effect, Layer } from "effect"
 import type { Actor } from "../../kernel/Caller.ts"
 import { billingAccountOf, tenantOf } from "../../kernel/Ids.ts"
 import type { AccountId, BillingAccountId, TenantId } from "../../kernel/Ids.ts"
-import { day } from "../../kernel/Moment.ts"
 import { fromRow } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { inPieces, turn } from "../../kernel/Pieces.ts"
+import type { Range } from "../../kernel/Pieces.ts"
 import { tailsOf, tailsWith } from "../../books/ledger/rows/RollupLag.ts"
+import * as KeyTotals from "../../books/ledger/totals/KeyTotals.ts"
+import type { Filter, LabelFilter } from "./Filtered.ts"
+import * as LabelledSums from "./LabelledSums.ts"
 import * as Numbers from "./Numbers.ts"
+import { dayOfRecord, periodOf, pointOf, recordColumns, sumColumns, sumOfSums, sumSelection } from "./Points.ts"
+import type { PointRow } from "./Points.ts"
 import type { DataPoint, Rollup, RollupName, Summary, Totals, UsageType } from "./Usage.ts"
 import { partsOf, wholeDays } from "./Window.ts"
 import type { Part, Window } from "./Window.ts"
@@ -43,6 +48,8 @@ export interface RollupAsked {
   readonly application_id?: string | undefined
   readonly usage_type?: UsageType | undefined
   readonly provider?: string | undefined
+  /** Sums the tenant's records in pieces, since no rollup has labels. */
+  readonly labels?: LabelFilter | undefined
 }
 
 export interface PaidAsked {
@@ -53,9 +60,11 @@ export interface PaidAsked {
   readonly viewer: AccountId
   /** The accounts that get their own data points, or the `most` accounts with the highest cost. */
   readonly named: ReadonlyArray<AccountId> | { readonly most: number }
+  /** Only calls with these labels, from the records. */
+  readonly labels?: LabelFilter | undefined
 }
 
-/** Data points are in order of time. Periods without calls are absent. */
+/** Data points are in chronological order. Periods without calls are absent. */
 export interface Paid {
   /** All accounts with calls. */
   readonly callers: ReadonlyArray<{ readonly account_id: AccountId; readonly totals: Totals }>
@@ -101,11 +110,11 @@ const summary = (parts: Parts): SumsContract["summary"] =>
   Effect.fn("Sums.summary")(function* ({ application_id, caller, window: { end, start } }) {
     return yield* Effect.orDie(
       Effect.gen(function* () {
-        if (application_id !== undefined) return summed(yield* recordsOf(parts, caller, { start, end }, application_id))
         // An end after the latest record counts as open, so "until now" does not split an hour.
         const latest = yield* parts.numbers.latest(caller.tenant_id)
         const open = end !== null && latest !== undefined && latest < end
         const pieces = partsOf({ start, end: open ? null : end })
+        if (application_id !== undefined) return summed(yield* sumsOfKey(parts, caller, pieces, application_id))
         return summed((yield* Effect.forEach(pieces, (part) => sumsOf(parts, caller, part))).flat())
       })
     )
@@ -129,14 +138,39 @@ const sumsOf = Effect.fnUntraced(function* (
   return yield* recordsOf({ numbers, sql }, { account_id, tenant_id }, { start, end })
 })
 
+/** Sums the calls of a key: the stored totals of complete hours and days, the records after their end, and the records of partial hours. */
+const sumsOfKey = Effect.fnUntraced(function* (
+  parts: Parts,
+  caller: Actor,
+  pieces: ReadonlyArray<Part>,
+  application_id: string
+) {
+  const { numbers, sql } = parts
+  const whole = pieces.flatMap(({ end, grain, start }) => (grain === null ? [] : [{ end, grain, start }]))
+  const short = pieces.filter(({ grain }) => grain === null)
+  const found: Array<SumRow> = []
+  for (const piece of short) found.push(...(yield* recordsOf(parts, caller, piece, application_id)))
+  if (whole.length === 0) return found
+  const { end, sums } = yield* KeyTotals.kept(sql, application_id, whole)
+  const [start, last] = [Math.min(...whole.map((part) => part.start)), Math.max(...whole.map((part) => part.end))]
+  const tail = yield* numbers.after(caller.tenant_id, end)
+  const within = sql`AND r.at >= ${start} AND r.at < ${last}`
+  return [...found, ...sums, ...(yield* recordsIn(parts, caller, tail, application_id, within))]
+})
+
 /** Sums the records of a window one by one. */
-const recordsOf = Effect.fnUntraced(function* (
+const recordsOf = Effect.fnUntraced(function* (parts: Parts, caller: Actor, window: Window, application_id?: string) {
+  return yield* recordsIn(parts, caller, yield* parts.numbers.range(caller.tenant_id, window), application_id)
+})
+
+/** Sums the records of a range of numbers. */
+const recordsIn = Effect.fnUntraced(function* (
   { numbers, sql }: Parts,
   { account_id, tenant_id }: Actor,
-  window: Window,
-  application_id?: string
+  range: Range,
+  application_id?: string,
+  within?: Fragment
 ) {
-  const range = yield* numbers.range(tenant_id, window)
   // `+` makes SQLite find the dimensions by number, regardless of its statistics.
   const only =
     application_id === undefined
@@ -146,7 +180,7 @@ const recordsOf = Effect.fnUntraced(function* (
     range,
     (piece) => sql<SumRow>`SELECT model, endpoint, ${sql.literal(sumSelection)} FROM (
           SELECT d.model, d.endpoint, ${sql.literal(recordColumns)}
-          FROM ${numbers.described(tenant_id, piece)} AND ${only}
+          FROM ${numbers.described(tenant_id, piece)} AND ${only} ${within ?? sql.literal("")}
         ) sums GROUP BY model, endpoint`
   )
   return pieces.flat()
@@ -154,9 +188,18 @@ const recordsOf = Effect.fnUntraced(function* (
 
 const tailOf = (sql: SqlClient, tenant: string): Fragment => tailsOf(sql, sql`SELECT ${tenant} AS id`)
 
-const rollup = ({ sql }: Parts): SumsContract["rollup"] =>
+/** Without absent members. */
+const filled = (filter: Pick<RollupAsked, "application_id" | "provider" | "usage_type">): Filter =>
+  Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined))
+
+const rollup = ({ numbers, sql }: Parts): SumsContract["rollup"] =>
   Effect.fn("Sums.rollup")(function* (asked) {
-    const { application_id, provider, rollup: by, tenant_id, usage_type, window } = asked
+    const { application_id, labels, provider, rollup: by, tenant_id, usage_type, window } = asked
+    if (labels !== undefined) {
+      const filter = { ...labels, ...filled({ application_id, provider, usage_type }) }
+      const data_points = yield* LabelledSums.rollup({ numbers, sql }, { tenant_id, rollup: by, window, filter })
+      return { rollup: by, start_date: window.start, end_date: window.end, data_points }
+    }
     const { end, start } = wholeDays(window)
     const only = (column: string, value: string | undefined) =>
       value === undefined ? sql.literal("") : sql`AND +${sql.literal(column)} = ${value}`
@@ -198,8 +241,10 @@ const byPayer = ({ sql }: Parts): SumsContract["byPayer"] =>
 
 // One statement: between two, a record could move from the rollup lag into the rollups. The database sums, because a year of a large team has a
 // row for each member and day.
-const paid = ({ sql }: Parts): SumsContract["paid"] =>
-  Effect.fn("Sums.paid")(function* ({ named, rollup, tenant_id, viewer, window }) {
+const paid = ({ numbers, sql }: Parts): SumsContract["paid"] =>
+  Effect.fn("Sums.paid")(function* (asked) {
+    const { named, rollup, tenant_id, viewer, window } = asked
+    if (asked.labels !== undefined) return yield* LabelledSums.paid({ numbers, sql }, asked, asked.labels)
     const { end, start } = wholeDays(window)
     const payer = billingAccountOf(tenant_id)
     const period = periodOf(sql, rollup)
@@ -250,19 +295,6 @@ const paid = ({ sql }: Parts): SumsContract["paid"] =>
       named: new Map(chosen.map((account) => [account, pointsOf(account)]))
     }
   })
-
-const sumColumns = "requests, successes, prompt_tokens, completion_tokens, units, cost, latency_ms"
-
-const sumSelection = `SUM(requests) AS requests, SUM(successes) AS successes, SUM(prompt_tokens) AS prompt_tokens,
-  SUM(completion_tokens) AS completion_tokens, SUM(units) AS units, CAST(SUM(cost) AS TEXT) AS cost,
-  SUM(latency_ms) AS latency_ms`
-
-/** Adds up sums. */
-const sumOfSums = sumColumns.replaceAll(/\w+/g, "SUM($&) AS $&")
-
-/** The values that a record adds to the sums, and its day. */
-const recordColumns = `1 AS requests, r.success AS successes, r.prompt_tokens, r.completion_tokens, r.units, r.cost, r.latency_ms`
-const dayOfRecord = `r.at - r.at % ${day} AS start`
 
 // ---- summary ------------------------------------------------------------------------------------------------------------
 
@@ -346,19 +378,6 @@ const totals = (rows: ReadonlyArray<SumRow>, nameOf: (row: SumRow) => string): R
 
 // ---- rollup -------------------------------------------------------------------------------------------------------------
 
-/** The start of the period that contains a day. */
-const periodOf = (sql: SqlClient, rollup: RollupName): Fragment => {
-  if (rollup === "daily") return sql.literal("start")
-  const unit = rollup === "monthly" ? "month" : "year"
-  return sql.literal(
-    sql.onDialectOrElse({
-      pg: () =>
-        `CAST(extract(epoch FROM date_trunc('${unit}', to_timestamp(start / 1000.0) AT TIME ZONE 'UTC')) * 1000 AS bigint)`,
-      orElse: () => `unixepoch(start / 1000, 'unixepoch', 'start of ${unit}') * 1000`
-    })
-  )
-}
-
 interface PayerRow {
   readonly billing_account_id: BillingAccountId
   readonly kind: "own" | "team"
@@ -373,11 +392,6 @@ export const added = (parts: ReadonlyArray<Totals>): Totals => ({
   total_tokens: parts.reduce((sum, part) => sum + part.total_tokens, 0),
   total_cost: parts.reduce((sum, part) => sum + part.total_cost, 0n)
 })
-
-interface PointRow extends Omit<SumRow, "model" | "endpoint"> {
-  readonly timestamp: number
-  readonly units: number
-}
 
 /**
  * `part`: 0 for a caller's sum, with the `timestamp` of its first period; 1 for the viewer or a named account; 2 for all accounts except the
@@ -395,15 +409,3 @@ const dearest = (callers: ReadonlyArray<PaidRow>, most: number): ReadonlyArray<A
     .sort((a, b) => (a.cost === b.cost ? 0 : a.cost > b.cost ? -1 : 1))
     .slice(0, most)
     .map(({ account_id }) => account_id)
-
-const pointOf = (row: PointRow): DataPoint => ({
-  timestamp: row.timestamp,
-  total_requests: row.requests,
-  total_tokens: row.prompt_tokens + row.completion_tokens,
-  prompt_tokens: row.prompt_tokens,
-  completion_tokens: row.completion_tokens,
-  units: row.units,
-  total_cost: fromRow(row.cost),
-  success_count: row.successes,
-  failure_count: row.requests - row.successes
-})

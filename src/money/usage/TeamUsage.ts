@@ -8,9 +8,11 @@ import type { Member } from "../../people/tenants/Account.ts"
 import { NotAMember } from "../../people/tenants/Problems.ts"
 import { Tenants } from "../../people/tenants/Tenants.ts"
 import { TeamPlanRequired } from "./Problems.ts"
+import type { LabelFilter } from "./Filtered.ts"
+import { together } from "./Points.ts"
 import { added, Sums } from "./Sums.ts"
 import { teamMembersMax } from "./Usage.ts"
-import type { DataPoint, RollupName, TeamUsage as Team } from "./Usage.ts"
+import type { RollupName, TeamUsage as Team } from "./Usage.ts"
 import type { Window } from "./Window.ts"
 
 export interface TeamUsageContract {
@@ -34,6 +36,8 @@ export interface TeamAsked {
   readonly window: Window
   /** Limits the response to up to five accounts. Defaults to the whole team. */
   readonly members?: ReadonlyArray<AccountId> | undefined
+  /** Only calls with these labels. Defaults to all. */
+  readonly labels?: LabelFilter | undefined
 }
 
 export class TeamUsage extends Context.Tag("tollgate/usage/TeamUsage")<TeamUsage, TeamUsageContract>() {
@@ -63,6 +67,7 @@ const make = Effect.gen(function* () {
       rollup,
       window,
       viewer: account_id,
+      labels: asked.labels,
       named: chosen ?? { most: teamMembersMax }
     })
     const spent = new Map(paid.callers.map(({ account_id, totals }) => [account_id, totals]))
@@ -117,25 +122,3 @@ export const fewMembers = (
   accounts.length <= teamMembersMax
     ? Either.right(accounts)
     : Either.left(new InvalidRequest({ field: "members", rule: `up to ${teamMembersMax} account ids` }))
-
-/** Adds up the data points of each period, in order of time. */
-const together = (points: ReadonlyArray<DataPoint>): ReadonlyArray<DataPoint> => {
-  const periods = new Map<number, DataPoint>()
-  for (const point of points) {
-    const there = periods.get(point.timestamp)
-    periods.set(point.timestamp, there === undefined ? point : sum(there, point))
-  }
-  return [...periods.values()].sort((a, b) => a.timestamp - b.timestamp)
-}
-
-const sum = (a: DataPoint, b: DataPoint): DataPoint => ({
-  timestamp: a.timestamp,
-  total_requests: a.total_requests + b.total_requests,
-  total_tokens: a.total_tokens + b.total_tokens,
-  prompt_tokens: a.prompt_tokens + b.prompt_tokens,
-  completion_tokens: a.completion_tokens + b.completion_tokens,
-  units: a.units + b.units,
-  total_cost: a.total_cost + b.total_cost,
-  success_count: a.success_count + b.success_count,
-  failure_count: a.failure_count + b.failure_count
-})

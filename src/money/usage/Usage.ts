@@ -23,6 +23,18 @@ const TokenDetails = Schema.Struct({
   completion_image_tokens: Tokens
 } satisfies { readonly [Name in TokenDetail]: typeof Tokens })
 
+/** Labels of a call, and the budgets that counted it. */
+export const labels = {
+  /** Absent without tags. */
+  tags: Schema.optionalWith(Schema.Record({ key: Schema.String, value: Schema.String }), { exact: true }),
+  /** The caller's own user, as the request names them. */
+  end_user: Schema.optionalWith(Schema.String, { exact: true }),
+  /** The run whose key called. */
+  run_id: Schema.optionalWith(Schema.String, { exact: true }),
+  /** The ids of the budgets that admitted the call. Absent if none applied. */
+  budgets: Schema.optionalWith(Schema.Array(Schema.String), { exact: true })
+} as const
+
 export interface UsageRecord extends Schema.Schema.Type<typeof UsageRecord> {}
 export const UsageRecord = Schema.Struct({
   id: Schema.String,
@@ -51,6 +63,7 @@ export const UsageRecord = Schema.Struct({
   success: Schema.Boolean,
   error_type: Schema.optionalWith(Schema.String, { exact: true }),
   endpoint: Schema.String,
+  ...labels,
   billing_account_id: Schema.String,
   billing_source_tenant_id: Schema.String,
   billing_source_kind: Schema.Literal("own", "team"),
@@ -69,7 +82,7 @@ export type UsageType = (typeof usageTypes)[number]
 export const directions = ["asc", "desc"] as const
 export type Direction = (typeof directions)[number]
 
-/** A text that `Query.ts` checks, because each refusal has its own wording. */
+/** A string. `Query.ts` checks it, because each refusal has its own wording. */
 const text = (description: string) => Schema.optionalWith(Schema.String.annotations({ description }), { exact: true })
 
 const oneOf = (values: ReadonlyArray<string>, description: string) =>
@@ -80,6 +93,12 @@ const oneOf = (values: ReadonlyArray<string>, description: string) =>
 const dates = {
   start_date: text("RFC 3339; the first instant inside"),
   end_date: text("RFC 3339; the first instant after the window. A bare date includes its day")
+}
+
+const labelFilters = {
+  tag: text("Only calls with this tag: `name=value`, or `name` for any value"),
+  end_user: text("Only calls for this end user; empty: calls that name none"),
+  run: text("Only calls of this run; empty: calls of no run")
 }
 
 export interface RecordsQuery extends Schema.Schema.Type<typeof RecordsQuery> {}
@@ -96,6 +115,7 @@ export const RecordsQuery = Schema.Struct({
   billing_source_tenant_id: text("Only calls that this tenant paid"),
   usage_type: oneOf(usageTypes, "Only calls of this type"),
   success: oneOf(["true", "false"], "Only calls that succeeded, or that failed"),
+  ...labelFilters,
   cursor: text("`next_cursor` of the previous page; continues after it")
 })
 
@@ -158,7 +178,8 @@ export const RollupQuery = Schema.Struct({
   end_date: text("RFC 3339; rounded up to a whole UTC day"),
   application_id: text("Only calls with a key of this application"),
   usage_type: oneOf(usageTypes, "Only calls of this type"),
-  provider: text("Only calls that this provider served")
+  provider: text("Only calls that this provider served"),
+  ...labelFilters
 })
 
 /** A period with at least one call. */
@@ -190,8 +211,20 @@ export const Rollup = Schema.Struct({
 export const grains = ["hour", "day"] as const
 export type Grain = (typeof grains)[number]
 
-export const seriesBy = ["none", "model", "account", "endpoint", "application", "provider", "payer"] as const
-export type SeriesBy = (typeof seriesBy)[number]
+export const seriesBy = [
+  "none",
+  "model",
+  "account",
+  "endpoint",
+  "application",
+  "provider",
+  "payer",
+  "end_user",
+  "run"
+] as const
+/** `tag:project`: a series for each value of the tag. */
+export type TagSeries = `tag:${string}`
+export type SeriesBy = (typeof seriesBy)[number] | TagSeries
 
 /** The default and maximum number of named series. */
 export const seriesPreset = 8
@@ -202,8 +235,12 @@ export const SeriesQuery = Schema.Struct({
   start_time: text("Required, RFC 3339; rounded down to a whole bucket"),
   end_time: text("Required, RFC 3339; rounded up to a whole bucket"),
   grain: oneOf(grains, "The width of a bucket in UTC. Default: day"),
-  by: oneOf(seriesBy, "The key of the series. Default: none. Payers are tenants"),
-  top: text(`The most series that are named, 1 to ${seriesMax}. Default: ${seriesPreset}`)
+  by: text(
+    `The key of the series: ${seriesBy.join(", ")}, or \`tag:name\` for the values of a tag. Default: none. Payers are tenants`
+  ),
+  group_by: text("Another name of `by`"),
+  ...labelFilters,
+  top: text(`The maximum number of named series, 1 to ${seriesMax}. Default: ${seriesPreset}`)
 })
 
 export interface PayersQuery extends Schema.Schema.Type<typeof PayersQuery> {}
@@ -219,7 +256,7 @@ const SeriesTotal = Schema.Struct({
 export interface UsageSeries extends Schema.Schema.Type<typeof UsageSeries> {}
 export const UsageSeries = Schema.Struct({
   grain: Schema.Literal(...grains),
-  by: Schema.Literal(...seriesBy),
+  by: Schema.Union(Schema.Literal(...seriesBy), Schema.TemplateLiteral("tag:", Schema.String)),
   /** The start of the first bucket, and the end of the last. */
   start_time: Moment,
   end_time: Moment,
@@ -228,7 +265,10 @@ export const UsageSeries = Schema.Struct({
   /** Highest cost first. */
   series: Schema.Array(
     Schema.Struct({
-      /** A model, an account id, the id of the paying tenant, and so on. Empty for `none`, or without an application. `null`: all others. */
+      /**
+       * A model, an account id, the id of the paying tenant, the value of the tag, and so on. Empty for `none`, and for calls without an
+       * application, end user, run or such a tag. `null`: all others.
+       */
       key: Schema.NullOr(Schema.String),
       total: SeriesTotal,
       /** One value per bucket. */
@@ -258,7 +298,8 @@ export const TeamQuery = Schema.Struct({
   rollup: oneOf(rollups, "The width of a data point. Default: daily"),
   members: text(
     `Up to ${teamMembersMax} account ids, separated by commas: \`members\` and \`series.members\` contain only these`
-  )
+  ),
+  ...labelFilters
 })
 
 export interface Totals extends Schema.Schema.Type<typeof Totals> {}

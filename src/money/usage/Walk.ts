@@ -1,6 +1,6 @@
 /**
- * A walk through a tenant's records: its filter, order and position. A cursor is a walk as opaque text. New records do not move its position, so a
- * walk by cursor neither repeats nor skips a record.
+ * A walk through a tenant's records: its filter, order and position. A cursor is a walk encoded as an opaque string. New records do not move its
+ * position, so a walk by cursor neither repeats nor skips a record.
  *
  * Where the specification is silent:
  * - A cursor contains its sort, direction, window and filter, and continues with them. Pages by cost, tokens or latency are read in pieces, one

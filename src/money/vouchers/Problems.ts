@@ -26,7 +26,7 @@ export class VoucherEnded extends Problem<VoucherEnded>()("VoucherEnded", {
 
 export class VoucherRedeemed extends Problem<VoucherRedeemed>()("VoucherRedeemed", {
   status: 409,
-  error: "this tenant has redeemed the voucher already",
+  error: "this tenant has already redeemed the voucher",
   code: "voucher_redeemed"
 }) {}
 

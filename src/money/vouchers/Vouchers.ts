@@ -43,7 +43,7 @@ export interface VouchersContract {
   ) => Effect.Effect<ReadonlyArray<CreatedVoucher>, BooksUnavailable>
   /** Newest first, with ids below `before`. */
   readonly list: (before: string | undefined, limit: number) => Effect.Effect<ReadonlyArray<Voucher>>
-  /** Ends a voucher: no tenant can redeem it any more. Ending it again changes nothing. */
+  /** Ends a voucher: no tenant can redeem it. Ending it again changes nothing. */
   readonly end: (
     id: VoucherId,
     beside?: ReadonlyArray<Statement>

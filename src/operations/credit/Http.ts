@@ -5,6 +5,7 @@ import { storable } from "../../http/lanes/Answer.ts"
 import { envelope } from "../../kernel/Envelope.ts"
 import { Allowances } from "../../money/allowances/Allowances.ts"
 import type { NewAllowance, PlanLine } from "../../money/allowances/Allowance.ts"
+import { TenantPlans } from "../../money/allowances/TenantPlans.ts"
 import { Plans } from "../../money/allowances/Settings.ts"
 import type { PlansByName } from "../../money/allowances/Settings.ts"
 import { Vouchers } from "../../money/vouchers/Vouchers.ts"
@@ -16,7 +17,7 @@ import { OperatorCreditApi } from "./Api.ts"
 
 const answered = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.map(storable(effect), (result) => envelope(result))
 
-/** The audit entry of the current operator's act, for its transaction. */
+/** The audit entry of the current operator's action, for its transaction. */
 const audited = (act: Audit.Act) =>
   Effect.zipWith(CurrentOperator, Clock.currentTimeMillis, (operator, now) => [Audit.entry(operator, act, now)])
 
@@ -44,6 +45,8 @@ export const OperatorCreditHttp = HttpApiBuilder.group(
     const allowances = yield* Allowances
     const vouchers = yield* Vouchers
     const plans = yield* Plans
+    // This node applies the plan's price factor immediately.
+    const { refresh } = yield* TenantPlans
     return handlers
       .handle("allowances", ({ urlParams: { after = "", limit, tenant_id } }) =>
         answered(
@@ -60,6 +63,7 @@ export const OperatorCreditHttp = HttpApiBuilder.group(
         answered(
           audited({ action: "allowance.set", tenant_id, details: detailsOf(payload) }).pipe(
             Effect.flatMap((beside) => allowances.set(tenant_id, payload, beside)),
+            Effect.tap(() => refresh),
             Effect.catchTag("BillingAccountNotFound", () => new TenantNotFound({ tenant_id }))
           )
         )
@@ -67,7 +71,7 @@ export const OperatorCreditHttp = HttpApiBuilder.group(
       .handle("endAllowance", ({ path: { tenant_id }, urlParams: { take_back = false } }) =>
         answered(
           Effect.flatMap(audited({ action: "allowance.end", tenant_id, details: { take_back } }), (beside) =>
-            allowances.end(tenant_id, take_back, beside)
+            Effect.tap(allowances.end(tenant_id, take_back, beside), () => refresh)
           )
         )
       )

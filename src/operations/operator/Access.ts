@@ -4,6 +4,7 @@ import type { SessionsContract } from "../../people/auth/Sessions.ts"
 import { billingAccountOf } from "../../kernel/Ids.ts"
 import type { AccountId } from "../../kernel/Ids.ts"
 import type { LedgerContract } from "../../books/ledger/Ledger.ts"
+import type { PasskeysContract } from "../../people/passkeys/Passkeys.ts"
 import type { ApplicationsContract } from "../../people/tenants/Applications.ts"
 import type * as Tenancy from "../../people/tenants/Directory.ts"
 import { AccountNotFound, ApplicationNotFound } from "../../people/tenants/Problems.ts"
@@ -18,6 +19,7 @@ interface Parts {
   readonly tenants: TenantsContract
   readonly applications: ApplicationsContract
   readonly sessions: SessionsContract
+  readonly passkeys: PasskeysContract
   readonly tenancy: ReturnType<typeof Tenancy.make>
 }
 
@@ -37,15 +39,17 @@ export const setTenant = ({ ledger }: Parts): OperatorActsContract["setTenant"] 
   })
 
 export const setPerson = ({ sessions, tenancy, tenants }: Parts): OperatorActsContract["setPerson"] =>
-  Effect.fn("OperatorActs.setPerson")(function* (by, account_id, status, { reason }) {
+  Effect.fn("OperatorActs.setPerson")(function* (by, account_id, status, { reason, suspender }) {
     yield* personOf(tenancy, account_id)
     const now = yield* Clock.currentTimeMillis
     const entry = (action: string) => Audit.entry(by, { action, account_id, details: { reason } }, now)
     const changed =
       status === "suspended"
-        ? yield* tenants.suspend(account_id, [...sessions.endingAll(account_id), entry("person.suspend")])
-        : yield* tenants.activate(account_id, [entry("person.activate")])
-    return { account_id, status, changed }
+        ? yield* tenants.suspend(account_id, [...sessions.endingAll(account_id), entry("person.suspend")], suspender)
+        : yield* tenants.activate(account_id, [entry("person.activate")], suspender)
+    // The operator's suspension may remain after the directory has ended its own.
+    const isSuspended = yield* tenants.isSuspended(account_id)
+    return { account_id, status: isSuspended ? ("suspended" as const) : ("active" as const), changed }
   })
 
 export const revokeKey = ({ applications, tenancy }: Parts): OperatorActsContract["revokeKey"] =>
@@ -63,14 +67,36 @@ export const revokeKey = ({ applications, tenancy }: Parts): OperatorActsContrac
     return { id: application_id, revoked: true }
   })
 
-export const endSignIns = ({ sessions, tenancy }: Parts): OperatorActsContract["endSignIns"] =>
-  Effect.fn("OperatorActs.endSignIns")(function* (by, account_id, { reason }) {
+export const endSignIns = ({ passkeys, sessions, tenancy }: Parts): OperatorActsContract["endSignIns"] =>
+  Effect.fn("OperatorActs.endSignIns")(function* (by, account_id, { passkeys: isDeleting = false, reason }) {
     yield* personOf(tenancy, account_id)
     const now = yield* Clock.currentTimeMillis
+    const found = (yield* passkeys.list(account_id)).length
+    const [passkeys_deleted, passkeys_left] = isDeleting ? [found, 0] : [0, found]
     const ended = yield* sessions.endAll(account_id, (open) => [
-      Audit.entry(by, { action: "sign_ins.revoke", account_id, details: { open, reason } }, now)
+      ...(isDeleting ? passkeys.removingAll(account_id) : []),
+      Audit.entry(
+        by,
+        { action: "sign_ins.revoke", account_id, details: { open, passkeys_deleted, passkeys_left, reason } },
+        now
+      )
     ])
-    return { account_id, ended }
+    return { account_id, ended, passkeys_deleted, passkeys_left }
+  })
+
+export const passkeysOf = ({ passkeys, tenancy }: Parts): OperatorActsContract["passkeys"] =>
+  Effect.fn("OperatorActs.passkeys")(function* (account_id) {
+    yield* personOf(tenancy, account_id)
+    return yield* passkeys.list(account_id)
+  })
+
+export const deletePasskey = ({ passkeys, tenancy }: Parts): OperatorActsContract["deletePasskey"] =>
+  Effect.fn("OperatorActs.deletePasskey")(function* (by, account_id, id, { reason }) {
+    yield* personOf(tenancy, account_id)
+    const now = yield* Clock.currentTimeMillis
+    const act = { action: "passkey.delete", account_id, subject: id, details: { reason } }
+    yield* passkeys.remove(account_id, id, [Audit.entry(by, act, now)])
+    return { id, deleted: true }
   })
 
 const personOf = (tenancy: Parts["tenancy"], account_id: AccountId) =>

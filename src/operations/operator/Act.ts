@@ -1,9 +1,10 @@
-/** Schemas of the operator's acts: requests and responses. */
+/** Schemas of the operator's actions: requests and responses. */
 import { Schema } from "effect"
 import { Amount } from "../../kernel/Amount.ts"
 import { AccountId, ApplicationId, TenantId } from "../../kernel/Ids.ts"
 import { Usd } from "../../kernel/Money.ts"
 import { StoredText } from "../../kernel/StoredText.ts"
+import { PasskeyId } from "../../people/passkeys/Passkey.ts"
 import { PersonStatus, TenantStatus } from "./Found.ts"
 
 const lineRule = "1 to 200 characters on one line"
@@ -33,7 +34,7 @@ export const NewCredit = Schema.Struct({
 }).annotations({ identifier: "OperatorCredit" })
 export interface NewCredit extends Schema.Schema.Type<typeof NewCredit> {}
 
-/** `done` is false if the reference was booked before and this request changed nothing. */
+/** `done` is false if the reference was already booked and this request changed nothing. */
 export const Credited = Schema.Struct({
   tenant_id: TenantId,
   amount: Usd,
@@ -64,12 +65,28 @@ export const PersonChanged = Schema.Struct({
 }).annotations({ identifier: "OperatorPersonChanged" })
 export interface PersonChanged extends Schema.Schema.Type<typeof PersonChanged> {}
 
+/** `passkeys`: delete the person's passkeys too. */
+export interface EndingOfSignIns extends Reason {
+  readonly passkeys?: boolean | undefined
+}
+
+export const PasskeyDeleted = Schema.Struct({ id: PasskeyId, deleted: Schema.Boolean }).annotations({
+  identifier: "OperatorPasskeyDeleted"
+})
+export interface PasskeyDeleted extends Schema.Schema.Type<typeof PasskeyDeleted> {}
+
 export const KeyRevoked = Schema.Struct({ id: ApplicationId, revoked: Schema.Boolean }).annotations({
   identifier: "OperatorKeyRevoked"
 })
 export interface KeyRevoked extends Schema.Schema.Type<typeof KeyRevoked> {}
 
-export const SignInsEnded = Schema.Struct({ account_id: AccountId, ended: Schema.Int }).annotations({
+/** `passkeys_left`: passkeys that still sign the person in. */
+export const SignInsEnded = Schema.Struct({
+  account_id: AccountId,
+  ended: Schema.Int,
+  passkeys_deleted: Schema.Int,
+  passkeys_left: Schema.Int
+}).annotations({
   identifier: "OperatorSignInsEnded"
 })
 export interface SignInsEnded extends Schema.Schema.Type<typeof SignInsEnded> {}

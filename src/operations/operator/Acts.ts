@@ -1,5 +1,6 @@
 /**
- * The operator's acts on tenants and people. Each act and its audit entry are one transaction. An act refused by the books gets a separate entry.
+ * The operator's actions on tenants and people. Each action and its audit entry are one transaction. An action refused by the books gets a separate
+ * entry.
  *
  * Where the specification is silent:
  * - A reference of a grant or purchase is booked once across all tenants. Repeating it with the same tenant and amount returns `done: false`; with
@@ -9,6 +10,9 @@
  * - A suspended tenant pays for no call and sends no transfer: its billing account is `suspended`. It keeps its credit.
  * - Suspending a person ends their sign-ins. Until they are activated, a new sign-in is refused (403 `account_suspended`), and so are their keys.
  *   Their tenants continue to work.
+ * - The operator's activation also ends a suspension by the directory. `changed` says whether a suspension began or ended.
+ * - Ending the sign-ins of a person keeps their passkeys unless the operator asks to delete them (`passkeys=true`), because a passkey may be the
+ *   person's only way to sign in. The response has the number that remain. A thief's passkey, added from a stolen session, works until it is deleted.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer } from "effect"
@@ -18,15 +22,21 @@ import { Ledger } from "../../books/ledger/Ledger.ts"
 import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 import type { AccountStatus } from "../../books/ledger/rules/Transaction.ts"
 import { Purchases } from "../../money/payments/Purchases.ts"
+import type { Passkey, PasskeyId } from "../../people/passkeys/Passkey.ts"
+import { Passkeys } from "../../people/passkeys/Passkeys.ts"
+import type { PasskeyNotFound } from "../../people/passkeys/Problems.ts"
 import { Applications } from "../../people/tenants/Applications.ts"
 import * as Tenancy from "../../people/tenants/Directory.ts"
 import type { AccountNotFound, ApplicationNotFound } from "../../people/tenants/Problems.ts"
+import type { Suspender } from "../../people/tenants/Suspensions.ts"
 import { Tenants } from "../../people/tenants/Tenants.ts"
 import * as Access from "./Access.ts"
 import type {
   Credited,
+  EndingOfSignIns,
   KeyRevoked,
   NewCredit,
+  PasskeyDeleted,
   PersonChanged,
   Reason,
   SignInsEnded,
@@ -60,7 +70,8 @@ export interface OperatorActsContract {
     by: Operator,
     account: AccountId,
     status: PersonChanged["status"],
-    reason: Reason
+    /** `suspender`: by default the operator. */
+    how: Reason & { readonly suspender?: Suspender }
   ) => Effect.Effect<PersonChanged, AccountNotFound | BooksUnavailable>
   readonly revokeKey: (
     by: Operator,
@@ -70,8 +81,15 @@ export interface OperatorActsContract {
   readonly endSignIns: (
     by: Operator,
     account: AccountId,
-    reason: Reason
+    how: EndingOfSignIns
   ) => Effect.Effect<SignInsEnded, AccountNotFound | BooksUnavailable>
+  readonly passkeys: (account: AccountId) => Effect.Effect<ReadonlyArray<Passkey>, AccountNotFound>
+  readonly deletePasskey: (
+    by: Operator,
+    account: AccountId,
+    passkey: PasskeyId,
+    reason: Reason
+  ) => Effect.Effect<PasskeyDeleted, AccountNotFound | PasskeyNotFound | BooksUnavailable>
 }
 
 type CreditProblem = TenantNotFound | ReferenceUsed | BalanceBeyondBooks | BooksUnavailable
@@ -89,6 +107,7 @@ const make = Effect.gen(function* () {
     tenants: yield* Tenants,
     applications: yield* Applications,
     sessions: yield* Sessions,
+    passkeys: yield* Passkeys,
     log: yield* AuditLog,
     tenancy: Tenancy.make(sql)
   }
@@ -99,6 +118,8 @@ const make = Effect.gen(function* () {
     setTenant: Access.setTenant(parts),
     setPerson: Access.setPerson(parts),
     revokeKey: Access.revokeKey(parts),
-    endSignIns: Access.endSignIns(parts)
+    endSignIns: Access.endSignIns(parts),
+    passkeys: Access.passkeysOf(parts),
+    deletePasskey: Access.deletePasskey(parts)
   } satisfies OperatorActsContract
 })

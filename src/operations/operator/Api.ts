@@ -1,4 +1,4 @@
-/** The operator's routes: sessions, the audit log, search, acts, and monitoring. */
+/** The operator's routes: sessions, the audit log, search, actions, and monitoring. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { InvalidToken } from "../../people/credentials/Problems.ts"
@@ -10,6 +10,8 @@ import { Busy } from "../../kernel/Busy.ts"
 import { Envelope } from "../../kernel/Envelope.ts"
 import { AccountId, ApplicationId, TenantId } from "../../kernel/Ids.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { PasskeyId, Passkeys } from "../../people/passkeys/Passkey.ts"
+import { PasskeyNotFound } from "../../people/passkeys/Problems.ts"
 import { AccountNotFound, ApplicationNotFound } from "../../people/tenants/Problems.ts"
 import { Explanation } from "../../money/usage/Explanation.ts"
 import { UsageNotFound } from "../../money/usage/Problems.ts"
@@ -19,6 +21,7 @@ import {
   KeyRevoked,
   Line,
   NewCredit,
+  PasskeyDeleted,
   PersonChanged,
   Reason,
   SignInsEnded,
@@ -121,7 +124,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
     HttpApiEndpoint.del("endManagementKey", "/v1/operator/management-keys/:key_id")
       .setPath(Schema.Struct({ key_id: Schema.String }))
       .addSuccess(Envelope(ManagementKeyEnded))
-      .annotate(OpenApi.Summary, "End a management key at once")
+      .annotate(OpenApi.Summary, "Revoke a management key immediately")
   )
   .add(
     HttpApiEndpoint.get("audit", "/v1/operator/audit")
@@ -129,13 +132,13 @@ export class OperatorApi extends HttpApiGroup.make("operator")
         Schema.Struct({
           limit,
           before,
-          operator: Schema.optional(Schema.String.annotations({ description: "Only acts of this operator" })),
-          tenant_id: Schema.optional(Schema.String.annotations({ description: "Only acts on this tenant" })),
-          account_id: Schema.optional(Schema.String.annotations({ description: "Only acts on this person" }))
+          operator: Schema.optional(Schema.String.annotations({ description: "Only actions of this operator" })),
+          tenant_id: Schema.optional(Schema.String.annotations({ description: "Only actions on this tenant" })),
+          account_id: Schema.optional(Schema.String.annotations({ description: "Only actions on this person" }))
         })
       )
       .addSuccess(Envelope(Keyset(AuditEntry)))
-      .annotate(OpenApi.Summary, "Acts of operators over HTTP and by commands, newest first")
+      .annotate(OpenApi.Summary, "Actions of operators over HTTP and by commands, newest first")
   )
   .add(
     HttpApiEndpoint.get("search", "/v1/operator/search")
@@ -280,10 +283,38 @@ export class OperatorApi extends HttpApiGroup.make("operator")
   .add(
     HttpApiEndpoint.del("endSignIns", "/v1/operator/people/:account_id/sign-ins")
       .setPath(ofPerson)
-      .setUrlParams(reasonQuery)
+      .setUrlParams(
+        Schema.Struct({
+          ...reasonQuery.fields,
+          passkeys: Schema.optional(
+            Schema.BooleanFromString.annotations({
+              description: "Delete the person's passkeys too; by default they stay and sign in again"
+            })
+          )
+        })
+      )
       .addSuccess(Envelope(SignInsEnded))
       .addError(AccountNotFound)
-      .annotate(OpenApi.Summary, "End all sign-ins of a person, including those of applications")
+      .annotate(
+        OpenApi.Summary,
+        "End all sign-ins of a person, including those of applications, and on request delete the passkeys"
+      )
+  )
+  .add(
+    HttpApiEndpoint.get("passkeys", "/v1/operator/people/:account_id/passkeys")
+      .setPath(ofPerson)
+      .addSuccess(Envelope(Passkeys))
+      .addError(AccountNotFound)
+      .annotate(OpenApi.Summary, "A person's passkeys, the oldest first")
+  )
+  .add(
+    HttpApiEndpoint.del("deletePasskey", "/v1/operator/people/:account_id/passkeys/:passkey_id")
+      .setPath(Schema.Struct({ account_id: AccountId, passkey_id: PasskeyId }))
+      .setUrlParams(reasonQuery)
+      .addSuccess(Envelope(PasskeyDeleted))
+      .addError(AccountNotFound)
+      .addError(PasskeyNotFound)
+      .annotate(OpenApi.Summary, "Delete a person's passkey: it signs in no more")
   )
   .add(
     HttpApiEndpoint.get("upstreams", "/v1/operator/upstreams")

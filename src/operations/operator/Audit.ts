@@ -1,6 +1,6 @@
 /**
- * The audit log: operator, act, target, time and result. An entry is a statement in the act's transaction, so act and entry commit together. A
- * refusal is a separate entry. Entries never change.
+ * The audit log: operator, action, target, time and result. An entry is a statement in the action's transaction, so both commit together. A refusal
+ * is a separate entry. Entries never change.
  */
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
@@ -10,7 +10,7 @@ import { storable } from "../../storage/database/Text.ts"
 import { Via } from "./Operator.ts"
 import type { Operator } from "./Operator.ts"
 
-/** An act and its target. */
+/** An action and its target. */
 export interface Act {
   readonly action: string
   readonly tenant_id?: string | undefined

@@ -13,9 +13,9 @@ import type { Operator } from "./Operator.ts"
 
 export interface AuditLogContract {
   readonly page: (asked: AuditAsked) => Effect.Effect<KeysetOf<AuditEntry>>
-  /** Records an act without its own transaction. */
+  /** Records an action that has no transaction. */
   readonly done: (by: Operator, act: Audit.Act) => Effect.Effect<void, BooksUnavailable>
-  /** Records a refused act and the reason. */
+  /** Records a refused action and the reason. */
   readonly refused: (by: Operator, act: Audit.Act, why: string) => Effect.Effect<void, BooksUnavailable>
 }
 

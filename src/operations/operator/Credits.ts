@@ -141,7 +141,7 @@ const grantOf = (sql: SqlClient, reference: string): Effect.Effect<Booked | unde
     ([row]) => row && { tenant_id: row.tenant_id, amount: fromRow(row.amount) }
   )
 
-/** Responds to a reference that was booked before: `done: false` for the same tenant and amount, otherwise a refusal. */
+/** Responds to a reference that is already booked: `done: false` for the same tenant and amount, otherwise a refusal. */
 const answerAgain = Effect.fnUntraced(function* (
   { ledger, log }: Pick<Parts, "ledger" | "log">,
   by: Operator,

@@ -81,7 +81,7 @@ export const Work = Schema.Struct({
       next_turn_at: Schema.NullOr(Moment),
       seconds_since_good: Schema.Number,
       failures: Schema.Int,
-      /** Why the loop is stuck, late, stopped or failing. */
+      /** The reason why the loop is stuck, late, stopped or failing. */
       trouble: Schema.NullOr(Schema.String)
     })
   ),

@@ -8,11 +8,13 @@ import { ledgerOf } from "../../money/billing/Query.ts"
 import { storable } from "../../http/lanes/Answer.ts"
 import { UnsupportedMediaType } from "../../http/contract/Problems.ts"
 import { envelope } from "../../kernel/Envelope.ts"
+import type { AccountId } from "../../kernel/Ids.ts"
 import { Explanations } from "../../money/usage/Explanations.ts"
 import { recordsOf } from "../../money/usage/Query.ts"
 import { Records } from "../../money/usage/Records.ts"
 import { OperatorApi } from "./Api.ts"
 import { OperatorActs } from "./Acts.ts"
+import type { OperatorActsContract } from "./Acts.ts"
 import { AuditLog } from "./AuditLog.ts"
 import type { AuditLogContract } from "./AuditLog.ts"
 import { CurrentOperator } from "./CurrentOperator.ts"
@@ -28,6 +30,7 @@ import { holderOf } from "./Holder.ts"
 import { OperatorSessions } from "./Sessions.ts"
 import type { OperatorSessionsContract } from "./Sessions.ts"
 import { OperatorUpstreams } from "./Upstreams.ts"
+import type { OperatorUpstreamsContract } from "./Upstreams.ts"
 import { OperatorWatch } from "./Watch.ts"
 
 const isCsv = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
@@ -35,7 +38,7 @@ const isCsv = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
 
 const answered = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.map(storable(effect), (result) => envelope(result))
 
-/** Runs an act of the current operator and returns its result. */
+/** Runs an action of the current operator and returns its result. */
 const by = <A, E, R>(act: (operator: SignedInOperator) => Effect.Effect<A, E, R>) =>
   answered(Effect.flatMap(CurrentOperator, act))
 
@@ -55,6 +58,19 @@ const reloadBy = (log: AuditLogContract, reload: Effect.Effect<Reloaded, ReloadR
     ),
     Effect.tapErrorTag("ReloadRefused", ({ message }) => log.refused(me, { action: "configuration.reload" }, message))
   )
+
+/** Compares an invoice with the charges. */
+const driftIn = (
+  { drift }: OperatorUpstreamsContract,
+  request: HttpServerRequest.HttpServerRequest,
+  only: { readonly provider?: string | undefined }
+) =>
+  isCsv(request)
+    ? answered(Effect.flatMap(Effect.orDie(request.text), (text) => drift({ text, ...only })))
+    : new UnsupportedMediaType({ message: "the request body must be text/csv" })
+
+const passkeysOf = ({ passkeys }: OperatorActsContract, account: AccountId) =>
+  Effect.map(passkeys(account), (found) => ({ passkeys: found }))
 
 export const OperatorHttp = HttpApiBuilder.group(
   contract.add(OperatorApi),
@@ -113,11 +129,7 @@ export const OperatorHttp = HttpApiBuilder.group(
       .handle("revokeKey", ({ path, urlParams }) => by((me) => acts.revokeKey(me, path.application_id, urlParams)))
       .handle("upstreams", () => answered(upstreams.list))
       .handle("costs", ({ urlParams }) => answered(upstreams.costs(urlParams)))
-      .handleRaw("drift", ({ request, urlParams }) =>
-        isCsv(request)
-          ? answered(Effect.flatMap(Effect.orDie(request.text), (text) => upstreams.drift({ text, ...urlParams })))
-          : new UnsupportedMediaType({ message: "the request body must be text/csv" })
-      )
+      .handleRaw("drift", ({ request, urlParams }) => driftIn(upstreams, request, urlParams))
       .handle("flight", () => answered(watch.flight))
       .handle("reservations", ({ urlParams }) => answered(watch.reservations(urlParams)))
       .handle("owed", () => answered(watch.owed))
@@ -127,6 +139,10 @@ export const OperatorHttp = HttpApiBuilder.group(
       .handle("invariants", () => by((me) => watch.invariants(me)))
       .handle("reload", () => by((me) => reloadBy(log, reload, me)))
       .handleRaw("events", ({ request }) => live(request))
+      .handle("passkeys", ({ path }) => answered(passkeysOf(acts, path.account_id)))
+      .handle("deletePasskey", ({ path: { account_id, passkey_id }, urlParams }) =>
+        by((me) => acts.deletePasskey(me, account_id, passkey_id, urlParams))
+      )
       .handle("endSignIns", ({ path, urlParams }) => by((me) => acts.endSignIns(me, path.account_id, urlParams)))
   })
 )

@@ -21,7 +21,7 @@ export const before = Schema.optional(
   })
 )
 
-/** The cursor of a list in order of time. */
+/** The cursor of a list in chronological order. */
 export const after = before
 
 /** A page. `next` is null on the last page. */

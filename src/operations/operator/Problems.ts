@@ -10,10 +10,10 @@ export class TenantNotFound extends Problem<TenantNotFound>()("TenantNotFound", 
   details: {}
 }) {}
 
-/** The reference was booked before with another amount or tenant. */
+/** The reference is already booked with another amount or tenant. */
 export class ReferenceUsed extends Problem<ReferenceUsed>()("ReferenceUsed", {
   status: 409,
-  error: "this reference was used before, for another amount or tenant",
+  error: "this reference was already used for another amount or tenant",
   code: "reference_used",
   fields: { reference: Schema.String }
 }) {}

@@ -8,7 +8,7 @@ import { reasons } from "../../upstream/routing/Order.ts"
 
 const Day = Schema.String.annotations({ jsonSchema: { type: "string", format: "date" } })
 
-/** `busy` stands for 429, `key` for 401 and 403. */
+/** `busy`: status 429. `key`: 401 or 403. */
 const FailureName = Schema.Literal(...failureKinds)
 
 export const UpstreamHealth = Schema.Struct({
@@ -16,7 +16,7 @@ export const UpstreamHealth = Schema.Struct({
   /** Protocols that it speaks. */
   speaks: Schema.Array(Schema.String),
   state: Schema.Literal("ok", "failing", "unused"),
-  /** The end of a cooldown, during which it is asked last. */
+  /** The end of a cooldown, during which it is tried last. */
   cooling_until: Schema.NullOr(Moment),
   /** Requests in the last 15 minutes, by outcome. */
   requests: Schema.Struct({
@@ -42,7 +42,7 @@ const RoutingDecision = Schema.Struct({
   /** The requested model. */
   model: Schema.String,
   request_id: Schema.NullOr(Schema.String),
-  /** Why this upstream was asked first. */
+  /** Why this upstream was tried first. */
   reason: Schema.Literal(...reasons),
   /** Oldest first. The model of a fallback differs from the requested one. */
   attempts: Schema.Array(

@@ -1,6 +1,7 @@
 /** Monitoring routes: liveness, readiness, metrics. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
+import { RateLimited } from "../../http/contract/Problems.ts"
 import { InvalidToken, MissingAuthorization } from "../../people/credentials/Problems.ts"
 import { NodeFigures } from "./Node.ts"
 import { NotReady } from "./Problems.ts"
@@ -29,6 +30,7 @@ export class OpsApi extends HttpApiGroup.make("ops")
       .addSuccess(HttpApiSchema.Text({ contentType: "text/plain" }))
       .addError(MissingAuthorization)
       .addError(InvalidToken)
+      .addError(RateLimited)
       .annotate(
         OpenApi.Summary,
         "Metrics in the Prometheus text format; requires the configured bearer token, if there is one"

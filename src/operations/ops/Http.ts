@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { contract } from "../../http/contract/Contract.ts"
 import { Gate } from "../../books/gate/Gate.ts"
 import { Ledger } from "../../books/ledger/Ledger.ts"
+import { RateLimits } from "../../http/transport/RateLimits.ts"
 import { Identity } from "../../upstream/identity/Identity.ts"
 import { Indexes } from "../../storage/engine/Indexes.ts"
 import { OpsApi } from "./Api.ts"
@@ -19,6 +20,7 @@ export const OpsHttp = HttpApiBuilder.group(
     const ledger = yield* Ledger
     const metrics = yield* Metrics
     const access = yield* MetricsAccess
+    const limits = yield* RateLimits
     const readiness = yield* Readiness
     const loops = yield* Loops
     const gate = yield* Gate
@@ -45,6 +47,8 @@ export const OpsHttp = HttpApiBuilder.group(
       )
       .handle("metrics", ({ request }) =>
         access.check(request.headers["authorization"]).pipe(
+          // Limits guesses per address.
+          Effect.catchTag("InvalidToken", (problem) => Effect.zipRight(limits.take("metrics", request), problem)),
           Effect.andThen(gauges),
           Effect.andThen(work),
           Effect.andThen(Effect.promise(metrics.text)),

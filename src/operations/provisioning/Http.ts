@@ -16,7 +16,7 @@ import type { PersonWanted } from "./Provision.ts"
 
 const answered = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.map(storable(effect), (result) => envelope(result))
 
-/** Runs an act of the current operator and returns its result. */
+/** Runs an action of the current operator and returns its result. */
 const by = <A, E, R>(act: (operator: SignedInOperator) => Effect.Effect<A, E, R>) =>
   answered(Effect.flatMap(CurrentOperator, act))
 

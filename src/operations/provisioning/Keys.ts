@@ -2,6 +2,7 @@
 import { Clock, Effect } from "effect"
 import * as Statements from "../../books/ledger/write/Statements.ts"
 import type { AccountId, ApplicationId, TenantId } from "../../kernel/Ids.ts"
+import { textOf } from "../../kernel/Labels.ts"
 import type { Application } from "../../people/tenants/Application.ts"
 import type { Key } from "../../people/tenants/Directory.ts"
 import * as Audit from "../operator/Audit.ts"
@@ -38,6 +39,7 @@ const shownOf = (
   spent_usd: key.spent_usd ?? null,
   expires_at: key.expires_at ?? null,
   allowed_models: key.allowed_models ?? null,
+  tags: key.tags ?? null,
   ...(api_key !== undefined && { api_key })
 })
 
@@ -82,11 +84,12 @@ const keyOf = Effect.fnUntraced(function* ({ applications, externals, tenancy }:
   return key === undefined ? { found, line: undefined, key } : { found, line, key }
 })
 
-const limitsOf = ({ allowed_models, expires_at, spending_limit_period, spending_limit_usd }: KeyWanted) => ({
+const limitsOf = ({ allowed_models, expires_at, spending_limit_period, spending_limit_usd, tags }: KeyWanted) => ({
   spending_limit_usd: spending_limit_usd ?? null,
   ...(spending_limit_usd != null && { spending_limit_period: spending_limit_period ?? ("total" as const) }),
   expires_at: expires_at ?? null,
-  allowed_models: allowed_models ?? null
+  allowed_models: allowed_models ?? null,
+  tags: tags ?? null
 })
 
 const isAsWanted = (key: Application, wanted: KeyWanted): boolean => {
@@ -96,6 +99,7 @@ const isAsWanted = (key: Application, wanted: KeyWanted): boolean => {
     (key.spending_limit_usd ?? null) === limits.spending_limit_usd &&
     (limits.spending_limit_usd === null || key.spending_limit_period === limits.spending_limit_period) &&
     (key.expires_at ?? null) === limits.expires_at &&
+    textOf(Object.entries(key.tags ?? {})) === textOf(Object.entries(limits.tags ?? {})) &&
     JSON.stringify(key.allowed_models ?? null) ===
       JSON.stringify(limits.allowed_models === null ? null : [...new Set(limits.allowed_models)])
   )

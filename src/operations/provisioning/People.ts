@@ -51,7 +51,8 @@ const personOf = ({ tenancy }: Parts, id: string) =>
 /** Suspends or activates a person; `undefined` changes nothing. */
 const setSuspended = ({ sql, tenants }: Parts) =>
   Effect.fnUntraced(function* (by: Operator, person: Person, suspended: boolean | undefined) {
-    if (suspended === undefined || suspended === (person.suspended_at !== null)) return
+    // The directory may also have suspended the person, and would end only its own suspension.
+    if (suspended === undefined || (!suspended && person.suspended_at === null)) return
     const now = yield* Clock.currentTimeMillis
     const account_id = person.id
     const entry = (action: string) => Audit.entry(by, { action, account_id }, now)
@@ -141,7 +142,7 @@ const finding = (parts: Parts): PeopleContract["find"] =>
     return shownOf(yield* personOf(parts, id), external_id, false)
   })
 
-/** Suspends the person first, so that no key is used or created meanwhile. If a removal stops halfway, the next one completes it. */
+/** Suspends the person first, so that no key is used or created during the removal. If a removal stops halfway, the next one completes it. */
 const removing = (parts: Parts): PeopleContract["remove"] =>
   Effect.fn("Provisioning.people.remove")(function* (by, external_id) {
     const id = yield* openOf(parts, external_id)
@@ -151,7 +152,7 @@ const removing = (parts: Parts): PeopleContract["remove"] =>
     yield* Statements.write(
       parts.writer,
       parts.externals.removed("person", external_id, now),
-      removingAll(parts.sql, id),
+      ...removingAll(parts.sql, id),
       Audit.entry(by, { action: "person.remove", account_id: id, subject: external_id, details: { keys_revoked } }, now)
     )
     return { external_id, keys_revoked }

@@ -4,7 +4,7 @@ import { Problem } from "../../kernel/Problem.ts"
 
 export class ExternalIdNotFound extends Problem<ExternalIdNotFound>()("ExternalIdNotFound", {
   status: 404,
-  error: "nothing has this external id",
+  error: "no resource has this external id",
   code: "external_id_not_found",
   fields: { external_id: Schema.String },
   details: {}

@@ -57,7 +57,7 @@ export const TenantWanted = Schema.Struct({
 }).annotations({ identifier: "TenantWanted" })
 export interface TenantWanted extends Schema.Schema.Type<typeof TenantWanted> {}
 
-const { allowed_models, expires_at, name, spending_limit_period, spending_limit_usd } = NewApplication.fields
+const { allowed_models, expires_at, name, spending_limit_period, spending_limit_usd, tags } = NewApplication.fields
 
 export const KeyWanted = Schema.Struct({
   tenant_id: Schema.optional(TenantId),
@@ -69,7 +69,8 @@ export const KeyWanted = Schema.Struct({
   allowed_models,
   expires_at,
   spending_limit_usd,
-  spending_limit_period
+  spending_limit_period,
+  tags
 }).pipe(
   Schema.filter(
     ({ person_external_id, tenant_external_id, tenant_id }) =>
@@ -120,6 +121,7 @@ export const ProvisionedKey = Schema.Struct({
   spent_usd: Schema.NullOr(Usd),
   expires_at: Schema.NullOr(Moment),
   allowed_models: Schema.NullOr(Schema.Array(Schema.String)),
+  tags: Schema.NullOr(Schema.Record({ key: Schema.String, value: Schema.String })),
   /** The key itself, only in the response to its creation. */
   api_key: Schema.optional(Schema.String)
 }).annotations({ identifier: "ProvisionedKey" })

@@ -20,8 +20,8 @@ const make = Effect.gen(function* () {
     if (authorization === undefined) return yield* new MissingAuthorization()
     const given = /^Bearer +(\S+) *$/i.exec(authorization)?.[1]
     if (given !== undefined && isRight(given)) return
-    // Wrong tokens count against the address's limit.
-    yield* limits.take("token", request)
+    // Limits guesses per address.
+    yield* limits.take("scim", request)
     return yield* new InvalidToken()
   })
   return { scim_token: () => check }

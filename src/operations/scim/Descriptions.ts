@@ -18,7 +18,7 @@ export const serviceProviderConfig = (base: string): Resource => ({
     {
       type: "oauthbearertoken",
       name: "Bearer",
-      description: "The bearer of the configuration's entry scim",
+      description: "The bearer token of the configuration's entry `scim`",
       primary: true
     }
   ],

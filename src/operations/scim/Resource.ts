@@ -8,7 +8,7 @@ export const Resource = Schema.Record({ key: Schema.String, value: Schema.Unknow
 })
 export type Resource = typeof Resource.Type
 
-/** `null` stands for an attribute without a value, and is omitted. */
+/** `null` means that the attribute has no value. It is omitted. */
 export type Body = { readonly [attribute: string]: unknown }
 
 export const isBody = (value: unknown): value is Body =>
@@ -22,7 +22,7 @@ export const attributeOf = (body: Body, name: string): unknown => {
 
 const longest = 320
 
-/** A text of up to 320 characters; `undefined` if it is absent or null. */
+/** A string of up to 320 characters; `undefined` if it is absent or null. */
 export const textIn = (name: string, value: unknown): Either.Either<string | undefined, InvalidValue> => {
   if (value === undefined || value === null) return Either.right(undefined)
   return typeof value === "string" && value.length <= longest && isStorable(value)

@@ -38,6 +38,10 @@ const withState = ({ tenants }: Parts, row: Row) =>
     active: !suspended
   }))
 
+/** Whether the directory admits the person, regardless of the operator. Changes are computed from this. */
+const isActivated = ({ tenants }: Parts, account: AccountId) =>
+  Effect.map(tenants.suspendersOf(account), (all) => !all.includes("directory"))
+
 const columns =
   "account_id, user_name, external_id, given_name, family_name, display_name, email, created_at, updated_at"
 
@@ -80,7 +84,10 @@ const listing = (parts: Parts): UsersContract["list"] =>
 
 const setActive = ({ acts }: Parts, account: AccountId, active: boolean) =>
   Effect.catchTag(
-    acts.setPerson(by, account, active ? "active" : "suspended", { reason: "set by the directory" }),
+    acts.setPerson(by, account, active ? "active" : "suspended", {
+      reason: "set by the directory",
+      suspender: "directory"
+    }),
     "AccountNotFound",
     Effect.die
   )
@@ -116,15 +123,16 @@ const creating = (parts: Parts): UsersContract["create"] =>
     )
     if (!stored) return yield* new NotUnique()
     yield* setActive(parts, account_id, active)
-    return { ...row, active }
+    return yield* withState(parts, row)
   })
 
 /** Applies a change computed from the stored user. */
 const changing = (parts: Parts) =>
   Effect.fn("Scim.users.change")(function* <E>(id: string, change: (user: User) => Effect.Effect<User, E>) {
     const { sql, tenants, writer } = parts
-    const before = yield* finding(parts)(id)
-    const account = before.account_id as AccountId
+    const found = yield* finding(parts)(id)
+    const account = found.account_id as AccountId
+    const before = { ...found, active: yield* isActivated(parts, account) }
     const { active, display_name, email, external_id, family_name, given_name, user_name } = yield* change(before)
     const now = yield* Clock.currentTimeMillis
     const row = { user_name, external_id, given_name, family_name, display_name, email, updated_at: now }
@@ -146,10 +154,10 @@ const changing = (parts: Parts) =>
       yield* tenants.renameAccount(account, name, [entry])
     }
     if (active !== before.active) yield* setActive(parts, account, active)
-    return after
+    return yield* withState(parts, after)
   })
 
-/** Suspends the person first, so that no key is used or created meanwhile. If a removal stops halfway, the next one completes it. */
+/** Suspends the person first, so that no key is used or created during the removal. If a removal stops halfway, the next one completes it. */
 const removing = (parts: Parts): UsersContract["remove"] =>
   Effect.fn("Scim.users.remove")(function* (id) {
     const { acts, registration, sql, tenancy, writer } = parts
@@ -166,7 +174,7 @@ const removing = (parts: Parts): UsersContract["remove"] =>
     const now = yield* Clock.currentTimeMillis
     yield* Statements.write(
       writer,
-      removingAll(sql, account),
+      ...removingAll(sql, account),
       statement(sql`DELETE FROM tollgate_scim_members WHERE account_id = ${id}`),
       statement(sql`UPDATE tollgate_scim_users SET deleted_at = ${now} WHERE account_id = ${id} AND deleted_at IS NULL`)
     )

@@ -150,7 +150,7 @@ const Consentable = Schema.Struct({
   client_name: Schema.String,
   /** The requested scope. */
   scope: Schema.String,
-  /** The granted scope, and the same in words for the person. */
+  /** The granted scope, and its description for the person. */
   granted: Schema.String,
   allows: Schema.Array(Schema.String),
   /** Whether it is an application of the operator, which may do everything that the person may do. */
@@ -338,19 +338,19 @@ export class BrowserApi extends HttpApiGroup.make("browser")
       .setPath(ofProvider)
       .addSuccess(Page)
       .annotate(Browsed, true)
-      .annotate(OpenApi.Summary, "The redirect address of the code flow, for each identity provider")
+      .annotate(OpenApi.Summary, "The redirect URI of the code flow, for each identity provider")
   )
   .add(
     HttpApiEndpoint.post("requestLink", "/oauth/link")
       .addSuccess(Page)
       .annotate(Browsed, true)
-      .annotate(OpenApi.Summary, "Request a sign-in link by letter, from the sign-in page")
+      .annotate(OpenApi.Summary, "Request a sign-in link by email, from the sign-in page")
   )
   .add(
     HttpApiEndpoint.get("followLink", "/oauth/link")
       .addSuccess(Page)
       .annotate(Browsed, true)
-      .annotate(OpenApi.Summary, "The link of the letter; it works once, in the browser that requested it")
+      .annotate(OpenApi.Summary, "The link in the email; it works once, in the browser that requested it")
   )
   .add(
     HttpApiEndpoint.get("resume", "/oauth/continue")

@@ -2,10 +2,10 @@
  * The OAuth 2.0 authorization server: the authorization code flow with PKCE, the device flow, refresh, revocation and user info. Its tokens charge
  * the team's pool first.
  *
- * It is not built on `oidc-provider`, for three reasons. `oidc-provider` owns its HTTP server, its cookies and its storage adapter, so it could
- * not write a code, its sign-in and its tokens in one transaction of the one writer. Its grants and sessions would exist beside the sign-ins,
- * scopes and API keys of this service, which end together. And this server needs only a small part of it: public clients of the operator, PKCE
- * with S256, two grants and refresh. `test/people/auth/Conformance.test.ts` restates the OpenID basic and PKCE test plans.
+ * It is not built on `oidc-provider`, for three reasons. `oidc-provider` owns its HTTP server, its cookies and its storage adapter, so it could not
+ * write a code, its sign-in and its tokens in one transaction of the one writer. Its grants and sessions would exist alongside the sign-ins, scopes
+ * and API keys of this service, which end together. And this server needs only a small part of it: public clients of the operator, PKCE with S256,
+ * two grants and refresh. `test/people/auth/Conformance.test.ts` restates the OpenID basic and PKCE test plans.
  *
  * Where the specification is silent:
  * - A verified address identifies an account, whichever provider verified it. An unverified address proves nothing.

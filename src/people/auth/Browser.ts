@@ -77,7 +77,7 @@ export interface Dependencies {
   readonly registration: RegistrationContract
   readonly returns: Returns.Returns
   readonly links: Links.Links
-  /** Whether people may sign in by letter. */
+  /** Whether people may sign in by email. */
   readonly emailSignIn: boolean
   readonly secret: DeploymentSecretContract
   readonly sessions: BrowserSessionsContract

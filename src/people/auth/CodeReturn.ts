@@ -23,7 +23,7 @@ export const returned = (dependencies: Dependencies, provider: ProviderName): Br
     if (pending?.nonce !== returning.nonce)
       return failed(dependencies, returning, "other_browser", "This sign-in started in another browser, or has ended.")
     const answer = yield* finish(dependencies, returning, query)
-    // If the sign-in goes on, its cookie replaces this one.
+    // If the sign-in continues, its cookie replaces this one.
     return answer.headers["set-cookie"] === undefined
       ? HttpServerResponse.setHeader(answer, "set-cookie", state.clearCookie)
       : answer

@@ -135,7 +135,7 @@ const checked = <A>(
     onSuccess: then
   })
 
-/** Refuses at the application's redirect address if it is registered; otherwise on a page. */
+/** Reports a refusal to the application's redirect URI if it is registered; otherwise shows a page. */
 const refused = Effect.fnUntraced(function* (
   dependencies: Dependencies,
   { client_id, redirect_uri, state }: AuthorizationRequest,

@@ -18,7 +18,7 @@ export const checking = (clients: ClientsContract): AuthorizationContract["check
     const client = yield* clients.find(client_id, ["oauth"])
     if (client === undefined) return yield* new ClientIdNotFound()
     if (redirect_uri === undefined || !mayRedirect(client, redirect_uri)) {
-      return yield* InvalidRequest.of("redirect_uri", "one that the application has registered")
+      return yield* InvalidRequest.of("redirect_uri", "one that the application registered")
     }
     if (response_type !== "code") return yield* InvalidRequest.of("response_type", "code")
     if (code_challenge_method !== "S256") return yield* InvalidRequest.of("code_challenge_method", "S256")

@@ -4,8 +4,8 @@
  * hashes, in the table of authorization codes.
  *
  * Where the specification is silent:
- * - A link is not bound to a browser: it is printed on a terminal or sent by letter, and opened elsewhere. The code follows the `#`, so servers do
- *   not log it.
+ * - A link is not bound to a browser: it is printed on a terminal or sent by email, and opened elsewhere. The code follows the `#`, so servers do not
+ *   log it.
  * - A suspended person's link opens nothing. Suspending a person and ending their sign-ins end their links for good.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"

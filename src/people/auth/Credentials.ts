@@ -165,13 +165,15 @@ const verify = Effect.fnUntraced(function* (
   // The signature is valid for an hour, but the sign-in or the membership may have ended since.
   if (!(yield* sessions.isLive(family))) return yield* new InvalidToken()
   if (!(yield* tenants.isActiveMember(account_id, tenant_id))) return yield* new InvalidToken()
+  const attributes = yield* tenants.attributes(tenant_id)
   const caller = earlier<Caller>(cache.get(jwt)?.caller, {
     account_id,
     tenant_id,
     application_id: null,
     credential: "user_token",
     team_first,
-    ...(team_first && { oauth_client: client_id, sign_in: family })
+    ...(team_first && { oauth_client: client_id, sign_in: family }),
+    ...(attributes && { attribution: true })
   })
   if (cache.size >= cachedMax) cache.delete(cache.keys().next().value!)
   const until = Math.min(expires_at, now + Duration.toMillis(cacheLifetime))

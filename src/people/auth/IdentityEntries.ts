@@ -29,7 +29,7 @@ const IdentityEntry = Schema.Struct({
   scope: Schema.optional(NonEmpty),
   /** The claim that lists a person's groups. Dots lead into nested claims: `realm_access.roles`. */
   groups_claim: Schema.optional(NonEmpty),
-  /** For `github`: the API address of a self-hosted GitHub. */
+  /** For `github`: the API URL of a self-hosted GitHub. */
   api_url: Schema.optional(Address)
 })
 type IdentityEntry = typeof IdentityEntry.Type
@@ -46,7 +46,7 @@ const issuesOf = (name: string, entry: IdentityEntry): ReadonlyArray<Schema.Filt
       ? []
       : [issue([name], `a name of lowercase letters, digits and dashes, none of ${[...reserved].join(", ")}`)]),
     ...(kind === "openid" && issuer === undefined
-      ? [issue([name, "issuer"], "an address that begins with http:// or https://")]
+      ? [issue([name, "issuer"], "a URL that begins with http:// or https://")]
       : []),
     ...(kind === "openid" && audiences === undefined && client_id === undefined
       ? [issue([name, "client_id"], "the client's id at the issuer; or `audiences`, for its tokens alone")]

@@ -1,4 +1,4 @@
-/** The pages of sign-in by letter: the address form, its response, and the link. */
+/** The pages of sign-in by email: the address form, its response, and the link. */
 import { HttpServerResponse } from "@effect/platform"
 import type { HttpServerRequest } from "@effect/platform"
 import { Duration, Effect, Either, Schema } from "effect"

@@ -1,6 +1,5 @@
 /**
- * Sign-in links by letter. A link works once, for 15 minutes, in the browser that requested it. Link tokens and browser cookies are stored as
- * hashes.
+ * Sign-in links by email. A link works once, for 15 minutes, in the browser that requested it. Link tokens and browser cookies are stored as hashes.
  *
  * Where the specification is silent:
  * - The response is the same for every address. An address that may not sign in gets no letter.
@@ -20,7 +19,7 @@ import type { VerifiedIdentity } from "../../upstream/identity/Identity.ts"
 import type { Letter, OutboxContract } from "../mail/Outbox.ts"
 import type { RegistrationContract } from "../tenants/Registration.ts"
 
-/** The provider's name in identities verified by letter. */
+/** The provider's name in identities verified by email. */
 export const emailProvider = "email"
 
 export const linkLifetime = Duration.minutes(15)
@@ -121,7 +120,7 @@ const letterOf = (email: string, token: string, key: string, { public_url, servi
     `This link signs you in to ${service_name}:`,
     `${public_url}/oauth/link?token=${token}`,
     `It works once, within ${Duration.toMinutes(linkLifetime)} minutes, in the browser that requested it.`,
-    "If you did not request it, ignore this letter. Do not forward it."
+    "If you did not request it, ignore this email. Do not forward it."
   ].join("\n\n")
 })
 

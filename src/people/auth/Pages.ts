@@ -112,7 +112,7 @@ export const linkForm = (options: {
   readonly service: string
   readonly action: string
   readonly fields: Readonly<Record<string, string>>
-  /** Invalid input: not an e-mail address. */
+  /** Invalid input: not an email address. */
   readonly unusable?: string
 }): string =>
   page(
@@ -121,11 +121,11 @@ export const linkForm = (options: {
       options.unusable === undefined
         ? ""
         : `
-<p role="alert">${escape(options.unusable)} is not an e-mail address.</p>`
+<p role="alert">${escape(options.unusable)} is not an email address.</p>`
     }
 <form method="post" action="${escape(options.action)}">
 ${hidden(options.fields)}
-<p><label for="email">Your e-mail address. You get a link that signs you in; there is no password.</label></p>
+<p><label for="email">Your email address. You get a link that signs you in; there is no password.</label></p>
 <p><input id="email" name="email" type="email" required autofocus autocomplete="email" maxlength="254"></p>
 <button class="yes">Send the link</button>
 </form>`
@@ -134,9 +134,9 @@ ${hidden(options.fields)}
 /** The response to that form, the same for every address. */
 export const linkSent = (options: { readonly service: string; readonly email: string }): string =>
   page(
-    "Look in your mailbox",
-    `<h1>Look in your mailbox</h1>
-<p>If <strong>${escape(options.email)}</strong> may sign in to ${escape(options.service)}, a letter with a link is on its way. Open the link in this
+    "Check your email",
+    `<h1>Check your email</h1>
+<p>If <strong>${escape(options.email)}</strong> may sign in to ${escape(options.service)}, an email with a link is on its way. Open the link in this
 browser within 15 minutes; it works once.</p>`
   )
 

@@ -43,8 +43,8 @@ export const withPending = Effect.fnUntraced(function* ({ state }: Dependencies,
   return HttpServerResponse.setHeader(response, "set-cookie", state.setCookie(pending))
 })
 
-/** The name of sign-in by letter, on the button. */
-export const emailName = "e-mail"
+/** The button's label for sign-in by email. */
+export const emailName = "email"
 
 /** Asks the person to sign in and returns them to `page`. `client` is the requesting application's name. */
 export const signInFirst = Effect.fnUntraced(function* (

@@ -1,4 +1,4 @@
-/** The redirect addresses that identity providers must know. */
+/** The redirect URIs that must be registered with identity providers. */
 import type { ProviderName } from "../../upstream/identity/Identity.ts"
 import type { IdentityEntries } from "./IdentityEntries.ts"
 
@@ -6,7 +6,7 @@ import type { IdentityEntries } from "./IdentityEntries.ts"
 export const redirectAddress = (public_url: string, provider: ProviderName, flow: "code" | "form"): string =>
   `${public_url}/oauth/signed-in${flow === "code" ? `/${provider}` : ""}`
 
-/** The address of each configured provider, for the operator to register there. */
+/** The redirect URI of each configured provider, for the operator to register there. */
 export const redirectAddresses = (identity: IdentityEntries, public_url: string) =>
   Object.entries(identity).map(([provider, { client_id, name = provider }]) => ({
     provider,

@@ -248,7 +248,7 @@ const refreshing = (
     if (!(yield* tenants.isActiveMember(account_id, tenant_id))) return yield* new NotAMember({ tenant_id })
     const { stored, token } = refreshTokens.replace(refresh_token, found, tenant_id, now)
     if (!(yield* Statements.tryWrite(writer, ...stored))) {
-      // The second of two concurrent requests with one token counts as a copy too.
+      // The second of two concurrent requests with one token also counts as a copy.
       yield* end(account_id, family_id)
       return yield* new InvalidGrant()
     }

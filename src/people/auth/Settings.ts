@@ -8,7 +8,7 @@ import { EmailSignIn } from "./EmailSignIn.ts"
 import * as IdentityEntries from "./IdentityEntries.ts"
 
 const RedirectAddress = Schema.String.pipe(
-  Schema.filter(isRedirectAddress, { message: () => "an address without a fragment, and not a script or file address" })
+  Schema.filter(isRedirectAddress, { message: () => "a URI without a fragment, and not javascript: or file:" })
 )
 
 const ClientEntry = Schema.Struct({ client_id: NonEmpty, name: NonEmpty })
@@ -39,7 +39,7 @@ const OAuthClient = readAs(
 export const fields = {
   /** Applications that sign people in with a provider's token. */
   clients: clientsOf("app"),
-  /** Applications that use OAuth: their redirect addresses, and whether they may use the device flow. */
+  /** Applications that use OAuth: their redirect URIs, and whether they may use the device flow. */
   oauth_clients: Schema.optionalWith(Schema.Array(OAuthClient), { default: () => [] }),
   /** Websites whose contact forms write to the operator. */
   web_clients: clientsOf("web"),

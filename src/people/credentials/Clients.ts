@@ -5,8 +5,8 @@
  * Where the specification is silent:
  * - OAuth clients and applications' sign-ins of an earlier version are not trusted: they keep the scope of their consent page. Access tokens of an
  *   earlier version contain no sign-in, so they are refused, and clients refresh them.
- * - OAuth clients are public and use PKCE with S256. A redirect address must match exactly, except the port of a loopback address. Consent pages
- *   keep their state in a sealed cookie for ten minutes.
+ * - OAuth clients are public and use PKCE with S256. A redirect URI must match exactly, except the port of a loopback address. Consent pages keep
+ *   their state in a sealed cookie for ten minutes.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -25,7 +25,7 @@ export interface Client {
   readonly client_id: string
   readonly kind: ClientKind
   readonly name: string
-  /** The redirect addresses of the code flow. */
+  /** The redirect URIs of the code flow. */
   readonly redirect_uris: ReadonlyArray<string>
   /** An `oauth` client of the operator, which may do everything that a sign-in may do. */
   readonly trusted?: boolean | undefined
@@ -136,8 +136,8 @@ export const isRedirectAddress = (text: string): boolean =>
   !/^(?:javascript|data|vbscript|file|blob|about):$/.test(new URL(text).protocol)
 
 /**
- * Whether the client has registered the redirect address. The texts must be equal, except the port of a loopback address, which a native
- * application cannot know in advance (RFC 8252). The texts are not parsed: a browser may parse them differently and go elsewhere.
+ * Whether the client has registered the redirect URI. The strings must be equal, except the port of a loopback address, which a native application
+ * cannot know in advance (RFC 8252). They are not parsed: a browser may parse them differently and go elsewhere.
  */
 export const mayRedirect = ({ redirect_uris }: Client, address: string): boolean =>
   redirect_uris.some((registered) => registered === address || isSameLoopback(registered, address))

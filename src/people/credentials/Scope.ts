@@ -41,7 +41,7 @@ export const fromRow = (row: string): Grant => (row === "all" ? "all" : row.spli
 
 export const includes = (grant: Grant, scope: Scope): boolean => grant === "all" || grant.includes(scope)
 
-/** The grant in words for the person. Each completes the sentence "If you allow it, it can ...". */
+/** A description of the grant for the person. Each completes the sentence "If you allow it, it can ...". */
 export const described = (grant: Grant): ReadonlyArray<string> =>
   descriptions.flatMap(({ scope, words }) => (includes(grant, scope) ? words : []))
 

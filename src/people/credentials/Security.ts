@@ -110,7 +110,7 @@ export class KeyOrToken extends Object.assign(
   { demand: "calls" as const }
 ) {}
 
-/** K/U, also in `x-api-key`, which clients of Anthropic's protocol send. */
+/** K/U, or `x-api-key`, which clients of Anthropic's protocol send. */
 // @effect-diagnostics-next-line leakingRequirements:off -- authentication reads the headers of the request
 export class KeyOrTokenEitherHeader extends Object.assign(
   HttpApiMiddleware.Tag<KeyOrTokenEitherHeader>()("tollgate/http/KeyOrTokenEitherHeader", {

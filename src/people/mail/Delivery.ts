@@ -63,7 +63,7 @@ const end = Effect.fnUntraced(function* (
           WHERE key = ${key}`
   )
   if (reason !== null) {
-    yield* Effect.logWarning("a letter was not sent").pipe(Effect.annotateLogs({ letter: key, status, reason }))
+    yield* Effect.logWarning("an email was not sent").pipe(Effect.annotateLogs({ letter: key, status, reason }))
   }
   return status
 })

@@ -3,13 +3,13 @@
  *
  * Where the specification is silent:
  * - A key's letter is never sent twice. If the connection or the process ended during an attempt, the letter may have been sent, and is not sent
- *   again; people ask for a resend, which is another letter.
- * - A letter that cannot be opened, because the secret changed or its row is damaged, ends as failed.
- * - If the mail server is unreachable or refuses temporarily, the next attempt follows after 30 seconds, then after growing pauses, for three
+ *   again; people request a resend, which is another letter.
+ * - A letter that cannot be opened, because the secret changed or its row is damaged, is marked failed.
+ * - If the mail server is unreachable or refuses temporarily, the next attempt follows after 30 seconds, then after increasing pauses, for three
  *   days. Without a mail server, a letter also fails after three days.
  * - Letters are sealed in the outbox, because they contain invitation tokens, and emptied once they are sent.
  * - A row is deleted 30 days after its letter was written. The row of a letter to oneself is deleted as soon as the letter is sent.
- * - Up to 100 letters to oneself may wait for one address; one more is 429 `too_many_letters`.
+ * - Up to 100 letters to oneself may wait for one address; another one gets 429 `too_many_letters`.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Fiber, Layer } from "effect"
@@ -45,7 +45,7 @@ export interface Letter {
 export interface OutboxContract {
   /** The statement that stores a letter, for the transaction that causes it. Over the account's limits it stores nothing. */
   readonly letter: (letter: Letter) => Effect.Effect<Statement>
-  /** The same, but over the account's limits it fails the transaction. */
+  /** Like `letter`, but fails the transaction if the account is over its limits. */
   readonly requiredLetter: (letter: Letter) => Effect.Effect<Statement>
   /** Fails if the account may not cause a letter to this address now. */
   readonly room: (account: AccountId, to: string) => Effect.Effect<void, TooManyLetters>
@@ -203,5 +203,5 @@ export const lettersEnd: Ending = {
     statement(sql`UPDATE tollgate_mail_outbox SET status = 'failed', sealed = '', ended_at = ${now},
       last_error = 'the secret that sealed it was replaced' WHERE status IN ('waiting', 'sending')`)
   ],
-  notice: (n) => `${n} unsent letters are given up`
+  notice: (n) => `${n} unsent emails are discarded`
 }

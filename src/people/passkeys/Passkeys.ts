@@ -6,11 +6,13 @@
  * - The authenticator must verify the person (by PIN, fingerprint or face), because a passkey is the only factor.
  * - An account has up to 20 passkeys. A registration belongs to the account, a sign-in to the browser that began it; each has five minutes.
  * - A passkey signs in to the console. The OAuth pages offer the other ways.
+ * - A passkey outlives the sign-in that added it. Ending the sign-ins of a stolen session should delete the passkeys too.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 import { statement } from "../../books/ledger/rules/Transaction.ts"
+import type { Statement } from "../../books/ledger/rules/Transaction.ts"
 import * as Statements from "../../books/ledger/write/Statements.ts"
 import { Writer } from "../../books/ledger/write/Writer.ts"
 import type { WriterContract } from "../../books/ledger/write/Writer.ts"
@@ -32,6 +34,7 @@ import {
   PasskeysUnavailable,
   TooManyPasskeys
 } from "./Problems.ts"
+import { removingAll } from "./Removal.ts"
 import { algorithms, challengeIn, relyingPartyOf, verifiedAssertion, verifiedCreation } from "./RelyingParty.ts"
 import type { RelyingParty } from "./RelyingParty.ts"
 
@@ -55,8 +58,15 @@ export interface PasskeysContract {
     Passkey,
     PasskeysUnavailable | PasskeyRejected | PasskeyRegistered | TooManyPasskeys | BooksUnavailable
   >
-  readonly remove: (account: AccountId, id: PasskeyId) => Effect.Effect<void, PasskeyNotFound | BooksUnavailable>
-  /** Begins a sign-in. Only the browser with `cookie` may end it. */
+  /** Deletes a passkey, with the statements `beside` in the same transaction. */
+  readonly remove: (
+    account: AccountId,
+    id: PasskeyId,
+    beside?: ReadonlyArray<Statement>
+  ) => Effect.Effect<void, PasskeyNotFound | BooksUnavailable>
+  /** The statements that delete all passkeys of an account and its pending registration. */
+  readonly removingAll: (account: AccountId) => ReadonlyArray<Statement>
+  /** Begins a sign-in. Only the browser that receives `cookie` can complete it. */
   readonly challenge: Effect.Effect<
     { readonly options: RequestOptions; readonly cookie: string },
     PasskeysUnavailable | BooksUnavailable
@@ -101,6 +111,7 @@ const make = Effect.gen(function* () {
     begin: beginning(dependencies),
     register: registering(dependencies),
     remove: removing(dependencies),
+    removingAll: (account) => removingAll(sql, account),
     challenge: challenging(dependencies),
     signIn: signingIn(dependencies)
   } satisfies PasskeysContract
@@ -177,9 +188,9 @@ const registering = (dependencies: Dependencies): PasskeysContract["register"] =
   })
 
 const removing = ({ sql, writer }: Dependencies): PasskeysContract["remove"] =>
-  Effect.fn("Passkeys.remove")(function* (account, id) {
+  Effect.fn("Passkeys.remove")(function* (account, id, beside = []) {
     const removed = sql`DELETE FROM tollgate_passkeys_passkeys WHERE id = ${id} AND account_id = ${account} RETURNING id`
-    if (!(yield* Statements.tryWrite(writer, statement(removed, 1)))) return yield* new PasskeyNotFound()
+    if (!(yield* Statements.tryWrite(writer, statement(removed, 1), ...beside))) return yield* new PasskeyNotFound()
   })
 
 // ---- signing in ---------------------------------------------------------------------------------------------------------

@@ -22,7 +22,9 @@ import {
   NewOrganisation,
   Organisation,
   PlanChange,
-  TenantPlan
+  TenantChange,
+  TenantPlan,
+  TenantSettings
 } from "./Organisation.ts"
 import {
   AccountNotFound,
@@ -216,7 +218,25 @@ export class OrganisationsApi extends HttpApiGroup.make("organisations")
       .addError(EmailMismatch)
       .addError(TeamFull)
       .addError(TooManyTenants)
-      .annotate(OpenApi.Summary, "Join with the token from a letter")
+      .annotate(OpenApi.Summary, "Join with the token from an email")
+  )
+  .add(
+    HttpApiEndpoint.get("settings", "/v1/tenants/:tenant_id")
+      .setPath(ofTenant)
+      .addSuccess(Envelope(TenantSettings))
+      .addError(NotAMember)
+      .annotate(OpenApi.Summary, "The tenant's settings")
+  )
+  .add(
+    HttpApiEndpoint.patch("setSettings", "/v1/tenants/:tenant_id")
+      .setPath(ofTenant)
+      .setPayload(TenantChange)
+      .addSuccess(Envelope(TenantSettings))
+      .addError(NotAMember)
+      .addError(InsufficientRole)
+      .addError(InvalidRequest)
+      .annotate(Example, { body: { attribution_tags: true } })
+      .annotate(OpenApi.Summary, "Change the tenant's settings (owner or admin)")
   )
   .add(
     HttpApiEndpoint.get("plan", "/v1/tenants/:tenant_id/plan")

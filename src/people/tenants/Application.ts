@@ -9,19 +9,22 @@
  *   own token. `member_spend_enabled` says whether a tenant pays for its members.
  * - A key may have an expiry (`expires_at`) and a list of models. A change takes effect immediately in this process, and within
  *   `KeyCallers.cacheLifetime` in others.
- * - A list of models contains names from usage records: a name missing from the configuration is 400, unless the key already has it.
+ * - A list of models contains names from usage records: a name missing from the configuration gets 400, unless the key already has it.
  * - A key created by an OAuth client ends when the client's sign-in is ended, and is no longer listed. A sign-in that expires does not end keys.
+ * - A key may have up to 8 tags, which stand on its calls whatever a request says. A person cannot remove tags that an owner, an admin or the
+ *   operator set on their key.
  * - Applications without limits have no limit fields.
  */
 import { Schema } from "effect"
 import { AccountId, ApplicationId } from "../../kernel/Ids.ts"
+import { KeyTags } from "../../kernel/Labels.ts"
 import { Moment } from "../../kernel/Moment.ts"
 import { amountMax, toDecimal, Usd } from "../../kernel/Money.ts"
 import { Paginated } from "../../kernel/Page.ts"
 import { StoredText } from "../../kernel/StoredText.ts"
 
 const Name = StoredText.pipe(
-  Schema.filter((name) => name.trim() !== "" && name.length <= 100, { message: () => "a text of 1 to 100 characters" })
+  Schema.filter((name) => name.trim() !== "" && name.length <= 100, { message: () => "1 to 100 characters" })
 )
 const Description = StoredText.pipe(Schema.maxLength(1_000, { message: () => "a text of up to 1000 characters" }))
 
@@ -45,7 +48,9 @@ const limits = {
   spending_limit_usd: Schema.optional(Schema.NullOr(Limit)),
   spending_limit_period: Schema.optional(Period),
   expires_at: Schema.optional(Schema.NullOr(Moment)),
-  allowed_models: Schema.optional(Schema.NullOr(AllowedModels))
+  allowed_models: Schema.optional(Schema.NullOr(AllowedModels)),
+  /** Tags of the key's calls. `null` removes them. */
+  tags: Schema.optional(Schema.NullOr(KeyTags))
 } as const
 
 export const NewApplication = Schema.Struct({
@@ -85,7 +90,9 @@ const fields = {
   /** The key is refused from this time on. */
   expires_at: Schema.optional(Moment),
   /** The models that the key may call, named as in usage records. */
-  allowed_models: Schema.optional(Schema.Array(Schema.String))
+  allowed_models: Schema.optional(Schema.Array(Schema.String)),
+  /** Tags of its calls, which a request cannot replace. */
+  tags: Schema.optional(Schema.Record({ key: Schema.String, value: Schema.String }))
 } as const
 
 export const Application = Schema.Struct(fields).annotations({ identifier: "Application" })

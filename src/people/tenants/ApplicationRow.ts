@@ -3,6 +3,7 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import type { Actor } from "../../kernel/Caller.ts"
 import type { TenantId } from "../../kernel/Ids.ts"
+import { tagsOf, textOf } from "../../kernel/Labels.ts"
 import type { Limit } from "../../books/ledger/rules/Transaction.ts"
 import type { Application } from "./Application.ts"
 
@@ -22,6 +23,8 @@ export interface Row extends Pick<
   readonly expires_at: number | null
   /** A JSON array. */
   readonly allowed_models: string | null
+  /** Lines of `name=value`. */
+  readonly tags: string | null
   readonly client_id: string | null
   readonly client_name: string | null
   /** The sign-in of the OAuth client that created the key. The key ends with it. */
@@ -38,6 +41,9 @@ export interface Operator {
 
 export const modelsToRow = (models: ReadonlyArray<string> | null): string | null =>
   models === null ? null : JSON.stringify([...new Set(models)])
+
+export const tagsToRow = (tags: Readonly<Record<string, string>> | null): string | null =>
+  tags === null || Object.keys(tags).length === 0 ? null : textOf(Object.entries(tags))
 
 /** Optional fields are absent if the row or the ledger has no value. */
 export const fromRow = (row: Row, limit: Limit | undefined): Application => ({
@@ -58,7 +64,8 @@ export const fromRow = (row: Row, limit: Limit | undefined): Application => ({
     reserved_usd: limit.reserved
   }),
   ...(row.expires_at !== null && { expires_at: row.expires_at }),
-  ...(row.allowed_models !== null && { allowed_models: JSON.parse(row.allowed_models) as ReadonlyArray<string> })
+  ...(row.allowed_models !== null && { allowed_models: JSON.parse(row.allowed_models) as ReadonlyArray<string> }),
+  ...(row.tags !== null && { tags: tagsOf(row.tags) })
 })
 
 /** True for an owner or admin of the tenant, and for the operator. */
@@ -68,7 +75,7 @@ export const isManager = (sql: SqlClient, { account_id, tenant_id }: Actor | Ope
     : sql`EXISTS (SELECT 1 FROM tollgate_tenants_memberships
         WHERE account_id = ${account_id} AND tenant_id = ${tenant_id} AND status = 'active' AND role IN ('owner', 'admin'))`
 
-/** True if the caller may see and change the application. A changing statement repeats the condition, to detect a role lost meanwhile. */
+/** True if the caller may see and change the application. A statement that changes it repeats the condition, because the role may have been lost. */
 export const isReached = (sql: SqlClient, caller: Actor | Operator): Fragment =>
   caller.account_id === null ? sql`true` : sql`(account_id = ${caller.account_id} OR ${isManager(sql, caller)})`
 

@@ -37,7 +37,7 @@ import type {
 import { Belonging } from "./Belonging.ts"
 import type { BelongingContract } from "./Belonging.ts"
 import * as Bounds from "./Bounds.ts"
-import { fromRow, isManager, isReached, modelsToRow } from "./ApplicationRow.ts"
+import { fromRow, isManager, isReached, modelsToRow, tagsToRow } from "./ApplicationRow.ts"
 import type { Operator, Row } from "./ApplicationRow.ts"
 import { checkModels, KnownModels } from "./KnownModels.ts"
 import * as KeyCallers from "./KeyCallers.ts"
@@ -230,7 +230,7 @@ const spendingOf = ({ spending_limit_period: period = "total", spending_limit_us
 const newRow = (
   { prefix, secret }: Dependencies,
   {
-    application: { allowed_models = null, description, expires_at = null, name, ...spending },
+    application: { allowed_models = null, description, expires_at = null, name, tags = null, ...spending },
     isBound = false,
     caller: { account_id, oauth_client, sign_in, tenant_id },
     client_name
@@ -251,11 +251,14 @@ const newRow = (
     tenant_id,
     expires_at,
     allowed_models: modelsToRow(allowed_models),
+    tags: tagsToRow(tags),
     client_id: oauth_client ?? null,
     client_name: oauth_client === undefined ? null : (client_name ?? oauth_client),
     family_id: sign_in ?? null,
     bounds: isBound
-      ? Bounds.toRow(Bounds.including({}, { spending: spendingOf(spending), expires_at, allowed_models }))
+      ? Bounds.toRow(
+          Bounds.including({}, { spending: spendingOf(spending), expires_at, allowed_models, tags: tagsToRow(tags) })
+        )
       : null
   }
   return { api_key, row }
@@ -323,10 +326,11 @@ const changing = (
     const now = yield* Clock.currentTimeMillis
     const before = (yield* shown(sql, [row], now))[0]!
     const { allowed_models, description = null, expires_at, name = null } = request.change
+    const tags = request.change.tags === undefined ? undefined : tagsToRow(request.change.tags)
     yield* checkEnd(expires_at, now)
     yield* checkModels(known, allowed_models, before.allowed_models)
     const limit = yield* limitAfter(request.change, before)
-    const bounds = yield* boundsAfter(row, caller, { spending: limit, expires_at, allowed_models })
+    const bounds = yield* boundsAfter(row, caller, { spending: limit, expires_at, allowed_models, tags })
     const changes = [
       sql`bounds = ${Bounds.toRow(bounds)}`,
       sql`name = coalesce(${name}, name)`,
@@ -335,6 +339,7 @@ const changing = (
     ]
     if (expires_at !== undefined) changes.push(sql`expires_at = ${expires_at}`)
     if (allowed_models !== undefined) changes.push(sql`allowed_models = ${modelsToRow(allowed_models)}`)
+    if (tags !== undefined) changes.push(sql`tags = ${tags}`)
     const allowed = row.manages === 1 ? isManager(sql, caller) : isReached(sql, caller)
     const written = guarded(
       writer,
@@ -344,7 +349,7 @@ const changing = (
       limit === undefined ? [] : [setLimit(application_id, caller.tenant_id, limit)]
     )
     // The ledger reads the spending limit with each call; the key cache holds the rest.
-    const isCached = expires_at !== undefined || allowed_models !== undefined
+    const isCached = expires_at !== undefined || allowed_models !== undefined || tags !== undefined
     const changed = yield* isCached ? afterCommit(written, belonging.changed(application_id)) : written
     return yield* changed ? find(request) : change(request)
   })

@@ -1,4 +1,9 @@
-/** Limits that an owner or admin set on another person's key. That person may only tighten them. */
+/**
+ * Limits that an owner or admin set on another person's key. That person may only tighten them.
+ *
+ * Where the specification is silent:
+ * - A limit applies to its key, not to the member, who can create another key without it. Use a budget to limit the member.
+ */
 import type { Limit } from "../../books/ledger/rules/Transaction.ts"
 
 type Spending = Pick<Limit, "amount" | "period">
@@ -8,6 +13,8 @@ export interface Bounds {
   readonly spending?: { readonly amount: string; readonly period: Spending["period"] }
   readonly expires_at?: number
   readonly allowed_models?: ReadonlyArray<string>
+  /** Lines of `name=value`. */
+  readonly tags?: string
 }
 
 /** A requested change. `null` removes a limit, `undefined` keeps it. */
@@ -15,6 +22,7 @@ export interface Asked {
   readonly spending: Spending | null | undefined
   readonly expires_at: number | null | undefined
   readonly allowed_models: ReadonlyArray<string> | null | undefined
+  readonly tags: string | null | undefined
 }
 
 export const ofRow = (json: string | null): Bounds => (json === null ? {} : (JSON.parse(json) as Bounds))
@@ -26,8 +34,14 @@ export const toRow = (bounds: Bounds): string | null =>
 const isWithin = (bound: NonNullable<Bounds["spending"]>, { amount, period }: Spending): boolean =>
   amount <= BigInt(bound.amount) && (period === bound.period || period === "total")
 
+const hasLines = (text: string | null, lines: string): boolean => {
+  const has = new Set(text?.split("\n"))
+  return lines.split("\n").every((line) => has.has(line))
+}
+
 /** Whether the change keeps or tightens every limit. */
-export const permits = (bounds: Bounds, { allowed_models, expires_at, spending }: Asked): boolean => {
+export const permits = (bounds: Bounds, { allowed_models, expires_at, spending, tags }: Asked): boolean => {
+  if (bounds.tags !== undefined && tags !== undefined && !hasLines(tags, bounds.tags)) return false
   if (bounds.spending !== undefined && spending !== undefined)
     if (spending === null || !isWithin(bounds.spending, spending)) return false
   if (bounds.expires_at !== undefined && expires_at !== undefined)
@@ -42,16 +56,18 @@ export const without = (bounds: Bounds, asked: Asked): Bounds => ({
   ...(bounds.spending !== undefined && asked.spending === undefined && { spending: bounds.spending }),
   ...(bounds.expires_at !== undefined && asked.expires_at === undefined && { expires_at: bounds.expires_at }),
   ...(bounds.allowed_models !== undefined &&
-    asked.allowed_models === undefined && { allowed_models: bounds.allowed_models })
+    asked.allowed_models === undefined && { allowed_models: bounds.allowed_models }),
+  ...(bounds.tags !== undefined && asked.tags === undefined && { tags: bounds.tags })
 })
 
 /** The bounds after a change by an owner, admin or the operator. */
 export const including = (bounds: Bounds, asked: Asked): Bounds => {
-  const { allowed_models, expires_at, spending } = asked
+  const { allowed_models, expires_at, spending, tags } = asked
   return {
     ...without(bounds, asked),
     ...(spending != null && { spending: { amount: String(spending.amount), period: spending.period } }),
     ...(expires_at != null && { expires_at }),
-    ...(allowed_models != null && { allowed_models })
+    ...(allowed_models != null && { allowed_models }),
+    ...(tags != null && { tags })
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Tenants, people and keys for the operator. `tenantsLike` matches substrings and reads all tenants. `make` matches an id or the prefix of a name,
+ * Tenants, people and keys for the operator. `tenantsLike` matches substrings and scans all tenants. `make` matches an id or the prefix of a name,
  * address or key, which an index finds.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -14,7 +14,7 @@ export interface Listed {
   readonly created_at: number
 }
 
-/** The newest tenants, up to `limit`, and the number of all matches. `search` is a text, not a pattern. */
+/** The newest tenants, up to `limit`, and the number of all matches. `search` is plain text, not a pattern. */
 export const tenantsLike = (
   search: string,
   limit: number
@@ -80,7 +80,7 @@ export const make = (sql: SqlClient) => ({
   keysOfAccount: (account: AccountId, limit: number) => keysOfAccount(sql, account, limit)
 })
 
-/** Sorts after all texts with the same prefix. */
+/** Sorts after all strings with the same prefix. */
 const last = "\u{10ffff}"
 
 /** True if the expression begins with the text. Uses an index. */

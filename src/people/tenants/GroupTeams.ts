@@ -2,9 +2,9 @@
  * Team memberships derived from an identity provider's groups, updated at each sign-in with that provider.
  *
  * Where the specification is silent:
- * - Groups remove only memberships that groups gave: a membership by invitation stays. Owners stay too, and so does a suspension in the team.
+ * - Groups remove only memberships that groups gave. Memberships by invitation, owners and suspensions in the team stay.
  * - A person whose groups lead to one team with two roles gets the higher one.
- * - If all seats of the team are taken, the person is signed in without it; the log names the team.
+ * - If all seats of the team are taken, the person signs in without joining it, and the log names the team.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
@@ -32,7 +32,7 @@ interface Dependencies {
 
 type GroupRole = GroupRule["role"]
 
-/** A membership that a group requires or has given. */
+/** A membership that a group grants or has granted. */
 interface Place {
   readonly account: AccountId
   readonly team: TenantId

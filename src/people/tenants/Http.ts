@@ -74,6 +74,10 @@ export const OrganisationsHttp = HttpApiBuilder.group(
       )
       .handle("revokeInvite", ({ path }) => answer((caller) => organisations.revoke({ caller, ...path })))
       .handle("acceptInvite", ({ path }) => answer((caller) => organisations.accept({ caller, ...path })))
+      .handle("settings", ({ path }) => answer((caller) => organisations.settings({ caller, ...path })))
+      .handle("setSettings", ({ path, payload }) =>
+        answer((caller) => organisations.setSettings({ caller, ...path, change: payload }))
+      )
       .handle("plan", ({ path }) => answer((caller) => organisations.plan({ caller, ...path })))
       .handle("setPlan", ({ path, payload }) =>
         answer((caller) => organisations.setPlan({ caller, ...path, plan: payload }))

@@ -277,7 +277,7 @@ const letterOf = (
       `${from} invites you to join ${team} on ${service_name} as ${role}.`,
       `Sign in with this address, then accept the invitation:`,
       `${public_url}/invites/${token}`,
-      `The link works until ${toDay(expires_at)}. If you did not expect an invitation, ignore this letter.`
+      `The link works until ${toDay(expires_at)}. If you did not expect an invitation, ignore this email.`
     ].join("\n\n")
   }
 }
@@ -297,7 +297,7 @@ const noticeOf = (
       account_id: invited,
       kind: "tenant_invite",
       title: `An invitation to ${tenant_name}`,
-      text: `${inviter} invites you to join ${tenant_name} as ${role}. The letter to ${email} contains the link.`,
+      text: `${inviter} invites you to join ${tenant_name} as ${role}. The email to ${email} contains the link.`,
       data: { tenant_id, invite_id: id }
     },
     now

@@ -36,13 +36,13 @@ export const make = (
 ) => ({
   /** The members of a tenant and the viewer's role. Fails unless the viewer is an active member. */
   membersOf: (tenant: TenantId, viewer: AccountId) => membersOf(tenants, tenant, viewer),
-  /** The same, only for owners and admins. */
+  /** Like `membersOf`, but only for owners and admins. */
   managed: (tenant: TenantId, viewer: AccountId) => managed(tenants, tenant, viewer),
   /** Fails the transaction unless the account is an active member with this role. */
   stillHasRole: (account: AccountId, tenant: TenantId, role: Role) => stillHasRole(sql, account, tenant, role),
   /** Fails the transaction if the account has too many memberships (`joins`) or owns too many tenants (`owner`). */
   stillHasRoom: (account: AccountId, joins: boolean, owner: boolean) => stillHasRoom(sql, account, joins, owner),
-  /** The same check outside a transaction. */
+  /** Like `stillHasRoom`, outside a transaction. */
   hasRoom: (account: AccountId, joins: boolean, owner: boolean) => hasRoom(sql, account, joins, owner),
   change: changing({ sql, writer, tenants, belonging })
 })

@@ -64,5 +64,15 @@ export const make = (sql: SqlClient) => {
       Effect.map(([row]) => row?.name)
     )
 
-  return { memberships, roleOf, mayManage, isActiveMember, members, nameOf }
+  const attributes = (tenant: TenantId) =>
+    Effect.map(
+      Effect.orDie(
+        sql<{
+          readonly attribution_tags: number
+        }>`SELECT attribution_tags FROM tollgate_tenants_tenants WHERE id = ${tenant}`
+      ),
+      ([row]) => row?.attribution_tags === 1
+    )
+
+  return { memberships, roleOf, mayManage, isActiveMember, attributes, members, nameOf }
 }

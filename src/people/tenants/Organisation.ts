@@ -15,10 +15,22 @@ export const Organisation = Schema.Struct({
 }).annotations({ identifier: "Organisation" })
 export interface Organisation extends Schema.Schema.Type<typeof Organisation> {}
 
+/** Settings of a tenant. */
+export const TenantSettings = Schema.Struct({
+  /** Whether the session and the agent that Claude Code and Codex name in headers become the tags `session` and `agent` of calls. */
+  attribution_tags: Schema.Boolean
+}).annotations({ identifier: "TenantSettings" })
+export interface TenantSettings extends Schema.Schema.Type<typeof TenantSettings> {}
+
+export const TenantChange = Schema.Struct({
+  attribution_tags: Schema.optional(Schema.Boolean)
+}).annotations({ identifier: "TenantChange" })
+export interface TenantChange extends Schema.Schema.Type<typeof TenantChange> {}
+
 export const NewOrganisation = Schema.Struct({
   name: StoredText.pipe(
     Schema.filter((name) => name.trim() !== "" && name.length <= 100, {
-      message: () => "a text of 1 to 100 characters"
+      message: () => "1 to 100 characters"
     })
   )
 }).annotations({ identifier: "NewOrganisation" })

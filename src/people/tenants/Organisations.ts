@@ -9,6 +9,7 @@
  *   their open invitations to roles that they may no longer give are revoked.
  * - Active and suspended members take seats. Without a plan there is no limit. If a plan has fewer seats than members, the members stay, and no
  *   one else can join. A canceled plan has no seats; the next plan begins with 25 by default. Owners and admins set plan and billing.
+ * - `attribution_tags` is off by default. A change takes effect within a minute, because keys and tokens are cached for that long.
  * - A membership never has the status `invited`: an invited person has an invitation instead.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -22,6 +23,7 @@ import { ServiceInfo } from "../../kernel/ServiceInfo.ts"
 import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 import { statement } from "../../books/ledger/rules/Transaction.ts"
 import type { Statement } from "../../books/ledger/rules/Transaction.ts"
+import * as Statements from "../../books/ledger/write/Statements.ts"
 import { afterCommit, Writer } from "../../books/ledger/write/Writer.ts"
 import type { WriterContract } from "../../books/ledger/write/Writer.ts"
 import { Outbox } from "../mail/Outbox.ts"
@@ -39,7 +41,9 @@ import type {
   NewInvite,
   Organisation,
   PlanChange,
-  TenantPlan
+  TenantChange,
+  TenantPlan,
+  TenantSettings
 } from "./Organisation.ts"
 import type {
   AlreadyMember,
@@ -100,6 +104,11 @@ export interface OrganisationsContract {
   readonly accept: (
     request: By & { readonly token: string }
   ) => Effect.Effect<Membership, InviteNotFound | EmailMismatch | TeamFull | TooManyTenants | BooksUnavailable>
+  readonly settings: (request: InTenant) => Effect.Effect<TenantSettings, NotAMember>
+  /** Changes settings. They take effect within a minute. */
+  readonly setSettings: (
+    request: InTenant & { readonly change: TenantChange }
+  ) => Effect.Effect<TenantSettings, NotAMember | InsufficientRole | BooksUnavailable>
   readonly plan: (request: InTenant) => Effect.Effect<TenantPlan, NotAMember>
   readonly setPlan: (
     request: InTenant & { readonly plan: PlanChange }
@@ -138,6 +147,10 @@ const make = Effect.gen(function* () {
       Effect.map(members.membersOf(tenant_id, caller.account_id), (found) => found.members)
     ),
     change: members.change,
+    settings: Effect.fn("Organisations.settings")(({ caller, tenant_id }) =>
+      Effect.zipRight(members.membersOf(tenant_id, caller.account_id), settingsOf(tenants, tenant_id))
+    ),
+    setSettings: settingSettings(dependencies),
     plan: Effect.fn("Organisations.plan")(({ caller, tenant_id }) =>
       Effect.zipRight(members.membersOf(tenant_id, caller.account_id), planOf(tenants, tenant_id))
     ),
@@ -170,6 +183,23 @@ const creating = ({ belonging, members, sql, writer }: Dependencies): Organisati
   })
   return create
 }
+
+const settingsOf = (tenants: TenantsContract, tenant: TenantId): Effect.Effect<TenantSettings> =>
+  Effect.map(tenants.attributes(tenant), (attribution_tags) => ({ attribution_tags }))
+
+const settingSettings = ({ members, sql, tenants, writer }: Dependencies): OrganisationsContract["setSettings"] =>
+  Effect.fn("Organisations.setSettings")(function* ({ caller, change, tenant_id }) {
+    yield* members.managed(tenant_id, caller.account_id)
+    const { attribution_tags } = change
+    if (attribution_tags !== undefined)
+      yield* Statements.write(
+        writer,
+        statement(
+          sql`UPDATE tollgate_tenants_tenants SET attribution_tags = ${Number(attribution_tags)} WHERE id = ${tenant_id}`
+        )
+      )
+    return yield* settingsOf(tenants, tenant_id)
+  })
 
 const planOf = Effect.fnUntraced(function* (tenants: TenantsContract, tenant: TenantId): Effect.fn.Return<TenantPlan> {
   const { plan, seats, status } = yield* tenants.plan(tenant)

@@ -16,6 +16,7 @@ import * as Names from "./Names.ts"
 import * as Plans from "./Plans.ts"
 import type { AccountNotFound, InsufficientRole } from "./Problems.ts"
 import * as Suspensions from "./Suspensions.ts"
+import type { Suspender } from "./Suspensions.ts"
 import * as Welcome from "./Welcome.ts"
 
 export interface TenantsContract {
@@ -43,6 +44,8 @@ export interface TenantsContract {
   readonly accountOfEmail: (
     email: string
   ) => Effect.Effect<{ readonly account_id: AccountId; readonly home_tenant_id: TenantId } | undefined>
+  /** Whether the tenant wants the sessions and agents that coding agents name as tags of their calls. */
+  readonly attributes: (tenant: TenantId) => Effect.Effect<boolean>
   readonly nameOf: (tenant: TenantId) => Effect.Effect<string | undefined>
   /** The members of the tenant, except removed ones, in joining order. */
   readonly members: (tenant: TenantId) => Effect.Effect<ReadonlyArray<Member>>
@@ -54,11 +57,24 @@ export interface TenantsContract {
   readonly plan: (tenant: TenantId) => Effect.Effect<Plan>
   /** Changes the given fields of a plan. Returns `false` for an unknown tenant. A new plan is active, with `seatsDefault` seats unless given. */
   readonly setPlan: (tenant: TenantId, change: Partial<Plan>) => Effect.Effect<boolean, BooksUnavailable>
-  /** Suspends a person in one transaction with `beside`. Returns `false` if the person is unknown or already suspended. */
-  readonly suspend: (account: AccountId, beside: ReadonlyArray<Statement>) => Effect.Effect<boolean, BooksUnavailable>
-  /** Ends a suspension. Returns `false` if there is none. */
-  readonly activate: (account: AccountId, beside: ReadonlyArray<Statement>) => Effect.Effect<boolean, BooksUnavailable>
-  /** Changes an account's name in one transaction with `beside`. Returns `false` for an unknown account. */
+  /**
+   * Suspends a person in one transaction with `beside`. Returns `false` if `by` (by default the operator) has already suspended the person, or if the
+   * person is unknown.
+   */
+  readonly suspend: (
+    account: AccountId,
+    beside: ReadonlyArray<Statement>,
+    by?: Suspender
+  ) => Effect.Effect<boolean, BooksUnavailable>
+  /** Ends any suspension; the directory ends only its own. Returns `false` if there is none. */
+  readonly activate: (
+    account: AccountId,
+    beside: ReadonlyArray<Statement>,
+    by?: Suspender
+  ) => Effect.Effect<boolean, BooksUnavailable>
+  /** The authors of the remaining suspensions. */
+  readonly suspendersOf: (account: AccountId) => Effect.Effect<ReadonlyArray<Suspender>>
+  /** Changes the name of an account, in one transaction with `beside`. Returns `false` for an unknown account. */
   readonly renameAccount: (
     account: AccountId,
     name: string,

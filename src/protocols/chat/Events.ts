@@ -2,8 +2,8 @@
  * The chunks of a streamed chat completion, read and written.
  *
  * Where the specification is silent:
- * - A tool call begins with a chunk that has its name. A chunk with a new id for the same `index` begins another call, because some servers give
- *   all calls the number 0. A call ends with the answer, since pieces of several calls may alternate.
+ * - A tool call begins with a chunk that has its name. A chunk with a new id for the same `index` begins another call, because some servers give all
+ *   calls the index 0. A call ends with the answer, since pieces of several calls may alternate.
  * - The answer is complete when a chunk has a finish reason, with or without `[DONE]`. Later chunks are ignored, except for the usage.
  * - A broken stream ends with a chunk `{ "error": … }` and `[DONE]`, like an untranslated one.
  */

@@ -109,7 +109,7 @@ const readUserPart = (fields: Fields, one: Placed): UserPart | undefined => {
   }
 }
 
-/** A tool's result. OpenAI's protocol allows texts; some servers also accept images. */
+/** A tool's result. OpenAI's protocol allows text; some servers also accept images. */
 export const readResultParts = (fields: Fields, at: string, content: unknown): ToolResultPart["content"] =>
   placed(fields, at, content).flatMap((one): ToolResultPart["content"] => {
     if (one.part.type === "text") return [readText(fields, one)]

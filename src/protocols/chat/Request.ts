@@ -8,11 +8,10 @@
  *   vendors that support them and are dropped elsewhere.
  * - Refused by name: `n` above 1, `logprobs`, `logit_bias` (its keys are token ids of one vendor), answers that are not text, `functions`
  *   and every unknown field.
- * - Written for a client of another protocol: instructions are always `system`, because compatible servers do not know `developer`. Parts of
- *   a tool result other than text go into a user message after all results. Only the text of a result says that it is an error. Cache marks
- *   are dropped, because OpenAI refuses unknown fields. `user` has at most 64 letters, digits, `_` and `-`: a longer `user_id` of Messages is
- *   replaced by a name derived from it. A Messages conversation that ends with an assistant message is refused: chat vendors do not
- *   continue it.
+ * - Written for a client of another protocol: instructions are always `system`, because compatible servers do not support `developer`. Parts of a
+ *   tool result other than text go into a user message after all results. Only the text of a result says that it is an error. Cache marks are
+ *   dropped, because OpenAI refuses unknown fields. `user` has at most 64 letters, digits, `_` and `-`: a longer `user_id` of Messages is replaced by
+ *   a name derived from it. A Messages conversation that ends with an assistant message is refused: chat vendors do not continue it.
  */
 import type {
   AssistantPart,

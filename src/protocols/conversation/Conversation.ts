@@ -35,7 +35,7 @@ export interface ImagePart {
   readonly cache: CacheMark | undefined
 }
 
-/** A file to read: a PDF or a text. */
+/** A file to read: a PDF or text. */
 export interface DocumentPart {
   readonly type: "document"
   readonly at: string
@@ -182,9 +182,9 @@ export interface Conversation {
   readonly turns: ReadonlyArray<Turn>
   readonly tools: ReadonlyArray<Tool>
   readonly tool_choice: ToolChoice | undefined
-  /** Whether several tools may be called at once. */
+  /** Whether tools may be called in parallel. */
   readonly parallel_tool_calls: boolean | undefined
-  /** The most tokens of the answer, thoughts included. */
+  /** The maximum number of tokens in the answer, thoughts included. */
   readonly limit: number | undefined
   readonly temperature: number | undefined
   readonly top_p: number | undefined

@@ -51,9 +51,9 @@ export const generatedInResponses: Generated = new Set(["delta"])
 const nameMax = 24
 /** The longest value to keep. */
 const valueMax = 16 * 1024
-/** The most bytes to keep in total. */
+/** The maximum total size to keep, in bytes. */
 const totalMax = 256 * 1024
-/** The most objects to enter. */
+/** The maximum number of objects to enter. */
 const enteredMax = 1_000
 
 const quote = 0x22

@@ -9,7 +9,7 @@ export const textOr = (value: unknown, otherwise: string): string => (typeof val
 
 export const text = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
 
-/** A non-empty text. */
+/** A non-empty string. */
 export const wordsOr = (value: unknown, otherwise: string): string =>
   typeof value === "string" && value !== "" ? value : otherwise
 
@@ -101,7 +101,7 @@ export class Fields {
   /** A required text. */
   needed(at: string, value: unknown): string {
     if (typeof value === "string" && value !== "") return value
-    this.refuse(at, "a text that is not empty")
+    this.refuse(at, "a non-empty string")
     return ""
   }
 
@@ -135,7 +135,7 @@ export class Fields {
     return none
   }
 
-  /** A list of texts. A single text counts as a list of one. */
+  /** A list of strings. A single string counts as a list of one. */
   texts(at: string, value: unknown): ReadonlyArray<string> {
     if (typeof value === "string") return [value]
     const list = this.list(at, value)

@@ -133,7 +133,7 @@ const stringIn = (json: string, from: number, to: number): string | undefined =>
   return typeof value === "string" && value !== "" ? value : undefined
 }
 
-/** Whether JSON writes a text without escapes. */
+/** Whether JSON writes the string without escapes. */
 const isVerbatim = (text: string): boolean => {
   for (let at = 0; at < text.length; at++) {
     const character = text.charCodeAt(at)

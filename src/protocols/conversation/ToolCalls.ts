@@ -2,8 +2,8 @@
  * Ids and arguments of tool calls.
  *
  * Where the specification is silent:
- * - Arguments are a text in Chat and Responses, and an object in Messages, Google and Bedrock. An empty text becomes the empty object. A text
- *   that is not a JSON object becomes `{ "INVALID_JSON": text }`, as Anthropic's guide recommends, and that object becomes the text again. In a
+ * - Arguments are a string in Chat and Responses, and an object in Messages, Google and Bedrock. An empty string becomes the empty object. A string
+ *   that is not a JSON object becomes `{ "INVALID_JSON": text }`, as Anthropic's guide recommends, and that object becomes the string again. In a
  *   stream, the pieces of the text pass as they arrive.
  * - Text arguments are never empty, because clients parse them: empty arguments become `{}`.
  * - A call id that another vendor would refuse (by its characters or length) is replaced by an id derived from it, both in the call and in its

@@ -15,7 +15,9 @@ import type { Usage } from "./Usage.ts"
 export interface RequestOptions {
   /** The vendor's name of the model. For Google and Bedrock it is in the path, not in the body. */
   readonly model: string
-  /** The most tokens of the answer, in place of the client's limit. `undefined` if the upstream accepts none; `messages` requires one. */
+  /**
+   * The maximum number of tokens in the answer, in place of the client's limit. `undefined` if the upstream accepts none; `messages` requires one.
+   */
   readonly limit: number | undefined
   /** For `chat`: the field of the limit. */
   readonly limit_field: "max_completion_tokens" | "max_tokens"

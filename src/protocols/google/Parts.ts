@@ -5,7 +5,7 @@
  * - A signature belongs to the part after the thought. In the common form it is a separate thought without text, before its call or after its
  *   text.
  * - Gemini 3 requires a signature for each call. Calls of other models get the placeholder that Google's guide defines.
- * - An image address must end with an image's extension, because Gemini would also read films and documents there.
+ * - An image URL must end with an image's extension, because Gemini would also read videos and documents there.
  * - A result is `{ "output": text }` or `{ "error": text }`. Its other parts follow the results. File names are dropped.
  */
 import type {
@@ -145,7 +145,7 @@ const writeSource = (source: Source): JsonObject =>
     ? { inlineData: { mimeType: source.media_type, data: source.data } }
     : { fileData: present({ fileUri: source.url, mimeType: typeByEnding(source.url) }) }
 
-/** Gemini reads any file at an address: also a film or a book, which are billed by their length. */
+/** Gemini reads any file at a URL, including videos and books, which are billed by their length. */
 const writeImage = (fields: Fields, { at, source }: ImagePart): JsonObject => {
   if (source.type === "url" && !isImageAddress(source.url))
     fields.refuse(

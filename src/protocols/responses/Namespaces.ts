@@ -3,7 +3,7 @@ import type { JsonObject } from "../conversation/Conversation.ts"
 import { isObject, listOf, text, textOr } from "../conversation/Json.ts"
 import { fittingId } from "../conversation/ToolCalls.ts"
 
-/** The most characters of a tool's name for other vendors. */
+/** The maximum number of characters of a tool's name for other vendors. */
 const nameLengthMax = 64
 
 const joined = (namespace: string, name: string): string => fittingId(`${namespace}__${name}`, nameLengthMax)

@@ -1,8 +1,8 @@
-/** `COPY table FROM STDIN` over a connection of the driver, which knows the messages but has no query that sends them. */
+/** `COPY table FROM STDIN` over a connection of the driver, which implements the messages but no query that sends them. */
 import type { Client, Connection, Submittable } from "pg"
 import type { Row, Table } from "./Tables.ts"
 
-/** The methods that the driver calls on the running query. */
+/** Methods that the driver calls on the running query. */
 interface CopyQuery extends Submittable {
   readonly handleCopyInResponse: (connection: Connection & CopySender) => void
   readonly handleCommandComplete: () => void
@@ -16,7 +16,7 @@ interface CopySender {
   readonly endCopyFrom: () => void
 }
 
-/** Adds rows to a table. `onSent`: called when all of them have left this process. */
+/** Adds rows to a table. `onSent` is called when all of them have been sent. */
 export const copyIn = (
   client: Client,
   { columns, name }: Table,

@@ -1,4 +1,4 @@
-/** A PostgreSQL database as one of the two of a copy. */
+/** A PostgreSQL database as the source or target of a copy. */
 import { Effect } from "effect"
 import type { Scope } from "effect"
 import type { Client } from "pg"
@@ -13,7 +13,7 @@ import { copyIn } from "./CopyIn.ts"
 import { isEnginesOwn } from "./Tables.ts"
 import type { Column, End, Kind, Row, Source, Table, Target, Value } from "./Tables.ts"
 
-/** Everything comes as the server writes it. */
+/** Returns all values as the server's text. */
 const texts = { getTypeParser: () => (text: string) => text }
 
 const opened = (database: PostgresDatabase, begin: (client: Client) => Promise<string | undefined>) =>
@@ -25,7 +25,7 @@ const opened = (database: PostgresDatabase, begin: (client: Client) => Promise<s
         application_name: "tollgate migrate",
         types: texts
       })
-      // Waiting callers are answered.
+      // Waiting queries get the error themselves.
       client.on("error", () => {})
       return client
     }),
@@ -47,7 +47,7 @@ const opened = (database: PostgresDatabase, begin: (client: Client) => Promise<s
     )
   )
 
-/** However the server is set: a slice takes as long as it takes, and numbers and bytes are written in one way. */
+/** Overrides the server's settings: no time limits for a slice, and one notation for numbers and bytes. */
 const session = `SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0; SET idle_session_timeout = 0; SET lock_timeout = '5s';
   SET extra_float_digits = 1; SET bytea_output = 'hex'`
 
@@ -56,7 +56,7 @@ const atWork = async (client: Client): Promise<string | undefined> => {
   return rows.length === 0 ? undefined : servedBy(rows)
 }
 
-/** A snapshot of the database: it is locked against writes until the scope closes. */
+/** A snapshot of the database, which is locked against writes until the scope closes. */
 export const source = (database: PostgresDatabase): Effect.Effect<Source, DatabaseUnusable, Scope.Scope> =>
   Effect.map(
     opened(database, async (client) => {
@@ -68,7 +68,7 @@ export const source = (database: PostgresDatabase): Effect.Effect<Source, Databa
         await client.query(`LOCK TABLE ${rows.map(({ name }) => name).join(", ")} IN SHARE MODE`)
       } catch (error) {
         if ((error as { readonly code?: string }).code === "55P03")
-          return "is being written to: stop what serves it first"
+          return "is being written to; first stop the processes that serve it"
         throw error
       }
       return undefined
@@ -76,13 +76,13 @@ export const source = (database: PostgresDatabase): Effect.Effect<Source, Databa
     (client) => ({ ...endOf(database, client), replaced: new Map() })
   )
 
-/** A database that has our tables. */
+/** A database with our tables. */
 export const target = (database: PostgresDatabase): Effect.Effect<Target, DatabaseUnusable, Scope.Scope> =>
   Effect.map(
     opened(database, async (client) => {
       const { rows } = await client.query(`SELECT pg_try_advisory_lock(${Locks.copy})::text AS free`)
       if (rows[0].free !== "true") return "is being copied to by another process"
-      // Rows that a crash of the server loses are written again: the checkpoints are as old as the rows.
+      // Asynchronous commits suffice: if a crash loses rows, it loses their checkpoints too, and the rows are copied again.
       await client.query("SET synchronous_commit = off")
       return await atWork(client)
     }),
@@ -191,7 +191,7 @@ const writing = (client: Client): Omit<Target, keyof End> => {
             `SELECT setval(pg_get_serial_sequence('${name}', '${column}'), COALESCE(max(${column}), 0) + 1, false) FROM ${name}`
           )
       })
-      // How rows are found is chosen by what there is.
+      // The planner needs statistics of the new rows.
       const { rows } = await client.query(selectTables)
       await client.query(`ANALYZE ${rows.map(({ name }) => name).join(", ")}`)
     },

@@ -1,4 +1,4 @@
-/** A SQLite file as one of the two databases of a copy. */
+/** A SQLite file as the source or target of a copy. */
 import Sqlite from "better-sqlite3"
 import { Effect } from "effect"
 import type { Scope } from "effect"
@@ -23,7 +23,7 @@ const opened = (file: SqliteFile, begin: (db: Sqlite.Database) => void) =>
     (db) => Effect.sync(() => db.close())
   )
 
-/** A snapshot of the file: it is locked against writes until the scope closes. Also what is to be copied. */
+/** A snapshot of the file, which is locked against writes until the scope closes. `tables`: the tables to copy. */
 export const source = (
   file: SqliteFile
 ): Effect.Effect<Source & { readonly tables: ReadonlyArray<Table> }, DatabaseUnusable, Scope.Scope> =>
@@ -37,7 +37,7 @@ export const source = (
 
 type Cell = string | number | null
 
-/** PostgreSQL takes no NUL character in a text: the one that stands for what cannot be shown takes its place. */
+/** Replaces NUL characters, which PostgreSQL cannot store, with U+FFFD. */
 const withoutNul =
   (replaced: Map<string, number>) =>
   (table: Table, place: number, value: Cell): Cell => {
@@ -49,17 +49,17 @@ const withoutNul =
     return value.replaceAll("\0", "\uFFFD")
   }
 
-/** A file that is there and has our tables. */
+/** An existing file with our tables. */
 export const target = (
   file: SqliteFile
 ): Effect.Effect<Target & { readonly tables: ReadonlyArray<Table> }, DatabaseUnusable, Scope.Scope> =>
   Effect.map(
-    // Rows that a power failure loses are written again: the checkpoints are as old as the rows.
+    // NORMAL suffices: if a power failure loses rows, it loses their checkpoints too, and the rows are copied again.
     opened(file, (db) => db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL")),
     (db) => ({ ...endOf(file, db), ...writing(db), tables: tablesOf(db) })
   )
 
-/** The tables of ours in a file, by their names. */
+/** Our tables in a file, by name. */
 const tablesOf = (db: Sqlite.Database): ReadonlyArray<Table> =>
   (
     db
@@ -83,7 +83,7 @@ const tableOf = (db: Sqlite.Database, name: string): Table => {
     .filter(({ pk }) => pk > 0)
     .toSorted((a, b) => a.pk - b.pk)
     .map(({ name }) => name)
-  // One table has no primary key but a unique index that says as much.
+  // One table has a unique index instead of a primary key.
   const key =
     primary.length > 0
       ? primary
@@ -110,7 +110,7 @@ const selectOf = (table: Table, direction: "ASC" | "DESC", where = "") =>
       .map((column) => `${column} ${direction}`)
       .join(", ")} LIMIT ?`
 
-/** By their full names: one that is selected as a text has its own order. */
+/** With the table's name, because the unqualified name would mean the selected text, which sorts differently. */
 const keyColumns = (table: Table) => table.key.map((place) => `${table.name}.${table.columns[place]!.name}`)
 
 const behind = (table: Table): string =>
@@ -148,7 +148,7 @@ const endOf = (
 
 const textOf = (value: Cell): Value => (typeof value === "number" ? String(value) : value)
 
-/** A value as the driver takes it. */
+/** A value as the driver expects it. */
 const bound = (kind: Kind, value: Value): string | number | bigint | Buffer | null => {
   if (value === null) return null
   switch (kind) {
@@ -181,7 +181,7 @@ const writing = (db: Sqlite.Database): Omit<Target, keyof End> => {
         for (const [name, value] of marks) mark(name, value)
       })(),
     write: async (table, rows, [name, value], onSent) => {
-      // It works in this thread: whatever is asked of a server before is done meanwhile.
+      // Call this first: the writes block this thread, and a server can work at the same time.
       onSent()
       db.transaction(() => {
         const insert = db.prepare(

@@ -1,4 +1,4 @@
-/** The content that is copied between engines: the tables, as SQLite has them, and their rows in a form that is the same on both. */
+/** The content that is copied between engines: the tables of SQLite, and their rows in a common form. */
 
 export type Kind = "integer" | "real" | "text" | "blob"
 
@@ -10,58 +10,58 @@ export interface Column {
 export interface Table {
   readonly name: string
   readonly columns: ReadonlyArray<Column>
-  /** The indexes of the key columns, by which rows are read in the same order on both engines. */
+  /** The positions of the key columns. Both engines read rows in the order of the key. */
   readonly key: ReadonlyArray<number>
 }
 
-/** A whole number in decimal digits, a real one as JavaScript writes it, a text, or bytes in hex. No amount becomes a JavaScript number. */
+/** An integer in decimal digits, a real number in JavaScript's notation, a string, or bytes in hex. No amount becomes a JavaScript number. */
 export type Value = string | null
 
 export type Row = ReadonlyArray<Value>
 
-/** How many rows are read, and written in one transaction, at a time. A row with bytes may take megabytes. */
+/** The number of rows per read and per transaction. A row with bytes may have megabytes. */
 export const sliceOf = ({ columns }: Table): number => (columns.some(({ kind }) => kind === "blob") ? 64 : 8_192)
 
 export const keyOf = ({ key }: Table, row: Row): Row => key.map((place) => row[place]!)
 
-/** A row as sent in messages. */
+/** A row in messages. */
 export const nameOf = (table: Table, row: Row): string =>
   `${table.name} ${table.key.map((place) => `${table.columns[place]!.name}=${row[place]}`).join(" ")}`
 
-/** Tables that are an engine's own: they are not copied. */
+/** Whether a table belongs to one engine only and is not copied. */
 export const isEnginesOwn = (table: string): boolean => table.startsWith("tollgate_sql_")
 
-/** One of the two databases. A failed promise is an error of its engine. */
+/** One of the two databases. Promises fail with an error of its engine. */
 export interface End {
-  /** As it stands in messages. */
+  /** The name in messages. */
   readonly shown: string
-  /** The columns of each table of ours. */
+  /** The columns of each of our tables. */
   readonly columns: () => Promise<ReadonlyMap<string, ReadonlySet<string>>>
   readonly count: (table: Table) => Promise<number>
-  /** Rows in the order of the key: those behind `after`, or the first ones. */
+  /** Rows in the order of the key: those after `after`, or the first ones. */
   readonly read: (table: Table, after: Row | undefined, limit: number) => Promise<ReadonlyArray<Row>>
   readonly last: (table: Table) => Promise<Row | undefined>
 }
 
 export interface Source extends End {
-  /** The number of texts, by column, with characters that the target does not accept and that were replaced. */
+  /** The number of strings with replaced characters, by column. */
   readonly replaced: Map<string, number>
 }
 
 export interface Target extends End {
-  /** The content of the copy's own table (`copyTable`); `undefined` if there is none. */
+  /** The content of the copy's progress table (`copyTable`); `undefined` if it does not exist. */
   readonly marks: () => Promise<ReadonlyMap<string, string> | undefined>
-  /** Empties the tables and writes these marks, all of it or nothing. */
+  /** Empties the tables and writes these marks, in one transaction. */
   readonly begin: (tables: ReadonlyArray<Table>, marks: ReadonlyMap<string, string>) => Promise<void>
-  /** Adds rows and writes a mark, in one transaction. `onSent`: called when the engine has the rows, and works on them. */
+  /** Adds rows and writes a mark, in one transaction. `onSent` is called when the engine has received the rows. */
   readonly write: (
     table: Table,
     rows: ReadonlyArray<Row>,
     mark: readonly [name: string, value: string],
     onSent: () => void
   ) => Promise<void>
-  /** Sets what is not copied but follows from the rows. May be done again. */
+  /** Sets values that are derived from the copied rows. It may be repeated. */
   readonly settle: () => Promise<void>
-  /** Takes the marks away, on the disk when it is done: from now on it may be served. */
+  /** Durably removes the marks. Then the database may be served. */
   readonly release: () => Promise<void>
 }

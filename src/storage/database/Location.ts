@@ -1,10 +1,10 @@
-/** Where the books are: a SQLite file, or a database on a PostgreSQL server. */
+/** The location of the books: a SQLite file, or a database on a PostgreSQL server. */
 import { Redacted } from "effect"
 
 export interface SqliteFile {
   readonly engine: "sqlite"
   readonly path: string
-  /** As it stands in messages. */
+  /** The name in messages. */
   readonly shown: string
 }
 
@@ -12,22 +12,22 @@ export interface PostgresDatabase {
   readonly engine: "postgres"
   /** `postgres://user:password@host:port/database?sslmode=…` */
   readonly url: Redacted.Redacted
-  /** This node's name among those that serve it; the host, unless given. */
+  /** This node's name among the nodes of the database. Default: the host name. */
   readonly node?: string
   readonly connections?: Partial<Connections>
-  /** As it stands in messages: without the password. */
+  /** The name in messages, without the password. */
   readonly shown: string
 }
 
-/** How many connections a node makes to a PostgreSQL server, and how long it waits for one that reads. */
+/** A node's connections to a PostgreSQL server, and the time limits of reading ones. */
 export interface Connections {
-  /** The most that read at once. */
+  /** The most reading connections. */
   readonly readers: number
-  /** Those that write, each a batch at a time. */
+  /** The number of writing connections, each with one batch at a time. */
   readonly writers: number
-  /** How long a connection that reads is waited for, in milliseconds. */
+  /** The longest wait for a reading connection, in milliseconds. */
   readonly connectMillis: number
-  /** How long a statement that reads may take, in milliseconds; `verify` asks the most. */
+  /** The longest duration of a reading statement, in milliseconds; those of `verify` take longest. */
   readonly statementMillis: number
 }
 
@@ -42,7 +42,7 @@ export type Location = SqliteFile | PostgresDatabase
 
 export const sqliteFile = (path: string): SqliteFile => ({ engine: "sqlite", path, shown: path })
 
-/** `undefined` where it is no URL of a server with a database. */
+/** `undefined` if the text is not the URL of a server and database. */
 export const postgresDatabase = (url: string): PostgresDatabase | undefined => {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (parsed === undefined || !/^postgres(ql)?:$/.test(parsed.protocol)) return undefined
@@ -56,7 +56,7 @@ export const postgresDatabase = (url: string): PostgresDatabase | undefined => {
   }
 }
 
-/** A percent sign that is none of an encoding stands for itself. */
+/** Returns an invalid percent encoding unchanged. */
 const decoded = (text: string): string => {
   try {
     return decodeURIComponent(text)
@@ -65,7 +65,7 @@ const decoded = (text: string): string => {
   }
 }
 
-/** The TLS options of the URL. `sslnegotiation` is the driver's own. */
+/** The TLS options of the URL. The driver handles `sslnegotiation`. */
 const tlsNames = ["sslmode", "sslrootcert", "sslcert", "sslkey", "sslpassword", "sslnegotiation"]
 
 const sslModes = ["disable", "prefer", "require", "verify-ca", "verify-full"]
@@ -74,13 +74,13 @@ const sslModes = ["disable", "prefer", "require", "verify-ca", "verify-full"]
 export const tlsRuleOf = (url: string): string | undefined => {
   const params = new URL(url).searchParams
   const mode = params.get("sslmode")
-  if (params.has("ssl")) return `sslmode in the place of ssl: ${sslModes.join(", ")}`
-  // A typing error must not leave the connection open to everybody.
+  if (params.has("ssl")) return `use sslmode instead of ssl: ${sslModes.join(", ")}`
+  // A typing error must not disable TLS.
   const unknown = [...params.keys()].find((name) => /^(ssl|tls)/i.test(name) && !tlsNames.includes(name))
-  if (unknown !== undefined) return `${unknown} is not known: of TLS the URL may say ${tlsNames.join(", ")}`
+  if (unknown !== undefined) return `${unknown} is unknown: the TLS options are ${tlsNames.join(", ")}`
   if (mode !== null && !sslModes.includes(mode)) return `sslmode is one of ${sslModes.join(", ")}`
   if (params.get("sslrootcert") === "system" && mode !== null && mode !== "verify-full")
     return "sslrootcert=system needs sslmode=verify-full"
-  if (params.has("sslcert") !== params.has("sslkey")) return "sslcert and sslkey are given together"
+  if (params.has("sslcert") !== params.has("sslkey")) return "sslcert and sslkey must be given together"
   return undefined
 }

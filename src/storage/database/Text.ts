@@ -1,13 +1,13 @@
-/** Text as both engines keep it. PostgreSQL has no NUL in a text, and in a JSON text no half of a surrogate pair either. */
+/** Text that both engines can store. PostgreSQL allows no NUL in text and no unpaired surrogate in JSON. */
 
 const substitute = "\uFFFD"
 
-/** With U+FFFD where a NUL was. What is half of a surrogate pair becomes that on both engines, as UTF-8 has none. */
+/** Replaces NUL by U+FFFD. Both engines replace unpaired surrogates themselves, because UTF-8 cannot encode them. */
 export const storable = (text: string): string => (text.includes("\0") ? text.replaceAll("\0", substitute) : text)
 
-/** An escape that stands for itself: before it is an even number of backslashes. Whole pairs are not written as escapes. */
+/** An escape of NUL or an unpaired surrogate, after an even number of backslashes. (`JSON.stringify` does not escape whole pairs.) */
 const unstorable = /(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f][0-9a-f]{2})/g
 
-/** The same for what `JSON.stringify` has written. */
+/** Like `storable`, for the output of `JSON.stringify`. */
 export const storableJson = (json: string): string =>
   json.includes("\\u") ? json.replace(unstorable, "$1\\ufffd") : json

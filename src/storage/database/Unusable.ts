@@ -1,37 +1,37 @@
-/** Why a database of either engine cannot be used or upgraded, and the tables that tell. */
+/** Errors for a database of either engine that cannot be used or upgraded, and the tables that show its state. */
 import { Cause, Data } from "effect"
 
-/** `is_locked`: another process has the file locked at the moment. */
+/** `is_locked`: another process has locked the file at the moment. */
 export class DatabaseUnusable extends Data.TaggedError("DatabaseUnusable")<{
   readonly message: string
   readonly is_locked?: boolean
 }> {}
 
-/** The table that lists the migrations which a database has applied. */
+/** The table of applied migrations. */
 export const migrationsTable = "tollgate_migrations"
 
-/** A database that is the target of an unfinished copy has this table: the copy's progress. */
+/** The table with the progress of a copy. It exists only in the target of an unfinished copy. */
 export const copyTable = "tollgate_sql_copy"
 
 /** Refuses the target of an unfinished copy of `source`. */
 export const unfinishedCopy = (shown: string, source: string): DatabaseUnusable =>
   new DatabaseUnusable({
-    message: `${shown} is an unfinished copy of ${source}: finish it (tollgate migrate --to, with the settings of the source), or take another`
+    message: `${shown} is an unfinished copy of ${source}; finish it (tollgate migrate --to, with the settings of the source), or use another`
   })
 
-/** How a database is going to be used. */
+/** The intended use of a database. */
 export interface Use {
   readonly writing: boolean
-  /** The database is the target of a copy, so it may be an unfinished one. */
+  /** The database is the target of a copy, which may be unfinished. */
   readonly copying?: boolean
-  /** Milliseconds to wait for another process's lock, five seconds by default. Nothing else happens meanwhile. */
+  /** Milliseconds to wait for another process's lock, five seconds by default. The wait blocks the thread. */
   readonly patience?: number
 }
 
-/** Reads the source of an unfinished copy. */
+/** Selects the source of an unfinished copy. */
 export const selectSource = `SELECT value FROM ${copyTable} WHERE name = 'source'`
 
-/** The database cannot be upgraded and is unchanged. The message is for the operator who starts the service. */
+/** The upgrade failed and the database is unchanged. The message is for the operator who starts the service. */
 export class UpgradeFailed extends Data.TaggedError("UpgradeFailed")<{ readonly message: string }> {}
 
 /** The message of the innermost error. */

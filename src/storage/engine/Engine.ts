@@ -1,4 +1,4 @@
-/** Operations that differ between engines, by the location of the books. */
+/** Operations that differ between engines, selected by the location of the books. */
 import { Cause, Effect } from "effect"
 import type { Scope } from "effect"
 import { connectionsPreset } from "../database/Location.ts"
@@ -14,38 +14,38 @@ import type { AlreadyServed } from "../sqlite/ServiceLock.ts"
 import * as Sql from "../sqlite/Sql.ts"
 import { reasonOf, UpgradeFailed } from "../database/Unusable.ts"
 
-/** The newest migration that there is of this engine. */
+/** The newest migration of this engine. */
 export const newest = (location: Location): number => (location.engine === "sqlite" ? Sql.newest : Migrate.newest)
 
-/** The newest migration that is applied, 0 where there is nothing of ours; `undefined` where there is no file. Nothing is made or changed. */
+/** The newest applied migration; 0 if the database has none, `undefined` if the file does not exist. Changes nothing. */
 export const look = (location: Location, use: Use): Effect.Effect<number | undefined, DatabaseUnusable> =>
   location.engine === "sqlite" ? SqliteOpening.look(location.path, use) : PostgresOpening.look(location, use)
 
-/** Looks before it is served. A file that another process has locked is waited for. */
+/** Like `look`, before serving: waits for a file that another process has locked. */
 export const lookPatiently = (location: Location): Effect.Effect<number | undefined, DatabaseUnusable> =>
   location.engine === "sqlite"
     ? SqliteOpening.whenUnlocked(location.path, SqliteOpening.look(location.path, { writing: true, patience: 0 }))
     : PostgresOpening.look(location, {})
 
-/** Waits until a file that is there can be written. It must be ours, and no other service may serve it. */
+/** Waits until an existing file can be written. It must be ours, and no other service may serve it. */
 export const awaitUnlocked = (location: Location): Effect.Effect<void, DatabaseUnusable> =>
   location.engine === "sqlite"
     ? SqliteOpening.whenUnlocked(location.path, SqliteOpening.tryToWrite(location.path))
     : Effect.void
 
-/** Applies what is missing, all of it or nothing; answers the names of what it applied. */
+/** Applies all missing migrations in one transaction. Returns the names of those applied. */
 export const migrate = (location: Location) =>
   location.engine === "sqlite"
     ? Sql.migrateFile(location.path)
     : Effect.provide(
         Migrate.migrate(location.shown),
-        // However long the rows of a large database take.
+        // No timeout, because a large database may take long.
         Client.layer({ ...settingsOf(location), statementMillis: 0 })
       )
 
 /**
- * Ends when every index is there; answers at once on SQLite, where migrations build them. Nodes may serve meanwhile. `report`: called now and
- * then with how far the server is.
+ * Waits until all indexes are built. Returns immediately on SQLite, where migrations build them. Nodes may serve during the build. `report` is called
+ * with the server's progress.
  */
 export const completeIndexes = (
   location: Location,
@@ -63,24 +63,24 @@ export const completeIndexes = (
               message:
                 index === undefined
                   ? PostgresOpening.wordsOf(location, cause)
-                  : `${location.shown} can be served, but is slow without its index ${index}, which could not be built: ${reasonOf(Cause.fail(cause))}`
+                  : `${location.shown} can be served, but is slow because its index ${index} could not be built: ${reasonOf(Cause.fail(cause))}`
             })
         )
       )
 
-/** One process serves a file; a server has as many as there are. */
+/** Takes the lock of the one process that serves a file. Any number of nodes may serve a server's database. */
 export const lock = (location: Location): Effect.Effect<void, AlreadyServed | DatabaseUnusable, Scope.Scope> =>
   location.engine === "sqlite" ? ServiceLock.lock(location.path) : Effect.void
 
-/** No process serves it, or this fails. A file is kept from everybody else until the scope is left. */
+/** Fails if a process serves the database. A file stays locked until the scope closes. */
 export const alone = (location: Location): Effect.Effect<void, AlreadyServed | DatabaseUnusable, Scope.Scope> =>
   location.engine === "sqlite" ? ServiceLock.lock(location.path) : PostgresOpening.unserved(location)
 
-/** Why it could not be used, in one sentence that says what to do. */
+/** The error as one sentence with advice for the operator. */
 export const wordsOf = (location: Location, error: unknown): string =>
   location.engine === "sqlite" ? SqliteOpening.wordsOf(location.path, error) : PostgresOpening.wordsOf(location, error)
 
-/** Whether an error is the engine's own, for `wordsOf`. */
+/** Whether the engine raised the error, so that `wordsOf` describes it. */
 export const isFault = (location: Location, error: unknown): boolean =>
   location.engine === "sqlite"
     ? (SqliteOpening.faultOf(error)?.code ?? "").startsWith("SQLITE_")
@@ -98,6 +98,6 @@ export const settingsOf = ({
   ...connections
 })
 
-/** A connection that reads. */
+/** A reading connection. */
 export const reading = (location: Location) =>
   location.engine === "sqlite" ? Sql.layer(location.path) : Client.layer(settingsOf(location))

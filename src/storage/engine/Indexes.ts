@@ -1,6 +1,6 @@
 /**
- * Indexes that a version brings to tables which are there already. On PostgreSQL they are built while nodes serve (`postgres/Indexes`). On
- * SQLite a migration builds them, before anybody is served.
+ * Indexes that a version adds to existing tables. On PostgreSQL they are built while nodes serve (`postgres/Indexes`). On SQLite a migration
+ * builds them before the service starts.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer, Option } from "effect"
@@ -10,9 +10,9 @@ import { Postgres } from "../postgres/Client.ts"
 import * as PostgresIndexes from "../postgres/Indexes.ts"
 
 export interface IndexesContract {
-  /** How many are not built yet; `undefined` until this node has looked, and where a migration builds them. */
+  /** The number of missing indexes; `undefined` until this node has checked, and on SQLite. */
   readonly missing: () => number | undefined
-  /** Builds them. `layerJobs` runs it. */
+  /** Build the missing indexes. `layerJobs` runs them. */
   readonly jobs: ReadonlyArray<Job>
 }
 

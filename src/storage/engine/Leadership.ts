@@ -1,4 +1,4 @@
-/** Decides by lease which node of a database runs the loops (`kernel/Loop`), and lets the other nodes wake it. */
+/** Decides by lease which node of a database runs the loops (`kernel/Loop`), and lets other nodes wake them. */
 import { Effect, Layer } from "effect"
 import { Leadership } from "../../kernel/Loop.ts"
 import type { LeadershipContract } from "../../kernel/Loop.ts"
@@ -7,7 +7,7 @@ import { Signals } from "./Signals.ts"
 
 const topic = "loops"
 
-/** For the layers of jobs. One process that serves a file leads. */
+/** For the layers of jobs. The process that serves a file always leads. */
 export const layer = Layer.suspend(() =>
   Layer.effect(Leadership, make).pipe(Layer.provide([Runs.layer, Signals.layer]))
 )

@@ -1,12 +1,12 @@
 /**
  * Runs of programs on a database. Work in progress (a reservation, a job that is being submitted, an Idempotency-Key) carries the name of its
- * run, so that other runs can tell it from abandoned work. Locks decide that, not time: each run holds a lock on a file beside the database,
- * which ends with its process. A database in memory has only the runs of this process.
+ * run, so other runs can recognize abandoned work. Locks decide that, not time: each run holds a lock on a file next to the database, which ends
+ * with its process. A database in memory has only the runs of this process.
  *
  * Where the specification is silent:
- * - A reservation has the name of the run that made it. A run holds a lock on a file beside the database (`storage/engine/Runs`); the
- *   operating system releases it when the process ends. The gate releases the reservations of ended runs when it opens and once a minute
- *   (`Gate.layerJobs`); their records say `interrupted`. Hosts that share a database do not release each other's calls.
+ * - A reservation names the run that created it. A run holds a lock on a file next to the database (`storage/engine/Runs`); the operating system
+ *   releases it when the process ends. The gate releases the reservations of ended runs when it opens and once a minute (`Gate.layerJobs`); their
+ *   records say `interrupted`. Hosts that share a database do not release each other's calls.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer, Option } from "effect"
@@ -26,19 +26,19 @@ export interface RunsContract {
   readonly node?: NodeContract
 }
 
-/** One node of several on a database. Times are milliseconds of this process. Facts about other nodes are as old as the last renewal. */
+/** One of several nodes on a database. Times are milliseconds of this process. Facts about other nodes are as old as the last renewal. */
 export interface NodeContract {
   readonly name: string
-  /** The rest of its lease; negative once it has lapsed. */
+  /** The remaining time of its lease; negative if it has lapsed. */
   readonly leaseLeft: () => number
   readonly sinceRenewal: () => number
-  /** Whether it does the work that only one node does. */
+  /** Whether this node is the leader, which does the work of loops. */
   readonly leads: () => boolean
   /** The name of the leading node, if there is one. */
   readonly leader: () => string | undefined
-  /** How many nodes have a lease. */
+  /** The number of nodes with a lease. */
   readonly nodes: () => number
-  /** `lead`: this node begins to lead. `lapse`: another node's lease has lapsed. Returns a function that removes the listener. */
+  /** `lead`: this node begins to lead. `lapse`: another node's lease lapsed. Returns a function that removes the listener. */
   readonly on: (event: "lead" | "lapse", listener: () => void) => () => void
 }
 
@@ -64,7 +64,7 @@ const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const run = yield* Ids.make("run")
   const [main] = yield* Effect.orDie(sql<{ file: string }>`SELECT file FROM pragma_database_list WHERE name = 'main'`)
-  /** The database's file; empty in memory. */
+  /** The database's file; empty if it is in memory. */
   const file = main?.file ?? ""
   const lockOf = (name: string) => `${file}.${name}`
   yield* Effect.acquireRelease(

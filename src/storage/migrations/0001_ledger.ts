@@ -1,6 +1,6 @@
 /**
- * The books: billing accounts, their entries, reservations of calls in flight, usage records and the sums of them. Money is
- * INTEGER nano-USD. Entries and records are only ever appended; `seq` is their order.
+ * The books: billing accounts, their entries, reservations of open calls, usage records and their sums. Money is INTEGER nano-USD. Entries
+ * and records are append-only, in the order of `seq`.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
@@ -51,9 +51,9 @@ const tables = [
     description TEXT NOT NULL,
     at INTEGER NOT NULL
   ) STRICT`,
-  // The bucket first: whatever the account, an insert lands among the newest pages, and its cost does not grow with the table.
+  // The bucket comes first, so every insert goes to the newest pages and its cost does not grow with the table.
   `CREATE UNIQUE INDEX tollgate_ledger_entries_account ON tollgate_ledger_entries (seq >> 16, billing_account_id, number)`,
-  // Where in that index an account's entries are.
+  // The buckets of that index that contain an account's entries.
   `CREATE TABLE tollgate_ledger_buckets (
     billing_account_id TEXT NOT NULL,
     bucket INTEGER NOT NULL,
@@ -88,7 +88,7 @@ const tables = [
     billing_source_tenant_id TEXT NOT NULL,
     billing_source_kind TEXT NOT NULL CHECK (billing_source_kind IN ('own', 'team'))
   ) STRICT`,
-  // The last line of defence against charging a call twice. Ids begin with their time, so this index too grows at its end.
+  // The last safeguard against charging a call twice. Ids begin with their time, so this index also grows at its end.
   `CREATE UNIQUE INDEX tollgate_usage_records_id ON tollgate_usage_records (id)`,
   `CREATE UNIQUE INDEX tollgate_usage_records_tenant ON tollgate_usage_records (seq >> 16, tenant_id, number, at)`,
   `CREATE TABLE tollgate_usage_buckets (

@@ -1,9 +1,9 @@
-/** What is to be told to people: letters on their way, and notices. */
+/** Outgoing letters, and notices. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 const tables = [
-  // `sealed` is the letter itself, which may hold an invitation's token; it is emptied once it has left.
+  // `sealed` is the encrypted letter, which may contain an invitation's token. It is emptied after sending.
   `CREATE TABLE tollgate_mail_outbox (
     key TEXT PRIMARY KEY,
     recipient TEXT NOT NULL,

@@ -1,15 +1,15 @@
-/** Which billing source people chose, and the way from a person to those who paid for them. */
+/** The billing sources that people chose, and the index from a person to their payers. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 const tables = [
-  // `pinned` is a billing account; null: automatic.
+  // `pinned` is a billing account; null means automatic.
   `CREATE TABLE tollgate_pooling_selections (
     account_id TEXT PRIMARY KEY,
     pinned TEXT,
     updated_at INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID`,
-  // Its columns are fixed once a row is there, so adding to a sum does not touch it.
+  // The indexed columns of a row never change, so updates of sums do not touch the index.
   `CREATE INDEX tollgate_usage_by_payer_account ON tollgate_usage_by_payer (account_id, start)`
 ]
 

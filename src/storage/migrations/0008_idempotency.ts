@@ -1,9 +1,9 @@
-/** Idempotency-Keys of metered calls, each with the answer that it is replayed with. */
+/** Idempotency-Keys of metered calls, with the answer to replay. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 const tables = [
-  // `call` is set from the admission on: without one, no provider was reached.
+  // `call` is set at the admission. Without it, no provider was reached.
   `CREATE TABLE tollgate_idempotency_keys (
     tenant_id TEXT NOT NULL,
     account_id TEXT NOT NULL,

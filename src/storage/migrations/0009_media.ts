@@ -1,9 +1,9 @@
-/** Generation jobs: images and videos that a vendor makes in its own time, each with its quote and the call that reserves it. */
+/** Asynchronous generation jobs for images and videos, with their quote and the call that reserves it. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 const tables = [
-  // `vendor_id` is set once the vendor has taken the job; `output` once a valid result is in hand.
+  // `vendor_id` is set when the vendor has accepted the job, `output` when a valid result has arrived.
   `CREATE TABLE tollgate_media_jobs (
     id TEXT PRIMARY KEY,
     call TEXT NOT NULL UNIQUE,

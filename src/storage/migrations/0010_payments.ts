@@ -1,4 +1,4 @@
-/** Money in: what the processor was asked and told us, and how a tenant keeps itself funded. */
+/** Payments: requests to and events of the processor, and auto-reload. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
@@ -7,13 +7,13 @@ const tables = [
     tenant_id TEXT PRIMARY KEY,
     customer_id TEXT NOT NULL
   ) STRICT, WITHOUT ROWID`,
-  // Each event of the processor once; its row stands in the transaction that does what it says.
+  // Each event of the processor, once. The transaction that handles the event writes its row.
   `CREATE TABLE tollgate_payments_events (
     id TEXT PRIMARY KEY,
     type TEXT NOT NULL,
     received_at INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID`,
-  // A payment is credited once, whichever event tells of it. 'refunded' is the total so far, by the processor's word.
+  // A payment is credited once, whichever event reports it. 'refunded' is the total that the processor has reported.
   `CREATE TABLE tollgate_payments_payments (
     id TEXT PRIMARY KEY,
     tenant_id TEXT NOT NULL,
@@ -30,7 +30,7 @@ const tables = [
     won INTEGER NOT NULL CHECK (won IN (0, 1)),
     created_at INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID`,
-  // 'attempt' is the one in flight. Money in nano-USD, but 'amount_credits' is whole credits.
+  // 'attempt' is the open attempt. Money is in nano-USD, but 'amount_credits' is whole credits.
   `CREATE TABLE tollgate_autoreload_settings (
     tenant_id TEXT PRIMARY KEY,
     enabled INTEGER NOT NULL CHECK (enabled IN (0, 1)),
@@ -51,7 +51,7 @@ const tables = [
     warned INTEGER NOT NULL CHECK (warned IN (0, 1)),
     updated_at INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID`,
-  // Written before the processor is called, ended in the transaction that credits or gives up.
+  // Written before the request to the processor, and ended in the transaction that credits or gives up.
   `CREATE TABLE tollgate_autoreload_attempts (
     id TEXT PRIMARY KEY,
     tenant_id TEXT NOT NULL,

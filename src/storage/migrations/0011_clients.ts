@@ -1,4 +1,4 @@
-/** Applications that sign people in or speak for a website, what they were given, and what was written to the operator. */
+/** Clients that sign people in or act for a website, their codes and tokens, and messages to the operator. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
@@ -12,7 +12,7 @@ const tables = [
     created_at INTEGER NOT NULL,
     revoked_at INTEGER
   ) STRICT, WITHOUT ROWID`,
-  // Codes and tokens only as their hashes.
+  // Codes and tokens are stored only as hashes.
   `CREATE TABLE tollgate_auth_codes (
     hash TEXT PRIMARY KEY,
     client_id TEXT NOT NULL,

@@ -1,11 +1,11 @@
-/** Auto-reload remembers which balance it has looked at, and a fall that it could not act on yet. */
+/** Auto-reload stores the last balance that it has seen, and a drop that it could not handle yet. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 const changes = [
-  // The balance when the settings, an attempt or the regular look last saw it: what it is below that has fallen unseen.
+  // The balance when the settings, an attempt or the regular check last read it. A lower balance has dropped unseen.
   `ALTER TABLE tollgate_autoreload_settings ADD COLUMN looked INTEGER`,
-  // 1: it fell below the threshold while no attempt could begin.
+  // 1: the balance fell below the threshold while no attempt could begin.
   `ALTER TABLE tollgate_autoreload_settings ADD COLUMN fell INTEGER NOT NULL DEFAULT 0 CHECK (fell IN (0, 1))`
 ]
 

@@ -1,7 +1,7 @@
 /**
- * What applications may do, and who caused a letter. Nothing of an earlier version gets more than it was allowed: its OAuth clients
- * are not trusted, and what their sign-ins may do from now on is what their consent page said. A code that nobody has exchanged yet
- * has expired, since it does not say what the person was asked.
+ * Scopes of applications, and the account that caused a letter. Nothing from an earlier version gains permissions: its OAuth clients are not
+ * trusted, and their sign-ins get the scope that the consent page showed. Codes that were not exchanged yet expire, since they do not record
+ * the scope that the person approved.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"

@@ -1,4 +1,4 @@
-/** The accounts with credit in escrow, so that its sum for `/metrics` costs what there is of them, and not what there are accounts. */
+/** An index of accounts with credit in escrow. The cost of the sum for `/metrics` then depends on them, not on the number of accounts. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

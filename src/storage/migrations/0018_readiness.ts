@@ -1,4 +1,4 @@
-/** A row that is changed to see whether the database can be written. */
+/** A row that is updated to check whether the database can be written. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

@@ -1,12 +1,12 @@
 /**
- * What the processor tells of refunds and disputes is kept as it is told, whether or not its payment is known: the books follow from
- * all of it together, in whichever order it came. Events themselves need not be remembered any more.
+ * The processor's reports of refunds and disputes are stored unchanged, even if the payment is unknown. The books follow from all reports
+ * together, in any order of arrival. The events themselves are no longer stored.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 const changes = [
-  // Money that left a payment, by the processor's id; 'returned': it came back. 'total' is the highest total of refunds that was told.
+  // Money taken from a payment, by the processor's id. 'returned': it came back. 'total' is the highest reported total of refunds.
   `CREATE TABLE tollgate_payments_movements (
     payment_id TEXT NOT NULL,
     id TEXT NOT NULL,
@@ -20,13 +20,13 @@ const changes = [
     SELECT id, id, 'total', refunded, 0, created_at FROM tollgate_payments_payments WHERE refunded > 0`,
   `INSERT INTO tollgate_payments_movements (payment_id, id, kind, amount, returned, heard_at)
     SELECT payment_id, id, 'dispute', amount, won, created_at FROM tollgate_payments_disputes`,
-  // What of the payment is to be taken back: by refunds and disputes together.
+  // 'due' is the amount of the payment to take back, for refunds and disputes together.
   `ALTER TABLE tollgate_payments_payments RENAME COLUMN refunded TO due`,
   `UPDATE tollgate_payments_payments SET due = due + (SELECT COALESCE(SUM(d.amount), 0) FROM tollgate_payments_disputes d
     WHERE d.payment_id = tollgate_payments_payments.id AND d.won = 0)`,
   `DROP TABLE tollgate_payments_disputes`,
   `DROP TABLE tollgate_payments_events`,
-  // What was taken back for a payment is found by its reference; charges are not in here.
+  // Finds the amounts taken back for a payment by its reference. Charges are not in this index.
   `CREATE INDEX tollgate_ledger_entries_purchases ON tollgate_ledger_entries (reference_id) WHERE source = 'purchase'`
 ]
 

@@ -1,4 +1,4 @@
-/** Idempotency-Keys have holders: an application uses none of another's. Those that were taken earlier stay everybody's of their account. */
+/** Idempotency-Keys have holders: an application cannot use another's. Earlier keys remain usable by all holders of their account. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

@@ -1,9 +1,9 @@
-/** Records in the order of their cost, tokens and latency, as sorted runs that are written behind them. */
+/** Records in the order of cost, tokens and latency, as sorted runs that are written in the background. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 const steps = [
-  // How many runs of each level a tenant has: what lies behind them is no part of one yet.
+  // The number of a tenant's runs by level. Records after them are not in a run yet.
   `CREATE TABLE tollgate_usage_sorted_runs (
     tenant_id TEXT NOT NULL,
     level INTEGER NOT NULL,

@@ -1,7 +1,7 @@
 /**
- * Rollups are kept up behind the records: those of a tenant up to its watermark are in them. Until now all were. A bucket says only where
- * an account's, or a tenant's, rows in it begin: the row of every busy one was written again with each commit, and the index of the rows
- * says where they end.
+ * Rollups lag behind the records: they include a tenant's records up to its watermark. Until now they included all records. A bucket stores
+ * only the beginning of an owner's rows in it; the index of the rows shows their end. Before, each commit rewrote the bucket row of every busy
+ * owner.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
@@ -35,7 +35,7 @@ const steps = [
   `DROP TABLE tollgate_usage_buckets`,
   `ALTER TABLE tollgate_usage_buckets_next RENAME TO tollgate_usage_buckets`,
 
-  // From a payer to the tenants whose calls it paid, and which tenants' calls others paid.
+  // Finds the tenants whose calls a payer paid, and the tenants with calls that others paid.
   `CREATE INDEX tollgate_usage_dimensions_payer ON tollgate_usage_dimensions (billing_account_id, tenant_id)`,
   `CREATE INDEX tollgate_usage_dimensions_pooled ON tollgate_usage_dimensions (tenant_id)
     WHERE billing_source_tenant_id <> tenant_id`

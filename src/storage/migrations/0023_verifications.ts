@@ -1,4 +1,4 @@
-/** What verifications of the books found, and up to which rows: the next one goes on from there. */
+/** Results of verifications of the books, and their last rows, from which the next one continues. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

@@ -1,9 +1,9 @@
 /**
- * The rows of an account, and of a tenant, are found by pointers instead of an index: each entry and each record points to the one before
- * it, the newest is kept with the amounts of the account, or with the count of the tenant's records, and where each 64th is, in the offsets.
- * What every charge changes of an account is a narrow row of its own, found by a number: a thousand of them are ten pages, not thirty.
+ * Pointers replace the index of an account's or tenant's rows: each entry and record points to the previous one. The newest row is stored with
+ * the account's amounts or the tenant's record count, and every 64th row in the offsets. The columns of an account that every charge changes
+ * move to a narrow row with an integer key: a thousand of them take ten pages instead of thirty.
  *
- * Five million entries and as many records take some two minutes, most of it for writing both tables again.
+ * Five million entries and as many records take some two minutes, mostly for rewriting both tables.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
@@ -13,12 +13,12 @@ const entryColumns = `billing_account_id, number, type, amount, balance, giftabl
 const recordColumns = `id, tenant_id, number, at, dimensions, prompt_tokens, completion_tokens, units, cost, uncollected, reserved,
   usage_source, latency_ms, success, error_type`
 
-/** The rows of a table in their order, each with the one before it of the same owner (`findPrevious`). */
+/** The rows of a table in order, each with the owner's previous row (`findPrevious`). */
 const linked = (table: string, columns: string): string => `SELECT t.seq,
     ${columns.replaceAll(/\w+/g, "t.$&")}, p.previous
   FROM ${table} t CROSS JOIN tollgate_previous p ON p.seq = t.seq ORDER BY t.seq`
 
-/** Sorted with what it takes alone: a sort of whole rows takes three times as long. */
+/** Sorts only the necessary columns. A sort of whole rows takes three times as long. */
 const findPrevious = (table: string, owner: string): ReadonlyArray<string> => [
   `CREATE TEMP TABLE tollgate_previous (seq INTEGER PRIMARY KEY, previous INTEGER)`,
   `INSERT INTO tollgate_previous
@@ -108,7 +108,7 @@ const statements = [
     previous INTEGER
   ) STRICT`,
   `INSERT INTO tollgate_usage_records_next ${linked("tollgate_usage_records", recordColumns)}`,
-  // Of each tenant: how many records it has, and which is the newest.
+  // The number of records and the newest record, by tenant.
   `CREATE TABLE tollgate_usage_heads (
     tenant INTEGER PRIMARY KEY,
     records INTEGER NOT NULL,
@@ -126,7 +126,7 @@ const statements = [
     ) ORDER BY t.number`,
   `DROP TABLE tollgate_usage_records`,
   `ALTER TABLE tollgate_usage_records_next RENAME TO tollgate_usage_records`,
-  // The last line of defence against charging a call twice. Ids begin with their time, so this index grows at its end.
+  // The last safeguard against charging a call twice. Ids begin with their time, so this index grows at its end.
   `CREATE UNIQUE INDEX tollgate_usage_records_id ON tollgate_usage_records (id)`,
   `DROP TABLE tollgate_previous`,
   `CREATE TABLE tollgate_usage_offsets (

@@ -1,4 +1,4 @@
-/** A usage record says which of its tokens are billed apart, as JSON; none of those that are there has any. */
+/** Usage records store their separately billed tokens as JSON. Existing records have none. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

@@ -1,4 +1,4 @@
-/** The device flow: which clients may use it, and the codes that devices wait with. */
+/** The device flow: clients that may use it, and the codes of waiting devices. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

@@ -1,9 +1,9 @@
-/** API keys have limits: of what they may spend, of when they end, and of the models that they may call. */
+/** Limits of API keys: spending, end date, and allowed models. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 const statements = [
-  // Of the keys that have one. What calls change of it stands in the same row, so that one that reserves sees all of it.
+  // One row per limited key. Calls update the figures in this row, so a reservation sees all of them.
   `CREATE TABLE tollgate_ledger_limits (
     application_id TEXT PRIMARY KEY,
     tenant_id TEXT NOT NULL,

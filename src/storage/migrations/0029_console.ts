@@ -1,4 +1,4 @@
-/** What the console lists: an account's generation jobs and a tenant's payments, newest first. */
+/** Indexes for the console's lists: an account's generation jobs and a tenant's payments, newest first. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

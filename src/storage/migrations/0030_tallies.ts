@@ -1,12 +1,12 @@
 /**
- * What runs of a tenant's records come to, for series and filters; and the entries of a billing account that are no charges, which charges do
- * not touch. Tallies of records that are there already are written by the service, in the background.
+ * Totals of runs of a tenant's records, for series and filters, and a partial index of a billing account's entries other than charges. The
+ * service writes the totals of existing records in the background.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 const steps = [
-  // Of each stretch of a tenant's records what it comes to, as bytes: by dimensions, of which kind each record is, by hours and dimensions.
+  // The totals of each run of a tenant's records, as bytes: sums by dimensions, the kind of each record, sums by hour and dimensions.
   `CREATE TABLE tollgate_usage_tallies (
     tenant_id TEXT NOT NULL,
     level INTEGER NOT NULL,

@@ -1,4 +1,4 @@
-/** What providers served over all tenants, by day and model. Records that are there already are added by the service, in the background. */
+/** Totals of providers over all tenants, by day and model. The service adds existing records in the background. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
@@ -16,7 +16,7 @@ const steps = [
     uncollected INTEGER NOT NULL CHECK (uncollected >= 0),
     PRIMARY KEY (start, provider, model)
   ) STRICT, WITHOUT ROWID`,
-  // The last row of the records that are in them.
+  // The last record included in the totals.
   `CREATE TABLE tollgate_usage_by_provider_end (
     id INTEGER PRIMARY KEY CHECK (id = 1),
     record INTEGER NOT NULL

@@ -1,11 +1,11 @@
-/** Accounts owe what they could not give back of a payment. Payments that were refunded or disputed before are followed at the next start. */
+/** Debts: the part of a payment that an account could not give back. Earlier refunds and disputes are handled at the next start. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 const steps = [
-  // A JSON object: by payment the amount. Null where nothing is owed.
+  // A JSON object of amounts by payment; null if there is no debt.
   `ALTER TABLE tollgate_ledger_accounts ADD COLUMN debts TEXT`,
-  // What of `due` the books follow: it was taken back, or is owed. Another than `due` where an earlier version wrote that.
+  // The part of `due` that is in the books, taken back or owed. It differs from `due` if an earlier version wrote `due`.
   `ALTER TABLE tollgate_payments_payments ADD COLUMN followed INTEGER`
 ]
 

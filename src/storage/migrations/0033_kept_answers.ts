@@ -1,4 +1,4 @@
-/** What the stored answers of an account's Idempotency-Keys come to, and which of them are the oldest. */
+/** An index for the total size of the answers stored for an account's Idempotency-Keys, and for the oldest of them. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

@@ -1,20 +1,20 @@
 /**
- * Who made what: the application behind a key, the credential behind a generation job, and who was given the ids of responses that a vendor
- * keeps. Jobs that are there already name no tenant and no holder: every credential of their account reaches them, as before.
+ * Ownership: the application that created a key, the credential of a generation job, and the recipients of ids of responses that a vendor
+ * stores. Existing jobs have no tenant and no holder: every credential of their account can still access them.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 const steps = [
-  // The OAuth client that made a key, and the sign-in that it ends with.
+  // The OAuth client that created the key, and the sign-in with which the key ends.
   `ALTER TABLE tollgate_tenants_applications ADD COLUMN client_id TEXT`,
   `ALTER TABLE tollgate_tenants_applications ADD COLUMN client_name TEXT`,
   `ALTER TABLE tollgate_tenants_applications ADD COLUMN family_id TEXT`,
-  // The limits that an owner or admin has set on another's key, as JSON.
+  // The limits that an owner or admin has set on another member's key, as JSON.
   `ALTER TABLE tollgate_tenants_applications ADD COLUMN bounds TEXT`,
   `ALTER TABLE tollgate_media_jobs ADD COLUMN tenant_id TEXT`,
   `ALTER TABLE tollgate_media_jobs ADD COLUMN holder TEXT`,
-  // Ids as their hashes. They count up for each account, so that the oldest are found without a look at the others.
+  // Ids are stored as hashes. Rows are numbered per account, so the oldest are found without reading the others.
   `CREATE TABLE tollgate_chat_kept (
     tenant_id TEXT NOT NULL,
     account_id TEXT NOT NULL,

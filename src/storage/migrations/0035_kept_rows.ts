@@ -1,6 +1,6 @@
 /**
- * Bounds on the rows of an account: indexes that find its oldest rows, and the end of rows that no request reads. Codes get `auth_time`. A sign-in that has ended is
- * deleted from now on.
+ * Limits the rows of an account: indexes to find its oldest rows, and removal of rows that no request reads. Codes get `auth_time`. Ended
+ * sign-ins are deleted from now on.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"

@@ -1,4 +1,4 @@
-/** Management keys of operators, and the callers' own ids of people, tenants and keys. */
+/** Management keys of operators, and the callers' external ids of people, tenants and keys. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

@@ -1,9 +1,9 @@
-/** Ways of signing in: team memberships that groups gave, sign-in links by letter, sign-ins that were used, people of a directory. */
+/** Ways of signing in: team memberships from groups, sign-in links by mail, used sign-ins, people of a directory. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 const steps = [
-  // A membership that a group of an identity provider gave ends with the group.
+  // A membership from an identity provider's group ends with the group.
   `CREATE TABLE tollgate_tenants_group_members (
     account_id TEXT NOT NULL,
     tenant_id TEXT NOT NULL,
@@ -12,7 +12,7 @@ const steps = [
   ) STRICT, WITHOUT ROWID`,
   // A new person is admitted by an open invitation to their address.
   `CREATE INDEX tollgate_tenants_invites_address ON tollgate_tenants_invites (email) WHERE status = 'pending'`,
-  // Tokens of links, and the cookies of the browsers that requested them, are stored by their hashes.
+  // Tokens of links, and the cookies of the requesting browsers, are stored as hashes.
   `CREATE TABLE tollgate_auth_links (
     token_hash TEXT PRIMARY KEY,
     browser_hash TEXT NOT NULL,
@@ -24,7 +24,7 @@ const steps = [
   ) STRICT, WITHOUT ROWID`,
   `CREATE INDEX tollgate_auth_links_email ON tollgate_auth_links (email, created_at)`,
   `CREATE INDEX tollgate_auth_links_age ON tollgate_auth_links (expires_at)`,
-  // A sign-in at an identity provider is finished once, on whichever node.
+  // A sign-in at an identity provider is completed once, on any node.
   `CREATE TABLE tollgate_auth_returns (
     hash TEXT PRIMARY KEY,
     expires_at INTEGER NOT NULL

@@ -1,9 +1,9 @@
-/** Allowances, each granted once a period, and vouchers, each redeemed once by a tenant. */
+/** Allowances, granted once per period, and vouchers, redeemed at most once per tenant. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 const steps = [
-  // Its own terms, or those of a plan of the configuration.
+  // The terms are in the row, or in a plan of the configuration.
   `CREATE TABLE tollgate_allowances_allowances (
     tenant_id TEXT PRIMARY KEY,
     plan TEXT,

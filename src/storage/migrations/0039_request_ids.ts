@@ -1,4 +1,4 @@
-/** A usage record names the request that made the call, by the value of `X-Request-Id`. Earlier records name none. */
+/** Usage records store the `X-Request-Id` of their request. Earlier records have none. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

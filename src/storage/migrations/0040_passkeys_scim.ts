@@ -1,4 +1,4 @@
-/** Passkeys of people with the open challenges of WebAuthn, and the people and groups of a directory (SCIM). */
+/** Passkeys, open WebAuthn challenges, and the people and groups of a directory (SCIM). */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

@@ -1,5 +1,5 @@
 /**
- * Connections to PostgreSQL. Rows come as SQLite gives them: whole numbers as numbers (money is selected as text), a truth as 1 or 0.
+ * Connections to PostgreSQL. Rows have the same form as SQLite's: integers as numbers (money is selected as text), booleans as 1 or 0.
  */
 import * as PgClient from "@effect/sql-pg/PgClient"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -17,22 +17,22 @@ import { TargetClient, targetOf } from "./Target.ts"
 export interface PostgresSettings extends Connections {
   /** `postgres://user:password@host:port/database?sslmode=...` */
   readonly url: Redacted.Redacted
-  /** This node's name, if it is not its host's; and its version. */
+  /** This node's name (default: the host name), and its version. */
   readonly node?: string
   readonly version?: string
-  /** The newest migration that this version has; without it, it is taken to have all. */
+  /** The newest migration that this version knows. Default: all. */
   readonly knows?: number
-  /** Whether a thread renews the lease of this node too (`Renewal`). */
+  /** Whether a thread also renews this node's lease (`Renewal`). */
   readonly hasThread?: boolean
 }
 
-/** How connections are made; the writer takes some of its own. */
+/** Opens connections, for example those of the writer. */
 export class Postgres extends Context.Tag("tollgate/sql/Postgres")<
   Postgres,
   { readonly settings: PostgresSettings; readonly connect: (config?: ClientConfig) => Client }
 >() {}
 
-/** A number, or its text where a number is not exact. */
+/** A number, or its text if a number would not be exact. */
 const whole = (text: string): number | string => {
   const number = Number(text)
   return Number.isInteger(number) && !Number.isSafeInteger(number) ? text : number
@@ -44,7 +44,7 @@ const parsers: Readonly<Record<number, (text: string) => unknown>> = {
   [driverTypes.builtins.NUMERIC]: whole
 }
 
-/** Parsers of column values, by the number of the type. */
+/** The parser of a column's values, by the type's oid. */
 export const parserOf = (oid: number): ((text: string) => unknown) =>
   parsers[oid] ?? (driverTypes.getTypeParser(oid, "text") as (text: string) => unknown)
 
@@ -54,10 +54,10 @@ const types = {
 } as NonNullable<ClientConfig["types"]>
 
 const names = new Map<string, string>()
-/** Each is kept by the server for every connection. */
+/** The limit of prepared statements, which the server keeps per connection. */
 const namesMax = 500
 
-/** Frequent statements are prepared by name, once for a connection. */
+/** A name for preparing the statement once per connection. */
 const nameOf = (text: string): string | undefined => {
   let name = names.get(text)
   if (name === undefined && names.size < namesMax) names.set(text, (name = `tollgate-${names.size}`))
@@ -70,7 +70,7 @@ interface Asked {
   readonly rowMode?: string
 }
 
-/** Takes statements in the code's own syntax. */
+/** Accepts statements in the common syntax of both engines (`Dialect`). */
 class Connection extends TargetClient {
   // oxlint-disable-next-line typescript/no-explicit-any -- the driver's own has ten overloads
   override query(asked: any, values?: any, callback?: any): any {
@@ -79,7 +79,7 @@ class Connection extends TargetClient {
         ? super.query(prepared({ text: asked }), values)
         : super.query(prepared({ text: asked, values }), callback)
     }
-    // A cursor submits itself.
+    // Query objects, such as cursors, submit themselves.
     return super.query(typeof asked.submit === "function" ? asked : prepared(asked as Asked), values, callback)
   }
 }
@@ -92,7 +92,7 @@ const prepared = (asked: Asked): QueryConfig & { rowMode?: "array" } => {
   return { ...asked, text, values, ...(name !== undefined && { name }) } as QueryConfig & { rowMode?: "array" }
 }
 
-/** Parameters of a statement as PostgreSQL keeps them. */
+/** The parameters of a statement, with strings that PostgreSQL can store. */
 export const valuesFor = (text: string, values: ReadonlyArray<unknown>): ReadonlyArray<unknown> =>
   values.length === 0 ? values : values.map(text.includes("json") ? valueOfJson : valueOf)
 
@@ -100,7 +100,7 @@ const valueOf = (value: unknown): unknown => (typeof value === "string" ? storab
 const valueOfJson = (value: unknown): unknown =>
   typeof value === "string" ? (/^[[{]/.test(value) ? storableJson(value) : storable(value)) : value
 
-/** A `SqlClient` for reading, and the way to connections that write. */
+/** A `SqlClient` for reading, and `Postgres` for opening writing connections. */
 export const layer = (settings: PostgresSettings): Layer.Layer<SqlClient | Postgres, SqlError> =>
   Layer.mergeAll(reading(settings), Layer.succeed(Postgres, { settings, connect: connect(settings) }))
 
@@ -112,7 +112,7 @@ const connect = ({ url }: PostgresSettings) => {
       application_name: "tollgate",
       types,
       ...config,
-      // Behind ours, those of the URL win.
+      // The URL's options come last and override ours.
       options: `${options} ${target.options}`.trim()
     })
 }
@@ -127,13 +127,13 @@ const reading = ({ connectMillis, readers, statementMillis, url }: PostgresSetti
             ...targetOf(url, `-c default_transaction_read_only=on -c statement_timeout=${statementMillis}`),
             max: readers,
             connectionTimeoutMillis: connectMillis,
-            // A server that does not even say that it has given up is not waited for.
+            // The driver gives up if the server does not even report its timeout.
             query_timeout: statementMillis === 0 ? 0 : statementMillis + graceMillis,
             application_name: "tollgate",
             types,
             Client: Connection
           } as PoolConfig)
-          // A connection that is lost while idle is replaced at the next use.
+          // The pool replaces a lost idle connection at the next use.
           pool.on("error", () => {})
           return pool
         }),
@@ -142,5 +142,5 @@ const reading = ({ connectMillis, readers, statementMillis, url }: PostgresSetti
     })
   ).pipe(Layer.provide(Reactivity.layer))
 
-/** How much longer than the server a silent connection is given, in milliseconds. */
+/** The driver's timeout exceeds the server's by this many milliseconds. */
 const graceMillis = 1_000

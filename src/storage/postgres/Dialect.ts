@@ -1,16 +1,16 @@
 /**
- * Statements are written in what both engines take, but for a few things that are turned here, by the text, once for each:
- * - `?` is a parameter. PostgreSQL numbers them.
- * - A `+` before a column tells SQLite not to look by an index. PostgreSQL has none for texts, and chooses by itself.
- * - A whole number is asked for as text where it is not exact (`exact`). Here the connection reads every number so.
- * - `CROSS JOIN a ON b` tells SQLite in which order to look. PostgreSQL finds the order by itself, and has no such join.
+ * Translates statements to PostgreSQL. They are written in the common subset of both engines, with these exceptions:
+ * - `?` is a parameter. PostgreSQL numbers parameters.
+ * - A `+` before a column keeps SQLite from using an index. PostgreSQL has no such operator for texts, and its planner decides.
+ * - SQLite selects an integer as text if a number is not exact (`exact`). The connection to PostgreSQL does this for every number.
+ * - `CROSS JOIN a ON b` fixes the join order in SQLite. PostgreSQL's planner finds the order, and has no such syntax.
  */
 
 const exactInSqlite = /CASE WHEN abs\((.+?)\) > 9007199254740991 THEN CAST\((\1) AS TEXT\) ELSE \1 END/g
 
 const known = new Map<string, string>()
 
-/** The texts of statements are few; those with lists of parameters are as many as there are lengths of lists. */
+/** The limit of cached translations. Only statements with lists of parameters have many variants. */
 const knownMax = 2_000
 
 export const postgres = (text: string): string => {

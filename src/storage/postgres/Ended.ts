@@ -1,8 +1,8 @@
 /**
- * A batch's queries about runs of nodes (`Leases`). They have a file of their own, since the writer's thread would load the driver with the
- * other.
+ * A batch's query about runs of nodes (`Leases`). It has a separate file, because importing `Leases` would load the driver in the writer's
+ * thread.
  */
 
-/** Of runs, a JSON list, whether each was ended. While the transaction lasts, no run can be ended. */
+/** Whether each run of a JSON list has ended. The row locks prevent ending a run until the transaction ends. */
 export const selectEnded =
   "SELECT ended FROM tollgate_sql_nodes WHERE run IN (SELECT value FROM json_each(?)) ORDER BY run FOR KEY SHARE"

@@ -1,8 +1,8 @@
-/** The meaning of errors from PostgreSQL and from the connection to it. */
+/** Classifies errors of PostgreSQL and of the connection to it. */
 
 /**
- * The connection fails (08), it has no room (53) or shuts down (57P), its disk fails (58), it is a standby or read only (25006), a lock
- * or a statement took too long (55P03, 57014), or this process did (25P03): whatever was asked would have failed.
+ * Codes of errors that any statement would have met: the connection fails (08), the server is out of resources (53) or shuts down (57P), its disk
+ * fails (58), it is a standby or read-only (25006), a lock or statement timed out (55P03, 57014), or this process was idle too long (25P03).
  */
 const fault = /^(08...|53...|57P..|58...|25006|25P03|55P03|57014)$/
 
@@ -17,15 +17,15 @@ const codeOf = (error: unknown): string => {
   return typeof code === "string" ? code : ""
 }
 
-/** Whether it lost against another transaction. Nothing of it was written. */
+/** Whether the transaction lost against another one (deadlock, serialization failure) and wrote nothing. */
 export const isLostRace = (error: unknown): boolean => codeOf(error) === "40001" || codeOf(error) === "40P01"
 
-/** Whether another transaction has put a row in first. Nothing of this one was written. */
+/** Whether another transaction inserted the row first, so this one wrote nothing. */
 export const isDuplicate = (error: unknown): boolean => codeOf(error) === "23505"
 
-/** Whether the connection to the server is lost: what was sent before may have been done. */
+/** Whether the connection to the server is lost. Statements sent before may have been executed. */
 export const isConnectionFault = (error: unknown): boolean =>
   error instanceof Error && (socket.test(codeOf(error)) || driver.test(error.message))
 
-/** Whether the database cannot be used at the moment, whatever is asked. */
+/** Whether the database cannot be used at the moment. */
 export const isFault = (error: unknown): boolean => fault.test(codeOf(error)) || isConnectionFault(error)

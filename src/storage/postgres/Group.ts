@@ -1,7 +1,6 @@
 /**
- * Statements that are sent together and answered together. Each is prepared once for a connection, with what its rows are made of, so that
- * the server neither describes it again nor says after each that it is ready for the next. The first that fails ends the group: what
- * stands behind it is not run.
+ * Statements that are sent together and answered together. Each is prepared once per connection together with its row description, so the
+ * server does not describe it again. One sync ends the group. The first failing statement ends the group; later statements do not run.
  */
 import type { Client, Connection } from "pg"
 import { parserOf, valuesFor } from "./Client.ts"
@@ -15,7 +14,7 @@ interface Field {
   readonly parse: (text: string) => unknown
 }
 
-/** A statement as the server knows it; without fields it answers no rows. */
+/** A prepared statement. Without fields it returns no rows. */
 interface Prepared {
   readonly name: string
   readonly fields: ReadonlyArray<Field>
@@ -24,14 +23,14 @@ interface Prepared {
 export interface Asked {
   text: string
   readonly values: ReadonlyArray<unknown>
-  /** Empty where it is not kept. */
+  /** Empty if the statement is not kept. */
   readonly name: string
   readonly isNew: boolean
   fields: ReadonlyArray<Field>
   readonly rows: Array<Record<string, unknown>>
 }
 
-/** The server keeps each for as long as the connection is open. */
+/** The limit of prepared statements, which the server keeps while the connection is open. */
 const preparedMax = 500
 
 /** The groups of a connection, one at a time. */
@@ -45,7 +44,7 @@ export class Groups {
     this.#client = client
   }
 
-  /** Adds a statement, in the code's own syntax, to the next group. */
+  /** Adds a statement, in the common syntax of both engines (`Dialect`), to the next group. */
   add(statement: string, params: ReadonlyArray<unknown>): void {
     const text = postgres(statement)
     const known = this.#prepared.get(text)
@@ -59,7 +58,7 @@ export class Groups {
     })
   }
 
-  /** Sends what was added, and answers the rows of each. */
+  /** Sends the group and returns the rows of each statement. */
   send(): Promise<ReadonlyArray<Rows>> {
     const asked = this.#next
     this.#next = []
@@ -74,13 +73,13 @@ export class Groups {
     })
   }
 
-  /** Drops what was added and not sent. */
+  /** Drops the statements that were not sent. */
   clear(): void {
     this.#next = []
   }
 }
 
-/** Members of the driver's connection that its types leave out. */
+/** Members of the driver's connection that its types omit. */
 interface Protocol {
   readonly parse: (statement: { readonly name: string; readonly text: string }) => void
   readonly bind: (config: {
@@ -98,11 +97,11 @@ interface Description {
   readonly fields: ReadonlyArray<{ readonly name: string; readonly dataTypeID: number }>
 }
 
-/** One that the driver takes for a query of a class of its own. */
+/** The group as a query object of the driver. */
 export class Group {
   readonly asked: ReadonlyArray<Asked>
   #place = 0
-  /** The driver puts its own before it, which knows the time. */
+  /** The driver wraps this to handle timeouts. */
   callback: (error: unknown) => void
 
   constructor(asked: ReadonlyArray<Asked>, callback: (error: unknown) => void) {
@@ -112,7 +111,7 @@ export class Group {
 
   submit(connection: Connection): void {
     const protocol = connection as unknown as Protocol
-    // One system call for all.
+    // One system call for all messages.
     protocol.stream.cork()
     for (const { isNew, name, text, values } of this.asked) {
       if (isNew) protocol.parse({ name, text })

@@ -1,14 +1,12 @@
 /**
- * Builds indexes that came after their tables (`Schema.indexes`), concurrently and outside of any transaction: who writes to the table does
- * not wait, who looks for rows by the index is slower until it is there. What there is to do is read from the catalog, which no kill can
- * make wrong:
- * - An index that is not there is built.
- * - An invalid one is what a build left that did not come to its end: it is dropped and built again.
- * - One process builds at a time: its connection holds an advisory lock. The server finishes a build whose process has died, and keeps the
- *   lock until then; the others look again now and then.
+ * Builds indexes that were added to existing tables (`Schema.indexes`), concurrently and outside any transaction. Writers do not wait; queries
+ * that need the index are slower until it is built. The catalog shows the work to do, so a killed process leaves no wrong state:
+ * - A missing index is built.
+ * - An invalid index is left from an unfinished build. It is dropped and built again.
+ * - One process builds at a time: its connection holds an advisory lock. If the process dies, the server still finishes the build, and keeps the lock
+ *   until then. The other processes check again at intervals.
  *
- * `CREATE INDEX CONCURRENTLY` waits for every transaction that is open in the database, so the lock must not be waited for in a
- * transaction.
+ * `CREATE INDEX CONCURRENTLY` waits for every open transaction of the database, so no transaction may wait for the lock.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Data, Duration, Effect } from "effect"
@@ -20,33 +18,33 @@ import * as Locks from "./Locks.ts"
 import { indexes } from "./Schema.ts"
 import type { Index } from "./Schema.ts"
 
-/** The connection failed, or the server refused what was asked. */
+/** The connection failed, or the server refused a statement. */
 export class BuildFailed extends Data.TaggedError("BuildFailed")<{
-  /** The index that was being built, unless it failed before. */
+  /** The index that was being built, if any. */
   readonly index: string | undefined
   readonly cause: unknown
 }> {}
 
-/** Told of each index that is built here. */
+/** Called for each index that this process builds. */
 export interface Listener {
   readonly begin: (index: Index) => Effect.Effect<void>
   readonly end: (index: Index, millis: number) => Effect.Effect<void>
 }
 
-/** The server's progress report of a build: the step of `CREATE INDEX`, and how much of it is done, if the server counts that. */
+/** The server's progress report of a build: the step of `CREATE INDEX`, and its percentage if the server counts it. */
 export interface Progress {
   readonly index: string
   readonly phase: string
   readonly percent: number | null
 }
 
-/** The statement that builds it. */
+/** The statement that builds the index. */
 export const textOf = ({ definition, name, table }: Index, how: "" | "CONCURRENTLY" = ""): string =>
   `CREATE INDEX ${how} ${name} ON ${table} ${definition}`
 
 const names = indexes.map(({ name }) => `'${name}'`).join(", ")
 
-/** Those that are not there, or not valid. `there`: it is in the catalog. `building`: by some connection, whose it may be. */
+/** The missing or invalid indexes. `there`: the index is in the catalog. `building`: some connection is building it. */
 const selectMissing = `SELECT w.name, i.indexrelid IS NOT NULL AS there,
     EXISTS (SELECT 1 FROM pg_stat_progress_create_index p WHERE p.index_relid = i.indexrelid) AS building
   FROM unnest(ARRAY[${names}]) w (name) LEFT JOIN pg_index i ON i.indexrelid = to_regclass(w.name)
@@ -64,13 +62,13 @@ interface Missing {
   readonly building: 0 | 1
 }
 
-/** However the server, the database or the URL limits statements. Each version of the server has limits of its own. */
+/** Removes time limits set by the server, the database or the URL. The set of limits depends on the server's version. */
 const unlimited = `SELECT set_config(name, '0', false) FROM pg_settings
   WHERE name IN ('statement_timeout', 'lock_timeout', 'transaction_timeout')`
 
 type Ask = <Row>(text: string) => Effect.Effect<ReadonlyArray<Row>, BuildFailed>
 
-/** A connection of its own until the scope is left. */
+/** A separate connection until the scope closes. */
 const session = Effect.gen(function* () {
   const { connect, settings } = yield* Postgres
   const client: Client = yield* Effect.acquireRelease(
@@ -80,11 +78,11 @@ const session = Effect.gen(function* () {
         keepAlive: true,
         application_name: "tollgate indexes"
       })
-      // Waiting callers get the error too.
+      // Waiting queries get the error themselves.
       fresh.on("error", () => {})
       return fresh
     }),
-    // Does not wait for a statement under way, which the server goes on with.
+    // Does not wait for a running statement, which the server continues.
     (client) => Effect.promise(() => client.end().catch(() => {}))
   )
   const ask =
@@ -108,13 +106,13 @@ const buildOne = Effect.fnUntraced(function* (ask: Ask, index: Index, isThere: b
   const began = yield* Clock.currentTimeMillis
   if (isThere) yield* drop
   yield* Effect.tapError(ask(textOf(index, "CONCURRENTLY")), () =>
-    // Half an index takes room, and work from who writes.
+    // An unfinished index takes space and slows down writers.
     Effect.ignore(drop)
   )
   yield* end(index, (yield* Clock.currentTimeMillis) - began)
 })
 
-/** Builds what is missing. `busy`: another process builds, and what is missing still is that one's. */
+/** Builds the missing indexes. `busy`: another process is building them. */
 export const build = (listener: Listener): Effect.Effect<"complete" | "busy", BuildFailed, Postgres> =>
   Effect.scoped(
     Effect.gen(function* () {
@@ -125,7 +123,7 @@ export const build = (listener: Listener): Effect.Effect<"complete" | "busy", Bu
       for (const index of indexes) {
         const found = missing.get(index.name)
         if (found === undefined) continue
-        // By hand.
+        // An operator is building it.
         if (found.building === 1) return "busy"
         yield* buildOne(ask(index.name), index, found.there === 1, listener)
       }
@@ -133,10 +131,10 @@ export const build = (listener: Listener): Effect.Effect<"complete" | "busy", Bu
     })
   )
 
-/** When the catalog is looked at again behind a build, be it that of another process. */
+/** The pause before the catalog is checked again after a build, of this or another process. */
 const lookPause = Duration.seconds(5)
 
-/** Ends when every index is there, whichever node builds it. `report`: called every second meanwhile. */
+/** Waits until all indexes are built, by any node. `report` is called every second. */
 export const complete = Effect.fnUntraced(function* (
   listener: Listener,
   report: (progress: Progress) => Effect.Effect<void>
@@ -153,11 +151,11 @@ export const complete = Effect.fnUntraced(function* (
   yield* Effect.raceFirst(built, watched)
 })
 
-/** The pause after a build that failed: it doubles from the first to the last, in seconds. */
+/** The pause after a failed build, in seconds. It doubles from the first value to the last. */
 const pauseFirst = 60
 const pauseLast = 3_600
 
-/** Builds what is missing beside the service. A failure is logged, and makes the node neither end nor less ready. */
+/** Builds missing indexes in the background. A failure is logged. It neither ends the node nor affects its readiness. */
 export const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const postgres = yield* Postgres
@@ -166,7 +164,7 @@ export const make = Effect.gen(function* () {
   let pause = pauseFirst
 
   const listener: Listener = {
-    begin: ({ name, table }) => Effect.logInfo(`building the index ${name} of ${table}, which is written to meanwhile`),
+    begin: ({ name, table }) => Effect.logInfo(`building the index ${name} of ${table}; writes continue meanwhile`),
     end: ({ name }, millis) =>
       Effect.suspend(() => {
         missing = (missing ?? 1) - 1
@@ -174,7 +172,7 @@ export const make = Effect.gen(function* () {
       })
   }
 
-  /** Ends when it is time to look again. */
+  /** Builds once, then waits until the next check is due. */
   const attempt = Effect.provideService(build(listener), Postgres, postgres).pipe(
     Effect.matchEffect({
       onSuccess: () => Effect.sleep(lookPause),
@@ -183,7 +181,7 @@ export const make = Effect.gen(function* () {
         pause = Math.min(pauseLast, pause * 2)
         return Effect.zipRight(
           Effect.logWarning(
-            `${index ?? "an index"} could not be built, and some pages are slow without it: it is tried again in ${seconds} s`,
+            `${index ?? "an index"} could not be built; some pages are slow until it is. Next attempt in ${seconds} s`,
             cause
           ),
           Effect.sleep(Duration.seconds(seconds))
@@ -200,7 +198,7 @@ export const make = Effect.gen(function* () {
     waker,
     turn: Effect.gen(function* () {
       missing = (yield* sql.unsafe(selectMissing)).length
-      // A turn is short; a build is not.
+      // A turn must be short, and a build is long.
       if (missing > 0) yield* Effect.forkIn(attempt, scope)
       return undefined
     })

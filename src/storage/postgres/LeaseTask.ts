@@ -2,21 +2,21 @@
 
 /** The thread's task. */
 export interface Task {
-  /** Of the database. */
+  /** The URL of the database. */
   readonly url: string
   readonly run: string
-  /** Renews the lease of the run that is its parameter, unless the run was ended. */
+  /** The statement that renews the lease of a run (its parameter), unless the run has ended. */
   readonly text: string
-  /** How often it does so, and how long a statement may take, in milliseconds. */
+  /** The interval of renewals, and the timeout of a statement, in milliseconds. */
   readonly every: number
   readonly patience: number
-  /** How long the main thread may show no sign of life, in milliseconds. */
+  /** The time after which a main thread without heartbeat counts as stuck, in milliseconds. */
   readonly stuckAfter: number
-  /** Counted up by the main thread. */
+  /** The heartbeat: a counter that the main thread increments. */
   readonly beats: Int32Array
-  /** When the last renewal that was answered was asked for, by `now`. */
+  /** When the last successful renewal began, by `now`. */
   readonly renewedAt: BigInt64Array
 }
 
-/** In milliseconds, the same on each thread of the process. */
+/** A monotonic time in milliseconds, common to all threads of the process. */
 export const now = (): number => Number(process.hrtime.bigint() / 1_000_000n)

@@ -33,14 +33,14 @@ const renew = async (): Promise<void> => {
     const { rowCount } = await (await connected()).query(text, [run])
     if (rowCount === 1) Atomics.store(renewedAt, 0, BigInt(at))
   } catch {
-    // The main thread logs this, because its own renewals fail too. Retry here.
+    // Retry. The main thread logs the fault, because its own renewals fail too.
     const broken = client
     client = undefined
     broken?.end().catch(() => {})
   }
 }
 
-/** In a function, since the executable's scripts cannot wait at their top level. */
+/** A function, because scripts of the single executable have no top-level await. */
 const keep = async (): Promise<never> => {
   let beaten = Atomics.load(beats, 0)
   let beatenAt = now()

@@ -1,15 +1,15 @@
 /**
- * Runs of nodes over one PostgreSQL database. A run is a row with a lease that its node renews, by the database's clock. A thread renews it
- * too (`Renewal`), for the time in which the main thread is busy. A run whose lease has lapsed may be ended by any other node, which then
- * gives back what it had set aside. A node whose run was ended admits no more calls until it has a lease again (`books/ledger/write/ConcurrentBatch`). What it
- * settles late finds its reservation released, and is charged all the same (`books/ledger/rows/Released`).
+ * Runs of nodes on one PostgreSQL database. A run is a row with a lease that its node renews, by the database's clock. A thread also renews it
+ * while the main thread is busy (`Renewal`). Any other node may end a run whose lease has lapsed, and then releases its reservations. A node
+ * whose run was ended admits no calls until it has a lease again (`books/ledger/write/ConcurrentBatch`). Calls that it settles late are still
+ * charged, although their reservation was released (`books/ledger/rows/Released`).
  *
- * A node that starts ends the former run of its name at once, so what a killed node had set aside is free when it is back. A former run that
- * is still alive is replaced for good: it admits no calls any more, and says so. Its open calls settle late.
+ * A starting node immediately ends the former run of its name, so a restarted node has the reservations of its killed process released. A former
+ * run that is still alive is replaced for good: it logs this and admits no more calls. Its open calls settle late.
  *
- * One node leads: the one whose connection here holds an advisory lock. The server ends a connection that says nothing for as long as
- * a lease lasts, and a node that was not answered for so long does not take itself for the leader; so there are never two at once by their
- * own account. A turn that the former leader has begun may still run then: its statements have conditions of their own.
+ * One node leads: its connection here holds an advisory lock. The server closes a connection that is silent for the length of a lease, and a node
+ * without an answer for that long does not consider itself the leader. So two nodes never believe that they lead at the same time. A turn that
+ * the former leader began may still run; the conditions of its statements make that safe.
  */
 import { Effect, Redacted, Runtime, Schedule } from "effect"
 import { hostname } from "node:os"
@@ -24,12 +24,12 @@ import * as Locks from "./Locks.ts"
 import * as Notifications from "./Notifications.ts"
 import * as Renewal from "./Renewal.ts"
 
-/** How long a lease is good for, and how often it is renewed, in seconds. */
+/** The length of a lease, and the interval of renewals, in seconds. */
 const lease = 20
 const renewalSeconds = 5
 const renewalMillis = renewalSeconds * 1_000
 
-/** How long a statement about leases may take, in milliseconds: far less than a lease. */
+/** The timeout of a statement about leases, in milliseconds: much less than a lease. */
 const patience = 5_000
 
 const leaseMillis = lease * 1_000
@@ -49,13 +49,13 @@ interface Parts {
 
 interface State {
   client: Client | undefined
-  /** When the last renewal of this thread that was answered was asked for. */
+  /** When this thread's last successful renewal began. */
   renewedAt: number
   renewal: Renewal.Renewal | undefined
-  /** The connection that holds the lock of the leader. */
+  /** The connection that holds the leader's lock. */
   leading: Client | undefined
   found: Found
-  /** Whether this process may not serve the database any more: it is too old, or another one has its name. */
+  /** Whether this process must stop serving the database: it is too old, or another process has its name. */
   retired: boolean
 }
 
@@ -70,7 +70,7 @@ export const make = Effect.gen(function* () {
     found: { leader: undefined, nodes: 1, lapsed: 0 },
     retired: false
   }
-  /** One statement at a time over the one connection. */
+  /** Allows one statement at a time on the connection. */
   const turn = yield* Effect.makeSemaphore(1)
   const parts: Parts = {
     settings,
@@ -133,7 +133,7 @@ const open = async (connect: Postgres["Type"]["connect"], run: string, state: St
 
 const closeClient = ({ state }: Parts) => Effect.promise(async () => state.client?.end().catch(() => {}))
 
-// By the renewals of this connection, which holds the lock.
+// Counts only renewals over this connection, because it holds the lock.
 const leads = ({ state }: Parts): boolean =>
   !state.retired &&
   state.leading !== undefined &&
@@ -144,7 +144,7 @@ const sinceRenewal = ({ state }: Parts): number => now() - Math.max(state.renewe
 
 const enter = ({ ask, knows, name, run, settings }: Parts) => ask(insertRun, run, name, settings.version ?? "", knows)
 
-// A batch of the former run that hangs holds its row, and loses its connection after some seconds.
+// A hanging batch of the former run locks the row until it loses its connection after some seconds.
 const replaceFormer = ({ ask, name, run, settings }: Parts) =>
   settings.node === undefined
     ? Effect.void
@@ -156,7 +156,7 @@ const renew = Effect.fnUntraced(function* (parts: Parts) {
   if (needed!.oldest > knows)
     return yield* giveUp(
       parts,
-      `a newer version brought the database up to date (migration ${needed!.id}), and this one cannot serve it any more: run that`
+      `a newer version has migrated the database (migration ${needed!.id}), and this version can no longer serve it: run the newer version`
     )
   const at = now()
   if ((yield* ask(renewRun, run)).length === 0) {
@@ -164,9 +164,9 @@ const renew = Effect.fnUntraced(function* (parts: Parts) {
     if (row?.replaced === 1)
       return yield* giveUp(
         parts,
-        `another process was started as the node ${name}, so this one admits no calls any more: stop it, or give each its own NODE_NAME`
+        `another process was started as the node ${name}, so this one admits no more calls: stop it, or give each its own NODE_NAME`
       )
-    // Its row is gone where it said nothing for very long.
+    // The row was deleted after a very long silence.
     yield* enter(parts)
   }
   state.retired = false
@@ -181,7 +181,7 @@ const renew = Effect.fnUntraced(function* (parts: Parts) {
   if (state.found.lapsed > 0) listeners.lapse.forEach((listener) => listener())
 })
 
-/** Takes the lock of the leader if it is free and this connection does not hold it. */
+/** Takes the leader's lock, if it is free and this connection does not hold it. */
 const tryToLead = Effect.fnUntraced(function* ({ ask, listeners, state }: Parts) {
   if (state.leading !== undefined && state.leading === state.client) return
   state.leading = undefined
@@ -191,7 +191,7 @@ const tryToLead = Effect.fnUntraced(function* ({ ask, listeners, state }: Parts)
   listeners.lead.forEach((listener) => listener())
 })
 
-/** The node admits no calls from now on, and another one leads. */
+/** Stops admitting calls, and lets another node lead. */
 const giveUp = (parts: Parts, why: string) =>
   Effect.suspend(() => {
     const { ask, run, state } = parts
@@ -201,7 +201,7 @@ const giveUp = (parts: Parts, why: string) =>
     return Effect.zipRight(
       Effect.logFatal(why),
       ask("UPDATE tollgate_sql_nodes SET until = now(), ended = true WHERE run = ?", run).pipe(
-        // With it goes the lock of the leader.
+        // This also releases the leader's lock.
         Effect.zipRight(closeClient(parts))
       )
     )
@@ -239,7 +239,7 @@ const hasEnded =
       : ask(endRun, name).pipe(
           Effect.zipRight(ask("SELECT 1 FROM tollgate_sql_nodes WHERE run = ? AND NOT ended", name)),
           Effect.map((rows) => rows.length === 0),
-          // A run that cannot be looked up is taken to be alive.
+          // If the run cannot be looked up, assume that it is alive.
           Effect.orElseSucceed(() => false)
         )
 
@@ -265,14 +265,14 @@ interface Found {
   readonly lapsed: number
 }
 
-/** Time of this process, however its clock may be steered: the database's runs beside it. */
+/** Process time, independent of the test clock, like the time of the database. */
 const pause = (millis: number) =>
   Effect.async<void>((resume) => {
     const timer = setTimeout(() => resume(Effect.void), millis)
     return Effect.sync(() => clearTimeout(timer))
   })
 
-/** The name of a node's connection at the server, which reports it as the holder of the lock. */
+/** The application name of a node's connection, which identifies the holder of the lock at the server. */
 const applicationOf = (run: string): string => `tollgate ${run}`
 
 const until = `now() + interval '${lease} seconds'`
@@ -280,36 +280,36 @@ const until = `now() + interval '${lease} seconds'`
 const insertRun = `INSERT INTO tollgate_sql_nodes (run, name, version, knows, started_at, until)
   VALUES (?, ?, ?, ?, (extract(epoch FROM now()) * 1000)::bigint, ${until})`
 
-/** The version of a node that is taken to know every migration. */
+/** The default for `knows`: every migration. */
 const anyVersion = 2_147_483_647
 
 /**
- * The newest migration, and which migration a version must have at least to serve the database. (A database that was made before versions
- * could serve beside each other does not say: then only the version that made it.)
+ * The newest migration, and the minimum migration that a version must include to serve the database. (A database from before rolling upgrades does
+ * not store the minimum; then only the version that created it may serve it.)
  */
 export const selectOldestNeeded = `SELECT COALESCE(max(m.migration_id), 0) AS id,
     COALESCE(max(COALESCE((to_jsonb(m) ->> 'oldest')::integer, m.migration_id)), 0) AS oldest
   FROM ${migrationsTable} m`
 
-/** The names of the nodes at work whose version does not have this migration. */
+/** The names of running nodes with a version that lacks this migration. */
 export const selectOlder = `SELECT n.name FROM tollgate_sql_nodes n
   WHERE NOT ended AND until > now() AND COALESCE((to_jsonb(n) ->> 'knows')::integer, 1) < ? ORDER BY n.name`
 
 const renewRun = `UPDATE tollgate_sql_nodes SET until = ${until}, ended = false WHERE run = ? AND NOT replaced RETURNING run`
 
-/** For the thread, whose driver takes it unchanged. A run that was ended is for the main thread to begin again. */
+/** For the thread, which uses the driver's parameter syntax. Only the main thread restarts an ended run. */
 const keepRun = `UPDATE tollgate_sql_nodes SET until = ${until} WHERE run = $1 AND NOT ended`
 
-/** The former runs of a node. The lock waits for batches that admit calls under them. */
+/** Replaces the former runs of a node. The row lock waits for batches that admit calls under them. */
 const replaceRuns = `WITH former AS (
     SELECT run FROM tollgate_sql_nodes WHERE name = ? AND run <> ? AND NOT replaced FOR UPDATE
   )
   UPDATE tollgate_sql_nodes n SET ended = true, replaced = true, until = least(until, now()) FROM former WHERE n.run = former.run`
 
-/** Of nodes that ended without a word: those that gave back what they had set aside have done so long since. */
+/** Deletes the rows of nodes that died. Their reservations were released long ago. */
 const forgetLongEnded = "DELETE FROM tollgate_sql_nodes WHERE until < now() - interval '30 days'"
 
-/** The others, by their leases; those that lapsed since the last look or the one before. */
+/** The number of nodes with a lease, those that lapsed within the last renewals, and the leader. */
 const lookAround = `SELECT
     (SELECT count(*) FROM tollgate_sql_nodes WHERE NOT ended AND until > now()) AS nodes,
     (SELECT count(*) FROM tollgate_sql_nodes
@@ -320,12 +320,12 @@ const lookAround = `SELECT
         AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
         AND (l.classid::bigint << 32) | l.objid::bigint = ${Locks.leader} LIMIT 1) AS leader`
 
-/** After a start of the server every node has a lease's time to come back. The lock waits for batches that admit calls under this run. */
+/** Ends a lapsed run. After a server start every node has the length of a lease to return. The row lock waits for batches of this run. */
 const endRun = `WITH lapsed AS (
     SELECT run FROM tollgate_sql_nodes
     WHERE run = ? AND NOT ended AND greatest(until, pg_postmaster_start_time() + interval '${lease} seconds') < now() FOR UPDATE
   )
   UPDATE tollgate_sql_nodes n SET ended = true FROM lapsed WHERE n.run = lapsed.run`
 
-/** The names of the nodes that are at work. */
+/** The names of the running nodes. */
 export const selectAtWork = "SELECT name FROM tollgate_sql_nodes WHERE NOT ended AND until > now() ORDER BY name"

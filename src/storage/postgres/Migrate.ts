@@ -1,13 +1,13 @@
 /**
- * Brings a PostgreSQL database up to date, under a lock, so that of many nodes that start at once one does it.
+ * Migrates a PostgreSQL database. A lock ensures that only one of several starting nodes does so.
  *
- * Nodes of two versions serve one database while an operator replaces them one by one. So tables change in two steps: a migration that
- * expands (tables, indexes, columns that may be missing from an insert) can be served by the version before; one that contracts (drops,
- * renames, demands) comes a version later, when no node uses what it removes. Each migration says the oldest version that can serve over
- * it, and the database keeps that, since a version knows nothing of the migrations after it:
- * - A version serves a database of a newer one, unless one of the migrations there asks for a newer version than it.
- * - A migration is refused while a node is at work that is older than it asks for.
- * - A node that finds later that it is too old (it was cut off when the migration ran) gives up its lease (`Leases`).
+ * Nodes of two versions serve one database while an operator replaces them one by one. Tables therefore change in two steps. A migration that expands
+ * (tables, indexes, columns that inserts may omit) still allows the previous version to serve. A migration that contracts (drops, renames, adds
+ * constraints) comes one version later, when no node uses the removed objects. Each migration declares the oldest version that can serve after it.
+ * The database stores that version, because a version does not know later migrations:
+ * - A version may serve a database of a newer version, unless one of the applied migrations requires a newer version.
+ * - A migration is refused while a node runs a version older than it requires.
+ * - A node that later finds itself too old (because it was disconnected during the migration) gives up its lease (`Leases`).
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -21,9 +21,9 @@ import * as Locks from "./Locks.ts"
 import { base, contracting, indexes, later } from "./Schema.ts"
 
 export interface Migration {
-  /** `0001_base`: a number, counted up without a gap, and a name. */
+  /** `0001_base`: a number without gaps, and a name. */
   readonly name: string
-  /** The oldest version that can serve over it: the number of the newest migration that this version has. */
+  /** The oldest version that can serve after this migration, given as the number of that version's newest migration. */
   readonly oldest: number
   readonly apply: Effect.Effect<unknown, SqlError, SqlClient>
 }
@@ -31,7 +31,7 @@ export interface Migration {
 const statements = (texts: ReadonlyArray<string>): Migration["apply"] =>
   Effect.flatMap(SqlClient, (sql) => Effect.forEach(texts, (text) => sql.unsafe(text), { discard: true }))
 
-/** In their order. They only append. */
+/** In order; append only. */
 export const migrations: ReadonlyArray<Migration> = [
   { name: "0001_base", oldest: 1, apply: statements(base) },
   ...Object.entries(later).map(([name, texts]) => ({
@@ -41,30 +41,30 @@ export const migrations: ReadonlyArray<Migration> = [
   }))
 ]
 
-/** Rows of an empty database beside those that its migrations make. */
+/** Builds `indexes` in an empty database, together with its tables. */
 const applyIndexes = statements(indexes.map((index) => textOf(index)))
 
 const numberOf = ({ name }: Migration): number => Number.parseInt(name, 10)
 
-/** The newest migration that there is. */
+/** The newest migration. */
 export const newest = Math.max(...migrations.map(numberOf))
 
-/** How long a table is waited for that batches use: meanwhile every other batch waits behind it. */
+/** The longest wait for a table that batches use. During the wait all other batches queue up. */
 const lockPatience = "2s"
 
-/** A table may be about to change whose index is being built: the change would wait for that, and who writes for the change. */
+/** An index is being built. A change of its table would wait for the build, and all writers would wait for the change. */
 class IndexUnderWay extends Data.TaggedError("IndexUnderWay")<{ readonly message: string }> {}
 
 /**
- * Applies what is missing, all of it or nothing; answers the numbers and names of what it applied. `shown`: the database in messages. Indexes
- * of tables that are there already are built behind it (`Indexes`).
+ * Applies all missing migrations in one transaction. Returns the numbers and names of those applied. `shown`: the database's name in messages.
+ * `Indexes` builds the indexes of existing tables afterwards.
  */
 export const migrate = (shown: string) => migrateBy(migrations, shown)
 
-/** The same with other migrations than this version's. */
+/** Like `migrate`, with the given migrations. */
 export const migrateBy = (all: ReadonlyArray<Migration>, shown: string) =>
   Effect.flatMap(SqlClient, (sql) => sql.withTransaction(apply(sql, all, shown))).pipe(
-    // Another session holds a table for longer than a batch takes.
+    // Another session holds a table longer than a batch takes.
     Effect.retry({
       while: (error) => error instanceof IndexUnderWay || isHeld(error),
       schedule: Schedule.spaced("1 second"),
@@ -75,7 +75,7 @@ export const migrateBy = (all: ReadonlyArray<Migration>, shown: string) =>
       return failure instanceof UpgradeFailed
         ? failure
         : new UpgradeFailed({
-            message: `${shown} could not be brought up to date, and is as it was: ${reasonOf(cause)}`
+            message: `${shown} could not be upgraded and is unchanged: ${reasonOf(cause)}`
           })
     })
   )
@@ -96,7 +96,7 @@ const apply = Effect.fnUntraced(function* (sql: SqlClient, all: ReadonlyArray<Mi
   const last = Math.max(...all.map(numberOf))
   if (oldest > last)
     return yield* new UpgradeFailed({
-      message: `${shown} was made by a newer version (migration ${applied}, this one knows ${last}): run that`
+      message: `${shown} was made by a newer version (migration ${applied}, this one knows ${last}): run that version`
     })
   const missing = all.filter((one) => numberOf(one) > applied)
   const needed = Math.max(0, ...missing.map((one) => one.oldest))
@@ -104,13 +104,13 @@ const apply = Effect.fnUntraced(function* (sql: SqlClient, all: ReadonlyArray<Mi
   if (older.length > 0)
     return yield* new UpgradeFailed({
       message:
-        `${shown} is served by ${older.map(({ name }) => name).join(", ")}, of a version that cannot serve it any more once it is brought up ` +
-        `to date: run a version between these two everywhere first, or stop it (a node that was killed counts for 20 s)`
+        `${shown} is served by ${older.map(({ name }) => name).join(", ")}, whose version cannot serve it after this migration: ` +
+        `first run a version between these two everywhere, or stop these nodes (a node that was killed counts for 20 s)`
     })
   if (applied > 0 && missing.length > 0) {
     const [lock] = yield* sql.unsafe<{ free: 0 | 1 }>(`SELECT pg_try_advisory_xact_lock(${Locks.indexes}) AS free`)
     if (lock!.free !== 1)
-      return yield* new IndexUnderWay({ message: "an index is being built there: start again when that is over" })
+      return yield* new IndexUnderWay({ message: "an index is being built there: start again when it is finished" })
   }
   for (const one of missing) {
     yield* one.apply
@@ -120,7 +120,7 @@ const apply = Effect.fnUntraced(function* (sql: SqlClient, all: ReadonlyArray<Mi
     ])
   }
   if (applied === 0) yield* applyIndexes
-  // Behind the migration that adds the column.
+  // After the migration that adds the column.
   for (const one of missing)
     yield* sql.unsafe(`UPDATE ${table} SET oldest = ? WHERE migration_id = ?`, [one.oldest, numberOf(one)])
   return missing.map((one) => [numberOf(one), one.name.slice(one.name.indexOf("_") + 1)] as const)

@@ -1,33 +1,33 @@
 /**
- * Signals over PostgreSQL: each node has a connection that listens, and tells the others over it. When it was lost and is back, listeners
- * are told that they may have missed something.
+ * Signals over PostgreSQL: each node has a connection that listens and publishes. After a lost connection is restored, listeners are called
+ * with `undefined`, because they may have missed signals.
  *
- * A notification may be lost: its sender could not send it, or a connection passes nothing on any more and this is not noticed yet. So what
- * must not be missed (keys, memberships, suspended people) is in a table as well, where triggers put it in the transaction of the change.
- * The connection polls it more than once a second. While polls are not answered, listeners are told as often that they may have missed
- * something. So no node takes a deleted key for two seconds.
+ * A notification may be lost: the sender failed, or a connection is dead and this is not detected yet. So changes that must not be missed (keys,
+ * memberships, suspended people) are also in a table, which triggers write in the transaction of the change. The connection polls it more than
+ * once a second. While polls are not answered, listeners are called with `undefined` at the same rate. So a node accepts a deleted key for less
+ * than two seconds.
  */
 import { Effect } from "effect"
 import type { Client } from "pg"
 import * as Ids from "../../kernel/Ids.ts"
 import { Postgres } from "./Client.ts"
 
-/** Called with what a node published, or with `undefined` after signals may have been lost. */
+/** Called with the ids that a node published, or with `undefined` if signals may have been lost. */
 type Listener = (ids: ReadonlyArray<string> | undefined) => void
 
 const channel = "tollgate_signals"
 
-/** The topic of what is in the table. */
+/** The topic of the changes in the table. */
 const durable = "belonging"
 
-/** How long the server is waited for, in milliseconds. */
+/** The timeout of connecting and of queries, in milliseconds. */
 const patience = 2_000
-/** Between two polls, and how long one is waited for; and before a connection is made again, in milliseconds. */
+/** The pause between two polls, the timeout of a poll, and the pause before reconnecting, in milliseconds. */
 const pollPause = 600
 const pollPatience = 1_000
 const reconnectPause = 500
 
-/** A notification holds 8,000 bytes. */
+/** The maximum number of ids in a notification, which may have 8,000 bytes. */
 const idsMax = 100
 
 interface Parts {
@@ -41,7 +41,7 @@ interface Parts {
 }
 
 interface State {
-  /** The connection that listens; none while it is made again. */
+  /** The listening connection; `undefined` while reconnecting. */
   connection: Client | undefined
   closed: boolean
 }
@@ -53,9 +53,9 @@ export const make = Effect.gen(function* () {
   const closing = new Promise<void>((done) => (close = done))
   const parts: Parts = { connect, self: yield* Ids.make("run"), listeners: new Map(), state, closing }
 
-  // Until it polls again, a node remembers nothing for longer than this.
+  // Without polls, caches are cleared at this interval.
   const blind = setInterval(() => state.connection === undefined && tellBlindness(parts), pollPatience).unref()
-  // Before anything is remembered: the first connection is up, or could not be made.
+  // Wait until the first connection is open or has failed, before anything is cached.
   let listening = Promise.resolve()
   yield* Effect.promise(() => new Promise<void>((opened) => (listening = keepListening(parts, opened))))
   yield* Effect.addFinalizer(() =>
@@ -72,7 +72,7 @@ export const make = Effect.gen(function* () {
 const publish = (parts: Parts) => (topic: string, ids: ReadonlyArray<string>) =>
   Effect.tryPromise(() => send(parts, topic, ids)).pipe(
     Effect.catchAll(({ cause }) =>
-      Effect.annotateLogs(Effect.logWarning("the other nodes could not be told", cause), "topic", topic)
+      Effect.annotateLogs(Effect.logWarning("the other nodes could not be notified", cause), "topic", topic)
     )
   )
 
@@ -97,7 +97,7 @@ const tellLoss = ({ listeners }: Parts): void =>
 
 const tellBlindness = ({ listeners }: Parts): void => listeners.get(durable)?.forEach((listener) => listener(undefined))
 
-/** A connection that listens. `lost` is called once it has ended. */
+/** Opens a listening connection. `lost` is called when it ends. */
 const open = async (parts: Parts, lost: () => void): Promise<Client> => {
   const client = parts.connect({
     connectionTimeoutMillis: patience,
@@ -185,22 +185,21 @@ interface SignalRow {
 const selectLast = "SELECT COALESCE(max(number), 0) AS number FROM tollgate_sql_signals"
 
 /**
- * Rooms write one transaction at a time, so the numbers ascend in the order of the commits. What is younger than this is left to the
- * notification.
+ * Rooms write one transaction at a time, so the numbers ascend in the order of the commits. Younger rows are left to the notification.
  */
 const selectSince = `SELECT number, topic, id FROM tollgate_sql_signals
   WHERE number > ? AND at < clock_timestamp() - interval '400 milliseconds' ORDER BY number`
 
-/** Every node has seen those. */
+/** All nodes have seen rows of this age. */
 export const forgetOld = "DELETE FROM tollgate_sql_signals WHERE at < now() - interval '1 hour'"
 
-/** A poll has taken too long. What came while this thread was busy is taken first. */
+/** The timeout of a poll. It first lets the event loop handle answers that arrived while the thread was busy. */
 const unanswered = async (): Promise<undefined> => {
   await new Promise<void>((done) => setTimeout(done, pollPatience).unref())
   await new Promise<void>((done) => setImmediate(() => setImmediate(done)))
 }
 
-/** Waits so many milliseconds, or until one of these comes. */
+/** Waits for `millis`, or until one of the promises resolves. */
 const before = async (millis: number, ...those: ReadonlyArray<Promise<void>>): Promise<void> => {
   let timer: NodeJS.Timeout | undefined
   await Promise.race([...those, new Promise<void>((done) => (timer = setTimeout(done, millis)))])

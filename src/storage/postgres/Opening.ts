@@ -1,4 +1,4 @@
-/** The state of a PostgreSQL database before it is used, and why one cannot be: in one sentence for the operator. */
+/** Checks a PostgreSQL database before it is used, and describes in one sentence why it cannot be used. */
 import { Cause, Effect } from "effect"
 import { DatabaseError } from "pg"
 import type { Client } from "pg"
@@ -9,13 +9,13 @@ import { isConnectionFault } from "./Faults.ts"
 import { selectAtWork } from "./Leases.ts"
 import { TargetClient, targetOf } from "./Target.ts"
 
-/** The oldest version that takes a subquery without a name after FROM, as the statements have them. */
+/** The oldest supported version: the first that allows a subquery without an alias after FROM. */
 const oldest = 16
 
-/** How long a server is waited for, in milliseconds. */
+/** The timeout for connecting and for queries, in milliseconds. */
 const patience = 5_000
 
-/** The newest migration that the database has applied, 0 where it holds nothing of ours. Fails where it cannot be used. */
+/** The newest applied migration; 0 if the database has none of our tables. Fails if the database cannot be used. */
 export const look = (
   database: PostgresDatabase,
   { copying = false }: Pick<Use, "copying"> = {}
@@ -35,18 +35,18 @@ export const look = (
     return (await client.query(`SELECT max(migration_id) AS id FROM ${migrationsTable}`)).rows[0].id ?? 0
   })
 
-/** Fails while nodes serve the database, which has our tables. One may begin to afterwards. */
+/** Fails if nodes serve the database, which must have our tables. It does not prevent nodes from starting afterwards. */
 export const unserved = (database: PostgresDatabase): Effect.Effect<void, DatabaseUnusable> =>
   asking(database, async (client) => {
     const { rows } = await client.query(selectAtWork)
     if (rows.length > 0) throw new DatabaseUnusable({ message: `${database.shown} ${servedBy(rows)}` })
   })
 
-/** Why a database is left alone that these nodes serve (`selectAtWork`). */
+/** The refusal for a database that these nodes serve (`selectAtWork`). */
 export const servedBy = (nodes: ReadonlyArray<{ readonly name: string }>): string =>
   `is served by ${nodes.map(({ name }) => name).join(", ")}: stop it first (a node that was killed counts for 20 s)`
 
-/** Asks over a connection of its own. */
+/** Runs queries over a separate connection. */
 const asking = <A>(
   database: PostgresDatabase,
   ask: (client: Client) => Promise<A>
@@ -88,22 +88,22 @@ const settings = `SELECT current_setting('server_version_num')::int / 10000 AS v
 const selectTable = `SELECT to_regclass($1) IS NOT NULL AS there, has_table_privilege(to_regclass($1), 'SELECT') AS may_read`
 
 const foreignTables = ({ shown }: PostgresDatabase): string =>
-  `${shown} holds tables that its user may not read (${migrationsTable}): use the user who made them, or GRANT that user to this one`
+  `${shown} has tables that its user may not read (${migrationsTable}): use the user who created them, or GRANT that user to this one`
 
 const refusalOf = ({ shown }: PostgresDatabase, found: Settings): string | undefined => {
   if (found.version < oldest) return `${shown} is PostgreSQL ${found.version}: it must be ${oldest} or newer`
-  if (found.standby || found.read_only) return `${shown} is a standby, or read only: give the address of the primary`
+  if (found.standby || found.read_only) return `${shown} is a standby or read-only: give the address of the primary`
   if (found.encoding !== "UTF8")
-    return `${shown} keeps its texts as ${found.encoding}: make the database with ENCODING 'UTF8'`
-  // Acknowledged writes must be on disk. How many standbys must have it too is the operator's choice.
+    return `${shown} has the encoding ${found.encoding}: create the database with ENCODING 'UTF8'`
+  // Acknowledged writes must be on disk. The operator decides how many standbys must have them too.
   if (found.commit === "off")
-    return `${shown} has synchronous_commit = off, which may lose what was acknowledged: set it to on`
+    return `${shown} has synchronous_commit = off, which may lose acknowledged commits: set it to on`
   if (!found.may_create)
-    return `the user of ${shown} may not make tables there: GRANT CREATE ON SCHEMA public TO that user`
+    return `the user of ${shown} may not create tables there: GRANT CREATE ON SCHEMA public TO that user`
   return undefined
 }
 
-/** Why it could not be used, in one sentence that says what to do. */
+/** The error as one sentence with advice for the operator. */
 export const wordsOf = ({ shown }: PostgresDatabase, error: unknown): string => {
   const { code, message } =
     faultOf(error) ?? (error as { readonly code?: string | undefined; readonly message?: string })
@@ -115,11 +115,11 @@ export const wordsOf = ({ shown }: PostgresDatabase, error: unknown): string => 
       return `${shown}: there is no such database; make it with CREATE DATABASE`
     case "42P01":
     case "42703":
-      return `${shown} is not as this service left it (${message}): restore a backup of it, or take a database that is empty`
+      return `${shown} is not as this service left it (${message}): restore a backup of it, or use an empty database`
     case "42501":
       return `${shown}: this user may not do what is needed there (${message})`
     case "53300":
-      return `${shown} takes no more connections (${message}): raise that limit, or let fewer in`
+      return `${shown} accepts no more connections (${message}): raise that limit, or reduce the connections`
     case "57P03":
       return `${shown} is starting up or shutting down: try again shortly`
     case "ECONNREFUSED":
@@ -129,20 +129,20 @@ export const wordsOf = ({ shown }: PostgresDatabase, error: unknown): string => 
       return `the host of ${shown} is not known`
     case "ECONNRESET":
     case "EPIPE":
-      return `what listens at ${shown} hung up: is it PostgreSQL?`
+      return `the server at ${shown} closed the connection: is it PostgreSQL?`
     default:
   }
   const text = message ?? String(error)
   if (/timeout/i.test(text))
     return `${shown} did not answer within ${patience / 1_000} s: is it PostgreSQL, and is a firewall between?`
   if (/does not support SSL/i.test(text))
-    return `${shown} offers no TLS: set ssl = on there, or take sslmode out of the URL`
+    return `${shown} offers no TLS: set ssl = on there, or remove sslmode from the URL`
   if (/key values mismatch|bad decrypt|passphrase/i.test(text))
-    return `sslkey of the URL of ${shown} does not belong to its sslcert, or sslpassword does not open it (${text})`
+    return `the sslkey in the URL of ${shown} does not match its sslcert, or sslpassword does not decrypt it (${text})`
   if (/alert/i.test(text))
-    return `${shown} does not take this client's certificate: name one that it trusts with sslcert=FILE and sslkey=FILE in the URL (${text})`
+    return `${shown} rejects this client's certificate: name one that it trusts with sslcert=FILE and sslkey=FILE in the URL (${text})`
   if (/does not match certificate/i.test(text))
-    return `${shown} shows a certificate of another host: give the name that it is for, or sslmode=verify-ca (${text})`
+    return `${shown} shows a certificate of another host: use the name in the certificate, or sslmode=verify-ca (${text})`
   if (/self.signed|certificate|unable to verify/i.test(text))
     return `${shown} shows a certificate that is not trusted (${text}): name its root with sslrootcert=FILE in the URL`
   if (
@@ -150,12 +150,12 @@ export const wordsOf = ({ shown }: PostgresDatabase, error: unknown): string => 
       text
     )
   )
-    return `what listens at ${shown} does not speak as PostgreSQL does (${text})`
-  if (/SASL|password must be a string/i.test(text)) return `${shown} wants a password: put it into the URL`
+    return `the server at ${shown} does not speak the protocol of PostgreSQL (${text})`
+  if (/SASL|password must be a string/i.test(text)) return `${shown} requires a password: put it into the URL`
   return `${shown} could not be used: ${text}${code === undefined ? "" : ` (${code})`}`
 }
 
-/** The error of PostgreSQL or of the connection to it that is behind another one, if there is one. */
+/** The underlying error of PostgreSQL or of the connection, if there is one. */
 export const faultOf = (error: unknown): (Error & { readonly code?: string | undefined }) | undefined => {
   let one: unknown = Cause.isCause(error) ? Cause.squash(error) : error
   for (let depth = 0; one instanceof Error && depth < 10; depth++) {

@@ -1,30 +1,30 @@
 /**
- * Renews the lease of a node from a thread of its own, over a connection of its own. A main thread that computes for long, at large answers,
- * would not renew it in time, and other nodes would release its calls.
+ * Renews a node's lease from a separate thread and connection. The main thread may be busy with large answers for so long that it would not
+ * renew in time, and other nodes would release its calls.
  *
- * The lease says that the node still works on its calls. A main thread that is stuck for ever does not, so the thread renews only while the
- * main thread has shown within two minutes that its event loop turns. A process that dies or freezes takes the thread with it.
+ * The lease means that the node still works on its calls. A stuck main thread does not, so the thread renews only if the main thread's event
+ * loop has turned within two minutes. If the process dies or freezes, so does the thread.
  */
 import type { Worker } from "node:worker_threads"
 import type { Task } from "./LeaseTask.ts"
 import { start as startThread } from "./ThreadCode.ts"
 
-/** How long a main thread may be busy before it is taken to be stuck, in milliseconds. */
+/** The time after which a busy main thread counts as stuck, in milliseconds. */
 export const stuckAfter = 120_000
 
-/** How often the main thread shows that it lives, in milliseconds. */
+/** The interval of the main thread's heartbeat, in milliseconds. */
 const beatEvery = 1_000
 
-/** How long after a thread has failed the next one is started, in milliseconds. */
+/** The pause before a failed thread is restarted, in milliseconds. */
 const restartPause = 5_000
 
 export interface Renewal {
-  /** When the last renewal of the thread that was answered was asked for, by `LeaseTask.now`; 0 before the first. */
+  /** When the thread's last successful renewal began, by `LeaseTask.now`; 0 before the first. */
   readonly renewedAt: () => number
   readonly stop: () => Promise<unknown>
 }
 
-/** `failed` is told why a thread has ended. Another one is started then. */
+/** Starts the thread. After a failure, calls `failed` and starts another. */
 export const start = (task: Omit<Task, "beats" | "renewedAt">, failed: (error: unknown) => void): Renewal => {
   const beats = new Int32Array(new SharedArrayBuffer(4))
   const renewedAt = new BigInt64Array(new SharedArrayBuffer(8))

@@ -1,31 +1,31 @@
 /**
- * The server, the database and the TLS that the URL of a PostgreSQL database asks for. `sslmode` means what it means to libpq:
+ * The server, database and TLS options in the URL of a PostgreSQL database. `sslmode` has the meaning that libpq defines:
  * - `disable`: no TLS.
- * - `prefer`, or nothing: TLS where the server offers it, whatever its certificate is.
- * - `require`: TLS, whatever the certificate is. With `sslrootcert=FILE` as `verify-ca`.
- * - `verify-ca`: a certificate that a root has signed. `verify-full`: one that names the host, too.
- * The roots are those in `sslrootcert=FILE`; without it, or by `sslrootcert=system`, those that Node.js trusts.
+ * - `prefer` (default): TLS if the server offers it, with any certificate.
+ * - `require`: TLS with any certificate. With `sslrootcert=FILE`, like `verify-ca`.
+ * - `verify-ca`: the certificate must be signed by a trusted root. `verify-full`: it must also name the host.
+ * The trusted roots are those in `sslrootcert=FILE`; without it, or with `sslrootcert=system`, those of Node.js.
  *
- * Where libpq does otherwise:
- * - With `sslrootcert` but no `sslmode` the certificate is verified in full. libpq does so for `sslrootcert=system` alone.
- * - `verify-ca` needs no `sslrootcert`.
- * - `prefer` does not go on without TLS where a server that offers it fails at it.
+ * Differences from libpq:
+ * - With `sslrootcert` but no `sslmode`, the certificate is verified in full. libpq does so only for `sslrootcert=system`.
+ * - `verify-ca` does not require `sslrootcert`.
+ * - `prefer` does not fall back to plain text if the server offers TLS but the handshake fails.
  */
 import { Redacted } from "effect"
 import { readFileSync } from "node:fs"
 import { Client, Connection } from "pg"
 import type { ClientConfig } from "pg"
 
-/** Parameters of the URL that the driver does not get: it has a meaning of its own for each. */
+/** URL parameters that are not passed to the driver, which would interpret them differently. */
 const own = ["sslmode", "sslrootcert", "sslcert", "sslkey", "sslpassword", "options"] as const
 type Params = Readonly<Partial<Record<(typeof own)[number], string>>>
 
-/** The driver's connection settings. `prefersTls`: it goes on without TLS where the server offers none. */
+/** The driver's connection settings. `prefersTls`: continue without TLS if the server does not offer it. */
 export interface Target extends ClientConfig {
   readonly prefersTls?: boolean
 }
 
-/** For the driver. `options`: settings of each session, which those of the URL go before. Throws where a file of it cannot be read. */
+/** The driver's settings. `options`: session settings, which the URL's options override. Throws if a file named in the URL cannot be read. */
 export const targetOf = (url: Redacted.Redacted, options = ""): Target => {
   const target = new URL(Redacted.value(url))
   const params: Params = Object.fromEntries(
@@ -59,7 +59,7 @@ const contentOf = (name: string, path: string): string => {
   try {
     return readFileSync(path, "utf8")
   } catch (error) {
-    // oxlint-disable-next-line preserve-caught-error -- the innermost error is what an operator is told, and that does not name the parameter
+    // oxlint-disable-next-line preserve-caught-error -- the operator sees only the innermost error, which must name the parameter
     throw new Error(`${name}: ${path} cannot be read (${(error as NodeJS.ErrnoException).code})`)
   }
 }
@@ -73,8 +73,8 @@ export class TargetClient extends Client {
     this.once("connect", () => (this.#isConnected = true))
   }
 
-  /** The driver would wait for the end of a connection that failed at TLS, which never comes. */
-  // oxlint-disable-next-line typescript/no-explicit-any -- the driver's own has two overloads
+  /** After a failed TLS handshake the driver would wait forever for the end of the connection. */
+  // oxlint-disable-next-line typescript/no-explicit-any -- the driver's method has two overloads
   override end(callback?: any): any {
     if (this.#isConnected) return callback === undefined ? super.end() : super.end(callback)
     ;(this as unknown as { readonly connection: DriverConnection }).connection.stream.destroy()
@@ -82,7 +82,7 @@ export class TargetClient extends Client {
   }
 }
 
-/** Goes on without TLS where the server offers none, which the driver takes for an error. */
+/** Continues without TLS if the server does not offer it. The driver would fail. */
 class TlsIfOffered extends (Connection as unknown as new (target: Target) => DriverConnection) {
   override connect(port: number | string, host?: string): void {
     super.connect(port, host)
@@ -96,7 +96,7 @@ class TlsIfOffered extends (Connection as unknown as new (target: Target) => Dri
   }
 }
 
-/** Members of the driver's connection that its types leave out. */
+/** Members of the driver's connection that its types omit. */
 interface DriverConnection extends Connection {
   readonly ssl: unknown
   connect(port: number | string, host?: string): void

@@ -1,8 +1,8 @@
-/** Where the code of the lease's thread is: a file beside the bundle. (The single executable has another way.) */
+/** Starts the lease thread from a file next to the bundle. (The single executable replaces this module.) */
 import { Worker } from "node:worker_threads"
 import type { WorkerOptions } from "node:worker_threads"
 
-// Node 20 runs no TypeScript on a thread, so the built file is taken from the source too.
+// Node 20 cannot run TypeScript on a thread, so running from source uses the built file too.
 const module = import.meta.url.endsWith(".ts") ? "../../../dist/LeaseThread.js" : "./LeaseThread.js"
 
 export const start = (options: WorkerOptions): Worker => new Worker(new URL(module, import.meta.url), options)

@@ -1,12 +1,12 @@
 /**
- * The one secret of a deployment. Keys and tokens are stored only as its keyed hashes, private keys only sealed by it; a copy of
- * the database alone gives away no key and no token.
+ * The secret of a deployment. Keys and tokens are stored only as hashes keyed with it, private keys only encrypted with it. A copy of the
+ * database alone reveals no key or token.
  */
 import { Context, Effect, Layer } from "effect"
 import { CompactEncrypt, compactDecrypt } from "jose"
 import { createHmac, hkdfSync } from "node:crypto"
 
-/** The purpose of a hash: a value hashed for one purpose matches no other. */
+/** The purpose of a hash. A value hashed for one purpose matches no other purpose. */
 export const purposes = [
   "api_key",
   "run_key",
@@ -27,14 +27,14 @@ export const purposes = [
 ] as const
 export type Purpose = (typeof purposes)[number]
 
-/** Everything that the secret protects: what is hashed for each purpose, and what is stored sealed. */
+/** Everything that the secret protects: hashes by purpose, and encrypted values. */
 export type Protected = Purpose | "signing_key" | "letter"
 
 export interface DeploymentSecretContract {
   /** HMAC-SHA256 as 64 hex digits. */
   readonly hash: (purpose: Purpose, value: string) => string
   readonly seal: (text: string) => Effect.Effect<string>
-  /** Dies on what was sealed by another secret: the deployment's own has been lost or swapped. */
+  /** Dies if the text was sealed with another secret, because then the deployment's secret was lost or replaced. */
   readonly unseal: (sealed: string) => Effect.Effect<string>
 }
 
@@ -43,7 +43,7 @@ export class DeploymentSecret extends Context.Tag("tollgate/auth/DeploymentSecre
   DeploymentSecretContract
 >() {}
 
-/** From at least 32 bytes of randomness. */
+/** The secret must have at least 32 random bytes. */
 export const layer = (secret: Uint8Array) => Layer.sync(DeploymentSecret, () => make(secret))
 
 const derived = (secret: Uint8Array, purpose: string) =>
@@ -51,7 +51,7 @@ const derived = (secret: Uint8Array, purpose: string) =>
 
 const decrypted = (key: Uint8Array, sealed: string) => Effect.tryPromise(() => compactDecrypt(sealed, key))
 
-/** Whether the text was sealed by this secret. */
+/** Whether the text was sealed with this secret. */
 export const opens = (secret: Uint8Array, sealed: string): Effect.Effect<boolean> =>
   Effect.isSuccess(decrypted(derived(secret, "seal"), sealed))
 
@@ -67,7 +67,7 @@ const make = (secret: Uint8Array): DeploymentSecretContract => {
     unseal: (sealed) =>
       decrypted(sealingKey, sealed).pipe(
         Effect.map(({ plaintext }) => Buffer.from(plaintext).toString("utf8")),
-        Effect.orElse(() => Effect.dieMessage("a sealed text was sealed by another secret than the deployment's"))
+        Effect.orElse(() => Effect.dieMessage("a text was sealed with another secret than the deployment's"))
       )
   }
 }

@@ -1,10 +1,10 @@
 /**
- * Data files are readable only by the service's own user: no permissions for group and others, and files made by a command of root belong
- * to the owner of the folder, who has to open them later.
+ * Restricts data files to the service's user: group and others have no permissions, and files created by root belong to the owner of the
+ * folder, who must be able to open them later.
  *
  * Where the specification is silent:
- * - Permissions of group and others are taken from the data folder (unless it holds other folders too) and from the files of the service;
- *   what root has made goes to the owner of the folder. What the process makes is private from the start (umask 077).
+ * - The service removes the permissions of group and others from the data folder (unless it contains other folders) and from its own files.
+ *   Files created by root are given to the owner of the folder. New files are private from the start (umask 077).
  */
 import { Effect } from "effect"
 import {
@@ -22,14 +22,14 @@ import {
 import type { Stats } from "node:fs"
 import { basename, dirname, join } from "node:path"
 
-/** Where a deployment keeps its data. */
+/** The location of a deployment's data. */
 export interface Place {
   readonly data_dir: string
-  /** The file of the database, where it is one. */
+  /** The database file; `undefined` on PostgreSQL. */
   readonly database: string | undefined
 }
 
-/** Actions done and actions that failed, a phrase for each file. */
+/** Completed and failed changes, as one phrase per file. */
 export interface Tightened {
   readonly done: ReadonlyArray<string>
   readonly left: ReadonlyArray<string>
@@ -43,8 +43,8 @@ const octal = (mode: number): string => (mode & 0o777).toString(8).padStart(4, "
 const isRoot = process.getuid?.() === 0
 
 /**
- * Takes group and others their permissions, and gives what root has made to the owner of the folder. It opens and closes the files,
- * which takes from this process the locks that it holds on them: nothing may have them open.
+ * Removes the permissions of group and others, and gives files created by root to the owner of the folder. It opens and closes the files,
+ * which releases this process's locks on them, so nothing may have them open.
  */
 export const tighten = ({ data_dir, database }: Place): Effect.Effect<Tightened> =>
   Effect.sync(() => {
@@ -62,7 +62,7 @@ export const tighten = ({ data_dir, database }: Place): Effect.Effect<Tightened>
     return { done, left }
   })
 
-/** Folders and files that other users have access to, a phrase for each. Changes nothing. */
+/** Folders and files that other users can access, as one phrase each. Changes nothing. */
 export const shared = (place: Place): ReadonlyArray<string> =>
   process.platform === "win32"
     ? []
@@ -75,7 +75,7 @@ type Change = { readonly done: boolean; readonly what: string } | undefined
 
 const tightenFolder = (path: string, { mode }: Stats): Change => {
   if ((mode & others) === 0) return undefined
-  // A folder that others pass through, to what is theirs, is not one to close.
+  // Other users may pass through this folder to their own, so do not close it.
   const foreign = (mode & 0o1000) !== 0 || foldersIn(path).some((name) => name !== "native" && name !== "lost+found")
   if (foreign)
     return { done: false, what: `${octal(mode)}: it holds other folders too; give the service one of its own` }
@@ -87,7 +87,7 @@ const tightenFolder = (path: string, { mode }: Stats): Change => {
   }
 }
 
-/** A file, not the target of a link: a user who may write in the folder must not have root change files elsewhere. */
+/** Changes the file, never the target of a link: a user who can write to the folder must not make root change files elsewhere. */
 const tightenFile = (path: string, folder: Stats | undefined): Change => {
   let file: number
   try {
@@ -112,7 +112,7 @@ const tightenFile = (path: string, folder: Stats | undefined): Change => {
   }
 }
 
-/** The files of the database (with its lock and snapshots), and what else is kept in the data folder. */
+/** The files of the database (with its lock and snapshots), and the service's other files in the data folder. */
 const filesOf = ({ data_dir, database }: Place): ReadonlyArray<string> => {
   const name = database === undefined ? undefined : basename(database)
   const beside =
@@ -143,7 +143,7 @@ const foldersIn = (folder: string): ReadonlyArray<string> => {
   }
 }
 
-/** An empty file for SQLite to put a copy into, which no other user may read from its first byte on. */
+/** Creates an empty private file for SQLite to write a copy into. */
 export const blank = (path: string): Effect.Effect<void> =>
   Effect.sync(() => writeFileSync(path, "", { flag: "wx", mode: 0o600 }))
 

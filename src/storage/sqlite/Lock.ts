@@ -1,7 +1,7 @@
 /**
- * A lock that the operating system releases when the process ends, however it ends: an exclusive transaction on an empty file of its own.
- * SQLite holds it by `fcntl`, so it is one process's among all that share the file system, containers included, and one connection's
- * within a process. Opening and closing the file by other means in this process would release it.
+ * A lock that the operating system releases whenever the process ends: an exclusive SQLite transaction on a separate empty file. SQLite uses
+ * `fcntl`, so the lock excludes all processes on the file system, including containers, and other connections of the same process. Opening
+ * and closing the file by other means in this process would release it.
  */
 import Sqlite from "better-sqlite3"
 import { chownSync, existsSync, rmSync, statSync, writeFileSync } from "node:fs"
@@ -12,13 +12,13 @@ export interface Lock {
 }
 
 /**
- * Takes the lock on the file, which is made if it is not there. `patience`: how long another's is waited for, in milliseconds. Throws
- * what SQLite does, `SQLITE_BUSY` where another has it.
+ * Takes the lock on the file, which is created if necessary. `patience`: the longest wait, in milliseconds. Throws SQLite's error, which is
+ * `SQLITE_BUSY` if the lock is taken.
  */
 export const take = (path: string, patience: number): Lock => {
   const db = new Sqlite(path, { timeout: patience })
   try {
-    // Nothing is written, so a journal on disk would only be another file to remove.
+    // Nothing is written, so avoid a journal file that would have to be removed.
     db.pragma("journal_mode = MEMORY")
     db.exec("BEGIN EXCLUSIVE")
   } catch (error) {
@@ -28,12 +28,12 @@ export const take = (path: string, patience: number): Lock => {
   return { release: () => db.close() }
 }
 
-/** How often a file is made anew that others remove before it is locked. */
+/** The maximum number of attempts if others keep removing the file before it is locked. */
 const attemptsMax = 20
 
 /**
- * Takes the lock on a file that is only there while it is locked. It belongs to the owner of the folder, as all that root makes there:
- * another user could not tell whether it is locked.
+ * Takes the lock on a file that exists only while it is locked. If root creates it, the file is given to the owner of the folder, who could not
+ * test the lock otherwise.
  */
 export const takeNew = (path: string): Lock => {
   for (let attempt = 1; ; attempt++) {
@@ -41,7 +41,7 @@ export const takeNew = (path: string): Lock => {
     const folder = statSync(dirname(path))
     if (process.getuid?.() === 0 && folder.uid !== 0) chownSync(path, folder.uid, folder.gid)
     const lock = take(path, 1_000)
-    // Another process may have removed it as unlocked before it was locked.
+    // Another process may have removed the file before it was locked.
     if (existsSync(path))
       return {
         release: () => {
@@ -50,7 +50,7 @@ export const takeNew = (path: string): Lock => {
         }
       }
     lock.release()
-    if (attempt === attemptsMax) throw new Error(`${path} is removed by others again and again`)
+    if (attempt === attemptsMax) throw new Error(`other processes keep removing ${path}`)
   }
 }
 
@@ -61,13 +61,13 @@ export const isTaken = (path: string): boolean => {
   try {
     lock = take(path, 0)
   } catch {
-    // Locked, perhaps by a process that is about to remove it. One that this user may not open counts as locked.
+    // Locked, perhaps by a process that is about to remove the file. A file that this user cannot open counts as locked.
     return existsSync(path)
   }
   try {
     rmSync(path, { force: true })
   } catch {
-    // It stays, unlocked, where open files cannot be removed.
+    // On systems that cannot remove open files, it stays unlocked.
   }
   lock.release()
   return false

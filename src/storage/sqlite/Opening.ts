@@ -1,11 +1,11 @@
 /**
- * The state of a database file before it is opened for good, and why one cannot be used: in one sentence for the operator.
+ * Checks a database file before it is used, and describes in one sentence why it cannot be used.
  *
  * Where the specification is silent:
- * - A file is checked before it is opened for good (`storage/sqlite/Opening`): an empty file, a file of another program and a log without
- *   its database are refused and not changed. Commands but `serve`, `migrate` and `restore` never make a database.
- * - A file that another process has locked is waited for when the service starts, for a minute at most, with a line in the log at once and
- *   every ten seconds. A command waits five seconds.
+ * - A file is checked before it is used (`storage/sqlite/Opening`): an empty file, a file of another program and a log without its database are
+ *   refused and not changed. Only `serve`, `migrate` and `restore` create a database.
+ * - When the service starts, it waits up to a minute for a file that another process has locked, with a log line immediately and every ten
+ *   seconds. A command waits five seconds.
  */
 import Sqlite from "better-sqlite3"
 import { Cause, Effect } from "effect"
@@ -15,8 +15,8 @@ import { copyTable, DatabaseUnusable, migrationsTable, selectSource, unfinishedC
 import type { Use } from "../database/Unusable.ts"
 
 /**
- * The newest migration that a file has applied, 0 where it holds nothing at all; `undefined` where there is no file. It is neither made
- * nor changed. `writing`: it is going to be written to. Fails where the file is no database of ours.
+ * The newest migration applied to a file; 0 if the database is empty, `undefined` if the file does not exist. Changes nothing. `writing`: also
+ * check write permission. Fails if the file is not a database of this service.
  */
 export const look = (
   file: string,
@@ -28,25 +28,25 @@ export const look = (
       const permitted = (path: string, mode: number, why: string) => {
         if (!isPermitted(path, mode)) throw unusable(why)
       }
-      const folder = () => permitted(dirname(file), constants.W_OK, `lies in a folder that this user may not write in`)
+      const folder = () => permitted(dirname(file), constants.W_OK, `is in a folder that this user may not write to`)
       const found = statSync(file, { throwIfNoEntry: false })
       if (found === undefined) {
-        // SQLite would delete it together with what the database has not taken in yet.
+        // SQLite would delete the log, with the commits that are not in the database yet.
         if ((statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0)
-          throw unusable(`is missing, but ${file}-wal is there: put the file back beside it, or move that away`)
+          throw unusable(`is missing, but ${file}-wal exists: put the file back next to it, or move ${file}-wal away`)
         if (writing) folder()
         return undefined
       }
       if (found.isDirectory()) throw unusable("is a folder, not a database file")
       if (!found.isFile()) throw unusable("is not a file")
       if (found.size === 0) throw unusable("is empty: restore a backup, or delete it to begin with empty books")
-      // SQLite would take so little for a database that is empty.
+      // SQLite would accept so short a file as an empty database.
       if (found.size < 512) throw unusable(notSqlite)
       const owner =
         process.getuid === undefined ? "" : `: it belongs to user ${found.uid}, this is user ${process.getuid()}`
       permitted(file, constants.R_OK, `may not be read by this user${owner}`)
       if (writing) {
-        permitted(file, constants.W_OK, `may not be written by this user, or lies on a read-only disk${owner}`)
+        permitted(file, constants.W_OK, `may not be written by this user, or is on a read-only disk${owner}`)
         folder()
         for (const tail of ["-wal", "-shm"])
           permitted(file + tail, constants.R_OK | constants.W_OK, `has a ${file}${tail} that this user may not write`)
@@ -62,7 +62,7 @@ const unusableFor = (file: string, error: unknown): DatabaseUnusable =>
     is_locked: /^SQLITE_(BUSY|LOCKED)/.test(faultOf(error)?.code ?? "")
   })
 
-/** Fails unless the file, which is ours, can be written at this moment. Nothing is written. */
+/** Fails unless the file can be written at the moment. Writes nothing. */
 export const tryToWrite = (file: string): Effect.Effect<void, DatabaseUnusable> =>
   Effect.try({
     try: () => {
@@ -76,14 +76,14 @@ export const tryToWrite = (file: string): Effect.Effect<void, DatabaseUnusable> 
     catch: (error) => unusableFor(file, error)
   })
 
-/** How a locked file is waited for, in milliseconds. */
+/** The wait for a locked file, in milliseconds. */
 export interface Waiting {
   readonly most: number
-  /** Between two lines in the log. */
+  /** The interval between two log lines. */
   readonly said: number
 }
 
-/** Tries again while another process has the file locked, and says so. Time is that of the process, however its clock may be steered. */
+/** Retries while another process has locked the file, and logs it. Uses process time, independent of the test clock. */
 export const whenUnlocked = <A, R>(
   file: string,
   effect: Effect.Effect<A, DatabaseUnusable, R>,
@@ -97,7 +97,7 @@ export const whenUnlocked = <A, R>(
       const now = performance.now()
       if (now - began >= most)
         return new DatabaseUnusable({
-          message: `${file} is locked by another process, and still was after ${most / 1_000} s: stop that, or start again when it is done`
+          message: `${file} is still locked by another process after ${most / 1_000} s: stop that process, or start again when it is done`
         })
       if (now < sayAt) return Effect.zipRight(lockPause, attempt)
       sayAt = now + said
@@ -112,7 +112,7 @@ const lockPause = Effect.promise(() => new Promise<void>((done) => setTimeout(do
 
 const notSqlite = "is not a SQLite database: it is damaged, or another kind of file"
 
-/** Whether it may be done; what is not there may be made. */
+/** Whether the access is permitted. A missing file may be created. */
 const isPermitted = (path: string, mode: number): boolean => {
   try {
     accessSync(path, mode)
@@ -133,14 +133,14 @@ const appliedIn = (file: string, copying: boolean, patience: number): number => 
     const other = names.find((name) => !name.startsWith("sqlite_"))
     if (other === undefined) return 0
     throw new DatabaseUnusable({
-      message: `${file} is a database of something else: it has a table ${other} and none of ours`
+      message: `${file} is a database of another program: it has a table ${other} and none of ours`
     })
   } finally {
     db.close()
   }
 }
 
-/** The error of SQLite or of the file system that is behind another one, if there is one. */
+/** The underlying error of SQLite or of the file system, if there is one. */
 export const faultOf = (error: unknown): (Error & { readonly code: string }) | undefined => {
   const causes = new Set<unknown>()
   let one: unknown = Cause.isCause(error) ? Cause.squash(error) : error
@@ -153,7 +153,7 @@ export const faultOf = (error: unknown): (Error & { readonly code: string }) | u
   return undefined
 }
 
-/** Why a file could not be used, in one sentence that says what to do. */
+/** The error as one sentence with advice for the operator. */
 export const wordsOf = (file: string, error: unknown): string => {
   const fault = faultOf(error)
   if (fault === undefined) return `${file} could not be used: ${error instanceof Error ? error.message : String(error)}`
@@ -161,7 +161,7 @@ export const wordsOf = (file: string, error: unknown): string => {
   switch (kind) {
     case "BUSY":
     case "LOCKED":
-      return `${file} is locked by another process: try again when that is done`
+      return `${file} is locked by another process: try again when it is done`
     case "FULL":
     case "ENOSPC":
     case "EDQUOT":
@@ -169,19 +169,19 @@ export const wordsOf = (file: string, error: unknown): string => {
     case "NOTADB":
       return `${file} ${notSqlite}`
     case "CORRUPT":
-      return `${file} is damaged or cut short (${fault.message}): put a backup in its place (tollgate restore --from FILE)`
+      return `${file} is damaged or cut short (${fault.message}): restore a backup (tollgate restore --from FILE)`
     case "READONLY":
     case "EACCES":
     case "EPERM":
     case "EROFS":
-      return `${file} may not be written by this user, or lies on a read-only disk`
+      return `${file} may not be written by this user, or is on a read-only disk`
     case "CANTOPEN":
-      return `${file} could not be opened: may this user read it, and write in ${dirname(file)}?`
+      return `${file} could not be opened: may this user read it, and write to ${dirname(file)}?`
     case "IOERR":
     case "EIO":
       return `${file} could not be used: its disk fails (${fault.code})`
     case "ERROR":
-      return `${file} is not as this service left it (${fault.message}): put a backup in its place (tollgate restore --from FILE)`
+      return `${file} is not as this service left it (${fault.message}): restore a backup (tollgate restore --from FILE)`
     default:
       return `${file} could not be used: ${fault.message} (${fault.code})`
   }

@@ -1,10 +1,10 @@
 /**
- * One process serves a database: it has the lock beside it. Operator commands do not take it, and may run meanwhile.
+ * The lock of the one process that serves a database. Operator commands do not take it and may run at the same time.
  *
  * Where the specification is silent:
- * - One process serves a database; a second one is refused. `grant`, `verify` and the other commands may run beside it; `restore` may
- *   not. A command that finds a database of an earlier version brings it up to date, but not under a service that still runs it. A file
- *   that an upgrade changes is copied beside itself before. What a host has that refers to a table stays when the table is replaced.
+ * - One process serves a database; a second one is refused. `grant`, `verify` and the other commands may run at the same time, except `restore`. A
+ *   command migrates a database of an earlier version, but not while a service runs on it. Before an upgrade, the file is copied next to itself. A
+ *   host's own objects that refer to a table stay when a migration replaces the table.
  */
 import { Data, Effect } from "effect"
 import type { Scope } from "effect"

@@ -1,6 +1,5 @@
 /**
- * The database: the connection that reads, and the migrations that run before anything else does. Everything that changes
- * the database afterwards goes through the ledger's `Writer`.
+ * The SQLite database: the reading connection, and the migrations that run first. All later changes go through the ledger's `Writer`.
  */
 import * as Migrator from "@effect/sql/Migrator"
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -46,12 +45,14 @@ import allowances from "../migrations/0038_allowances.ts"
 import requestIds from "../migrations/0039_request_ids.ts"
 import passkeysScim from "../migrations/0040_passkeys_scim.ts"
 import mediaList from "../migrations/0041_media_list.ts"
-import budgets from "../migrations/0042_budgets.ts"
+import suspendedBy from "../migrations/0042_suspended_by.ts"
+import byKey from "../migrations/0043_by_key.ts"
+import budgets from "../migrations/0044_budgets.ts"
 import { blank } from "./Files.ts"
 import { wordsOf } from "./Opening.ts"
 import { migrationsTable as table, reasonOf, UpgradeFailed } from "../database/Unusable.ts"
 
-/** Append only: a database that has applied one never looks at it again. The table is ours, so a host's migrations stay its own. */
+/** Append only: a database never applies a migration twice. The table of migrations is ours, separate from a host's. */
 export const migrations = {
   "0001_ledger": ledger,
   "0002_identity": identity,
@@ -92,13 +93,15 @@ export const migrations = {
   "0039_request_ids": requestIds,
   "0040_passkeys_scim": passkeysScim,
   "0041_media_list": mediaList,
-  "0042_budgets": budgets
+  "0042_suspended_by": suspendedBy,
+  "0043_by_key": byKey,
+  "0044_budgets": budgets
 }
 
-/** The newest migration that there is. */
+/** The newest migration. */
 export const newest = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
 
-/** The newest migration that the database has applied; 0 for one that is empty. */
+/** The newest applied migration; 0 for an empty database. */
 const appliedTo = Effect.gen(function* () {
   const sql = yield* SqlClient
   const [found] = yield* sql`SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ${table}`
@@ -107,7 +110,7 @@ const appliedTo = Effect.gen(function* () {
   return row?.id ?? 0
 })
 
-/** The migrator takes any failure of its first write for another process at work, and says that nothing was missing. */
+/** Checks the result, because the migrator takes a failure of its first write for a concurrent migration and reports success. */
 const applyMissing = Effect.gen(function* () {
   const done = yield* Migrator.make({})({ loader: Migrator.fromRecord(migrations), table })
   if ((yield* appliedTo) !== newest)
@@ -116,8 +119,8 @@ const applyMissing = Effect.gen(function* () {
 })
 
 /**
- * Applies what is missing, all of it or nothing; answers the names of what it applied. Of a file that holds data already a snapshot
- * is put beside it first, as `<file>.before-<migration>`.
+ * Applies all missing migrations in one transaction. Returns the names of those applied. A file with data is first copied to
+ * `<file>.before-<migration>`.
  */
 export const migrate = (file: string | undefined) =>
   Effect.gen(function* () {
@@ -126,7 +129,7 @@ export const migrate = (file: string | undefined) =>
     const where = file ?? "the database"
     if (applied > newest) {
       return yield* new UpgradeFailed({
-        message: `${where} was made by a newer version (migration ${applied}, this one knows ${newest}): run that, or restore a backup`
+        message: `${where} was made by a newer version (migration ${applied}, this one knows ${newest}): run that version, or restore a backup`
       })
     }
     if (applied === newest) return []
@@ -139,7 +142,7 @@ export const migrate = (file: string | undefined) =>
         Effect.zipRight(
           remove,
           new UpgradeFailed({
-            message: `${where} was left as it is, since no snapshot could be put beside it: ${wordsOf(snapshot, cause)}`
+            message: `${where} was not changed, because no snapshot could be written next to it: ${wordsOf(snapshot, cause)}`
           })
         )
       )
@@ -150,8 +153,8 @@ export const migrate = (file: string | undefined) =>
         Effect.fail(
           new UpgradeFailed({
             message:
-              `${where} could not be brought up to date, and is as it was` +
-              `${snapshot === undefined ? "" : ` (a snapshot lies at ${snapshot})`}: ${reasonOf(cause)}`
+              `${where} could not be upgraded and is unchanged` +
+              `${snapshot === undefined ? "" : ` (a snapshot is at ${snapshot})`}: ${reasonOf(cause)}`
           })
         )
       )
@@ -159,8 +162,8 @@ export const migrate = (file: string | undefined) =>
   })
 
 /**
- * A migration may put a table in the place of another. A host's objects that refer to it (rows that would be deleted with it, views that
- * would not find it) do not change meanwhile. Both settings count for a connection, and only outside a transaction.
+ * A migration may replace a table. These settings protect a host's objects that refer to it: rows that would be deleted with it, views that
+ * would not find it. Both settings belong to the connection and can only change outside a transaction.
  */
 const leavingReferences = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.flatMap(SqlClient, (sql) =>
@@ -185,7 +188,7 @@ const migrated = (file: string | undefined) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const sql = yield* SqlClient
-      // In WAL mode the default of NORMAL may lose the last commits with the power.
+      // In WAL mode the default of NORMAL may lose the last commits in a power failure.
       yield* sql`PRAGMA synchronous = FULL`
       yield* migrate(file)
     })
@@ -198,7 +201,7 @@ export const layer = (file: string) => {
   return readOnly.pipe(Layer.provide(migrated(file)), Layer.provideMerge(client))
 }
 
-/** The bytes of a database in memory that has been migrated and holds nothing else, once there was one. */
+/** The bytes of a migrated, empty database, once one has been made. */
 let empty: Uint8Array | undefined
 
 const keepEmpty = Layer.effectDiscard(
@@ -209,16 +212,16 @@ const keepEmpty = Layer.effectDiscard(
 )
 
 /**
- * A fresh, migrated database in memory. It is for reading and writing: the writer shares the connection. The first one of a process is
- * migrated; others are copies of it, which are there in a fiftieth of the time.
+ * A new, migrated database in memory, for reading and writing: the writer shares the connection. The first one of a process is migrated. Others are
+ * copies of it, which takes 2 % of the time.
  */
 export const layerMemory = Layer.suspend(() =>
-  // The driver opens bytes as well, which the client's type does not say.
+  // The driver also opens bytes, which the client's type does not allow.
   Layer.provideMerge(
     empty === undefined ? Layer.provideMerge(keepEmpty, migrated(undefined)) : migrated(undefined),
     SqliteClient.layer({ filename: (empty as unknown as string | undefined) ?? ":memory:" })
   )
 )
 
-/** Migrates a file and lets go of it; answers what was applied. */
+/** Migrates a file and closes it. Returns the applied migrations. */
 export const migrateFile = (file: string) => Effect.provide(migrate(file), SqliteClient.layer({ filename: file }))

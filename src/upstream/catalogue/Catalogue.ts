@@ -21,7 +21,7 @@ export interface Catalogue extends Pick<CatalogueDocument, "day" | "sources"> {
     upstream: { readonly name: string; readonly base_url: string },
     model: string
   ) => KnownModel | undefined
-  /** The most similar ids, if any. */
+  /** The ids that are most similar, if any. */
   readonly near: (id: string) => ReadonlyArray<string>
 }
 

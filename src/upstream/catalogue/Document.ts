@@ -28,7 +28,7 @@ export interface Stored {
   /** Only text if missing. */
   readonly input_modalities?: readonly ["text", "image"] | undefined
   readonly limit_field?: "max_tokens" | undefined
-  /** The most tokens that the vendor adds to a prompt: for its template, for tools, for an image. */
+  /** The maximum number of tokens that the vendor adds to a prompt: for its template, for tools, for an image. */
   readonly max_added_tokens?: number | undefined
   readonly max_tool_tokens?: number | undefined
   readonly max_attachment_tokens?: number | undefined

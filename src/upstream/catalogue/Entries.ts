@@ -8,8 +8,8 @@
  * - Without `upstreams`, the model is served by the one upstream with the vendor's name or host. For an upstream without a `model`, the vendor's
  *   name of the model is used.
  * - A model whose price or limit is missing in the catalogue is refused, unless the entry has it.
- * - `{ "catalogue": "openai/*" }` stands for each model of the catalogue whose id begins with `openai/` and whose price and limits are known. The
- *   entry's other settings apply to each of them. An entry that names one of these models takes precedence.
+ * - `{ "catalogue": "openai/*" }` means each model of the catalogue with known price and limits and an id that begins with `openai/`. The entry's
+ *   other settings apply to each of them. An entry that names one of these models takes precedence.
  * - Prices are those of the catalogue in this version. They change with an upgrade of the service, or when the entry changes. Earlier charges
  *   name the version of their price.
  */

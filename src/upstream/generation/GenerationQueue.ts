@@ -87,7 +87,7 @@ const ask = (
     )
     .pipe(Effect.mapError(({ reason }) => new VendorUnavailable({ reason })))
 
-/** A poll costs nothing, so it is not read on for a caller that has left. */
+/** A poll costs nothing, so it is aborted if the caller disconnects. */
 const looking = { read_on: false } as const
 
 const unavailable = ({ status }: Whole) => new VendorUnavailable({ reason: `status ${status}` })

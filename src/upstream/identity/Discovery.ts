@@ -24,7 +24,7 @@ interface Known {
   reachable: boolean | undefined
 }
 
-/** `scope` owns the requests. If the first caller leaves, the others still get the document. */
+/** `scope` owns the requests. If the first caller is interrupted, the others still get the document. */
 export const make = (scope: Scope.Scope) => {
   const documents = new Map<string, Known>()
 
@@ -58,7 +58,7 @@ export const make = (scope: Scope.Scope) => {
   const documentOf = (issuer: string): Effect.Effect<Document> =>
     Effect.flatMap(requested(issuer), ({ document }) => Deferred.await(document))
 
-  /** An address in an issuer's discovery document. */
+  /** A URL in an issuer's discovery document. */
   const endpointOf = (issuer: string, endpoint: Endpoint) =>
     Effect.flatMap(documentOf(issuer), (document) => {
       const address = text(document?.[endpoint])

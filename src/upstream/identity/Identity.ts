@@ -5,8 +5,8 @@
  * Where the specification is silent:
  * - A provider's `access_token` is accepted only if it is a signed token for one of our audiences. With an opaque token, any other application
  *   could sign its user in here.
- * - An entry with a `client_id` signs browsers in by the code flow with PKCE. An entry with only `audiences` uses a posted ID token, which needs
- *   no secret but another redirect address.
+ * - An entry with a `client_id` signs browsers in by the code flow with PKCE. An entry with only `audiences` uses a posted ID token, which needs no
+ *   secret but another redirect URI.
  * - If the ID token lacks the address or the groups, the userinfo endpoint is read. Claims of the ID token take precedence.
  */
 import { Clock, Context, Effect, Layer } from "effect"
@@ -53,7 +53,7 @@ export interface IdentityContract {
   readonly redeem: (provider: ProviderName, redemption: Redemption) => Effect.Effect<VerifiedIdentity, Failure>
   /** The configured providers, in the order of the configuration. */
   readonly configured: ReadonlyArray<ProviderName>
-  /** The provider's name for people. */
+  /** The provider's display name. */
   readonly nameOf: (provider: ProviderName) => string
   /** `code`: the browser returns with a code. `form`: it posts an ID token. */
   readonly flowOf: (provider: ProviderName) => "code" | "form"
@@ -197,8 +197,8 @@ const identityOf = (
 const verifying = (dependencies: Dependencies): IdentityContract["verify"] =>
   Effect.fn("Identity.verify")(function* (provider, { access_token, id_token, nonce }) {
     const settings = yield* settingsOf(dependencies, provider)
-    // An access token, too, must be signed for one of our audiences. With an opaque token, any other application of the person could sign in here
-    // as them.
+    // An access token must also be signed for one of our audiences. With an opaque token, any other application of the person could sign in here as
+    // them.
     const token = id_token || access_token
     if (token === undefined || token === "") {
       return yield* new InvalidRequest({ message: "id_token: required", field: "id_token", rule: "required" })

@@ -7,11 +7,11 @@ export type ProviderName = string
 export interface ProviderSettings {
   /** An OpenID Connect issuer (the default), or GitHub, which supports OAuth 2.0 without ID tokens. */
   readonly kind?: "openid" | "github" | undefined
-  /** The issuer's address; for GitHub, the address of its pages. */
+  /** The issuer's URL; for GitHub, the URL of its pages. */
   readonly issuer: string
   /** The accepted audiences of its tokens: client ids. */
   readonly audiences: ReadonlyArray<string>
-  /** The address of its keys; by default taken from its discovery document. */
+  /** The URL of its keys; by default from its discovery document. */
   readonly jwks_uri?: string | undefined
   /** Treat an address as verified unless the token says that it is not. */
   readonly trust_email?: boolean | undefined
@@ -23,7 +23,7 @@ export interface ProviderSettings {
   readonly scope?: string | undefined
   /** The claim that lists the person's groups. Dots address nested claims. */
   readonly groups_claim?: string | undefined
-  /** GitHub only: the address of its API. */
+  /** GitHub only: the URL of its API. */
   readonly api_url?: string | undefined
 }
 

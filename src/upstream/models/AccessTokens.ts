@@ -4,12 +4,12 @@
  * browsers), each with its own HTTP client. Here, one POST is enough.
  *
  * Where the specification is silent:
- * - The first request that needs a token fetches it, once for all concurrent requests. During the last fifth of its lifetime (at most five
- *   minutes), the next request fetches a new one and continues with the old one meanwhile.
- * - After a failure, an endpoint is not asked again for a second. A request without a token is not sent. It fails like a request to an
- *   unreachable upstream: the next upstream is tried, and nothing is charged.
- * - A token that the vendor refuses (401) is dropped, and the next request fetches a new one. A token less than a minute old is kept, because a
- *   new one would probably be refused as well, and each call would ask the endpoint.
+ * - The first request that needs a token fetches it, once for all concurrent requests. During the last fifth of its lifetime (at most five minutes),
+ *   the next request starts to fetch a new one and uses the old one until then.
+ * - After a failure, an endpoint is not called again for a second. A request without a token is not sent. It fails like a request to an unreachable
+ *   upstream: the next upstream is tried, and nothing is charged.
+ * - A token that the vendor refuses (401) is dropped, and the next request fetches a new one. A token less than a minute old is kept, because a new
+ *   one would probably be refused as well, and each call would contact the endpoint.
  */
 import { Clock, Deferred, Effect, FiberId, Redacted } from "effect"
 import type { Scope } from "effect"
@@ -30,7 +30,7 @@ export interface GoogleAccount {
 /** An application registered with Microsoft Entra. */
 export interface EntraClient {
   readonly kind: "entra"
-  /** `https://login.microsoftonline.com`, or the address of a national cloud. */
+  /** `https://login.microsoftonline.com`, or the URL of a national cloud. */
   readonly authority: string
   readonly tenant_id: string
   readonly client_id: string
@@ -151,7 +151,7 @@ export const make = (holder: TokenHolder): Effect.Effect<AccessTokens, never, Sc
           return known === undefined ? fail("it just failed to give one") : Effect.succeed(known.text)
         const start = asking === undefined
         const answer = (asking ??= Deferred.unsafeMake(FiberId.none))
-        // If the first caller leaves, the others still get the token.
+        // If the first caller is interrupted, the others still get the token.
         const begin = start ? Effect.forkIn(settle(answer), scope) : Effect.void
         return Effect.zipRight(
           begin,

@@ -41,7 +41,7 @@ export interface Watch<Way, E> {
 
 /**
  * Tries the ways in order. The next way is tried after a failure that it might avoid, and never after an answer has begun. A way that cannot carry
- * the request (`InvalidRequest`) is skipped, and the failure of an earlier way is returned. If the caller has left, the call ends with the
+ * the request (`InvalidRequest`) is skipped, and the failure of an earlier way is returned. If the caller has disconnected, the call ends with the
  * interruption instead of a failure. `isLast`: no way follows.
  */
 export const firstOf = <Way, A, E extends UpstreamProblem | BooksUnavailable | Busy | InvalidRequest>(
@@ -66,10 +66,10 @@ export const firstOf = <Way, A, E extends UpstreamProblem | BooksUnavailable | B
   })
 }
 
-/** Fails with the interruption of a caller that has left. */
+/** Fails with the interruption of a caller that has disconnected. */
 export const stillThere = Effect.interruptible(Effect.void)
 
-/** The most bytes of an answer. */
+/** The maximum size of an answer, in bytes. */
 export const answerBytesMax = 64 * 1024 * 1024
 
 /** A whole answer that is a JSON object: its bytes and its value. */

@@ -72,7 +72,7 @@ const UpstreamFields = Schema.Struct({
   ),
   /** The protocols that it speaks. */
   speaks: Schema.optionalWith(Schema.NonEmptyArray(SpokenProtocol), { default: () => usualProtocols as never }),
-  /** How long it is asked last after three consecutive failures or a `Retry-After`. Without it, failures do not change the order. */
+  /** How long it is tried last after three consecutive failures or a `Retry-After`. If absent, failures do not change the order. */
   cooldown_ms: Schema.optional(Seconds).pipe(Schema.fromKey("cooldown_seconds")),
   /** Whether callers may continue from responses that it keeps. It keeps them under its key; `calls/prompts/Kept` records their owners. */
   keeps_responses: Schema.optionalWith(Schema.Boolean, { default: () => false })

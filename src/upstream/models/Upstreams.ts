@@ -26,15 +26,15 @@ export interface UpstreamSettings {
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** Added to every URL. */
   readonly query?: Readonly<Record<string, string>> | undefined
-  /** The most milliseconds without a byte. After that the upstream counts as unreachable. */
+  /** The maximum time without a byte, in milliseconds. After that the upstream counts as unreachable. */
   readonly silence_ms_max: number
-  /** The most milliseconds from a request to the last byte of its answer. */
+  /** The maximum time from a request to the last byte of its answer, in milliseconds. */
   readonly total_ms_max?: number | undefined
   /** The protocols that it speaks; by default `chat`, `text`, `embeddings` and `rerank`. */
   readonly speaks?: ReadonlyArray<ProtocolName> | undefined
-  /** Whether callers may continue from responses that it keeps. Otherwise it is asked to keep none. */
+  /** Whether callers may continue from responses that it keeps. Otherwise each request tells it to keep none. */
   readonly keeps_responses?: boolean | undefined
-  /** How many milliseconds it is asked last after failures. Without it, failures do not change the order. */
+  /** How long it is tried last after failures, in milliseconds. If absent, failures do not change the order. */
   readonly cooldown_ms?: number | undefined
 }
 
@@ -52,7 +52,7 @@ export interface Upstream {
   readonly unbilled: Wire.Wire
   /** Headers for JSON requests, with the credential for the vendor of the protocol. */
   readonly headersFor: (protocol: ProtocolName) => Readonly<Record<string, string>>
-  /** The same for tools, which use no model protocol. */
+  /** Like `headersFor`, for tools, which use no model protocol. */
   readonly headers: Readonly<Record<string, string>>
   /** The key, for vendors that expect it elsewhere. */
   readonly key: Redacted.Redacted
@@ -151,7 +151,7 @@ export const upstreamLookup = (
     return new UnknownUpstream({ upstream, named_by: `${kind} ${id}`, upstreams: [...upstreams.keys()] })
   })
 
-/** The same for models. Also fails with the first entry whose upstream speaks none of these protocols. */
+/** The lookup for models. It also fails with the first entry whose upstream speaks none of these protocols. */
 export const speakerLookup = (
   kind: string,
   entries: ReadonlyArray<{ readonly id: string; readonly upstream: string }>,

@@ -5,9 +5,9 @@ import type { Redacted } from "effect"
 export interface PaymentSettings {
   readonly secret_key: Redacted.Redacted
   readonly webhook_secret: Redacted.Redacted
-  /** An address in place of Stripe's own: `http://127.0.0.1:9000`. */
+  /** A base URL in place of Stripe's own: `http://127.0.0.1:9000`. */
   readonly base_url: string | undefined
-  /** The address to which the processor's pages return. */
+  /** The URL to which the processor's pages return. */
   readonly return_url: string
 }
 

@@ -1,4 +1,4 @@
-/** Records of where calls went and why, for the operator. They name models and upstreams, never content or callers. */
+/** Records of routing decisions and their reasons, for the operator. They name models and upstreams, never content or callers. */
 import { Context } from "effect"
 import type { Reason } from "./Order.ts"
 
@@ -17,7 +17,7 @@ export interface Decision {
   /** The requested model. */
   readonly model: string
   readonly request_id: string | undefined
-  /** Why the first upstream was asked first. */
+  /** Why the first upstream was tried first. */
   readonly reason: Reason
   /** Oldest first. */
   readonly attempts: ReadonlyArray<DecisionAttempt>

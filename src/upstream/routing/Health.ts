@@ -3,10 +3,10 @@
  * restart loses it, and each node has its own.
  *
  * Where the specification is silent:
- * - An upstream cools down only if its configuration has a duration (`cooldown_seconds`). It does so after three consecutive failures, and at
- *   once after a `Retry-After`, which is accepted up to ten minutes.
+ * - An upstream cools down only if its configuration has a duration (`cooldown_seconds`). It does so after three consecutive failures, and
+ *   immediately after a `Retry-After`, which is accepted up to ten minutes.
  * - Failures are: no answer, a status of 5xx, 408 or 429, and a refused key (401, 403). Any other answer ends the cooldown.
- * - After the cooldown, one call uses the upstream as before. Until that call has its answer, other calls still ask it last.
+ * - After the cooldown, one call uses the upstream as before. Until that call has its answer, other calls still try it last.
  */
 
 /** The outcome of an exchange: the class of its status, or no answer. */

@@ -2,12 +2,12 @@
  * The order of a model's upstreams for one call, and the reason. Pure: chance, health and prices are arguments.
  *
  * Where the specification is silent:
- * - An upstream in its cooldown stays in the order, last: if all others fail, asking it is better than failing.
+ * - An upstream in its cooldown stays in the order, last: if all others fail, trying it is better than failing.
  * - Weights order all upstreams: the first is drawn by weight, then the next among the rest. A weight of 0 comes after all others. With `sticky`,
  *   the draw is derived from the conversation, so that every node draws the same.
  * - A cost is the vendor's charge for the prompt and an answer of at most 1,024 tokens. Equal costs, and medians in the same class (25 %), keep the
  *   configured order.
- * - An upstream without an answer in the last five minutes has no latency. It is asked first, so that it gets one.
+ * - An upstream without an answer in the last five minutes has no latency. It is tried first, so that it gets one.
  * - With `sticky`, the upstream that last answered the conversation comes first, because its prompt cache may have the beginning.
  */
 import type { Standing } from "./Health.ts"
@@ -18,7 +18,7 @@ export type Policy = (typeof policies)[number]
 /** How a model's upstreams are chosen. */
 export interface Routing {
   readonly policy: Policy
-  /** Whether the calls of one conversation go to one upstream, while it serves. */
+  /** Whether the calls of one conversation go to the same upstream while it serves them. */
   readonly sticky: boolean
 }
 
@@ -58,7 +58,7 @@ export const reasons = [
 export type Reason = (typeof reasons)[number]
 
 export interface Order {
-  /** Indexes of the candidates, in the order of asking. */
+  /** Indexes of the candidates, in the order in which they are tried. */
   readonly places: ReadonlyArray<number>
   readonly reason: Reason
 }

@@ -6,7 +6,7 @@ import { isObject } from "../wire/Failures.ts"
 import { resultOf, resultsOf } from "./SearchVendor.ts"
 import type { SearchVendor } from "./SearchVendor.ts"
 
-/** The most results of one answer. */
+/** The maximum number of results of one answer. */
 const resultsMax = 20
 
 export const brave: SearchVendor = {

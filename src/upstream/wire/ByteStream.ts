@@ -1,8 +1,8 @@
 /**
  * Bytes from a source to one reader, passed on as they arrive, in constant memory: the source is paused while the reader's buffer is full. A tap
  * inspects each chunk and decides what the reader gets. The reader's end waits for `finish`, which is called after the work that must be done first
- * (the charge committed, the answer stored). When the reader leaves, the source is read on for a while if the caller asks for that. (A chunk
- * costs 0.3 µs of CPU here and 2 µs in a `Stream` of effects.)
+ * (the charge committed, the answer stored). When the reader is destroyed, reading the source continues for a while if the caller wants that. (A
+ * chunk costs 0.3 µs of CPU here and 2 µs in a `Stream` of effects.)
  *
  * Many servers reset a connection on which they cannot send. So a source that fails after its reader has delayed it for long is `unfinished`
  * instead of `broken`: the reader may have caused the failure.
@@ -35,7 +35,7 @@ export interface Source {
  */
 export type StreamEnd = "complete" | "unfinished" | "broken" | "left"
 
-/** Why no more bytes come: the source ended, it was cut (`short`: without a failure), or its reader left and the source was aborted. */
+/** Why the bytes end: the source ended, it was cut (`short`: without a failure), or its reader was destroyed and the source was aborted. */
 export type Stop = "ended" | "cut" | "short" | "left"
 
 export interface Tap {
@@ -50,7 +50,7 @@ export const usually = (stop: Stop): StreamEnd => (stop === "ended" ? "complete"
 
 export interface Options {
   readonly tap: Tap
-  /** How long the source is read on after its reader has left: to its end, or for this many milliseconds. 0 aborts it at once. */
+  /** How long reading the source continues after its reader was destroyed: to its end, or for this many milliseconds. 0 aborts it immediately. */
   readonly read_on: ToItsEnd | number
 }
 
@@ -60,7 +60,7 @@ const highWaterMark = 64 * 1024
 const nothing = () => {}
 
 export class ByteStream {
-  /** The reader's side. The reader leaves by destroying it. */
+  /** The reader's side. The reader ends by destroying it. */
   readonly body: Readable
   private readonly source: Source
   private readonly tap: Tap
@@ -71,7 +71,7 @@ export class ByteStream {
   private paused: number | undefined
   /** The total milliseconds of earlier pauses. */
   private held = 0
-  /** Ends the wait for a source that is read on. */
+  /** Ends the wait for a source that is still being read. */
   private readToEnd: () => void = nothing
   private onEnded: ((how: StreamEnd) => void) | undefined
   private onBegun: ((any: boolean) => void) | undefined
@@ -141,7 +141,7 @@ export class ByteStream {
     this.source.abort()
   }
 
-  /** Waits for the end of the source, even if the reader has left. */
+  /** Waits for the end of the source, even if the reader was destroyed. */
   get ended(): Effect.Effect<StreamEnd> {
     return Effect.async((resume) => {
       this.onEnded = (how) => resume(Effect.succeed(how))
@@ -150,8 +150,8 @@ export class ByteStream {
   }
 
   /**
-   * Waits for the first bytes. `false` if the stream ends without any. If the caller is interrupted meanwhile, the source is read on until its first
-   * bytes, as long as `reads_on` allows.
+   * Waits for the first bytes. `false` if the stream ends without any. If the caller is interrupted, reading continues until the first bytes, for as
+   * long as `reads_on` allows.
    */
   begun(reads_on: ReadsOn): Effect.Effect<boolean> {
     return Effect.suspend(() => {
@@ -171,7 +171,7 @@ export class ByteStream {
   /** Gives the reader these bytes, then the end. */
   finish(last?: string | Buffer): void {
     if (this.gone) return
-    // A flowing reader would take the bytes now and the end a tick later, in two socket writes. When paused, it takes both at once.
+    // A flowing reader would take the bytes now and the end a tick later, in two socket writes. When paused, it takes both together.
     const flows = last !== undefined && this.body.readableFlowing === true
     if (flows) this.body.pause()
     if (last !== undefined) this.body.push(last)
@@ -222,8 +222,8 @@ export const ofReadable = (readable: Readable): Source => ({
 })
 
 /**
- * Returns a value that may contain a stream. If the caller was interrupted meanwhile, it does not get the value, and the stream is destroyed.
- * There is no interruption between making and returning the value.
+ * Returns a value that may contain a stream. If the caller was interrupted, it does not get the value, and the stream is destroyed. There is no
+ * interruption between making and returning the value.
  */
 export const closeIfUnclaimed = <A, E, R>(
   make: Effect.Effect<A, E, R>,

@@ -1,4 +1,4 @@
-/** A file made by a vendor, fetched from the address in the vendor's answer, or decoded from a data URI. Redirects are not followed. */
+/** A file made by a vendor, fetched from the URL in the vendor's answer, or decoded from a data URI. Redirects are not followed. */
 import { Effect, Exit, Scope } from "effect"
 import { Readable } from "node:stream"
 import { ByteStream, closeIfUnclaimed } from "./ByteStream.ts"
@@ -6,7 +6,7 @@ import type { Tap } from "./ByteStream.ts"
 import { mayBePublic } from "./PublicAddress.ts"
 import * as Wire from "./Wire.ts"
 
-/** The most milliseconds without a byte, and from the request to the last byte. */
+/** The maximum time without a byte, and from the request to the last byte, in milliseconds. */
 const silence_ms_max = 60_000
 const total_ms_max = 3_600_000
 

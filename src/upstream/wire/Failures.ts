@@ -3,8 +3,8 @@
  *
  * Where the specification is silent:
  * - A provider's invalid answer is a failure, and costs nothing unless it reports its usage. Audio that breaks off costs nothing and is cut off, so
- *   that no client mistakes it for complete. But it costs its price if its client had delayed it for ten seconds in total. Audio whose client has
- *   left is read on to its end, and costs the usual price.
+ *   that no client mistakes it for complete. But it costs its price if its client had delayed it for ten seconds in total. If the client of a speech
+ *   request disconnects, the audio is read to its end and costs the usual price.
  */
 import { Clock, Effect } from "effect"
 import { parsedOfVendor, written } from "../../protocols/conversation/Json.ts"

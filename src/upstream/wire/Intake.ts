@@ -16,7 +16,7 @@ const outlinedMax = 1024 * 1024 * 1024
 export type Lost = "no_room" | "too_long"
 
 export interface Taking {
-  /** The most bytes to keep. A longer answer is a failure, unless it has an outline: then only the outline is kept. */
+  /** The maximum number of bytes to keep. A longer answer is a failure, unless it has an outline: then only the outline is kept. */
   readonly limit: number
   /** Unlimited if absent. */
   readonly room?: Room | undefined
@@ -103,7 +103,7 @@ export class Intake {
 
   private claim(room: Room, bytes: number, flow: Flow): void {
     this.stopWaiting = room.claim(bytes, (granted) => {
-      // The answer may have broken off meanwhile.
+      // The answer may have broken off in the meantime.
       if (this.stopWaiting === undefined) return
       this.stopWaiting = undefined
       if (granted) this.moved(bytes)

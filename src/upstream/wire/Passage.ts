@@ -10,7 +10,7 @@ export interface Passage {
   readonly begun: Effect.Effect<boolean>
   /** The client's side. */
   readonly body: Readable
-  /** Waits for the end of the answer, even after its client has left. An answer without bytes is `broken`. */
+  /** Waits for the end of the answer, even after its client has disconnected. An answer without bytes is `broken`. */
   readonly ended: Effect.Effect<StreamEnd>
   /** Sends the client the end. An incomplete answer is cut off, so that the client does not mistake it for a complete one. */
   readonly finish: (how: StreamEnd) => void

@@ -2,10 +2,11 @@
  * HTTP to an upstream: one keep-alive pool per address, with whole answers and streams. This module reports what happened on the wire and judges
  * nothing.
  *
- * Interruption: if a fiber is interrupted before its call is sent, the call is not sent. A call that has been sent may be charged, so it is read on
- * (`kernel/ReadOn`): to its end, within the upstream's limits, if the caller passes an admission's `to_its_end`, otherwise for up to ten seconds.
- * A caller in an uninterruptible region gets the answer as usual and can charge it (the gate runs every metered call in such a region). A call that
- * fails or is aborted meanwhile fails with the interruption. The interrupting fiber waits for all of this; `Effect.disconnect` avoids the wait.
+ * Interruption: if a fiber is interrupted before its call is sent, the call is not sent. A call that has been sent may be charged, so reading
+ * continues (`kernel/ReadOn`): to its end, within the upstream's limits, if the caller passes an admission's `to_its_end`, otherwise for up to ten
+ * seconds. A caller in an uninterruptible region gets the answer as usual and can charge it (the gate runs every metered call in such a region). A
+ * call that fails or is aborted meanwhile fails with the interruption. The interrupting fiber waits for all of this; `Effect.disconnect` avoids the
+ * wait.
  */
 import { Data, Effect } from "effect"
 import type { Scope } from "effect"
@@ -51,29 +52,29 @@ export interface Streaming extends Source {
 }
 
 export interface Limits extends Taking {
-  /** The most milliseconds from the request to the answer's last byte. By default, only the upstream's limits apply. */
+  /** The maximum time from the request to the answer's last byte, in milliseconds. By default, only the upstream's limits apply. */
   readonly timeout?: number
-  /** How long an interrupted call is read on, ten seconds by default. `false` aborts it at once: it costs nothing. */
+  /** How long reading continues after an interruption, ten seconds by default. `false` aborts the call immediately: it costs nothing. */
   readonly read_on?: ReadsOn | undefined
 }
 
 export interface Wire {
   /** The whole answer. */
   readonly exchange: (request: WireRequest, limits: Limits) => Effect.Effect<Whole, Unreachable>
-  /** The answer's head. `flow` starts its body. `read_on` limits the wait for the head after the caller has left. */
+  /** The answer's head. `flow` starts its body. `read_on` limits the wait for the head after the caller has disconnected. */
   readonly open: (request: WireRequest, read_on?: ReadsOn) => Effect.Effect<Streaming, Unreachable>
 }
 
 export interface WireOptions {
   readonly base_url: string
   /**
-   * The most milliseconds without a byte: before the head, and between two chunks of the body. Informational heads (1xx) do not count: the final head
-   * must arrive within this time of the first one.
+   * The maximum time without a byte, in milliseconds: before the head, and between two chunks of the body. Informational heads (1xx) do not count:
+   * the final head must arrive within this time of the first one.
    */
   readonly silence_ms_max: number
   /**
-   * The most milliseconds from the request to the answer's last byte; unlimited by default. A whole answer that takes longer is a failure. A stream
-   * that takes longer is cut short.
+   * The maximum time from the request to the answer's last byte, in milliseconds; unlimited by default. A whole answer that takes longer is a
+   * failure. A stream that takes longer is cut short.
    */
   readonly total_ms_max?: number | undefined
   /** Connects only to public addresses. */

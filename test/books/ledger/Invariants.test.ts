@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
 import { usd } from "../../../src/kernel/Money.ts"
+import { KeyTotalsIndexer } from "../../../src/books/ledger/totals/KeyTotalsIndexer.ts"
 import { ProviderTotalsIndexer } from "../../../src/books/ledger/totals/ProviderTotalsIndexer.ts"
 import { trialBalance } from "../../../src/books/ledger/audit/Invariants.ts"
 import { findingsMax } from "../../../src/books/ledger/rules/Check.ts"
@@ -52,10 +53,13 @@ const healthy = Effect.gen(function* () {
   yield* Scene.call({ cost: 7n, units: 0.3 })
   yield* Scene.call({ cost: 7n, tenant_id: other })
   yield* Effect.provide(
-    Effect.flatMap(ProviderTotalsIndexer, ({ add }) => add),
-    ProviderTotalsIndexer.layer
+    Effect.zipRight(
+      Effect.flatMap(ProviderTotalsIndexer, ({ add }) => add),
+      Effect.flatMap(KeyTotalsIndexer, ({ add }) => add)
+    ),
+    Layer.merge(ProviderTotalsIndexer.layer, KeyTotalsIndexer.layer)
   )
-  // One that the rollups do not hold yet, nor the sums by provider.
+  // One that the rollups do not hold yet, nor the sums by provider and key.
   yield* Scene.call({ cost: 9n, units: 0.4 })
   yield* Scene.reserve({ cost: usd })
 })
@@ -300,6 +304,17 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
     "DELETE FROM tollgate_usage_by_provider",
     "DELETE FROM tollgate_usage_records",
     "UPDATE tollgate_usage_by_provider_end SET record = 1"
+  ],
+  ["sums by key equal the records", "UPDATE tollgate_usage_by_key SET latency_ms = latency_ms + 1"],
+  ["sums by key equal the records", "UPDATE tollgate_usage_by_key SET grain = 60000 WHERE grain = 3600000"],
+  ["sums by key equal the records", "UPDATE tollgate_usage_by_key SET application_id = 'app_2'"],
+  ["sums by key equal the records", "DELETE FROM tollgate_usage_by_key"],
+  ["sums by key equal the records", "UPDATE tollgate_usage_by_key_end SET record = 1"],
+  [
+    "sums by key equal the records",
+    "DELETE FROM tollgate_usage_by_key",
+    "DELETE FROM tollgate_usage_records",
+    "UPDATE tollgate_usage_by_key_end SET record = 1"
   ],
   [
     "an allowance is granted once a period",

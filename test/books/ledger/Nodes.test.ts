@@ -16,7 +16,10 @@ import { ProviderTotalsIndexer } from "../../../src/books/ledger/totals/Provider
 import { endOf } from "../../../src/books/ledger/totals/ProviderTotals.ts"
 import { Ledger } from "../../../src/books/ledger/Ledger.ts"
 import { LedgerRefusal } from "../../../src/books/ledger/rules/Problems.ts"
-import type { Posting, Result } from "../../../src/books/ledger/rules/Transaction.ts"
+import { budgetsOf } from "../../../src/books/ledger/Budgets.ts"
+import { everyone } from "../../../src/books/ledger/rules/Budget.ts"
+import type { AppliesTo, BudgetLimit } from "../../../src/books/ledger/rules/Budget.ts"
+import type { CallOutcome, Posting, Result } from "../../../src/books/ledger/rules/Transaction.ts"
 import { Writer } from "../../../src/books/ledger/write/Writer.ts"
 import * as Renewal from "../../../src/storage/postgres/Renewal.ts"
 import { Runs } from "../../../src/storage/engine/Runs.ts"
@@ -141,18 +144,21 @@ const release = (call: string): Posting => ({
   outcome: { ...failure("interrupted"), latency_ms: 1 }
 })
 
-const settle = (call: string, cost: bigint): Posting => ({
+const settle = (call: string, cost: bigint): Posting => settleWith(call, { cost })
+
+const settleWith = (call: string, more: Partial<CallOutcome>): Posting => ({
   _tag: "Settle",
   call,
   outcome: {
-    cost,
+    cost: 1n,
     prompt_tokens: 0,
     completion_tokens: 0,
     units: 1,
     usage_source: "provider",
     latency_ms: 1,
     success: true,
-    error_type: null
+    error_type: null,
+    ...more
   }
 })
 
@@ -252,6 +258,102 @@ describe("the limit of a key, for three", () => {
       expect(limits.get("app_a")).toMatchObject({ spent: charged, reserved: 0n })
     })
   })
+})
+
+const setBudget = (id: string, anchor: string, limit: BudgetLimit, applies_to: AppliesTo = {}): Posting => ({
+  _tag: "SetBudget",
+  id,
+  kind: "budget",
+  anchor,
+  ...(anchor !== everyone && { tenant: "ten_a", account: "a" }),
+  terms: {
+    name: id,
+    limit,
+    period: "total",
+    applies_to,
+    mode: "refuse",
+    notify_at: [],
+    raises: [],
+    by_operator: false,
+    created_by: "acc_1",
+    created_at: 0
+  }
+})
+
+/** A call of a run within a run of a key. */
+const reserveInRun = (call: string): Posting => {
+  const posting = reserve(call, "a", "run_x", 1n, "app_a") as Extract<Posting, { _tag: "Reserve" }>
+  const facts = {
+    ...posting.facts,
+    capability: "search",
+    runs: ["run_2", "run_1"],
+    run_id: "run_2",
+    tags: "project=atlas"
+  }
+  return { ...posting, facts, tokens: { least: 2, most: 3 } }
+}
+
+describe("six levels of budgets, for three", () => {
+  const levels = [
+    setBudget("bud_everyone", everyone, { usd: 120n }),
+    setBudget("bud_provider", everyone, { tokens: 250 }, { provider: "search" }),
+    setBudget("bud_tenant", "ten_a", { concurrent: 7 }, { tag: "project" }),
+    setBudget("bud_key", "app_a", { requests: 110 }),
+    setBudget("bud_run", "run_1", { usd: 100n, tokens: 400 }),
+    setBudget("bud_child", "run_2", { usd: 101n, concurrent: 9 })
+  ]
+
+  it("admit exactly what the tightest leaves of a thousand parallel calls", () =>
+    withNodes(3, async (nodes) => {
+      await submitTo(nodes[0]!, [open("a"), credit("a", 10_000n), ...levels])
+      const refusals = new Set<string>()
+      /** Tries again while too many calls are open. */
+      const callAt = async (i: number): Promise<boolean> => {
+        const answer = await submitTo(nodes[i % 3]!, [reserveInRun(`call_${i}`)])
+        if ("refusal" in answer) {
+          const { refusal } = answer
+          if (refusal._tag !== "BudgetReached") throw new Error(refusal._tag)
+          refusals.add(`${refusal.budget} ${refusal.unit}`)
+          return refusal.unit === "concurrent" ? callAt(i) : false
+        }
+        await submitTo(nodes[(i + 1) % 3]!, [settleWith(`call_${i}`, { prompt_tokens: 1, completion_tokens: 1 })])
+        return true
+      }
+      const done = await Promise.all(Array.from({ length: 1_000 }, (_, i) => callAt(i)))
+      expect(done.filter((isDone) => isDone)).toHaveLength(100)
+      expect(refusals).toContain("bud_run usd")
+      const found = await nodes[2]!.runPromise(
+        Effect.flatMap(SqlClient, (sql) =>
+          budgetsOf(
+            sql,
+            levels.map((level) => (level as { id: string }).id),
+            Date.now()
+          )
+        )
+      )
+      for (const budget of found)
+        expect(budget).toMatchObject({
+          spent: 100n,
+          tokens: 200,
+          requests: 100,
+          reserved: 0n,
+          tokens_reserved: 0,
+          open: 0
+        })
+    }))
+
+  it("would admit more if a node did not see the operator's", () =>
+    withNodes(
+      3,
+      async (nodes) => {
+        await submitTo(nodes[0]!, [open("a"), credit("a", 10_000n), setBudget("bud", everyone, { requests: 3 })])
+        const answers = await Promise.all(
+          Array.from({ length: 50 }, (_, i) => submitTo(nodes[i % 3]!, [reserve(`call_${i}`, "a", "run_x")]))
+        )
+        expect(answers.map(resultOf).filter((tag) => tag === "Reserved")).toHaveLength(50)
+      },
+      { mistake: (text) => text.replace("WHERE anchor = 'everyone'", "WHERE anchor = 'nobody'") }
+    ))
 })
 
 describe("a call", () => {

@@ -190,7 +190,7 @@ describe("the file", () => {
       expect(exits.map(Exit.isSuccess)).toEqual([true, false])
       expect(yield* balance(sql)).toEqual({ balance: 90, reserved: 40 })
       expect((yield* findings).map(({ message }) => message)).toEqual([
-        "call other_1 is settled, but still open: it has a reservation and the record use_1"
+        "call other_1 is both settled and open: it has a reservation and the record use_1"
       ])
     })
   )
@@ -760,7 +760,8 @@ describe("what crosses to the thread", () => {
         enough: nano,
         most: nano,
         run: text,
-        facts: fc.oneof(callFacts, fc.constantFrom(...often))
+        facts: fc.oneof(callFacts, fc.constantFrom(...often)),
+        tokens: fc.record({ least: count, most: count })
       },
       { requiredKeys: ["_tag", "call", "sources", "least", "most", "run", "facts"] }
     ),
@@ -835,11 +836,34 @@ describe("what crosses to the thread", () => {
   })
 
   it("comes back as it was", () => {
+    const rate = fc.record({ limit: count, remaining: count, resets_at: count })
+    const rates = fc.record({ requests: rate, tokens: rate }, { requiredKeys: [] })
+    const shortage = fc.record(
+      {
+        _tag: fc.constant("BudgetReached" as const),
+        budget: text,
+        name: text,
+        unit: fc.constantFrom("usd" as const, "requests" as const),
+        period: fc.constantFrom("minute" as const, "total" as const),
+        limit: nano,
+        left: nano,
+        renews_at: count
+      },
+      { requiredKeys: ["_tag", "budget", "name", "unit", "period", "limit", "left"] }
+    )
+    const left = { tokens: fc.option(count, { nil: undefined }), rates }
+    const within = fc.oneof(
+      fc.record({ ...left, barred: fc.constant([]) }),
+      fc.record({ ...left, barred: fc.array(count, { minLength: 1 }), refusal: shortage })
+    )
     const result = fc.oneof(
       fc.constant({ _tag: "Opened" as const }),
       fc.constant({ _tag: "AlreadySettled" as const }),
       fc.record({ _tag: fc.constant("Credited" as const), balance: nano }),
-      fc.record({ _tag: fc.constant("Reserved" as const), source, amount: nano }),
+      fc.record(
+        { _tag: fc.constant("Reserved" as const), source, amount: nano, within },
+        { requiredKeys: ["_tag", "source", "amount"] }
+      ),
       fc.record({ _tag: fc.constant("Settled" as const), usage_id: text, collected: nano, balance: nano })
     )
     const refusal = fc.oneof(

@@ -295,17 +295,21 @@ describe("a charge", () => {
         fc.double({ min: 0, max: 1, noNaN: true }),
         usage,
         fc.nat(10_000),
-        (model, limits, asked, affords, reported, completion_tokens) => {
+        fc.boolean(),
+        (model, limits, asked, affords, reported, completion_tokens, isLimited) => {
           const body: unknown = {
             model: "m",
             ...limits,
             ...("prompt" in asked ? asked : { messages: [{ role: "user", content: asked.content }] })
           }
           const prompt = Either.getOrThrow("prompt" in asked ? readCompletion(body) : readChat(body))
-          const { enough, least, most } = boundOf(model, prompt)
-          expect(least <= enough && enough <= most).toBe(true)
+          const { enough, least, most, tokens: inTokens } = boundOf(model, prompt)
+          expect(least <= enough && enough <= most && inTokens.least <= inTokens.most).toBe(true)
           const reserved = least + BigInt(Math.floor(Number(most - least) * affords))
-          const limit = answerTokensWithin(model, prompt, reserved < most ? reserved : most)
+          const left = inTokens.least + Math.floor((inTokens.most - inTokens.least) * affords)
+          const tokensLeft = isLimited ? left : undefined
+          const reservation = reserved < most ? reserved : most
+          const limit = answerTokensWithin(model, prompt, { reserved: reservation, tokens: tokensLeft })
           const takes = model.routes[0]!.limit_field !== "none"
           // OpenAI's responses take no fewer.
           expect(limit).toBeLessThanOrEqual(model.output_tokens_max)
@@ -314,11 +318,13 @@ describe("a charge", () => {
           const bound = mostOf(model, prompt, takes ? limit : model.output_tokens_max)
           const seen = { prompt_tokens: promptTokensEstimate(model, prompt), completion_tokens }
           const tokens = tokensOf(usageOf(reported) ?? noUsage, () => seen, bound)
-          expect(costOf(model, bound) <= (reserved < most ? reserved : most)).toBe(true)
+          expect(costOf(model, bound) <= reservation).toBe(true)
+          if (tokensLeft !== undefined)
+            expect(bound.prompt_tokens + bound.completion_tokens).toBeLessThanOrEqual(tokensLeft)
           expect(tokens.completion_tokens).toBeLessThanOrEqual(bound.completion_tokens)
           expect(tokens.prompt_tokens).toBeLessThanOrEqual(model.context_length * prompt.prompts)
           if (tokens.prompt_tokens > bound.prompt_tokens) beyond++
-          else expect(costOf(model, tokens) <= (reserved < most ? reserved : most)).toBe(true)
+          else expect(costOf(model, tokens) <= reservation).toBe(true)
           const { token_details = {} } = tokens
           for (const [names, total] of [
             [promptDetails, tokens.prompt_tokens],
@@ -335,19 +341,29 @@ describe("a charge", () => {
   it("of a fallback is never more than was set aside for the model that was asked", () => {
     const seen = { taken: 0, passed_over: 0 }
     fc.assert(
-      fc.property(model, model, limits, fc.array(part), fc.double({ min: 0, max: 1, noNaN: true }), (...drawn) => {
-        const [asked, fallback, limits, content, affords] = drawn
-        const prompt = Either.getOrThrow(readChat({ model: "m", ...limits, messages: [{ role: "user", content }] }))
-        const { least, most } = boundOf(asked, prompt)
-        const share = least + BigInt(Math.floor(Number(most - least) * affords))
-        const reserved = share < most ? share : most
-        const limit = answerTokensAffordable(fallback, prompt, reserved)
-        if (limit === undefined) return void seen.passed_over++
-        seen.taken++
-        const takes = fallback.routes[0]!.limit_field !== "none"
-        const bound = mostOf(fallback, prompt, takes ? limit : fallback.output_tokens_max)
-        expect(costOf(fallback, bound) <= reserved).toBe(true)
-      }),
+      fc.property(
+        model,
+        model,
+        limits,
+        fc.array(part),
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        fc.boolean(),
+        (...drawn) => {
+          const [asked, fallback, limits, content, affords, isLimited] = drawn
+          const prompt = Either.getOrThrow(readChat({ model: "m", ...limits, messages: [{ role: "user", content }] }))
+          const { least, most, tokens: bound } = boundOf(asked, prompt)
+          const share = least + BigInt(Math.floor(Number(most - least) * affords))
+          const reserved = share < most ? share : most
+          const tokens = isLimited ? bound.least + Math.floor((bound.most - bound.least) * affords) : undefined
+          const limit = answerTokensAffordable(fallback, prompt, { reserved, tokens })
+          if (limit === undefined) return void seen.passed_over++
+          seen.taken++
+          const takes = fallback.routes[0]!.limit_field !== "none"
+          const caused = mostOf(fallback, prompt, takes ? limit : fallback.output_tokens_max)
+          expect(costOf(fallback, caused) <= reserved).toBe(true)
+          if (tokens !== undefined) expect(caused.prompt_tokens + caused.completion_tokens).toBeLessThanOrEqual(tokens)
+        }
+      ),
       { numRuns: 5_000 }
     )
     expect(Math.min(seen.taken, seen.passed_over)).toBeGreaterThan(500)
@@ -407,7 +423,7 @@ describe("a limit of the answer", () => {
           Either.getOrThrow(readChat({ model: "m", messages: [{ role: "user", content: "hello" }], ...more }))
         const own = Math.min(max_tokens, model.output_tokens_max)
         const [asked, meant] = [chat({ max_tokens }), chat({ max_tokens: own })]
-        expect(answerTokensWithin(model, asked, 0n)).toBe(own)
+        expect(answerTokensWithin(model, asked, { reserved: 0n, tokens: undefined })).toBe(own)
         const same = { ...asked, bytes: meant.bytes }
         expect(boundOf(model, same)).toEqual(boundOf(model, meant))
       })

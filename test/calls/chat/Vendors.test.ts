@@ -743,7 +743,7 @@ describe("tokens that a vendor bills apart", () => {
       }
       main.answer = (response) => json(response, answer(written))
       const logged = () =>
-        service.stderr.concat(service.stdout).join("").split("a cache of an hour that the request did not").length
+        service.stderr.concat(service.stdout).join("").split("one-hour caching that was not requested").length
       const before = logged()
       expect((await ask(key, { system: "x".repeat(500) })).status).toBe(200)
       // 10 × 2, 50 × 2.5, 2 × 8

@@ -78,7 +78,10 @@ export const reserve = (call: Call = {}) =>
       usage_type: call.usage_type ?? "inference",
       endpoint: call.endpoint ?? "chat/completions",
       model: call.model ?? "small",
-      provider: call.provider ?? "here"
+      provider: call.provider ?? "here",
+      ...(call.tags !== undefined && { tags: call.tags }),
+      ...(call.end_user !== undefined && { end_user: call.end_user }),
+      ...(call.run_id !== undefined && { run_id: call.run_id })
     }
     const most = call.cost ?? usd
     yield* submit({

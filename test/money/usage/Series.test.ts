@@ -34,6 +34,9 @@ interface Made {
   readonly provider: string
   readonly payer: string
   readonly none: string
+  readonly end_user: string
+  readonly run: string
+  readonly "tag:project": string
   readonly cost: bigint
   readonly success: boolean
 }
@@ -54,23 +57,37 @@ const history = Effect.gen(function* () {
       provider: i % 7 === 0 ? "there" : "here",
       cost: BigInt(i * 10_000_000 + 1),
       success: i % 5 !== 0,
-      payer: i % 6 === 1 ? other : acme
+      payer: i % 6 === 1 ? other : acme,
+      ...(i % 3 !== 0 && { tags: `a=b\nproject=p=${i % 4}\nz=1` }),
+      ...(i % 5 === 1 && { tags: "projects=9\nz=project=3" }),
+      ...(i % 4 === 2 && { end_user: `user ${i % 3}` }),
+      ...(i % 8 === 3 && { run_id: "run_1" })
     }
     yield* Scene.call(call)
     yield* Scene.call({ tenant_id: other, payer: acme })
     const { account_id: account, application_id: application, ...rest } = call
-    made.push({ at, account, application: application ?? "", none: "", ...rest })
+    const { end_user = "", run_id: run = "", tags = "" } = rest
+    const project = tags.startsWith("a=b") ? `p=${i % 4}` : ""
+    made.push({ at, account, application: application ?? "", none: "", ...rest, end_user, run, "tag:project": project })
   }
   return made
 })
 
 const sum = (calls: ReadonlyArray<Made>) => calls.reduce((total, { cost }) => total + cost, 0n)
 
-const expected = (made: ReadonlyArray<Made>, by: (typeof seriesBy)[number], width: number, buckets: number) => {
+const expected = (
+  made: ReadonlyArray<Made>,
+  by: (typeof seriesBy)[number] | "tag:project",
+  width: number,
+  buckets: number
+) => {
   const keys = [...new Set(made.map((call) => call[by]))]
   const ofKey = (key: string) => made.filter((call) => call[by] === key)
   return keys
-    .sort((a, b) => (sum(ofKey(a)) > sum(ofKey(b)) ? -1 : 1))
+    .sort((a, b) => {
+      const [x, y] = [sum(ofKey(a)), sum(ofKey(b))]
+      return x === y ? ofKey(b).length - ofKey(a).length || (a < b ? -1 : 1) : x > y ? -1 : 1
+    })
     .map((key) => {
       const bucket = (i: number) => ofKey(key).filter(({ at }) => Math.floor((at - start) / width) === i)
       const all = Array.from({ length: buckets }, (_, i) => bucket(i))
@@ -90,7 +107,7 @@ describe.each([2, 13, 1_000])("series, where tails are folded from %d records on
   it.effect("are the sums of the calls of each bucket, by whatever is asked for", () =>
     Effect.gen(function* () {
       const made = yield* history
-      for (const by of seriesBy) {
+      for (const by of [...seriesBy, "tag:project" as const]) {
         for (const grain of ["hour", "day"] as const) {
           const width = grain === "hour" ? hour : day
           const { series, timestamps, total } = yield* read({ by, grain, top: "50" })
@@ -102,6 +119,27 @@ describe.each([2, 13, 1_000])("series, where tails are folded from %d records on
           expect(total.requests).toBe(60)
           for (const one of series) expect(one.total.cost).toBe(one.cost.reduce((all, cost) => all + cost, 0n))
         }
+      }
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.effect("have only the calls with a tag, an end user or a run, if it is asked for", () =>
+    Effect.gen(function* () {
+      const made = yield* history
+      const has: ReadonlyArray<readonly [Partial<SeriesQuery>, (call: Made) => boolean]> = [
+        [{ tag: "project" }, (call) => call["tag:project"] !== ""],
+        [{ tag: "project=p=1" }, (call) => call["tag:project"] === "p=1"],
+        [{ tag: "project=p" }, () => false],
+        [{ end_user: "user 1" }, (call) => call.end_user === "user 1"],
+        [{ end_user: "" }, (call) => call.end_user === ""],
+        [{ run: "run_1", tag: "project=p=3" }, (call) => call.run === "run_1" && call["tag:project"] === "p=3"]
+      ]
+      for (const [query, isWanted] of has) {
+        const wanted = expected(made.filter(isWanted), "model", day, 4)
+        const { series, total } = yield* read({ group_by: "model", grain: "day", top: "50", ...query })
+        expect(series).toMatchObject(wanted)
+        expect(series).toHaveLength(wanted.length)
+        expect(total.cost).toBe(sum(made.filter(isWanted)))
       }
     }).pipe(Effect.provide(layer))
   )

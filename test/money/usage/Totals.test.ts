@@ -2,20 +2,23 @@
 import { SqlClient } from "@effect/sql/SqlClient"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { hour } from "../../../src/kernel/Moment.ts"
+import { day, hour } from "../../../src/kernel/Moment.ts"
 import { runSize, sizes } from "../../../src/books/ledger/totals/SortedIndex.ts"
 import { TotalsIndexer } from "../../../src/books/ledger/totals/TotalsIndexer.ts"
 import { allRuns, faultsOf, touching, written } from "../../../src/books/ledger/totals/Totals.ts"
 import type { Filter } from "../../../src/money/usage/Filtered.ts"
 import { Records } from "../../../src/money/usage/Records.ts"
 import { Series } from "../../../src/money/usage/Series.ts"
+import { Sums } from "../../../src/money/usage/Sums.ts"
 import { directions, seriesBy } from "../../../src/money/usage/Usage.ts"
 import type { Direction, RecordPage, SeriesBy } from "../../../src/money/usage/Usage.ts"
 import { isPostgres } from "../../support/database.ts"
 import * as Scene from "./Scene.ts"
 import { acme, ada, bob, other } from "./Scene.ts"
 
-const layer = Layer.mergeAll(Records.layer, Series.layer, TotalsIndexer.layer).pipe(Layer.provideMerge(Scene.layer))
+const layer = Layer.mergeAll(Records.layer, Series.layer, Sums.layer, TotalsIndexer.layer).pipe(
+  Layer.provideMerge(Scene.layer)
+)
 
 interface Kind {
   readonly model: string
@@ -54,9 +57,9 @@ const add = (count: number) =>
     const sql = yield* SqlClient
     for (const [i, { account, application, model, payer }] of kinds.entries()) {
       yield* sql`INSERT INTO tollgate_usage_dimensions (number, account_id, tenant_id, application_id, usage_type, endpoint, model,
-          provider, price, billing_account_id, billing_source_tenant_id, billing_source_kind, billing_source_why)
+          provider, price, billing_account_id, billing_source_tenant_id, billing_source_kind, billing_source_why, tags)
         VALUES (${i + 1}, ${account}, ${acme}, ${application}, 'tool', 'search', ${model}, 'here', '', ${`bil_${payer.slice(4)}`}, ${payer},
-          'own', 'own') ON CONFLICT DO NOTHING`
+          'own', 'own', ${model === "rare" ? "rare=yes" : ""}) ON CONFLICT DO NOTHING`
     }
     yield* sql.unsafe(`WITH RECURSIVE last (n) AS (SELECT COALESCE(MAX(number), 0) FROM tollgate_usage_records),
         n (i) AS (SELECT n + 1 FROM last UNION ALL SELECT i + 1 FROM n, last WHERE i < last.n + ${count})
@@ -153,7 +156,7 @@ const keyOf = (by: SeriesBy, i: number): string => {
   const one = kinds[kindOf(i) - 1]!
   if (by === "endpoint") return "search"
   if (by === "provider") return "here"
-  return by === "none" ? "" : one[by]
+  return by in one ? one[by as keyof Kind] : ""
 }
 
 const checkSeries = (count: number, from: number, to: number) =>
@@ -179,6 +182,31 @@ const checkSeries = (count: number, from: number, to: number) =>
       expect(found.series.map((one) => Array.from(one.failures))).toEqual(failures)
       expect(found.total.requests).toBe(numbers.length)
       expect(found.total.tokens).toBe(3 * numbers.length)
+    }
+  })
+
+/** The last kind, which few runs have, calls with a tag. */
+const checkRollup = (count: number) =>
+  Effect.gen(function* () {
+    const sums = yield* Sums
+    for (const [from, to] of [
+      [1, count + 1],
+      [5 * runSize + 3, count - runSize]
+    ] as const) {
+      const [start, end] = [Math.floor(atOf(from) / day) * day, Math.ceil(atOf(to) / day) * day]
+      const { data_points } = yield* sums.rollup({
+        tenant_id: acme,
+        rollup: "daily",
+        window: { start, end },
+        labels: { tag: "rare=yes" }
+      })
+      const rare = Array.from({ length: count }, (_, i) => i + 1).filter(
+        (i) => kindOf(i) === 7 && atOf(i) >= start && atOf(i) < end
+      )
+      expect(rare.length).toBeGreaterThan(1)
+      expect(
+        data_points.map(({ timestamp, total_cost, total_requests }) => [timestamp, total_requests, total_cost])
+      ).toEqual(rare.map((i) => [Math.floor(atOf(i) / day) * day, 1, costOf(i)]))
     }
   })
 
@@ -216,6 +244,7 @@ describe("Totals", () => {
       yield* checkSeries(count, 1, count)
       yield* checkSeries(count, 3 * runSize + 17, count - 2 * runSize)
       yield* checkFilters(count, filters)
+      yield* checkRollup(count)
     }).pipe(Effect.provide(layer))
   )
 

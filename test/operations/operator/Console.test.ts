@@ -429,7 +429,12 @@ describe("an operator", () => {
     expect((await service.call("/v1/models", { token: key })).status).toBe(401)
     expect((await operator(`/keys/${id}`, { method: "DELETE" })).body.code).toBe("application_not_found")
     const ended = await operator(`/people/${who.account_id}/sign-ins`, { method: "DELETE" })
-    expect(ended.body.result).toEqual({ account_id: who.account_id, ended: 1 })
+    expect(ended.body.result).toEqual({
+      account_id: who.account_id,
+      ended: 1,
+      passkeys_deleted: 0,
+      passkeys_left: 0
+    })
     expect((await service.call("/v1/me", { token: who.token })).status).toBe(401)
     expect((await audit(`&account_id=${who.account_id}`)).map(({ action, subject }) => [action, subject])).toEqual([
       ["sign_ins.revoke", null],

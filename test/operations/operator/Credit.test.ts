@@ -120,6 +120,9 @@ describe("the commands", () => {
     expect(set.stdout).toMatch(
       new RegExp(`^${bea.tenant_id} gets 3 credits a week, rollover up to 1.5 USD; 3 are unused. It renews at 20`)
     )
+    expect(set.stderr).toContain(
+      "applies a changed plan's price factor within 30 s, and charges the previous price until then"
+    )
     const shown = JSON.parse((await run("allowance", "show", "--tenant", bea.tenant_id, "--json")).stdout)
     expect(shown).toMatchObject({ amount_usd: "3", rollover: { up_to_usd: "1.5" }, unused_usd: "3" })
     const ended = await run("allowance", "end", "--tenant", bea.tenant_id, "--take-back")
@@ -130,7 +133,7 @@ describe("the commands", () => {
   it.each([
     [["allowance", "set", "--tenant", "ten_x", "--amount", "1", "--period", "week"], "there is no such tenant"],
     [["allowance", "set", "--tenant", "ten_x", "--amount", "1"], "give --amount and --period, or --plan and --config"],
-    [["allowance", "set", "--tenant", "ten_x", "--plan", "a", "--amount", "1"], "leave them out"],
+    [["allowance", "set", "--tenant", "ten_x", "--plan", "a", "--amount", "1"], "omit them"],
     [["voucher", "create", "--amount", "5", "--expires", "tomorrow"], "--expires tomorrow: must be a day"],
     [["voucher", "create", "--amount", "5", "--uses", "0"], "--uses: from 1 to"],
     [["voucher", "end", "--id", "vch_x"], "there is no such voucher"]

@@ -60,12 +60,12 @@ describe("the log", () => {
     expect(await lineOf("a call was refused", poor)).toMatchObject({ key: empty.id, status: 402, milliseconds })
   })
 
-  it("has a line for a call that goes on to its next upstream", async () => {
+  it("has a line for a call that moves to its next upstream", async () => {
     const { api_key, id } = await keyWith({})
     await service.control("/faults", { service: "chat", times: 1, status: 429 })
     const answer = await chat(api_key, "sandbox-failover")
     expect(answer.status).toBe(200)
-    expect(await lineOf("a call goes on to its next upstream", answer)).toMatchObject({
+    expect(await lineOf("a call moves to its next upstream", answer)).toMatchObject({
       tenant: ada.tenant_id,
       key: id,
       model: "sandbox-failover",
@@ -151,6 +151,25 @@ describe("/metrics", () => {
       expect([right.status, typeof right.body]).toEqual([200, "string"])
       expect(right.body).toContain("tollgate_requests_total")
       expect((await closed.call("/healthz")).status).toBe(200)
+    } finally {
+      await closed.discard()
+    }
+  })
+
+  it("takes so many guesses of an address a minute, and the right token all the same", async () => {
+    const folder = freshFolder()
+    const config = join(folder, "config.json")
+    const rate_limits = { metrics: 3, token: 1 }
+    writeFileSync(config, JSON.stringify({ metrics: { token_env: "METRICS_TOKEN" }, rate_limits }))
+    const closed = await start({ folder, args: ["--config", config], env: { METRICS_TOKEN: "a-token-of-prometheus" } })
+    try {
+      // A minute may begin in between, once.
+      const guesses: Array<number> = []
+      for (let i = 0; i < 8; i++) guesses.push((await closed.call("/metrics", { token: `guess-${i}` })).status)
+      expect(guesses.slice(0, 3)).toEqual([401, 401, 401])
+      expect(guesses).toContain(429)
+      expect((await closed.call("/metrics", { token: "a-token-of-prometheus" })).status).toBe(200)
+      expect((await closed.call("/metrics")).status).toBe(401)
     } finally {
       await closed.discard()
     }

@@ -146,6 +146,27 @@ describe("the bearer", () => {
   })
 })
 
+describe("guesses of the bearer", () => {
+  it("are counted for each address, apart from requests for tokens; the right bearer is not", async () => {
+    const [folder, port] = [freshFolder(), await freePort()]
+    const file = join(folder, "config.json")
+    const rate_limits = { scim: 3, token: 1, sign_in: 1000 }
+    writeFileSync(file, JSON.stringify({ ...configurationOf([]), rate_limits }))
+    const guessed = await start({ ...options, folder, port, args: ["--config", file] })
+    try {
+      const guess = async (token: string) => (await guessed.call("/scim/v2/Users", { token })).status
+      // A minute may begin in between, once.
+      const guesses: Array<number> = []
+      for (let i = 0; i < 8; i++) guesses.push(await guess(`guess-${i}`))
+      expect(guesses.slice(0, 3)).toEqual([401, 401, 401])
+      expect(guesses).toContain(429)
+      expect(await guess(bearer)).toBe(200)
+    } finally {
+      await guessed.discard()
+    }
+  })
+})
+
 describe("discovery", () => {
   it("says what is offered", async () => {
     const config = await scim("ServiceProviderConfig")
@@ -221,6 +242,80 @@ describe("a user", () => {
     expect((await patch(`Users/${id}`, on)).body.active).toBe(true)
     // The sign-in has ended; the key works again.
     expect(await works(person)).toEqual([401, 200])
+  })
+
+  describe("whom the operator has suspended", () => {
+    const on = { op: "replace", path: "active", value: true }
+    const off = { op: "replace", path: "active", value: false }
+    const byOperator = async (id: string, act: "suspend" | "activate") =>
+      (await service.call(`/v1/operator/people/${id}/${act}`, { token: operator, json: {} })).body.result
+    const isActive = async (id: string): Promise<boolean> => (await scim(`Users/${id}`)).body.active
+
+    it("stays suspended, whatever the directory says, until the operator activates them", async () => {
+      const email = address()
+      const person = await signedIn(email)
+      const id = await made(email)
+      expect(await byOperator(id, "suspend")).toMatchObject({ status: "suspended", changed: true })
+      for (const ask of [
+        () => patch(`Users/${id}`, on),
+        () => scim(`Users/${id}`, okta(email), "PUT"),
+        () => patch(`Users/${id}`, off),
+        () => patch(`Users/${id}`, on)
+      ]) {
+        const answer = await ask()
+        expect([answer.status, answer.body.active]).toEqual([200, false])
+      }
+      expect(await works(person)).toEqual([401, 401])
+      await scim(`Users/${id}`, undefined, "DELETE")
+      const again = await scim("Users", okta(email))
+      expect([again.status, again.body.id, again.body.active]).toEqual([201, id, false])
+      expect((await signIn(email)).body.code).toBe("account_suspended")
+      expect(await byOperator(id, "activate")).toMatchObject({ status: "active", changed: true })
+      expect(await isActive(id)).toBe(true)
+      expect((await signIn(email)).status).toBe(200)
+    })
+
+    it("is activated by the directory if only the directory's suspension is left", async () => {
+      const id = await made()
+      await patch(`Users/${id}`, off)
+      expect(await byOperator(id, "suspend")).toMatchObject({ status: "suspended", changed: true })
+      expect(await byOperator(id, "suspend")).toMatchObject({ changed: false })
+      // Another change says nothing about the suspension.
+      await patch(`Users/${id}`, { op: "replace", path: "displayName", value: "Countess" })
+      await patch(`Users/${id}`, on)
+      expect(await isActive(id)).toBe(false)
+      await patch(`Users/${id}`, off)
+      await byOperator(id, "activate")
+      expect(await isActive(id)).toBe(true)
+      await patch(`Users/${id}`, off)
+      expect(await isActive(id)).toBe(false)
+      await patch(`Users/${id}`, on)
+      expect(await isActive(id)).toBe(true)
+      const { body } = await service.call(`/v1/operator/audit?account_id=${id}&limit=200`, { token: operator })
+      const acts = (body.result.records as ReadonlyArray<Record<string, string>>)
+        .filter(({ action }) => /^person\.(suspend|activate)$/.test(action!))
+        .map(({ action, operator: by }) => `${by} ${action}`)
+      expect(acts.toReversed()).toEqual([
+        "scim person.suspend",
+        "grace person.suspend",
+        "scim person.activate",
+        "scim person.suspend",
+        "grace person.activate",
+        "scim person.suspend",
+        "scim person.activate"
+      ])
+    })
+
+    it("is suspended by the operator's program too, though the directory had done so", async () => {
+      const email = address()
+      const id = await made(email)
+      await patch(`Users/${id}`, off)
+      const path = `/v1/operator/people/by-external-id/${id}`
+      const put = await service.call(path, { method: "PUT", token: operator, json: { email, suspended: true } })
+      expect(put.status).toBeLessThan(300)
+      await patch(`Users/${id}`, on)
+      expect(await isActive(id)).toBe(false)
+    })
   })
 
   it.runIf(Postgres.isWanted())("cannot call on another node either, once it is deactivated or removed", async () => {

@@ -274,3 +274,73 @@ describe("an address", () => {
     expect((await service.call("/console/providers")).body.result.passkeys).toBe(true)
   })
 })
+
+describe("an operator", () => {
+  const scoped = async (scope: string) => {
+    const session = (await command(["operator", "--token", "--name", "grace"], { DATA_DIR: service.folder })).stdout
+    const expires_at = new Date(Date.now() + 3_600_000).toISOString()
+    const json = { name: scope, scopes: [scope], expires_at }
+    const made = await service.call("/v1/operator/management-keys", { token: session.trim(), json })
+    return made.body.result.management_key as string
+  }
+
+  const actsOn = async ({ account_id }: Person, token: string) => {
+    const { records } = (await service.call(`/v1/operator/audit?account_id=${account_id}`, { token })).body.result
+    return (records as ReadonlyArray<Record<string, unknown>>).map(({ action, details, subject }) => ({
+      action,
+      subject,
+      details
+    }))
+  }
+
+  it("lists a person's passkeys and deletes one, with the scope for people, in the audit log", async () => {
+    const [ada, other] = [await person(), await person()]
+    const [own, stranger] = [await registered(ada, "own"), await registered(ada, "stranger")]
+    const [people, keys, read] = [await scoped("people"), await scoped("keys"), await scoped("read")]
+    const path = `/v1/operator/people/${ada.account_id}/passkeys`
+    const { body } = await service.call(path, { token: people })
+    expect(body.result).toEqual({ passkeys: await passkeysOf(ada) })
+    expect(body.result.passkeys.map(({ id }: { id: string }) => id)).toEqual([own.id, stranger.id])
+    const remove = (token: string, of = path) =>
+      service.call(`${of}/${stranger.id}?reason=theft`, { token, method: "DELETE" })
+    for (const token of [keys, read])
+      expect(refusalOf(await remove(token))).toEqual({ status: 403, code: "insufficient_scope" })
+    const elsewhere = `/v1/operator/people/${other.account_id}/passkeys`
+    expect(refusalOf(await remove(people, elsewhere))).toEqual({ status: 404, code: "passkey_not_found" })
+    expect((await service.call("/v1/operator/people/acc_none/passkeys", { token: people })).status).toBe(404)
+    expect((await remove(people)).body.result).toEqual({ id: stranger.id, deleted: true })
+    expect(refusalOf(await remove(people))).toEqual({ status: 404, code: "passkey_not_found" })
+    expect(refusalOf(await signIn(stranger.authenticator))).toEqual(refused)
+    expect(await accountOf(await signIn(own.authenticator))).toBe(ada.account_id)
+    expect(await actsOn(ada, read)).toEqual([
+      { action: "passkey.delete", subject: stranger.id, details: { reason: "theft" } }
+    ])
+  })
+
+  it("ends sign-ins with the passkeys if asked, and with a registration that a stolen session has begun", async () => {
+    const ada = await person()
+    const { authenticator } = await registered(ada, "from a stolen session")
+    const token = await scoped("people")
+    const end = async (query: string) =>
+      (await service.call(`/v1/operator/people/${ada.account_id}/sign-ins${query}`, { token, method: "DELETE" })).body
+        .result
+    const { account_id } = ada
+    expect(await end("")).toEqual({ account_id, ended: 1, passkeys_deleted: 0, passkeys_left: 1 })
+    // The passkey stays by default, so it signs in again.
+    expect(await accountOf(await signIn(authenticator))).toBe(account_id)
+    const again = await service.signIn(ada.email)
+    const another = new Authenticator(origin)
+    const begun = another.create(await optionsFor(again))
+    expect(await end("?passkeys=true")).toEqual({ account_id, ended: 2, passkeys_deleted: 1, passkeys_left: 0 })
+    expect(refusalOf(await signIn(authenticator))).toEqual(refused)
+    const back = await service.signIn(ada.email)
+    expect(await passkeysOf(back)).toEqual([])
+    const late = await service.call("/v1/me/passkeys", { token: back.token, json: { name: "late", credential: begun } })
+    expect(refusalOf(late)).toEqual(refused)
+    const details = (await actsOn(ada, await scoped("read"))).map((act) => act.details)
+    expect(details).toEqual([
+      { open: 2, passkeys_deleted: 1, passkeys_left: 0 },
+      { open: 1, passkeys_deleted: 0, passkeys_left: 1 }
+    ])
+  })
+})

@@ -306,8 +306,14 @@ describe("limits that an owner or admin has set on a member's key", () => {
       const shown = yield* change(token, { name: "z" })
       expect(shown.body.result).toMatchObject({ name: "z", spending_limit_usd: 10, allowed_models: ["small"] })
 
+      yield* change(ada.token, { tags: { cost_center: "7" } })
+      yield* mayNot({ tags: null })
+      yield* mayNot({ tags: { cost_center: "8" } })
+      yield* may({ tags: { cost_center: "7", project: "x" } })
+
       // A manager who removes a limit gives it back to the member.
-      yield* change(ada.token, { spending_limit_usd: null, expires_at: null, allowed_models: null })
+      yield* change(ada.token, { spending_limit_usd: null, expires_at: null, allowed_models: null, tags: null })
+      yield* may({ tags: { project: "x" } })
       yield* may({ spending_limit_usd: 100, allowed_models: ["huge"], expires_at: "2027-01-01T00:00:00Z" })
       yield* change(ada.token, { spending_limit_usd: 1 })
       yield* mayNot({ spending_limit_usd: 2 })

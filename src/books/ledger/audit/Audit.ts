@@ -1,15 +1,15 @@
 /**
- * Reads entries and records once, in order and in slices. Each slice is a read transaction of its own, so that no transaction is long and
- * the WAL can be folded back. What must hold from one row to the next is compared on the way, and so are the offsets, and the rollups day
- * by day (`AuditSums`); what accounts and transfers must be by then, in the last slice, which reads them in the same transaction as the
- * last rows. So whatever is written meanwhile is either read too or not there yet: it causes no finding and hides none.
+ * Reads entries and records once, in order and in slices. Each slice is a separate read transaction, so no transaction is long and the WAL can
+ * be checkpointed. On the way it checks the rules between rows, the offsets, and the rollups day by day (`AuditSums`). The last slice checks
+ * accounts and transfers, which it reads in the same transaction as the last rows. So concurrent writes are either read completely or not at
+ * all: they cause no false finding and hide none.
  *
- * An audit may begin behind rows that were found right before (`Checkpoint`). Then it looks at what came since: the rows, and the accounts that
- * they touch. What was changed in older rows, only an audit of everything finds; it alone looks at the rollups.
+ * An audit may begin after rows that were verified before (`Checkpoint`). It then checks only newer rows and the accounts that they touch.
+ * Only a full audit finds changes of older rows and checks the rollups.
  *
- * Of several writers one may commit rows that lie before those that another has committed. So there the slices go up to a place that no
- * batch writes before any more (`SafeHorizon`), which is the checkpoint too. What comes behind it is read at one moment with what all must have come
- * to. A moment that lasted for the whole audit would keep the server from taking away old versions of rows that every charge changes.
+ * With several writers, one may commit rows with lower numbers than those that another has committed. So the slices end at the safe horizon
+ * (`SafeHorizon`), which is also the checkpoint. The rows after it are read in one snapshot with the accounts. A snapshot for the whole audit
+ * would keep the server from removing old versions of rows that every charge changes.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
@@ -23,14 +23,14 @@ import { RunningTotals } from "./RunningTotals.ts"
 import type { Place } from "./RunningTotals.ts"
 
 export interface ConcurrentWriters {
-  /** A place before which nothing is written any more. */
+  /** The safe horizon at the start. */
   readonly first: Readonly<Place>
-  /** The same later on; `undefined` where it cannot be known at the moment. */
+  /** The current safe horizon; `undefined` if it cannot be found at the moment. */
   readonly end: Effect.Effect<Readonly<Place> | undefined>
   readonly atOneMoment: AtOneMoment
 }
 
-/** Reads what there is behind the checkpoint, and reports what is off; answers the checkpoint that the next one goes on from. */
+/** Reads the rows after the checkpoint and reports findings. Returns the checkpoint for the next audit. */
 export const audit = Effect.fnUntraced(function* (
   since: Checkpoint,
   report: Report,
@@ -57,7 +57,7 @@ export const audit = Effect.fnUntraced(function* (
   const behind = ({ entry, record }: Readonly<Place>) => entry - place.entry + record - place.record
   let last: Readonly<Place> = several?.first ?? (yield* newest)
   for (let rows = 0; behind(last) > 0;) {
-    // The one whose time is behind comes first, so that a cost and its debit are met close to each other.
+    // Read the table whose last row is older, so that a cost and its debit are read close together.
     const isEntry = place.record >= last.record || (place.entry < last.entry && totals.entryAt <= totals.recordAt)
     rows += yield* isEntry ? reader.entries(pace.slice, last.entry) : reader.records(pace.slice, last.record)
     yield* comparer.offsets
@@ -65,7 +65,7 @@ export const audit = Effect.fnUntraced(function* (
     yield* pace.pause
     yield* comparer.daysOver
     if (behind(last) > 0) continue
-    // Rows written meanwhile are read in slices too: the last transaction reads only the rest, less than a slice.
+    // New rows are read in slices too, so the last transaction reads less than a slice.
     const now = several === undefined ? yield* newest : yield* several.end
     if (now !== undefined && behind(now) > pace.slice) last = now
   }

@@ -9,20 +9,20 @@ import type { Day, Place as RollupPlace } from "./AuditSums.ts"
 import type { Pace } from "./Checkpoint.ts"
 import type { Chain, Offset, RunningTotals } from "./RunningTotals.ts"
 
-/** Reads all that an effect asks for as it was at one moment. */
+/** Runs an effect in one snapshot of the database. */
 export type AtOneMoment = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | SqlError, R>
 
 interface Dependencies extends Pace {
   readonly sql: SqlClient
   readonly totals: RunningTotals
-  /** Reads the rows that were written since. */
+  /** Reads the rows written since the last slice. */
   readonly readRest: Effect.Effect<unknown, SqlError>
   readonly atOneMoment: AtOneMoment
 }
 
 interface Parts extends Dependencies {
   readonly sums: ReturnType<typeof comparisonOf>
-  /** So many groups of a day make as many rows of rollups as take the time of a slice. */
+  /** The number of a day's groups per transaction: their rollup rows take about as long as a slice. */
   readonly portionSize: number
 }
 
@@ -51,7 +51,7 @@ const compareDay = Effect.fnUntraced(function* (
   }
 })
 
-/** The last day, and what is there without any row. Records may come at any time, so each transaction first reads what came. */
+/** Compares the last days, and finds rows without records. New records may arrive, so each transaction first reads them. */
 const rest = (parts: Parts) =>
   Effect.gen(function* () {
     const { pause, readRest, slice, sql, sums, totals } = parts
@@ -84,10 +84,10 @@ const recordOffsets = {
 
 type OffsetTable = typeof entryOffsets | typeof recordOffsets
 
-/** How many owners' offsets are counted at a time. */
+/** The number of owners whose offsets are counted at a time. */
 const ownersInSlice = 64
 
-/** Those that were met since it was last asked for. */
+/** Compares the offsets read since the last comparison. */
 const offsets = (parts: Parts) =>
   Effect.suspend(() => {
     const { entryOffsets: entries, recordOffsets: records } = parts.totals
@@ -96,7 +96,7 @@ const offsets = (parts: Parts) =>
     return Effect.zipRight(compareOffsets(parts, entryOffsets, entries), compareOffsets(parts, recordOffsets, records))
   })
 
-/** An offset is written with its row, and never changes. */
+/** Compares offsets, which are written with their row and never change. */
 const compareOffsets = Effect.fnUntraced(function* (
   { sql, totals }: Parts,
   { at: atColumn, check, heads, offsets }: OffsetTable,

@@ -1,4 +1,4 @@
-/** Reads the rows of the books for an audit, slice by slice, and in the end what all of them must have come to. */
+/** Reads the rows of the books for an audit, slice by slice, and finally the stored figures to compare them with. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { accountsTable } from "../rows/Rows.ts"
@@ -15,8 +15,8 @@ interface Parts {
   readonly totals: RunningTotals
   readonly place: Place
   /**
-   * The last rows that were read. A checkpoint is a row's place, not a number that no row got: where books are copied to the other engine, the next
-   * row has the number behind the last one.
+   * The last rows read. A checkpoint must name an existing row, not an unused number: after copying to the other engine, the next row gets
+   * the number after the last row.
    */
   readonly lastRows: Place
 }
@@ -35,7 +35,7 @@ export const readerOf = (sql: SqlClient, since: Checkpoint, totals: RunningTotal
   }
 }
 
-/** Reads on, so many at most and up to this one; answers how many there were. */
+/** Reads the next entries, at most `limit` and up to row `end`. Returns their number. */
 const entries = (parts: Parts) =>
   Effect.fnUntraced(function* (limit: number, end: number) {
     const { lastRows, place, sql, totals } = parts
@@ -49,12 +49,12 @@ const entries = (parts: Parts) =>
       totals.readEntry(row)
       place.entry = lastRows.entry = row.seq
     }
-    // Numbers without a row count as read too.
+    // Unused numbers count as read.
     if (rows.length < limit && end < everything) place.entry = end
     return rows.length
   })
 
-/** Where an account stood at the checkpoint. */
+/** Loads an account's state at the checkpoint. */
 const begin = Effect.fnUntraced(function* ({ since, sql, totals }: Parts, id: string) {
   const [last] = totals.whole ? [] : yield* sql<EntryRow>`${lastUpTo(sql, "e", id, since.entry, entryColumns)}`
   totals.begin(id, last)
@@ -78,7 +78,7 @@ const records = (parts: Parts) =>
     return rows.length
   })
 
-/** Where a tenant stood at the checkpoint. */
+/** Loads a tenant's state at the checkpoint. */
 const beginTenant = Effect.fnUntraced(function* ({ since, sql, totals }: Parts, tenant: string) {
   const [last] = totals.whole
     ? []
@@ -104,13 +104,13 @@ const know = Effect.fnUntraced(function* ({ sql, totals }: Parts, rows: Readonly
   for (const one of found) totals.dimensions.set(one.number, one)
 })
 
-/** The rows that were written since. They are read in portions, since their number is unknown. */
+/** Reads all remaining rows, in portions, since their number is unknown. */
 const rest = (parts: Parts) =>
   Effect.gen(function* () {
     for (const read of [entries(parts), records(parts)]) while ((yield* read(restSlice, everything)) === restSlice);
   })
 
-/** The rows that were written meanwhile, and what all of them must have come to, at one moment. */
+/** Reads the remaining rows and compares all stored figures, in one snapshot. */
 const last = (parts: Parts) =>
   Effect.gen(function* () {
     yield* rest(parts)
@@ -180,7 +180,7 @@ const compareHeads = (totals: RunningTotals, rows: ReadonlyArray<HeadRow>): void
   const heads = new Map(rows.map((row) => [row.id, row]))
   for (const id of new Set([...heads.keys(), ...totals.tenants.keys()])) {
     const [head, tenant] = [heads.get(id), totals.tenants.get(id)]
-    // Where several write, a head is locked, and so made, before its tenant has a record.
+    // With several writers, a head may exist before its tenant has a record, because the batch creates and locks it first.
     const isSame = (head?.total ?? 0) === (tenant?.number ?? 0) && (head?.newest ?? null) === (tenant?.newest ?? null)
     if (isSame) continue
     totals.report("tollgate_usage_heads names the newest record", {
@@ -213,7 +213,7 @@ const watermarksNow = ({ sql, totals }: Parts) =>
     }
   )
 
-// Rows are read as lists in the order of these columns, which costs the driver less than half of what objects do.
+// Rows are read as lists in the order of these columns, which cost the driver less than half as much as objects.
 const entryColumns = `e.seq, e.billing_account_id AS account, e.number, e.type, ${exact("e.amount")} AS amount,
   ${exact("e.balance")} AS balance, ${exact("e.giftable")} AS giftable, e.source, e.reference_id AS reference, e.at,
   e.previous`
@@ -258,10 +258,10 @@ const selectDimensions = `SELECT d.*, a.tenant_id AS account_tenant
 
 const everything = Number.MAX_SAFE_INTEGER
 
-/** How many of the rows that were written meanwhile are read at a time. */
+/** The number of remaining rows read at a time. */
 const restSlice = 4096
 
-/** How many calls that are off are looked at: more than are ever reported. */
+/** The maximum number of mismatched calls to look up, which exceeds the number that can be reported. */
 const callsMax = 10_000
 
 const accountColumns = `id, ${exact("giftable")} AS giftable, ${exact("granted")} AS granted, ${exact("held")} AS held, funded, entries,

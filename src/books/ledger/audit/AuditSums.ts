@@ -1,11 +1,12 @@
 /**
- * Whether the rollups say what the records up to the watermarks sum to. An audit hands the records in as it reads them. Those of one owner
- * are in the order of time, and those of all nearly so: writers of several nodes take their places at the same time, and have clocks of
- * their own. So a day is over when the first record of the day after the next comes, and the sums of two days are in memory. The rows of a day
- * are compared owner by owner (a tenant, a caller, a payer), some of them in a transaction, which reads the watermarks too: the records
- * of the day that lie beyond their tenant's are taken off. So it does not matter what is folded meanwhile.
+ * Checks that the rollups equal the sums of the records up to the watermarks. An audit passes in the records as it reads them. The records of one
+ * owner are in chronological order, and all records nearly so: the writers of several nodes run concurrently and have separate clocks. So a day is
+ * over when the first record of the day after the next arrives, and memory has the sums of two days. The rows of a day are compared owner by owner
+ * (tenant, caller, payer), several owners per transaction. The transaction also reads the watermarks and subtracts the day's records after them. So
+ * concurrent folding has no effect on the result.
  *
- * For each owner one bit a day remains. With these the rollups are read once more at the end, for rows of days without any record.
+ * Afterwards one bit per owner and day remains. With these bits the rollups are read once more at the end, to find rows of days without
+ * records.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
@@ -30,7 +31,7 @@ interface Sums {
   latency_ms: number
 }
 
-/** A record as far as rollups sum it up. */
+/** The columns of a record that rollups use. */
 export interface MeasuredRow {
   readonly tenant: string
   readonly number: number
@@ -42,14 +43,14 @@ export interface MeasuredRow {
   readonly latency_ms: number
 }
 
-/** The columns of a record `r` that say how much it was, besides its cost. */
+/** The measures of a record `r`, except its cost. */
 export const measureColumns = "r.success, r.prompt_tokens, r.completion_tokens, r.units, r.latency_ms"
 
-/** The records of a day that have the same dimensions. */
+/** The records of a day with the same dimensions. */
 interface Group {
   readonly tenant: string
   readonly dimensions: DimensionsRow
-  /** The numbers of the first and the last of them. */
+  /** The numbers of the first and last record. */
   readonly first: number
   last: number
   readonly hours: Array<Hour>
@@ -60,9 +61,9 @@ interface Hour {
   readonly sums: Sums
 }
 
-// ---- what was read ------------------------------------------------------------------------------------------------------
+// ---- reading ------------------------------------------------------------------------------------------------------------
 
-/** A day of records, in groups; for each rollup, which groups its owners have. */
+/** A day of records in groups, with the groups of each owner by rollup. */
 export class Day {
   readonly start: number
   private readonly groups = new Map<number, Group>()
@@ -72,7 +73,7 @@ export class Day {
     this.start = start
   }
 
-  /** Answers the group where it is new. */
+  /** Returns the group if it is new. */
   add(row: MeasuredRow, cost: Value, dimensions: DimensionsRow): Group | undefined {
     let group = this.groups.get(dimensions.number)
     const isNew = group === undefined
@@ -94,7 +95,7 @@ export class Day {
     return isNew ? group : undefined
   }
 
-  /** The owners that have records on the day, in portions of so many groups or a little more. */
+  /** The owners with records on the day, in portions of about `size` groups. */
   portions(rollup: number, size: number): ReadonlyArray<ReadonlyArray<string>> {
     const portions: Array<Array<string>> = []
     let left = 0
@@ -114,7 +115,7 @@ export class Day {
   }
 }
 
-/** On which days an owner has records, as bits. */
+/** The days on which each owner has records, as bits. */
 class DaysOfOwners {
   private readonly words = new Map<string, Array<number>>()
   private base: number | undefined
@@ -139,10 +140,10 @@ class DaysOfOwners {
   }
 }
 
-/** As many bits as a small integer of V8 has. */
+/** The bits of a small integer in V8. */
 const daysInWord = 30
 
-/** Sums of the records that were read so far: finished days that are not compared yet, and days that may have more records. */
+/** Sums of the records read so far: finished days that are not compared yet, and open days. */
 export class DailySums {
   private current: Day | undefined
   private readonly open = new Map<number, Day>()
@@ -170,12 +171,12 @@ export class DailySums {
     return one
   }
 
-  /** The days that are over, each once. */
+  /** Returns and removes the finished days. */
   takeOver(): ReadonlyArray<Day> {
     return this.over.splice(0)
   }
 
-  /** All days that were not taken; those that are not over may be read on. */
+  /** Returns all remaining days. Open days may still receive records. */
   takeAll(): ReadonlyArray<Day> {
     return [...this.takeOver(), ...this.open.values()]
   }
@@ -216,7 +217,7 @@ interface SumsRow {
   readonly sums: Sums
 }
 
-/** A place in a rollup: what `placeColumns` are there. */
+/** A cursor in a rollup: the values of `placeColumns`. */
 export type Place = ReadonlyArray<string | number>
 
 export type ReportSums = (table: Rollup["table"], row: CheckRow) => void
@@ -227,7 +228,7 @@ interface Parts {
   readonly report: ReportSums
 }
 
-/** Compares the rollups with `sums`. Each of its effects is short; in a transaction it is right while others write. */
+/** Compares the rollups with `sums`. Each effect is short, and must run in a transaction if others write. */
 export const comparisonOf = (sql: SqlClient, sums: DailySums, report: ReportSums) => {
   const parts: Parts = { sql, sums, report }
   return { compare: compare(parts), strays: strays(parts) }
@@ -251,8 +252,8 @@ const compare = (parts: Parts) =>
   })
 
 /**
- * Looks for rows of days without a record of their owner, so many rows from a place on; answers the next place, none at the end. All
- * records that there are must have been read.
+ * Looks for rows on days without a record of their owner, in `size` rows from a cursor. Returns the next cursor, or `undefined` at the end. All
+ * existing records must have been read.
  */
 const strays = (parts: Parts) =>
   Effect.fnUntraced(function* (i: number, from: Place, size: number) {
@@ -279,7 +280,7 @@ const off = (
   found: SumsRow | undefined
 ) => report(table, { id: key.join("/"), expected: inWords(expected?.sums), found: inWords(found?.sums) })
 
-/** The rows that the groups make in a rollup: their records up to the watermarks. */
+/** The expected rows of a rollup, computed from the groups' records up to the watermarks. */
 const due = Effect.fnUntraced(function* (sql: SqlClient, rollup: Rollup, groups: ReadonlyArray<Group>) {
   const watermarks = yield* watermarksOf(sql, groups)
   const rows = new Map<string, SumsRow>()
@@ -322,7 +323,7 @@ const tailOf = (sql: SqlClient, tenant: string, from: number, to: number) =>
     (rows) => rows.map((row) => ({ ...row, cost: valueRead(row.cost) }))
   )
 
-/** The rows of owners, each as the columns that name it, on a day. */
+/** The stored rows of owners on a day. An owner is given by the values of its columns. */
 const kept = (sql: SqlClient, rollup: Rollup, owners: ReadonlyArray<ReadonlyArray<string>>, start: number) =>
   Effect.map(sql.unsafe(selectKept(rollup), [JSON.stringify(owners), start, start + day]).values, (rows) =>
     rows.map((row) => rowOf(row as ReadonlyArray<string | number>, rollup.columns.length))
@@ -340,7 +341,7 @@ const tailColumns = [
   `${exact("SUM(r.cost)")} AS cost`
 ].join(", ")
 
-/** A row that was read as a list: first its key, then `sumColumns`. */
+/** Converts a row read as a list: its key, then `sumColumns`. */
 const rowOf = (row: ReadonlyArray<string | number>, width: number): SumsRow => ({
   key: row.slice(0, width),
   sums: {
@@ -354,7 +355,7 @@ const rowOf = (row: ReadonlyArray<string | number>, width: number): SumsRow => (
   }
 })
 
-/** Takes a JSON list of owners, and the times that a start lies between. */
+/** Parameters: a JSON list of owners, and the range of `start`. */
 const selectKept = ({ columns, owner, table }: Rollup): string =>
   `SELECT ${columns.map((column) => `k.${column}`).join(", ")},
     ${sumColumns.map((column) => `${column === "cost" ? exact("k.cost") : `k.${column}`}`).join(", ")}
@@ -366,21 +367,21 @@ interface DayRow extends Readonly<Record<OwnerColumn, string>> {
   readonly day: number
 }
 
-/** The possible values of `grain`; a rollup by day alone has none. */
+/** The possible values of `grain`; `undefined` for a rollup by day only. */
 const grains: ReadonlySet<number | undefined> = new Set([undefined, day, hour])
 
-/** The columns of a key that say whose a row is and when. */
+/** The key's columns for owner and time. */
 const placeColumns = ({ columns, owner }: Rollup): ReadonlyArray<string> => [
   ...owner,
   ...columns.filter((column) => column === "grain"),
   "start"
 ]
 
-/** Where the reading of a rollup begins. */
+/** The cursor before the first row of a rollup. */
 export const beginningOf = (rollup: Rollup): Place =>
   placeColumns(rollup).map((column) => (column === "grain" || column === "start" ? Number.MIN_SAFE_INTEGER : ""))
 
-/** The days that a stretch of rows belongs to. */
+/** The days of `LIMIT` rows from a cursor. */
 const selectDays = (rollup: Rollup): string => {
   const place = placeColumns(rollup)
   const columns = place.join(", ")
@@ -430,11 +431,11 @@ const isSame = (made: Readonly<Sums>, kept: Readonly<Sums>): boolean =>
   made.completion_tokens === kept.completion_tokens &&
   made.cost === kept.cost &&
   made.latency_ms === kept.latency_ms &&
-  // Units may be fractions, and a sum of those depends on its order.
+  // Units may be fractions, and a floating-point sum depends on its order.
   Math.abs(kept.units - made.units) <= 1e-9 * (1 + Math.abs(made.units))
 
 const inWords = (sums: Readonly<Sums> | undefined): string =>
   sums === undefined
     ? "nothing"
-    : `${sums.requests} calls, ${sums.successes} good, ${sums.prompt_tokens} and ${sums.completion_tokens} tokens, ` +
+    : `${sums.requests} calls, ${sums.successes} successful, ${sums.prompt_tokens} and ${sums.completion_tokens} tokens, ` +
       `${Number(sums.units.toPrecision(12))} units, ${sums.cost} nano-USD, ${sums.latency_ms} ms`

@@ -1,8 +1,8 @@
-/** Where an audit begins, how it goes, and how far it is. */
+/** The start, pace and progress of an audit. */
 import type { Effect } from "effect"
 import { turn } from "../../../kernel/Pieces.ts"
 
-/** Up to which rows an audit has read, and the sums of them in nano-USD that the next one goes on with. */
+/** The last rows that an audit has read, and their sums in nano-USD, with which the next audit continues. */
 export interface Checkpoint {
   readonly entry: number
   readonly record: number
@@ -12,18 +12,18 @@ export interface Checkpoint {
 
 export const beginning: Checkpoint = { entry: 0, record: 0, world: 0n, revenue: 0n }
 
-/** How many rows an audit reads at a time, and what it does between two slices. */
+/** The number of rows that an audit reads at a time, and the pause between two slices. */
 export interface Pace {
   readonly slice: number
   readonly pause: Effect.Effect<void>
 }
 
-/** For a process of its own: a slice takes some ten milliseconds. */
+/** For a separate process: a slice takes about ten milliseconds. */
 export const quick: Pace = { slice: 4096, pause: turn }
 
-/** How far an audit is. */
+/** The progress of an audit. */
 export interface Progress {
   readonly rows: number
-  /** How many there were when it began. */
+  /** The number of rows to read, as known so far. */
   readonly of: number
 }

@@ -1,4 +1,4 @@
-/** The ledger of each account as entries, balance and a hash over the entries in their order. By it two copies of the books are compared. */
+/** A digest of each account's ledger, to compare two copies of the books: number of entries, balance, and a hash over the entries in order. */
 import { hash } from "node:crypto"
 
 /** The table whose rows a digest reads. */
@@ -22,8 +22,8 @@ export interface DigestTotals {
 }
 
 /**
- * Reads all entries, a slice at a time. Of a slice each account's rows are hashed at once, with what the slices before came to; so hashes
- * of the same slices are compared.
+ * Reads all entries, a slice at a time. Each account's rows of a slice are hashed together with the hash of the previous slices. So two digests
+ * are comparable only if they read the same slices.
  */
 export class Digest {
   private readonly accounts = new Map<string, AccountDigest>()
@@ -31,7 +31,7 @@ export class Digest {
   private debits = 0n
   private readonly places: Readonly<Record<"account" | "type" | "amount" | "balance", number>>
 
-  /** `columns`: in the order in which rows have them. */
+  /** `columns`: the names of the rows' columns, in order. */
   constructor(columns: ReadonlyArray<string>) {
     const place = (name: string) => columns.indexOf(name)
     this.places = {
@@ -83,7 +83,7 @@ export class Digest {
     }
   }
 
-  /** A sentence for each account whose ledger is another one in the copy. */
+  /** A sentence for each account whose ledger differs in the copy. */
   differences(copy: Digest): ReadonlyArray<string> {
     const ids = new Set([...this.accounts.keys(), ...copy.accounts.keys()])
     return [...ids].flatMap((id) => {

@@ -1,12 +1,12 @@
 /**
- * Invariants of the books, as database queries. Each check answers what is off, with the figure that is kept and the one that it should be.
- * What follows from row to row, and what the rows sum to, is looked at by `Audit`. Other rooms have checks of their own; `Checks` of the
- * root has all of them.
+ * Invariants of the books, as database queries. Each check returns the violations, with the stored and the expected figure. `Audit` checks the
+ * rules between rows, and the sums of rows. Other rooms define further checks; `app/Checks` has all of them.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import type { Nano } from "../../../kernel/Money.ts"
 import { turn } from "../../../kernel/Pieces.ts"
+import * as KeyTotals from "../totals/KeyTotals.ts"
 import * as ProviderTotals from "../totals/ProviderTotals.ts"
 import * as Budgets from "../rows/Budgets.ts"
 import { quick } from "./Checkpoint.ts"
@@ -19,8 +19,8 @@ import * as SortedIndex from "../totals/SortedIndex.ts"
 import * as Totals from "../totals/Totals.ts"
 
 /**
- * Looks at the checks one by one. A query reads one snapshot, so it is right on a live database. It reads tables whole, of those that do
- * not grow with calls.
+ * Runs the checks one by one. A query reads one snapshot, so it works on a live database. It reads whole tables only if they do not grow with
+ * calls.
  */
 export const lookAt = (
   checks: ReadonlyArray<Check>,
@@ -44,8 +44,8 @@ export const lookAt = (
   )
 
 /**
- * The books as double entry. Each entry and each amount in escrow has its other side in one of four accounts: the customers' balances,
- * the `escrow` of transfers, `revenue` (charges), and the `world` that credit comes from and goes back to. Together they are 0.
+ * The books as double entry, in four sums: the customers' balances, the `escrow` of transfers, `revenue` (charges), and the `world` that credit
+ * comes from and returns to. Together they are 0.
  */
 const houseAccounts = `(
   SELECT world, revenue, customers, escrow FROM (
@@ -58,14 +58,14 @@ const houseAccounts = `(
 
 /** In nano-USD. */
 export interface TrialBalance {
-  /** The outside world: minus what was purchased and granted, plus what was taken back. */
+  /** The outside world: minus purchases and grants, plus credit taken back. */
   readonly world: Nano
   readonly revenue: Nano
   readonly customers: Nano
   readonly escrow: Nano
 }
 
-/** The four sums that are 0 together. It reads the entries whole, like `verify`. */
+/** The four sums, which are 0 together. It reads all entries, like `verify`. */
 export const trialBalance: Effect.Effect<TrialBalance, never, SqlClient> = Effect.flatMap(SqlClient, (sql) =>
   Effect.map(
     Effect.orDie(
@@ -98,24 +98,25 @@ const accounts: ReadonlyArray<Check> = [
     isShort: true,
     query: `SELECT id, ${text("SUM(held)")} AS expected, COALESCE(${text("MAX(reserved)")}, 'no account') AS found FROM (
         SELECT id, reserved, 0 AS held FROM ${accountsTable}
-        UNION ALL SELECT COALESCE(d.billing_account_id, 'nobody knows'), NULL, r.amount
+        UNION ALL SELECT COALESCE(d.billing_account_id, 'an unknown account'), NULL, r.amount
           FROM tollgate_ledger_reservations r LEFT JOIN tollgate_usage_dimensions d ON d.number = r.dimensions
       ) sides GROUP BY id HAVING MAX(reserved) IS DISTINCT FROM SUM(held)`,
-    sentence: ({ expected, found, id }) => `${id} has ${usd(found)} set aside, but its open calls hold ${usd(expected)}`
+    sentence: ({ expected, found, id }) =>
+      `${id} has ${usd(found)} reserved, but its open calls reserve ${usd(expected)}`
   },
   {
     name: "reserved is within the balance",
     isShort: true,
     query: `SELECT id, ${text("giftable + granted")} AS expected, ${text("reserved")} AS found
       FROM ${accountsTable} WHERE reserved > giftable + granted`,
-    sentence: ({ expected, found, id }) => `${id} has ${usd(found)} set aside of a balance of ${usd(expected)}`
+    sentence: ({ expected, found, id }) => `${id} has ${usd(found)} reserved with a balance of ${usd(expected)}`
   },
   {
     name: "an account in debt has no free credit",
     isShort: true,
     query: `SELECT id, '0' AS expected, ${text("giftable + granted - reserved")} AS found
       FROM ${accountsTable} accounts WHERE debts IS NOT NULL AND giftable + granted > reserved`,
-    sentence: ({ found, id }) => `${id} owes a part of a refund or dispute, but has ${usd(found)} free`
+    sentence: ({ found, id }) => `${id} owes credit for a refund or dispute, but has ${usd(found)} free`
   }
 ]
 
@@ -125,21 +126,21 @@ const usage: ReadonlyArray<Check> = [
   {
     name: "a call is recorded once",
     find: (sql) => repeatedIds(sql),
-    sentence: ({ found, id }) => `usage record ${id} is there ${found} times`
+    sentence: ({ found, id }) => `usage record ${id} exists ${found} times`
   },
   {
     name: "a call is either open or recorded",
     isShort: true,
     query: `SELECT r.id AS id, 'no reservation' AS expected, 'a reservation and the record ' || u.id AS found
       FROM tollgate_ledger_reservations r JOIN tollgate_usage_records u ON u.id = 'use_' || substr(r.id, instr(r.id, '_') + 1)`,
-    sentence: ({ found, id }) => `call ${id} is settled, but still open: it has ${found}`
+    sentence: ({ found, id }) => `call ${id} is both settled and open: it has ${found}`
   }
 ]
 
-/** How many ids are read at a time: a few milliseconds. */
+/** The number of ids read at a time, which takes a few milliseconds. */
 const idsInSlice = 16_384
 
-/** Ids that several records have. */
+/** Ids of more than one record. */
 const repeatedIds = Effect.fnUntraced(function* (sql: SqlClient) {
   const found: Array<CheckRow> = []
   for (let last: string | null = ""; last !== null && found.length < findingsMax;) {
@@ -181,23 +182,30 @@ const tallies: Check = {
     }
     return faults.slice(0, findingsMax)
   }),
-  sentence: ({ expected, found, id }) => `of a tally, ${id} should be ${expected}, but is ${found}`
+  sentence: ({ expected, found, id }) => `the ${id} should be ${expected}, but is ${found}`
 }
 
 const byProvider: Check = {
   name: "totals of providers equal the records",
   find: (sql) => Effect.map(ProviderTotals.faultsOf(sql), (faults) => faults.slice(0, findingsMax)),
-  sentence: ({ expected, found, id }) => `of the sums by provider, ${id} should be ${expected}, but is ${found}`
+  sentence: ({ expected, found, id }) => `in the totals of providers, ${id} should be ${expected}, but is ${found}`
 }
 
-// ---- budgets --------------------------------------------------------------------------------------------------------------
+/** A key's own usage is read from these sums. */
+const byKey: Check = {
+  name: "sums by key equal the records",
+  find: (sql) => Effect.map(KeyTotals.faultsOf(sql), (faults) => faults.slice(0, findingsMax)),
+  sentence: ({ expected, found, id }) => `in the sums by key, ${id} should be ${expected}, but is ${found}`
+}
+
+// ---- limits of API keys ---------------------------------------------------------------------------------------------------
 
 interface LimitedKey {
   readonly id: string
   readonly tenant_id: string
 }
 
-/** Compares a column of each key's limit with the figure from the records, by a statement for each. */
+/** Compares a column of each limit with the figure computed by a query. */
 const compare = (column: "reserved" | "spent") =>
   Effect.fnUntraced(function* (sql: SqlClient) {
     const found: Array<CheckRow> = []
@@ -240,7 +248,7 @@ const budgets: ReadonlyArray<Check> = [
     isShort: true,
     find: compare("spent"),
     sentence: ({ expected, found, id }) =>
-      `the limit of ${id} has ${usd(found)} for spent, but its records of that time come to ${usd(expected)}`
+      `the limit of ${id} says ${usd(found)} spent, but the records of its period sum to ${usd(expected)}`
   },
   {
     name: "a limit's reserved is the sum of its key's reservations",
@@ -264,5 +272,13 @@ const budgets: ReadonlyArray<Check> = [
   budgetCheck("tokens", "SUM(r.prompt_tokens + r.completion_tokens)", false)
 ]
 
-/** The checks of the ledger, and of usage, which it writes. */
-export const checks: ReadonlyArray<Check> = [...accounts, ...usage, sortedRuns, tallies, byProvider, ...budgets]
+/** The checks of the ledger and of its usage records. */
+export const checks: ReadonlyArray<Check> = [
+  ...accounts,
+  ...usage,
+  sortedRuns,
+  tallies,
+  byProvider,
+  byKey,
+  ...budgets
+]

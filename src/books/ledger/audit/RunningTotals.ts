@@ -1,6 +1,6 @@
 /**
- * Sums of the rows that an audit has read so far. Each row is compared with the ones before it, and the sums in the end with the stored
- * accounts, totals and transfers. No SQL is here.
+ * Sums of the rows that an audit has read so far. Each row is compared with the previous ones. In the end the sums are compared with the
+ * stored accounts, totals and transfers. This file has no SQL.
  */
 import { offsetEvery } from "../rows/RowLinks.ts"
 import type { DimensionsRow } from "../rows/Dimensions.ts"
@@ -46,7 +46,7 @@ export interface AccountRow {
   readonly newest: number | null
 }
 
-/** The newest row of an owner, when it was made, and how many rows behind the checkpoint have an offset. */
+/** The newest row of an owner, its time, and the number of rows with an offset after the checkpoint. */
 export interface Chain {
   newest: number | null
   at: number
@@ -93,17 +93,17 @@ interface Call {
 }
 
 export interface Dimensions extends DimensionsRow {
-  /** Whose the account is that pays; null where there is none. */
+  /** The tenant of the paying account; `null` if the account does not exist. */
   readonly account_tenant: string | null
 }
 
-/** The places of an entry and of a record. */
+/** The row numbers of an entry and a record. */
 export interface Place {
   entry: number
   record: number
 }
 
-export const unknownPayer = "nobody knows"
+export const unknownPayer = "unknown"
 
 export class RunningTotals {
   readonly accounts = new Map<string, Account>()
@@ -111,7 +111,7 @@ export class RunningTotals {
   readonly dimensions = new Map<number, Dimensions | undefined>()
   readonly calls = new Map<string, Call>()
   readonly sums = new DailySums()
-  /** Those that were met since they were last taken. */
+  /** Offsets read since the last comparison. */
   entryOffsets: Array<Offset> = []
   recordOffsets: Array<Offset> = []
   private readonly transfers = new Map<string, Transfer>()
@@ -129,12 +129,12 @@ export class RunningTotals {
     this.report = report
   }
 
-  /** The checkpoint behind what was read. */
+  /** The checkpoint after the rows read so far. */
   checkpointAt({ entry, record }: Place): Checkpoint {
     return { entry, record, world: BigInt(this.world), revenue: BigInt(this.revenue) }
   }
 
-  /** The account begins behind this entry, or with its first. */
+  /** Starts the account after this entry, or before its first one. */
   begin(id: string, last: EntryRow | undefined): void {
     const balance = last === undefined ? 0 : valueRead(last.balance)
     this.accounts.set(id, {
@@ -173,7 +173,7 @@ export class RunningTotals {
         isCredit ? "a source of credit" : "escrow, a purchase, grant or allowance taken back, or none",
         source ?? "none"
       )
-    // With several writers the order of an owner's rows is that of time, not the order of all.
+    // With several writers, only the rows of one owner are in chronological order.
     if (at < account.at) this.offEntry(row, "entries are in the order of time", account.at, at)
     account.number = number
     account.balance = balance
@@ -188,7 +188,7 @@ export class RunningTotals {
     this.move(row, isCredit, amount)
   }
 
-  /** The other side of an entry. */
+  /** Books the other side of an entry. */
   private move(row: EntryRow, isCredit: boolean, amount: Value): void {
     const { account, reference, source } = row
     if (source === null) {
@@ -253,12 +253,12 @@ export class RunningTotals {
     return call
   }
 
-  /** Forgets a call that is in order: of millions only those remain that are not. */
+  /** Drops a call whose cost matches its debit, so that only mismatches stay in memory. */
   private settle(id: string, { account, amount, cost, count }: Call): void {
     if (cost !== undefined && count === 1 && amount === cost.amount && account === cost.payer) this.calls.delete(id)
   }
 
-  /** The stored accounts: all of them or, after a checkpoint, those with new entries. */
+  /** Compares the stored accounts: all of them or, after a checkpoint, those with new entries. */
   compareAccounts(rows: ReadonlyArray<AccountRow>): void {
     const held = this.whole ? this.escrows() : undefined
     for (const row of rows) {
@@ -277,7 +277,7 @@ export class RunningTotals {
           expected: `${made.newest ?? "none"}`,
           found: `${row.newest ?? "none"}`
         })
-      // Whether an account was funded before the checkpoint is not known here.
+      // After a checkpoint, earlier funding is unknown here.
       if (this.whole || made.funded)
         same("funded means that credit was bought or received", made.funded ? 1 : 0, row.funded)
       if (held !== undefined) same("held is the credit in escrow", held.get(row.id) ?? 0, valueRead(row.held))
@@ -310,7 +310,7 @@ export class RunningTotals {
 
   compareTransfers(): void {
     for (const [id, { escrows, paid, payments }] of this.transfers) {
-      // Behind a checkpoint only its end may have been read.
+      // After a checkpoint, perhaps only the transfer's end has been read.
       if (!this.whole && escrows.length === 0 && payments === 1) continue
       const escrow = escrows.reduce<Value>((sum, { amount }) => plus(sum, amount), 0)
       if (escrows.length === 1 && payments <= 1 && (payments === 0 || paid === escrow)) continue
@@ -322,7 +322,7 @@ export class RunningTotals {
     }
   }
 
-  /** The remainder: costs without a matching debit, and debits whose record, if there is one, has no cost or another debit. */
+  /** Reports the mismatches: costs without a matching debit, and debits whose record is missing, has no cost, or has another debit. */
   compareCalls(
     ids: ReadonlyArray<string>,
     records: ReadonlyMap<string, { readonly cost: Value; readonly payer: string }>
@@ -337,7 +337,7 @@ export class RunningTotals {
       }
       const cost = call.cost?.amount ?? record!.cost
       const payer = call.cost?.payer ?? record!.payer
-      // One that had its debit was forgotten, and now there is another.
+      // The call was forgotten after its first debit, and now has another.
       const before = record === undefined ? 0 : record.cost
       const count = call.count + (before === 0 ? 0 : 1)
       this.report("a cost has one debit", {
@@ -365,7 +365,7 @@ const noEntries: Account = {
   offsets: 0
 }
 
-/** The owner has this row too; where it has an offset, that is put there. */
+/** Makes this row the owner's newest, and adds its offset, if it has one. */
 const goOn = (
   chain: Chain,
   owner: string,
@@ -385,8 +385,8 @@ const creditSources: ReadonlySet<string | null> = new Set([...outsideSet, ...esc
 const debitSources: ReadonlySet<string | null> = new Set([null, "transfer_escrow", "purchase", "admin", "allowance"])
 
 /**
- * A charge spends granted credit first; a transfer takes giftable credit only; a payment that is taken back takes that first; an allowance
- * or a grant that is taken back takes none.
+ * The giftable credit after an entry. A charge spends granted credit first. A transfer takes giftable credit only. A refunded payment takes
+ * giftable credit first. An allowance or grant that is taken back takes no giftable credit.
  */
 const giftableBehind = (
   { balance, giftable }: Account,

@@ -1,4 +1,4 @@
-/** How often the service verifies its books by itself: `verify` in the configuration file. */
+/** How often the service verifies its books: `verify` in the configuration file. */
 import { Context, Layer, Schema } from "effect"
 import { Seconds } from "../../../kernel/Setting.ts"
 
@@ -12,7 +12,7 @@ export class VerifyInterval extends Context.Reference<VerifyInterval>()("tollgat
 const Interval = Schema.Struct({ interval_ms: Schema.propertySignature(Seconds).pipe(Schema.fromKey("every_seconds")) })
 
 export const fields = {
-  /** `false`: not at all. */
+  /** `false`: never. */
   verify: Schema.optionalWith(Schema.Union(Interval, Schema.Literal(false)), {
     default: () => ({ interval_ms: hour })
   })

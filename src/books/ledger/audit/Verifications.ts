@@ -1,4 +1,4 @@
-/** Results of verifications of the books: result, time, and the checkpoint of those that held. */
+/** Stored results of verifications: time, number of findings, checkpoint. A verification *held* if it had no findings. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
 import type { Finding } from "../rules/Check.ts"
@@ -6,31 +6,31 @@ import type { Checkpoint, Pace, Progress } from "./Checkpoint.ts"
 import type { Statement } from "../rules/Transaction.ts"
 import { Writer } from "../write/Writer.ts"
 
-/** The faults, and the rows up to which everything was checked. */
+/** The findings, and the checkpoint up to which rows were checked. */
 export interface Verified {
   readonly findings: ReadonlyArray<Finding>
   readonly checkpoint: Checkpoint
 }
 
 /**
- * Looks at what came behind a checkpoint: at the rows, the accounts that they touch, and what costs little. Without a checkpoint it looks at
- * everything there is.
+ * Verifies the rows after a checkpoint, the accounts that they touch, and the checks that cost little. Without a checkpoint it verifies
+ * everything.
  */
 export type VerifySince = (
   checkpoint: Checkpoint | undefined,
   options?: {
-    /** Told now and then how far it is. */
+    /** Called with the progress after each slice. */
     readonly progress?: (progress: Progress) => Effect.Effect<void>
     readonly pace?: Pace
   }
 ) => Effect.Effect<Verified, never, SqlClient>
 
 export interface Verification {
-  /** When it was over. */
+  /** When it ended. */
   readonly at: number
-  /** Whether it looked at everything there was. */
+  /** Whether it verified everything. */
   readonly whole: boolean
-  /** How many findings it had: it held where there were none. */
+  /** The number of findings; the verification held if this is 0. */
   readonly findings: number
   readonly millis: number
   readonly checkpoint: Checkpoint
@@ -49,16 +49,14 @@ interface Row {
 
 const columns = `at, whole, findings, millis, entry, record, CAST(world AS TEXT) AS world, CAST(revenue AS TEXT) AS revenue`
 
-/**
- * The last verification that held; none where one of everything found something later: what it found may lie before that checkpoint.
- */
+/** The last verification that held. None if a later full verification has findings, which may be before that checkpoint. */
 export const lastHeld = (sql: SqlClient): Effect.Effect<Verification | undefined> =>
   one(
     sql,
     `findings = 0 AND id > COALESCE((SELECT MAX(id) FROM tollgate_ledger_verifications WHERE findings > 0 AND whole = 1), 0)`
   )
 
-/** The last verification, whatever it found. */
+/** The last verification, with or without findings. */
 export const last = (sql: SqlClient): Effect.Effect<Verification | undefined> => one(sql, "true")
 
 const one = (sql: SqlClient, condition: string) =>
@@ -79,7 +77,7 @@ const verificationOf = (row: Row): Verification => ({
   checkpoint: { entry: row.entry, record: row.record, world: BigInt(row.world), revenue: BigInt(row.revenue) }
 })
 
-/** The last verifications, the newest first. */
+/** The last verifications, newest first. */
 export const recent = (sql: SqlClient, limit: number): Effect.Effect<ReadonlyArray<Verification>> =>
   Effect.map(
     Effect.orDie(
@@ -88,7 +86,7 @@ export const recent = (sql: SqlClient, limit: number): Effect.Effect<ReadonlyArr
     (rows) => rows.map(verificationOf)
   )
 
-/** The numbers of the newest entry and record; 0 where there is none. */
+/** The numbers of the newest entry and record; 0 if there is none. */
 export const newest = (sql: SqlClient): Effect.Effect<{ readonly entry: number; readonly record: number }> =>
   Effect.map(
     Effect.orDie(
@@ -99,7 +97,7 @@ export const newest = (sql: SqlClient): Effect.Effect<{ readonly entry: number; 
     ([row]) => row!
   )
 
-/** Whether there is nothing behind a checkpoint. */
+/** Whether no row is newer than a checkpoint. */
 export const isNewest = (sql: SqlClient, { entry, record }: Checkpoint): Effect.Effect<boolean> =>
   Effect.map(
     Effect.orDie(
@@ -109,7 +107,7 @@ export const isNewest = (sql: SqlClient, { entry, record }: Checkpoint): Effect.
     ([row]) => row!.found === 0
   )
 
-/** Verifies, and keeps the result where that can be written. `millis` is how long it took. */
+/** Verifies, and stores the result if the database can be written (`kept`). `millis` is the duration. */
 export const keeping = Effect.fnUntraced(function* <R>(whole: boolean, verify: Effect.Effect<Verified, never, R>) {
   const { submit } = yield* Writer
   const began = yield* Clock.currentTimeMillis
@@ -126,10 +124,10 @@ export const keeping = Effect.fnUntraced(function* <R>(whole: boolean, verify: E
   return { findings, millis, kept }
 })
 
-/** How many verifications are kept, besides the last that held and the last of everything. */
+/** The number of stored verifications, besides the last without findings and the last full one. */
 const keptMax = 100
 
-/** Keeps a verification, and forgets old ones. */
+/** Stores a verification and deletes old ones. */
 export const keep = ({ at, findings, checkpoint, millis, whole }: Verification): ReadonlyArray<Statement> => [
   {
     text: `INSERT INTO tollgate_ledger_verifications (at, whole, findings, millis, entry, record, world, revenue)

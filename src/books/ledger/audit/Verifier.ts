@@ -1,7 +1,7 @@
 /**
- * Verifies the books of a running service now and then: what came since they last held, in slices with pauses. What it finds goes to the
- * log, and to `/metrics` as what any verification finds. While the last verification of everything has findings it rests: what came since
- * says nothing then.
+ * Verifies the books of a running service at intervals: the rows since the last clean verification, in slices with pauses. Findings are logged and,
+ * like those of any verification, counted in `/metrics`. While the last full verification has findings, it does nothing: checking only newer rows
+ * would prove nothing.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Deferred, Effect, Fiber, Layer, Option } from "effect"
@@ -16,7 +16,7 @@ import * as Verifications from "./Verifications.ts"
 import type { VerifySince } from "./Verifications.ts"
 import type { Writer } from "../write/Writer.ts"
 
-/** A verification that runs in this process: since when, whether it looks at everything, and how far it is. */
+/** A running verification of this process: its start, whether it is a full one, and its progress. */
 export interface Running extends Progress {
   readonly began_at: number
   readonly whole: boolean
@@ -24,34 +24,34 @@ export interface Running extends Progress {
 
 export interface VerifierContract {
   /**
-   * Starts a verification by hand, of everything or of what came since the books last held, and returns at once; `false` where one runs in
-   * this process. It goes on in slices with pauses, as every one here.
+   * Starts a verification on request, of everything or since the last clean one, and returns immediately; `false` if one already runs in this
+   * process. It runs in slices with pauses.
    */
   readonly start: (whole: boolean) => Effect.Effect<boolean>
-  /** The verification that runs in this process, however it was started. */
+  /** The verification running in this process, however it was started. */
   readonly running: () => Running | undefined
   /** The result of this process's last verification, with at most `keptFindings` findings. */
   readonly found: () => ReadonlyArray<Finding>
-  /** Verifies what came since the last verification that held; nothing is read where nothing came. Answers how many findings there are. */
+  /** Verifies the rows since the last clean verification. Reads nothing if there are no new rows. Returns the number of findings. */
   readonly verify: Effect.Effect<number>
-  /** Does so every `VerifyInterval`. `layerJobs` runs it. */
+  /** Runs `verify` every `VerifyInterval`. `layerJobs` runs it. */
   readonly job: Loop.Job
 }
 
 export class Verifier extends Context.Tag("tollgate/ledger/Verifier")<Verifier, VerifierContract>() {
-  /** `load` gives what looks at the books; it is asked for when it is first wanted. */
+  /** `load` loads the code of the verification when it is first needed. */
   static readonly layer = (load: Effect.Effect<VerifySince>) => Layer.scoped(Verifier, make(load))
   static readonly layerJobs = Loop.layer(Verifier, ({ job }) => [job])
 }
 
-/** A slice takes a millisecond or two, of each ten. */
+/** A slice takes a millisecond or two, followed by a pause of ten. */
 const quiet: Pace = { slice: 256, pause: Effect.zipRight(turn, Effect.sleep("10 millis")) }
 
-/** The least time from the start of the service to its first verification. */
+/** The minimum time from the start of the service to its first verification. */
 const pauseFirst = 60_000
-/** How long a turn of the job waits for a verification. A longer one goes on beside it, so that the loop is seen to turn. */
+/** How long a turn of the job waits for a verification. A longer one continues across turns, so the loop still reports progress. */
 const turnMax = "60 seconds"
-/** How many findings are logged, and how many are remembered. */
+/** The maximum number of findings that are logged, and that are kept in memory. */
 const loggedMax = 10
 export const keptFindings = 50
 
@@ -61,7 +61,7 @@ interface Parts {
   readonly load: Effect.Effect<VerifySince>
   readonly context: Context.Context<Writer | SqlClient>
   readonly scope: Scope.Scope
-  /** One at a time in this process. */
+  /** Allows one verification at a time in this process. */
   readonly alone: Effect.Semaphore
   readonly state: State
 }
@@ -91,7 +91,7 @@ const make = (load: Effect.Effect<VerifySince>) =>
     } satisfies VerifierContract
   })
 
-/** Verifies from the checkpoint on; everything without one. Answers how many findings there are. */
+/** Verifies from the checkpoint, or everything without one. Returns the number of findings. */
 const look = Effect.fnUntraced(function* (
   { load, state }: Parts,
   checkpoint: Verifications.Verification["checkpoint"] | undefined
@@ -110,14 +110,14 @@ const look = Effect.fnUntraced(function* (
   ).pipe(Effect.ensuring(Effect.sync(() => (state.current = undefined))))
   state.found = findings.slice(0, keptFindings)
   if (findings.length > 0) {
-    yield* Effect.logError(`the books are not right: verify has ${findings.length} findings`).pipe(
+    yield* Effect.logError(`the books are wrong: verify has ${findings.length} findings`).pipe(
       Effect.annotateLogs(
         "findings",
         findings.slice(0, loggedMax).map(({ check, message }) => `${check}: ${message}`)
       )
     )
   }
-  if (!kept) yield* Effect.logWarning("the result of verify could not be kept")
+  if (!kept) yield* Effect.logWarning("the result of verify could not be stored")
   return findings.length
 })
 
@@ -158,7 +158,7 @@ const jobOf = (parts: Parts): Loop.Job => {
     const now = yield* Clock.currentTimeMillis
     if (due === undefined) {
       const last = yield* Verifications.last(sql)
-      // A clock that was ahead must not put it off.
+      // A clock that was ahead must not delay it.
       const next = last === undefined ? now : Math.min(last.at, now) + interval
       due = Math.max(next, now + pauseFirst)
     }

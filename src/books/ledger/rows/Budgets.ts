@@ -82,7 +82,7 @@ const termsOf = ({ period, terms: text, usd }: BudgetRow): BudgetTerms => {
   }
 }
 
-const storedTerms = ({ limit: { usd: _, ...limit }, period: __, raises, ...rest }: BudgetTerms): string =>
+const storedTerms = ({ limit: { usd: _usd, ...limit }, period: __, raises, ...rest }: BudgetTerms): string =>
   JSON.stringify({
     ...rest,
     limit,

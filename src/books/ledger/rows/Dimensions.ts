@@ -2,14 +2,18 @@
  * Properties that calls share are stored once and referenced by number. The writer caches the numbers, by the identity of the `Dimensions`
  * object.
  */
+import { LabelBound } from "./LabelBound.ts"
 import { all, asked, insert } from "./SqlEffect.ts"
 import type { SqlSteps } from "./SqlEffect.ts"
 import type * as Books from "../rules/Books.ts"
 import type { Dimensions } from "../rules/Transaction.ts"
 
+/** The combinations of labels that this process has stored. */
+const bound = new LabelBound()
+
 export type NumberOf = (dimensions: Dimensions) => number
 
-/** The cache that several writers share, and their lookup of many numbers at once. */
+/** The cache that several writers share, and their batched lookup of numbers. */
 export interface Shared {
   readonly numbers: WeakMap<Dimensions, number>
   readonly select: (rows: ReadonlyArray<ReadonlyArray<string>>) => SqlSteps<ReadonlyArray<number>>
@@ -23,11 +27,11 @@ export function* numberDimensions(
 ): SqlSteps<NumberOf> {
   // By content, since several objects may be equal.
   const missing = new Map<string, { readonly row: ReadonlyArray<string>; readonly alike: Set<Dimensions> }>()
-  const look = ({ dimensions }: { readonly dimensions: Dimensions }) => {
+  const look = ({ at, dimensions }: { readonly at: number; readonly dimensions: Dimensions }) => {
     if (numbers.has(dimensions)) return
     const number = shared?.numbers.get(dimensions)
     if (number !== undefined) return void numbers.set(dimensions, number)
-    const row = dimensionsRow(dimensions)
+    const row = dimensionsRow(bound.bounded(dimensions, at))
     const text = JSON.stringify(row)
     const found = missing.get(text)
     if (found === undefined) missing.set(text, { row, alike: new Set([dimensions]) })
@@ -69,7 +73,7 @@ export const dimensionColumns = [
   "end_user"
 ] as const
 
-/** An absent value becomes an empty text, because the unique index covers all columns. */
+/** An absent value becomes an empty string, because the unique index covers all columns. */
 const dimensionsRow = (d: Dimensions): ReadonlyArray<string> => dimensionColumns.map((column) => d[column] ?? "")
 
 const selectNumber = `SELECT number FROM tollgate_usage_dimensions

@@ -17,7 +17,9 @@ export class RollupLagMax extends Context.Reference<RollupLagMax>()("tollgate/le
   defaultValue: () => 256
 }) {}
 
-/** The same for a tenant whose calls another tenant ever paid. A query for a team's total reads all members' tails, so they are shorter. */
+/**
+ * Like `RollupLagMax`, for a tenant with calls that another tenant paid. A query for a team's total reads all members' tails, so they are shorter.
+ */
 export const pooledMax = 32
 
 /** The writer's cached facts of a tenant's tail. */
@@ -55,7 +57,7 @@ export interface TenantRow {
 /** The records `r` in the tails of tenants. `tenants` is a query that returns their ids as `id`. */
 export const tailRecords = (tenants: string): string => `${before}${tenants}${behind}`
 
-/** The same, with the dimensions `d` of each record. */
+/** `tailRecords` with the dimensions `d` of each record. */
 export const tails = (tenants: string): string => `${tailRecords(tenants)} ${withDimensions}`
 
 /** `tails` for a reader's statement. */

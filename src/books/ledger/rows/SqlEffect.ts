@@ -46,14 +46,14 @@ export type SqlEffect = Query | All | Insert | Change | Run
 export type Rows = ReadonlyArray<any>
 export type SqlSteps<A> = Generator<SqlEffect, A, Rows>
 
-/** The text of an insert of `count` rows. */
+/** The SQL of an insert of `count` rows. */
 export const insertText = ({ columns, conflict, table }: Insert, count: number): string => {
   const tuple = `(${columns.map(() => "?").join(", ")})`
   const tail = conflict === undefined ? "" : ` ON CONFLICT ${conflict}`
   return `INSERT INTO ${table} (${columns.join(", ")}) VALUES ${Array(count).fill(tuple).join(", ")}${tail}`
 }
 
-/** The text of an update of one row. */
+/** The SQL of an update of one row. */
 export const changeText = ({ columns, key, table }: Change): string =>
   `UPDATE ${table} SET ${columns.map((column) => `${column} = ?`).join(", ")} WHERE ${key} = ?`
 

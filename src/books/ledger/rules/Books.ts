@@ -1,6 +1,6 @@
 /**
- * The rules of the books, as a pure function. Input: the accounts, reservations and counters that a transaction touches. Output: its results
- * and its changes. This file knows no database, clock or thread. Every engine runs it, and the property tests check it.
+ * The rules of the books, as a pure function. Input: the accounts, reservations and counters that a transaction touches. Output: its results and its
+ * changes. This file uses no database, clock or thread. Every engine runs it, and the property tests check it.
  *
  * Where the specification is silent:
  * - A call that costs nothing leaves a usage record and no ledger entry.
@@ -9,8 +9,8 @@
  * - A call that was released because its run had ended may still settle, if its node was only slow or disconnected. It is charged from the
  *   credit available then, and the rest is `uncollected`. Its usage record takes the call's id; the record of the release, at cost 0, gets
  *   another id (`Released`). If the call failed at no cost, the record of the release stays the only one.
- * - The limit of an API key works like a balance: a call that costs more than its reservation is charged as far as the limit allows, and the
- *   rest is `uncollected`. A limit set below the current spending stops further calls; existing reservations may still be charged.
+ * - The limit of an API key works like a balance: a call that costs more than its reservation is charged up to the limit, and the rest is
+ *   `uncollected`. A limit set below the current spending stops further calls; existing reservations may still be charged.
  * - A call is charged before a debt is taken from its released reservation.
  */
 import { Either } from "effect"
@@ -392,7 +392,7 @@ const reserve = (draft: Draft, posting: Of<"Reserve">): Either.Either<Result, Re
   const limit = usdWithin(counted.right.budgets, at)
   const amount = limit === undefined ? within : smaller(within, limit)
   // The database's primary key enforces the same: a call is reserved once.
-  if (draft.reservation(call) !== undefined) throw new Error(`the call ${call} is reserved already`)
+  if (draft.reservation(call) !== undefined) throw new Error(`the call ${call} is already reserved`)
   draft.accounts.set(account.id, { ...account, reserved: account.reserved + amount })
   const booked = Counting.book(draft, counted.right, amount, tokens, at)
   const dimensions = dimensionsOf(facts, payer)
@@ -417,10 +417,7 @@ const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Re
   // The released reservation pays first. Other calls' reservations are not touched.
   const budgets = Counting.countedOf(draft, reservation, draft.books.at)
   const free = availableOf(account)
-  const left = usdWithin(
-    budgets.filter((budget) => Counting.countsServed(budget, dimensions)),
-    draft.books.at
-  )
+  const left = budgets.length === 0 ? undefined : usdWithin(Counting.servedIn(budgets, dimensions), draft.books.at)
   const payable = amount + (left === undefined ? free : smaller(free, left))
   const collected = cost < payable ? cost : payable
   const fromGranted = collected < account.granted ? collected : account.granted
@@ -511,6 +508,8 @@ const providedBy = (dimensions: Dimensions, provider: string | null | undefined)
 }
 
 const noIds: ReadonlyArray<string> = []
+const noBudgets: ReadonlyMap<string, never> = new Map<string, never>()
+const noAnchors: ReadonlyMap<string, never> = new Map<string, never>()
 
 /** Changes on top of the books, or of another draft that can adopt them. */
 export class Draft {
@@ -523,16 +522,24 @@ export class Draft {
   /** Calls that were released earlier (`interrupted`) and are settled here. */
   readonly late: Array<string> = []
   readonly records = new Map<string, number>()
-  /** `undefined`: the budget was ended. */
-  readonly budgets = new Map<string, Budget | undefined>()
-  /** Anchors whose lists of budgets have changed. */
-  readonly anchors = new Map<string, ReadonlyArray<string>>()
+  #budgets: Map<string, Budget | undefined> | undefined
+  #anchors: Map<string, ReadonlyArray<string>> | undefined
   readonly books: Books
   readonly below: Draft | undefined
 
   constructor(books: Books, below?: Draft) {
     this.books = books
     this.below = below
+  }
+
+  /** Changed budgets. `undefined`: the budget was ended. */
+  get budgets(): ReadonlyMap<string, Budget | undefined> {
+    return this.#budgets ?? noBudgets
+  }
+
+  /** Anchors whose lists of budgets have changed. */
+  get anchors(): ReadonlyMap<string, ReadonlyArray<string>> {
+    return this.#anchors ?? noAnchors
   }
 
   account(id: string): Account | undefined {
@@ -556,31 +563,42 @@ export class Draft {
   }
 
   budget(id: string): Budget | undefined {
-    const budget = this.budgets.get(id)
-    if (budget !== undefined || this.budgets.has(id)) return budget
+    const budget = this.#budgets?.get(id)
+    if (budget !== undefined || this.#budgets?.has(id) === true) return budget
     return this.below === undefined ? this.books.budgets.get(id) : this.below.budget(id)
   }
 
   budgetsAt(anchor: string): ReadonlyArray<string> {
     return (
-      this.anchors.get(anchor) ??
+      this.#anchors?.get(anchor) ??
       (this.below === undefined ? (this.books.anchors.get(anchor) ?? noIds) : this.below.budgetsAt(anchor))
     )
   }
 
   setBudget(id: string, budget: Budget): void {
-    if (this.budget(id) === undefined) this.anchors.set(budget.anchor, [...this.budgetsAt(budget.anchor), id])
-    this.budgets.set(id, budget)
+    if (this.budget(id) === undefined) this.#list(budget.anchor, [...this.budgetsAt(budget.anchor), id])
+    this.#set(id, budget)
   }
 
   endBudget(id: string): void {
     const budget = this.budget(id)
     if (budget === undefined) return
-    this.anchors.set(
+    this.#list(
       budget.anchor,
       this.budgetsAt(budget.anchor).filter((other) => other !== id)
     )
-    this.budgets.set(id, undefined)
+    this.#set(id, undefined)
+  }
+
+  // The maps are made with the first change: most drafts change no budget.
+  #set(id: string, budget: Budget | undefined): void {
+    this.#budgets ??= new Map()
+    this.#budgets.set(id, budget)
+  }
+
+  #list(anchor: string, ids: ReadonlyArray<string>): void {
+    this.#anchors ??= new Map()
+    this.#anchors.set(anchor, ids)
   }
 
   /** The application's charges and reservations, including the changes of this draft and those below. */
@@ -646,8 +664,8 @@ export class Draft {
     for (const reservation of this.reserved.values()) below.reserved.set(reservation.id, reservation)
     for (const entry of this.entries) below.entries.push(entry)
     for (const record of this.usage) below.record(record)
-    for (const [id, budget] of this.budgets) below.budgets.set(id, budget)
-    for (const [anchor, ids] of this.anchors) below.anchors.set(anchor, ids)
+    if (this.#budgets !== undefined) for (const [id, budget] of this.#budgets) below.#set(id, budget)
+    if (this.#anchors !== undefined) for (const [anchor, ids] of this.#anchors) below.#list(anchor, ids)
   }
 }
 

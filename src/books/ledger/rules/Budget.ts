@@ -8,7 +8,7 @@
  * - A budget counts from its creation. Only the spending limit of an API key counts earlier charges of its period.
  * - A charge, its tokens and a request count in the period of the booking: a request when it is admitted, the rest when it is settled. The
  *   reservation of a call that is open at the end of a period counts in the next one.
- * - A limit of 0 refuses every call, even one that costs nothing. Otherwise a call is refused if less is left than it needs at least.
+ * - A limit of 0 refuses every call, even one that costs nothing, unless it is the spending limit of a key. Otherwise a call is refused if less is left than it needs at least.
  * - A call may be served by several models and providers. A budget of a model or provider that is used up takes away these ways to serve the
  *   call; the call is refused if no way is left. The charge counts against the budgets of the model and provider that served.
  * - Failed calls count as requests.
@@ -212,21 +212,21 @@ export interface Needs {
   readonly tokens: number
 }
 
-/** The unit of which the budget has too little left for a call; `undefined` if it admits the call. */
+/** The first unit in which the budget leaves too little for a call; `undefined` if it admits the call. */
 export const lacking = (budget: Budget, { tokens, usd }: Needs, at: number): BudgetUnit | undefined => {
   const { limit, mode } = budget.terms
   if (mode === "notify") return undefined
   for (const unit of units) {
     if (limit[unit] === undefined) continue
     const left = leftOf(budget, unit, at)
-    const isEmpty = unit === "usd" ? usdLimit(budget.terms, at) === 0n : limit[unit] === 0
+    const isEmpty = budget.kind !== "key" && (unit === "usd" ? usdLimit(budget.terms, at) === 0n : limit[unit] === 0)
     const least = unit === "usd" ? usd : unit === "tokens" ? tokens : 1
     if (isEmpty || left < least) return unit
   }
   return undefined
 }
 
-/** What is left of the budget in a unit that it limits; never below 0. */
+/** The rest of the budget in a unit that it limits; never below 0. */
 export const leftOf = (budget: Budget, unit: BudgetUnit, at: number): Nano | number => {
   const { limit } = budget.terms
   switch (unit) {
@@ -281,7 +281,7 @@ export const admitted = (budget: Budget, usd: Nano, tokens: number): Budget =>
         open: budget.open + 1
       })
 
-/** What a call had reserved, and what it came to. */
+/** A call's reservation and its final amounts. */
 export interface Settling {
   readonly reserved: Nano
   readonly tokens_reserved: number
@@ -332,7 +332,7 @@ export interface Rates {
   readonly tokens?: Rate | undefined
 }
 
-/** The rates of budgets, as they are after an admission. */
+/** The rates of budgets after an admission. */
 export const ratesOf = (budgets: ReadonlyArray<Budget>, at: number): Rates => ({
   requests: rateOf(budgets, "requests", at),
   tokens: rateOf(budgets, "tokens", at)

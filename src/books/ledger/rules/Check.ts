@@ -43,7 +43,7 @@ export type Check = {
   | { readonly find: (sql: SqlClient) => Effect.Effect<ReadonlyArray<CheckRow>, SqlError> }
 )
 
-/** The most findings that one check reports. */
+/** The maximum number of findings that one check reports. */
 export const findingsMax = 100
 
 /** An amount of nano-USD in a sentence. */

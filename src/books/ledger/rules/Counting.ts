@@ -17,7 +17,16 @@ import {
   usdLimit
 } from "./Budget.ts"
 import type { Budget, BudgetUnit, Needs } from "./Budget.ts"
-import type { CallOutcome, ClaimedFacts, Dimensions, Refusal, Reservation, Way, Within } from "./Transaction.ts"
+import type {
+  CallOutcome,
+  ClaimedFacts,
+  Dimensions,
+  Refusal,
+  Reservation,
+  Shortage,
+  Way,
+  Within
+} from "./Transaction.ts"
 
 /** The budgets that a transaction may touch. */
 export interface BudgetsAtHand {
@@ -32,32 +41,46 @@ export interface Counted {
   readonly budgets: ReadonlyArray<Budget>
   /** The places in the call's ways that budgets have taken away. */
   readonly barred: ReadonlyArray<number>
+  /** The refusal of the first budget that takes away a way. */
+  readonly refusal?: Shortage | undefined
 }
 
 const none: ReadonlyArray<never> = []
 const uncounted: Either.Either<Counted, Refusal> = Either.right({ budgets: none, barred: none })
 
-/** The budgets of the operator, of these tenants, and of the key and the runs of the call, as they are at an instant. */
+/** The budgets of the operator, of these tenants, and of the key and the runs of the call, in their state at an instant. */
 const budgetsOf = (
   atHand: BudgetsAtHand,
   facts: ClaimedFacts,
   payer: string | undefined,
   at: number
 ): ReadonlyArray<Budget> => {
-  let found: Array<Budget> | undefined
-  const look = (anchor: string) => {
-    for (const id of atHand.budgetsAt(anchor)) {
-      const budget = atHand.budget(id)
-      if (budget !== undefined && counts(budget, facts)) (found ??= []).push(standingAt(budget, at))
-    }
-  }
+  const { application_id, runs, tenant_id } = facts
+  let found: ReadonlyArray<Budget> = none
   // The limit of the key comes first, since it has a refusal of its own.
-  if (facts.application_id !== null) look(facts.application_id)
-  if (facts.runs !== undefined) for (const run of facts.runs) look(run)
-  look(facts.tenant_id)
-  if (payer !== undefined && payer !== facts.tenant_id) look(payer)
-  look(everyone)
-  return found ?? none
+  if (application_id !== null) found = withThoseAt(atHand, application_id, facts, at, found)
+  if (runs !== undefined) for (const run of runs) found = withThoseAt(atHand, run, facts, at, found)
+  found = withThoseAt(atHand, tenant_id, facts, at, found)
+  if (payer !== undefined && payer !== tenant_id) found = withThoseAt(atHand, payer, facts, at, found)
+  return withThoseAt(atHand, everyone, facts, at, found)
+}
+
+/** The budgets found so far and those at an anchor. Without any, nothing is allocated. */
+const withThoseAt = (
+  atHand: BudgetsAtHand,
+  anchor: string,
+  facts: ClaimedFacts,
+  at: number,
+  found: ReadonlyArray<Budget>
+): ReadonlyArray<Budget> => {
+  const ids = atHand.budgetsAt(anchor)
+  if (ids.length === 0) return found
+  const all = [...found]
+  for (const id of ids) {
+    const budget = atHand.budget(id)
+    if (budget !== undefined && counts(budget, facts)) all.push(standingAt(budget, at))
+  }
+  return all
 }
 
 /** Whether the budgets admit a call, and those that then count it. `payer`: the tenant that pays, if it is known. */
@@ -95,7 +118,7 @@ const admitWays = (
   const ways: ReadonlyArray<Way> = facts.ways ?? [facts]
   const barred: Array<number> = []
   const counted = new Set<Budget>()
-  let first: Refusal | undefined
+  let first: Shortage | undefined
   for (const [place, way] of ways.entries()) {
     const counting = ofWays.filter((budget) => countsWay(budget, way))
     const empty = counting.find((budget) => lacking(budget, needs, at) !== undefined)
@@ -104,15 +127,18 @@ const admitWays = (
       continue
     }
     barred.push(place)
-    first ??= refusalOf(empty, lacking(empty, needs, at)!, at)
+    first ??= shortageOf(empty, lacking(empty, needs, at)!, at)
   }
   if (barred.length === ways.length) return Either.left(first!)
-  return Either.right({ budgets: [...budgets, ...counted], barred })
+  return Either.right({ budgets: [...budgets, ...counted], barred, refusal: first })
 }
 
-const refusalOf = (budget: Budget, unit: BudgetUnit, at: number): Refusal => {
-  const left = BigInt(leftOf(budget, unit, at))
-  if (budget.kind === "key") return { _tag: "LimitReached", application: budget.id, available: left }
+const refusalOf = (budget: Budget, unit: BudgetUnit, at: number): Refusal =>
+  budget.kind === "key"
+    ? { _tag: "LimitReached", application: budget.id, available: BigInt(leftOf(budget, unit, at)) }
+    : shortageOf(budget, unit, at)
+
+const shortageOf = (budget: Budget, unit: BudgetUnit, at: number): Shortage => {
   const { limit, name, period } = budget.terms
   return {
     _tag: "BudgetReached",
@@ -121,7 +147,7 @@ const refusalOf = (budget: Budget, unit: BudgetUnit, at: number): Refusal => {
     unit,
     period,
     limit: unit === "usd" ? usdLimit(budget.terms, at)! : BigInt(limit[unit]!),
-    left,
+    left: BigInt(leftOf(budget, unit, at)),
     renews_at: renewsAt(period, at)
   }
 }
@@ -129,7 +155,7 @@ const refusalOf = (budget: Budget, unit: BudgetUnit, at: number): Refusal => {
 /** Books an admitted call into its budgets. */
 export const book = (
   atHand: BudgetsAtHand,
-  { barred, budgets }: Counted,
+  { barred, budgets, refusal }: Counted,
   usd: Nano,
   tokens: { readonly least: number; readonly most: number } | undefined,
   at: number
@@ -138,19 +164,21 @@ export const book = (
   readonly ids: ReadonlyArray<string> | undefined
   readonly tokens: number
 } => {
-  if (budgets.length === 0) return unbooked
+  if (budgets.length === 0)
+    return barred.length === 0 ? unbooked : { ...unbooked, within: { ...unlimited, barred, refusal } }
   const left = tokensWithin(budgets, at)
   const most = tokens?.most ?? 0
   const reserved = left === undefined || most < left ? most : left
   const booked = budgets.map((budget) => admitted(budget, usd, reserved))
   for (const budget of booked) atHand.setBudget(budget.id, budget)
   return {
-    within: { tokens: left === undefined ? undefined : reserved, rates: ratesOf(booked, at), barred },
+    within: { tokens: left === undefined ? undefined : reserved, rates: ratesOf(booked, at), barred, refusal },
     ids: idsOf(budgets),
     tokens: reserved
   }
 }
 
+const unlimited = { tokens: undefined, rates: {} } as const
 const unbooked = { within: undefined, ids: undefined, tokens: 0 } as const
 
 /** The same list for the same budgets, mostly: it crosses to another thread once. */
@@ -167,17 +195,18 @@ const idsOf = (budgets: ReadonlyArray<Budget>): ReadonlyArray<string> => {
   return ids
 }
 
-/** The budgets that count an open call, as they are at an instant. A limit that its key got since then counts it too. */
+/** The budgets that count an open call, in their state at an instant. A limit that its key received later counts it too. */
 export const countedOf = (atHand: BudgetsAtHand, reservation: Reservation, at: number): ReadonlyArray<Budget> => {
   const { budgets = none, dimensions } = reservation
+  const { application_id } = dimensions
   let found: Array<Budget> | undefined
-  const look = (id: string) => {
+  for (const id of budgets) {
     const budget = atHand.budget(id)
     if (budget !== undefined) (found ??= []).push(standingAt(budget, at))
   }
-  for (const id of budgets) look(id)
-  const { application_id } = dimensions
-  if (application_id !== null && !budgets.includes(application_id)) look(application_id)
+  if (application_id === null || budgets.includes(application_id)) return found ?? none
+  const ofKey = atHand.budget(application_id)
+  if (ofKey !== undefined) (found ??= []).push(standingAt(ofKey, at))
   return found ?? none
 }
 
@@ -185,14 +214,21 @@ export const countedOf = (atHand: BudgetsAtHand, reservation: Reservation, at: n
 export const countsServed = (budget: Budget, served: Dimensions): boolean =>
   !isOfWays(budget) || countsWay(budget, served)
 
+/** The budgets that count what a call came to. */
+export const servedIn = (budgets: ReadonlyArray<Budget>, served: Dimensions): ReadonlyArray<Budget> =>
+  budgets.every((budget) => countsServed(budget, served))
+    ? budgets
+    : budgets.filter((budget) => countsServed(budget, served))
+
 /** The budgets that a record names: those that reserved for the call, without those of models and providers that did not serve it. */
 export const namedIn = (
   ids: ReadonlyArray<string> | undefined,
   budgets: ReadonlyArray<Budget>,
   served: Dimensions
 ): ReadonlyArray<string> | undefined => {
+  if (ids === undefined) return undefined
   const isServed = (id: string) => budgets.every((budget) => budget.id !== id || countsServed(budget, served))
-  return ids === undefined || ids.every(isServed) ? ids : ids.filter(isServed)
+  return ids.every(isServed) ? ids : ids.filter(isServed)
 }
 
 /** Corrects the budgets of a settled call: what it had reserved is free again, and what it came to is spent. */

@@ -165,7 +165,7 @@ export interface Limit {
   readonly start: number
   /** The charges of the key's calls since then. */
   readonly spent: Nano
-  /** The reservations of all its open calls, also those admitted earlier. */
+  /** The reservations of all its open calls, including those admitted earlier. */
   readonly reserved: Nano
   /** The amount, or the sum of spent and reserved credit if that was higher when the limit was set. */
   readonly ceiling: Nano
@@ -180,7 +180,7 @@ export interface CallOutcome {
   readonly prompt_tokens: number
   readonly completion_tokens: number
   readonly units: number
-  /** The upstream that served the call, if it differs from the one expected at admission. */
+  /** The upstream that served the call, if known. Default: the one expected at admission. */
   readonly provider?: string | null | undefined
   /** The model that served the call instead of the one at admission, with the version of its price. */
   readonly served?: { readonly model: string; readonly price: string } | undefined
@@ -393,6 +393,22 @@ export interface Within {
   readonly rates: Rates
   /** The places in `ways` that budgets have taken away. */
   readonly barred: ReadonlyArray<number>
+  /** The refusal of the first of these budgets; absent if all ways are open. */
+  readonly refusal?: Shortage | undefined
+}
+
+/** The balance suffices, but a budget leaves less. */
+export interface Shortage {
+  readonly _tag: "BudgetReached"
+  readonly budget: string
+  readonly name: string
+  readonly unit: BudgetUnit
+  readonly period: BudgetTerms["period"]
+  /** The limit and its rest: nano-USD, tokens, requests or open calls. */
+  readonly limit: Nano
+  readonly left: Nano
+  /** In milliseconds since 1970; absent if it never renews. */
+  readonly renews_at?: number | undefined
 }
 
 export type Result = ResultByPosting[Posting["_tag"]]
@@ -405,19 +421,7 @@ export type Refusal =
   | { readonly _tag: "InsufficientCredits"; readonly available: Nano }
   /** The balance suffices, but the API key's limit leaves too little. */
   | { readonly _tag: "LimitReached"; readonly application: string; readonly available: Nano }
-  /** The balance suffices, but a budget leaves less. */
-  | {
-      readonly _tag: "BudgetReached"
-      readonly budget: string
-      readonly name: string
-      readonly unit: BudgetUnit
-      readonly period: BudgetTerms["period"]
-      /** What the budget limits, and what is left: nano-USD, tokens, requests or open calls. */
-      readonly limit: Nano
-      readonly left: Nano
-      /** In milliseconds since 1970; absent if it never renews. */
-      readonly renews_at?: number | undefined
-    }
+  | Shortage
   /** The balance suffices, but too little of it is giftable. */
   | { readonly _tag: "InsufficientGiftable"; readonly giftable: Nano }
   /** The account has less in escrow than the amount. */

@@ -1,6 +1,6 @@
 /**
- * Writes an index over a tenant's records in the background, in short pieces. This part is the same for every index. A run is due when all
- * its records are there.
+ * Writes an index over a tenant's records in the background, in short pieces. All indexes share this code. A run is due when all its records
+ * exist.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -13,7 +13,7 @@ import { due, runSize } from "./SortedIndex.ts"
 import type { Run, Written } from "./SortedIndex.ts"
 
 export interface BackgroundIndexerContract {
-  /** Writes up to `most` of the runs whose records are all there; answers how many. */
+  /** Writes up to `most` of the due runs. Returns their number. */
   readonly write: (most: number) => Effect.Effect<number, BooksUnavailable | Conflict>
   /** `layerJobs` runs it. */
   readonly job: Loop.Job
@@ -22,21 +22,21 @@ export interface BackgroundIndexerContract {
 export interface Indexing {
   readonly name: string
   readonly written: (sql: SqlClient, tenant: string) => Effect.Effect<Written, SqlError>
-  /** Two nodes may write the same run: what they write is the same. */
+  /** Must be deterministic, because two nodes may write the same run. */
   readonly writeRun: (tenant: string, run: Run) => Effect.Effect<void, BooksUnavailable | Conflict | SqlError>
 }
 
-/** How many tenants, and how many records, are looked at in one go. */
+/** The number of tenants, and of records, read at a time. */
 const tenantsInPiece = 1024
 const recordsInPiece = 4096
 
 /**
- * How long a batch may be at work at most, in milliseconds. Where several write, one may commit records that lie before those of another that
- * were looked at already: so they are looked at again when that is over.
+ * The longest that a batch may run, in milliseconds. With several writers, one may commit records with lower numbers than those already
+ * checked. So a range is checked again after this time.
  */
 const batchMillis = 60_000
 
-/** How many runs a turn of the job writes at the most, and the pauses behind a turn that wrote some and one that wrote none. */
+/** The maximum number of runs that a turn of the job writes, and the pauses after a turn that wrote runs and one that did not. */
 const runsInTurn = 64
 const pauseBusy = "200 millis"
 const pauseIdle = "2 seconds"
@@ -53,11 +53,11 @@ interface Parts extends Indexing {
 }
 
 interface State {
-  /** Tenants that may have a run to be written. */
+  /** Tenants that may have a due run. */
   readonly waiting: Set<string>
-  /** The last record that was looked at; none before all tenants were. */
+  /** The last checked record; `undefined` until all tenants were checked. */
   seen: number | undefined
-  /** The tenants to check again, with the time. */
+  /** The ranges of records to check again, with the time. */
   again: Array<{ readonly from: number; readonly last: number; readonly at: number }>
 }
 
@@ -70,7 +70,7 @@ export const make = Effect.fnUntraced(function* (indexing: Indexing) {
     Effect.suspend(() => write(runsInTurn)),
     (made) => (made > 0 ? pauseBusy : pauseIdle)
   )
-  // Records that other nodes wrote may have become visible in another order. A run that two nodes write is the same bytes.
+  // Other nodes' records may have become visible in another order, so check all tenants again.
   const takeOver = Effect.sync(() => {
     state.seen = undefined
     state.again = []
@@ -96,7 +96,7 @@ const writeOf = (parts: Parts): BackgroundIndexerContract["write"] =>
     return most - left
   })
 
-/** Finds the tenants that may have a run to be written since the last time. */
+/** Finds the tenants that may have a due run since the last check. */
 const find = Effect.fnUntraced(function* (parts: Parts) {
   const { hasCompany, sql, state } = parts
   const [row] = yield* sql<{ readonly seq: number | null }>`SELECT MAX(seq) AS seq FROM tollgate_usage_records`
@@ -128,7 +128,7 @@ const findAll = Effect.fnUntraced(function* ({ sql, state }: Parts) {
   }
 })
 
-/** The tenants with a run that one of these records has filled. */
+/** Finds the tenants with a run that one of these records completed. */
 const findBehind = ({ sql, state }: Parts, from: number, last: number) =>
   inPieces(
     { from: from + 1, to: last + 1 },

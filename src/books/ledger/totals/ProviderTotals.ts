@@ -1,16 +1,15 @@
 /**
- * Totals of providers over all tenants, by UTC day, provider and model. They hold the records up to a row, their end; who asks adds what
- * lies behind it (`money/usage/Daily`). `ProviderTotalsIndexer` adds records a little behind the charge, in the transaction that moves the end, and only if
- * it finds the end where it read it: of two nodes one does.
+ * Totals of providers over all tenants, by UTC day, provider and model. They include the records up to a row, their end; a reader adds the later
+ * records (`money/usage/Daily`). `ProviderTotalsIndexer` adds records after the charge, in the transaction that moves the end. The transaction fails
+ * if the end has changed since it was read, so only one of two nodes succeeds.
  *
- * - Rollups of a tenant are folded by the batch that makes its tail long. These rows are everybody's: batches of all nodes would wait for
- *   one another.
- * - Totals are a tenant's too, and most of many tenants have fewer records than one holds.
- * - They go by rows and not by days that are over, since no clock says that a day is over: the clock of a node may be behind, a batch
- *   commits after its rows are dated, and the sandbox moves its time. A record that comes late lies behind the end, whatever its day is,
- *   and is added to that day. Each record is added once, so nothing has to be corrected later. `verify` compares all the same.
- * - So the end must not pass a row that may still be committed (`SafeHorizon`), and lies at or before a row that is there: where books are
- *   copied to the other engine, the next row gets the number behind the last one.
+ * - A batch folds the rollups of a tenant. These rows belong to all tenants: batches of all nodes would wait for each other.
+ * - Totals of runs (`Totals`) are per tenant, and most tenants of a large service have fewer records than one run.
+ * - The end is a row and not a finished day, since no clock can tell that a day is over: a node's clock may be slow, a batch commits after its
+ *   rows are dated, and the sandbox moves its time. A late record comes after the end, whatever its day, and is added to that day. Each
+ *   record is added once, so nothing needs correction later. `verify` still compares the totals.
+ * - The end must not pass a row that may still be committed (`SafeHorizon`), nor the last existing row: after copying to the other engine,
+ *   the next row gets the number after the last one.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
@@ -23,7 +22,7 @@ import type { CheckRow } from "../rules/Check.ts"
 import type { Statement } from "../rules/Transaction.ts"
 
 export interface DailySum {
-  /** The first instant of the day, in UTC. */
+  /** The start of the day, in UTC. */
   readonly day: number
   readonly provider: string
   readonly model: string
@@ -37,13 +36,13 @@ export interface DailySum {
   readonly uncollected: Nano
 }
 
-/** The days from `first` to `last`, both included, by their first instants. */
+/** The days from `first` to `last`, inclusive, given by their starts. */
 export interface Days {
   readonly first: number
   readonly last: number
 }
 
-/** The columns beside the key, each as an expression of the record. */
+/** The columns besides the key, each as an SQL expression over records. */
 const measures = {
   requests: "COUNT(*)",
   successes: "SUM(r.success)",
@@ -54,7 +53,7 @@ const measures = {
   uncollected: "SUM(r.uncollected)"
 } as const
 
-/** Amounts are read as texts: a sum may be more than a number holds. */
+/** Amounts are read as text, because a sum may exceed the exact range of a number. */
 const isAmount = (measure: string): boolean => measure === "cost" || measure === "uncollected"
 
 const columns = (expressionOf: (measure: keyof typeof measures) => string): string =>
@@ -100,25 +99,25 @@ const selectKept = `SELECT e.record, s.start, s.provider, s.model, ${columns((me
   FROM (SELECT COALESCE((SELECT record FROM tollgate_usage_by_provider_end), 0) AS record) e
     LEFT JOIN tollgate_usage_by_provider s ON s.start >= ? AND s.start <= ?`
 
-/** The last row that is in them. */
+/** The last row included in the totals. */
 export const endOf = (sql: SqlClient) =>
   Effect.map(
     sql<{ readonly record: number }>`SELECT COALESCE((SELECT record FROM tollgate_usage_by_provider_end), 0) AS record`,
     ([row]) => row!.record
   )
 
-/** The stored totals and their end, read at one instant. */
+/** The stored totals and their end, read in one statement. */
 export const kept = (sql: SqlClient, { first, last }: Days) =>
   Effect.map(sql.unsafe(selectKept, [first, last]).values, (found) => {
     const rows = found as ReadonlyArray<ReadonlyArray<unknown>>
     return {
       end: rows[0]![0] as number,
-      // Where there are none, there is a row of nothing.
+      // Without totals the join returns one row of nulls.
       sums: rows.filter(([, start]) => start !== null).map(([, ...row]) => sumOf(row as unknown as SumRow))
     }
   })
 
-/** The last row that there is, or the last up to one. */
+/** The last existing row, at most `most`. */
 export const lastRow = (sql: SqlClient, most: number = Number.MAX_SAFE_INTEGER) =>
   Effect.map(
     sql<{
@@ -127,12 +126,12 @@ export const lastRow = (sql: SqlClient, most: number = Number.MAX_SAFE_INTEGER) 
     ([row]) => row!.last
   )
 
-/** Totals of some records on these days. */
+/** Totals of the records in a range of rows, on these days. */
 export const among = (sql: SqlClient, rows: Range, { first, last }: Days) =>
   Effect.suspend(() => {
     const found: Found = new Map()
     const read = ({ from, to }: Range) =>
-      // As lists, which costs the driver less than half of what objects do.
+      // As lists, which cost the driver less than half as much as objects.
       Effect.map(sql.unsafe(selectAmong, [from, to, first, last + day]).values, (rows) => {
         for (const row of rows) put(found, sumOf(row as unknown as SumRow))
       })
@@ -143,7 +142,7 @@ const selectAmong = `SELECT ${keyOfRecord}, ${columns((measure) => asRead(measur
   FROM tollgate_usage_records r ${withDimensions}
   WHERE r.seq >= ? AND r.seq < ? AND r.at >= ? AND r.at < ? GROUP BY 1, 2, 3`
 
-/** One sum for each day, provider and model. */
+/** Merges sums of the same day, provider and model. */
 export const together = (sums: ReadonlyArray<DailySum>): ReadonlyArray<DailySum> => {
   const found: Found = new Map()
   for (const sum of sums) put(found, sum)
@@ -173,7 +172,7 @@ const plus = (sum: DailySum, more: DailySum): DailySum => ({
 
 // ---- writing ------------------------------------------------------------------------------------------------------------
 
-/** Adds the records behind `end` up to the row `to`; refused where the end is another by then. */
+/** Adds the records after `end` up to the row `to`. Refused if the end has changed. */
 export const adding = (end: number, to: number): ReadonlyArray<Statement> => [
   {
     text: `INSERT INTO tollgate_usage_by_provider_end (id, record) VALUES (1, ?)
@@ -195,13 +194,13 @@ const add = `INSERT INTO tollgate_usage_by_provider (start, provider, model, ${c
 
 const always: Days = { first: 0, last: 8.64e15 }
 
-/** Totals that differ from the records up to their end. Those never change, so this holds while others add more. */
+/** Totals that differ from the records up to their end. These records never change, so the check works while others add more. */
 export const faultsOf = Effect.fnUntraced(function* (sql: SqlClient) {
   const { end, sums } = yield* kept(sql, always)
   const last = yield* lastRow(sql)
   const due = new Map((yield* among(sql, { from: 1, to: end + 1 }, always)).map((sum) => [keyOf(sum), sum]))
   const faults: Array<CheckRow> = []
-  if (end > last) faults.push({ id: "their end", expected: `row ${last} or before`, found: `row ${end}` })
+  if (end > last) faults.push({ id: "the end", expected: `row ${last} or before`, found: `row ${end}` })
   const look = ({ day, model, provider }: DailySum, made: DailySum | undefined, sum: DailySum | undefined) => {
     if (made !== undefined && sum !== undefined && isSame(made, sum)) return
     faults.push({ id: `${toDay(day)}/${provider}/${model}`, expected: inWords(made), found: inWords(sum) })
@@ -215,7 +214,7 @@ export const faultsOf = Effect.fnUntraced(function* (sql: SqlClient) {
 })
 
 const isSame = (made: DailySum, sum: DailySum): boolean =>
-  // Units may be fractions, and a sum of those depends on its order.
+  // Units may be fractions, and a floating-point sum depends on its order.
   Math.abs(sum.units - made.units) <= 1e-9 * (1 + Math.abs(made.units)) &&
   inWords({ ...made, units: 0 }) === inWords({ ...sum, units: 0 })
 

@@ -1,19 +1,19 @@
 /**
- * RecordOrder of records in the order of a value: which value, which record. Of two that are equal the later record is the greater. Blocks of
- * them as bytes, and the merge of several orders into one.
+ * Records in the order of a value, as pairs of value and `seq`. If values are equal, the later record is greater. Encodes blocks of these
+ * places as bytes, and merges several orders into one.
  */
 import { exactMax, valueOf, VarintReader, VarintWriter } from "./Varints.ts"
 import type { Value } from "./Varints.ts"
 
 export type Direction = "asc" | "desc"
 
-/** RecordOrder in ascending order: the value and the `seq` of each. */
+/** Places in ascending order: the value and `seq` of each. */
 export interface RecordOrder {
   readonly values: ReadonlyArray<Value>
   readonly seqs: ReadonlyArray<number>
 }
 
-/** They add up as this does it, whichever of the two a value is. */
+/** Adds two values; the result is a number if that is exact. */
 export const plus = (a: Value, b: Value): Value => {
   if (typeof a === "number" && typeof b === "number" && Math.abs(a + b) <= exactMax) return a + b
   return valueOf(BigInt(a) + BigInt(b))
@@ -24,7 +24,7 @@ export const minus = (a: Value, b: Value): Value => {
   return valueOf(BigInt(a) - BigInt(b))
 }
 
-/** RecordOrder that were read in the order of `seq`, in that of the value. */
+/** Sorts places by value. The input must be in the order of `seq`. */
 export const inOrder = ({ seqs, values }: RecordOrder): RecordOrder => {
   // A stable sort: equal values stay in the order of `seq`.
   const order = Array.from(values, (_, i) => i).sort((a, b) => {
@@ -37,8 +37,8 @@ export const inOrder = ({ seqs, values }: RecordOrder): RecordOrder => {
 // ---- bytes --------------------------------------------------------------------------------------------------------------
 
 /**
- * A block as bytes: the least `seq`, then of each place how much its value is above that before it (above `first` of the first), and how
- * far its `seq` is above the least.
+ * A block as bytes: the lowest `seq`, then for each place the difference of its value from the previous one (from `first` for the first
+ * place), and the difference of its `seq` from the lowest.
  */
 export const encode = ({ seqs, values }: RecordOrder): Uint8Array => {
   const numbers = new VarintWriter()
@@ -71,18 +71,18 @@ export const decode = (bytes: Uint8Array, first: Value): RecordOrder => {
 
 // ---- several orders as one ----------------------------------------------------------------------------------------------
 
-/** An order under way: the block that it is in, and the place where it stands. */
+/** An order during a merge: its current block, and the position in it. */
 interface Head {
   places: RecordOrder
   at: number
 }
 
 /**
- * Merges orders that are passed in block by block. `drain` yields places until a block is used up. The caller then passes in the next block
- * of that order, if there is one, and calls it again.
+ * Merges orders that are added block by block. `drain` yields places until a block is used up. The caller then adds the next block of that
+ * order, if there is one, and calls `drain` again.
  */
 export class Merge<Order> {
-  // A heap: each stands before the two at twice its place and one or two beyond.
+  // A binary heap: the children of place `i` are at `2 * i + 1` and `2 * i + 2`.
   private readonly heap: Array<Head & { readonly order: Order }> = []
   private readonly descending: boolean
 
@@ -90,7 +90,7 @@ export class Merge<Order> {
     this.descending = direction === "desc"
   }
 
-  /** Hands in the next block of an order, from the place `at` on. */
+  /** Adds the next block of an order, from the position `at`. */
   add(order: Order, places: RecordOrder, at = this.descending ? places.seqs.length - 1 : 0): void {
     if (at < 0 || at >= places.seqs.length) return
     let place = this.heap.push({ order, places, at }) - 1
@@ -106,7 +106,7 @@ export class Merge<Order> {
     return this.heap.length === 0
   }
 
-  /** Gives out up to `count` places, in order. Answers the order whose block is used up; `undefined` where `count` came first. */
+  /** Yields up to `count` places, in order. Returns the order whose block is used up; `undefined` if `count` was reached first. */
   drain(count: number, give: (value: Value, seq: number) => void): Order | undefined {
     const step = this.descending ? -1 : 1
     for (let left = count; left > 0; left--) {
@@ -128,7 +128,7 @@ export class Merge<Order> {
     return undefined
   }
 
-  /** Puts the first where it belongs. */
+  /** Restores the heap after its first element changed. */
   private sink(): void {
     const { length } = this.heap
     for (let place = 0; ;) {

@@ -1,11 +1,11 @@
 /**
- * A tenant's records in the order of a value, for pages that are sorted by it. An index by value would make every charge touch a page
- * somewhere in its middle. Instead each `runSize` records of a tenant are a sorted run, written once they are all there, and each `fanOut`
- * runs are merged into one more, of the next level. A run never changes; what lies behind the last one, and the ends of a window
- * that cut a run, are sorted when they are asked for. `SortedIndexer` writes the runs.
+ * The sorted index: a tenant's records in the order of a value, for sorted pages. An index by value would make every charge touch a random
+ * page. Instead, each `runSize` records of a tenant form a sorted run, written when all of them exist, and each `fanOut` runs are merged into
+ * a run of the next level. A run never changes. Records after the last run, and partial runs at the ends of a window, are sorted by the
+ * reader. `SortedIndexer` writes the runs.
  *
- * The run `i` of a level with runs of `n` records holds the numbers from `i * n + 1` on. Its places lie in blocks, found by the place that
- * each begins with.
+ * Run `i` of a level with runs of `n` records has the numbers from `i * n + 1`. Its places (value and row) are stored in blocks, which are
+ * found by their first place.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -19,7 +19,7 @@ import type { Direction } from "./RecordOrder.ts"
 import type { Statement } from "../rules/Transaction.ts"
 import type { Value } from "./Varints.ts"
 
-/** The sort keys of records, each as an expression of the record `r`. */
+/** The sort keys, each as an SQL expression of the record `r`. */
 export const values = {
   cost: "r.cost",
   total_tokens: "(r.prompt_tokens + r.completion_tokens)",
@@ -31,9 +31,9 @@ const sorts = Object.keys(values) as ReadonlyArray<Sort>
 
 export const runSize = 2048
 export const fanOut = 16
-/** How many records a run of each level holds: a tenant with ten million has less than twenty of each of the lower two, and twenty of the last. */
+/** The records per run, by level. */
 export const sizes: ReadonlyArray<number> = [runSize, runSize * fanOut, runSize * fanOut ** 2]
-/** How many places a block holds: a run is whole blocks. */
+/** The places per block. A run consists of full blocks. */
 export const blockSize = 1024
 
 /** A run of one tenant. */
@@ -42,10 +42,10 @@ export interface Run {
   readonly run: number
 }
 
-/** How many runs of each level a tenant has, from the lowest level on. */
+/** The number of a tenant's runs, by level. */
 export type Written = ReadonlyArray<number>
 
-/** An INTEGER column or expression as a `Value`, by `valueRead`: as text where a number is not exact. */
+/** Selects an INTEGER column or expression for `valueRead`: as text if a JavaScript number would not be exact. */
 export const exact = (expression: string): string =>
   `CASE WHEN abs(${expression}) > ${Number.MAX_SAFE_INTEGER} THEN CAST(${expression} AS TEXT) ELSE ${expression} END`
 
@@ -58,7 +58,7 @@ export const written = (sql: SqlClient, tenant: string): Effect.Effect<Written, 
     (rows) => sizes.map((_, level) => rows.find((row) => row.level === level)?.runs ?? 0)
   )
 
-/** A range of numbers as the fewest runs, and the stretches that no run holds. */
+/** Covers a range of numbers with as few runs as possible. `rest` has the ranges that no run covers. */
 export const cover = (range: Range, has: Written): { runs: ReadonlyArray<Run>; rest: ReadonlyArray<Range> } => {
   const runs: Array<Run> = []
   const rest: Array<Range> = []
@@ -83,7 +83,7 @@ export const cover = (range: Range, has: Written): { runs: ReadonlyArray<Run>; r
 
 // ---- reading ------------------------------------------------------------------------------------------------------------
 
-/** A place that a walk has come to: only what is beyond it is asked for. */
+/** A cursor: reading continues after this place. */
 export interface After {
   readonly value: Value
   readonly seq: number
@@ -95,7 +95,7 @@ interface BlockRow {
   readonly places: Uint8Array
 }
 
-/** Blocks of a tenant's runs in the order of one value. */
+/** Reads the blocks of a tenant's runs, for one sort key. */
 export const reader = (sql: SqlClient, tenant: string, sort: Sort, direction: Direction) => {
   const order = sql.literal(direction)
   const beyondSign = sql.literal(direction === "desc" ? "<" : ">")
@@ -108,7 +108,7 @@ export const reader = (sql: SqlClient, tenant: string, sort: Sort, direction: Di
     return { first: { value, seq: row.seq }, places: RecordOrder.decode(row.places, value) }
   }
 
-  /** The block behind the one that begins with `first`, in the reader's direction; without `first`, the run's first one. */
+  /** The next block in the reader's direction after the one that begins with `first`; without `first`, the run's first block. */
   const next = (run: Run, first?: After) =>
     Effect.map(
       sql<BlockRow>`${read} ${ofRun(run)} ${
@@ -117,7 +117,7 @@ export const reader = (sql: SqlClient, tenant: string, sort: Sort, direction: Di
       block
     )
 
-  /** The block that `after` falls into, or the first one where it falls before all of them. */
+  /** The block that contains `after`, or the first block if `after` is before all of them. */
   const from = (run: Run, after: After) =>
     Effect.flatMap(
       sql<BlockRow>`${read} ${ofRun(run)} AND (value, seq) <= (${after.value}, ${after.seq})
@@ -128,9 +128,9 @@ export const reader = (sql: SqlClient, tenant: string, sort: Sort, direction: Di
   return { next, from }
 }
 
-/** Where the places beyond `after` begin in a block, in a direction; outside of the block where there are none. */
+/** The index of the first place after `after` in the direction; outside the block if there is none. */
 const beginning = ({ seqs, values }: RecordOrder.RecordOrder, after: After, direction: Direction): number => {
-  // The first place that is greater than `after`, or, descending, the last that is less.
+  // The first place greater than `after` or, if descending, the last one less than it.
   let [low, high] = [0, seqs.length]
   const isLow = (i: number) => {
     const value = values[i]!
@@ -146,8 +146,8 @@ const beginning = ({ seqs, values }: RecordOrder.RecordOrder, after: After, dire
 }
 
 /**
- * Gives out the places of the runs, and of `rest`, in one order, beyond `after` where that is given, until `give` answers false. It reads
- * a block of each run at a time.
+ * Passes the places of the runs and of `rest` to `give`, merged into one order, until `give` returns false. Begins after `after`, if given. It
+ * reads one block of each run at a time.
  */
 export const walk = Effect.fnUntraced(function* (
   sql: SqlClient,
@@ -177,7 +177,7 @@ export const walk = Effect.fnUntraced(function* (
     const found = yield* start === undefined ? blocks.next(run, first) : blocks.from(run, start)
     if (found === undefined) return
     const at = start === undefined ? undefined : beginning(found.places, start, direction)
-    // All of the block lies before `after`.
+    // The whole block is before `after`.
     if (at !== undefined && (at < 0 || at >= found.places.seqs.length)) return yield* follow(run, found.first)
     merge.add({ run, first: found.first }, found.places, at)
   })
@@ -199,21 +199,21 @@ export const walk = Effect.fnUntraced(function* (
   }
 })
 
-/** How many blocks, and how many records, are read between two looks at the sockets. */
+/** The number of blocks, and of records, read before other fibers get a turn. */
 const readsInTurn = 16
 const recordsInTurn = 512
 
-/** The runs that a tenant with so many records can have and does not have yet, each behind those that it is made of. */
+/** The missing runs of a tenant with this many records. Each comes after the runs that it merges. */
 export const due = (records: number, has: Written): ReadonlyArray<Run> => {
   const runs: Array<Run> = []
   const next = [...has]
-  /** Adds the next run of a level, and what it completes above. */
+  /** Adds the next run of a level, and the runs that it completes on higher levels. */
   const add = (level: number): void => {
     runs.push({ level, run: next[level]! })
     next[level]! += 1
     if (level + 1 < has.length && (next[level + 1]! + 1) * fanOut <= next[level]!) add(level + 1)
   }
-  // The rest of an earlier turn comes first.
+  // First the runs that an earlier turn left.
   for (let level = 1; level < has.length; level++) {
     while ((next[level]! + 1) * fanOut <= next[level - 1]!) add(level)
   }
@@ -229,16 +229,16 @@ export interface Block extends After {
   readonly places: Uint8Array
 }
 
-/** The number of a record, and its values in the order of `sorts`. */
+/** The `seq` of a record and its values, in the order of `sorts`. */
 type MeasuresRow = readonly [seq: number, ...values: ReadonlyArray<number | string>]
 
-/** The run of the lowest level as its records make it. */
+/** The blocks of a run of the lowest level, from its records. */
 const blocksOfRecords = Effect.fnUntraced(function* (sql: SqlClient, tenant: string, { run }: Run) {
   const columns = sql.literal(sorts.map((sort) => `${exact(values[sort])} AS ${sort}`).join(", "))
   const from = run * runSize + 1
   const pieces = yield* inPieces(
     { from, to: from + runSize },
-    // As lists, which costs the driver less than half of what objects do.
+    // As lists, which cost the driver less than half as much as objects.
     (piece) => sql`SELECT r.seq, ${columns} FROM ${recordsAmong(sql, tenant, piece)} ORDER BY r.seq`.values,
     recordsInTurn
   )
@@ -257,7 +257,7 @@ const blocksOfRecords = Effect.fnUntraced(function* (sql: SqlClient, tenant: str
   return blocks
 })
 
-/** The run of a higher level as those of the level below make it. */
+/** The blocks of a run of a higher level, from the runs of the level below. */
 const blocksOfRuns = Effect.fnUntraced(function* (sql: SqlClient, tenant: string, { level, run }: Run) {
   const runs = Array.from({ length: fanOut }, (_, i) => ({ level: level - 1, run: run * fanOut + i }))
   const blocks: Array<Block> = []
@@ -286,18 +286,18 @@ const blockOf = (sort: Sort, places: RecordOrder.RecordOrder): Block => ({
   places: RecordOrder.encode(places)
 })
 
-/** The blocks of a run, all sorts, as what it is made of gives them: always the same. */
+/** The blocks of a run, for all sort keys. The result is deterministic. */
 export const blocksOf = (sql: SqlClient, tenant: string, run: Run) =>
   run.level === 0 ? blocksOfRecords(sql, tenant, run) : blocksOfRuns(sql, tenant, run)
 
-/** Writes a block of a run. One that is there already is the same. */
+/** Writes a block of a run. A block that exists already is equal. */
 export const writeBlock = (tenant: string, { level, run }: Run, { places, seq, sort, value }: Block): Statement => ({
   text: `INSERT INTO tollgate_usage_sorted_blocks (tenant_id, sort, level, run, value, seq, places)
     VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
   params: [tenant, sort, level, run, value, seq, places]
 })
 
-/** Says that the run is there, and with it all before it. */
+/** Records that the run, and all before it, are written. */
 export const writeRun = (tenant: string, { level, run }: Run): Statement => ({
   text: `INSERT INTO tollgate_usage_sorted_runs (tenant_id, level, runs) VALUES (?, ?, ?)
     ON CONFLICT (tenant_id, level) DO UPDATE SET runs = excluded.runs WHERE tollgate_usage_sorted_runs.runs < excluded.runs`,
@@ -306,14 +306,14 @@ export const writeRun = (tenant: string, { level, run }: Run): Statement => ({
 
 // ---- checking -----------------------------------------------------------------------------------------------------------
 
-/** A sort of a run, and what it should be and is: how many blocks, and a digest of them. */
+/** A sort order of a run with the wrong blocks: the expected and found number of blocks, and their digest. */
 export interface Fault {
   readonly id: string
   readonly expected: string
   readonly found: string
 }
 
-/** The sorts of a run that are not what the records make. A run never changes, so this holds while others write. */
+/** The sort orders of a run that do not match the records. Runs never change, so the check works during writes. */
 export const faultsOf = Effect.fnUntraced(function* (sql: SqlClient, tenant: string, run: Run) {
   const due = yield* blocksOf(sql, tenant, run)
   const faults: Array<Fault> = []
@@ -335,7 +335,7 @@ const digest = (blocks: ReadonlyArray<Omit<Block, "sort">>): string => {
   return `${blocks.length} blocks ${hash.digest("hex").slice(0, 16)}`
 }
 
-/** All runs that are written. */
+/** All written runs. */
 export const allRuns = (sql: SqlClient) =>
   Effect.map(
     sql<{ readonly tenant_id: string; readonly level: number; readonly runs: number }>`

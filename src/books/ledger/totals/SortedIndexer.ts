@@ -1,4 +1,4 @@
-/** Writes the sorted runs of tenants with many records (`SortedIndex`). */
+/** Writes the sorted index of tenants with many records (`SortedIndex`). */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer } from "effect"
 import * as Loop from "../../../kernel/Loop.ts"
@@ -18,14 +18,14 @@ export class SortedIndexer extends Context.Tag("tollgate/ledger/SortedIndexer")<
   static readonly layerJobs = Loop.layer(SortedIndexer, ({ job }) => [job])
 }
 
-/** How many blocks are written in one go. */
+/** The number of blocks per transaction. */
 const blocksInPiece = 24
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const { submit } = yield* Writer
 
-  /** A run is there when its last piece is committed. A crash leaves blocks that are not read until they are written again. */
+  /** A run counts when its last piece is committed. Blocks left by a crash are not read until they are written again. */
   const writeRun = Effect.fnUntraced(function* (tenant: string, run: Run) {
     const blocks = yield* SortedIndex.blocksOf(sql, tenant, run)
     const statements = blocks.map((block) => SortedIndex.writeBlock(tenant, run, block))

@@ -1,12 +1,12 @@
 /**
- * Pre-aggregated totals of each run of a tenant's records, for sums by any dimension and for finding the records of a filter. A run is the
- * same stretch of numbers as in `SortedIndex`, of its lower two levels, and its tally is a row that is written once, when all its records
- * are there (`TotalsIndexer`), and never changes. What lies behind the last run is read from the records.
+ * Pre-aggregated totals of each run of a tenant's records, for sums by any dimension and for finding filtered records. A run is the same
+ * range of numbers as in the lower two levels of `SortedIndex`. Its totals are one row, written once when all its records exist
+ * (`TotalsIndexer`), and never change. Records after the last run are read themselves.
  *
- * A tally holds, as bytes:
- * - `sums`: of each hour and each number of dimensions that calls of the hour had, what they sum to;
- * - `totals`: the same of the whole run, without the hours: which dimensions it has at all, and how often;
- * - `kinds`, of the lowest level alone: of each record, in the order of numbers, which of the `totals` it counts in, and whether it
+ * The row has three byte strings:
+ * - `sums`: the sums by hour and dimensions;
+ * - `totals`: the sums by dimensions alone;
+ * - `kinds`, on the lowest level only: for each record, in the order of numbers, the index of its dimensions in `totals`, and whether it
  *   succeeded.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
@@ -24,7 +24,7 @@ import type { Statement } from "../rules/Transaction.ts"
 import { valueOf, VarintReader, VarintWriter } from "./Varints.ts"
 import type { Value } from "./Varints.ts"
 
-/** The calls of an hour that have the same dimensions. */
+/** The sum of an hour's calls with the same dimensions. */
 export interface Sum {
   /** Hours since 1970. */
   readonly hour: number
@@ -37,7 +37,7 @@ export interface Sum {
   readonly cost: Value
 }
 
-/** Sums are given out without an object for each: there may be millions. */
+/** Receives a sum as arguments, because millions of objects would be slow. */
 export type Give = (
   hour: number,
   dimensions: number,
@@ -51,7 +51,7 @@ export const hourOf = (at: number): number => Math.floor(at / hour)
 
 // ---- bytes --------------------------------------------------------------------------------------------------------------
 
-/** Sums in the order of hours, and of dimensions in an hour: each hour and number as the distance from the one before. */
+/** Encodes sums, ordered by hour, then dimensions. Hours and dimensions are stored as differences from the previous ones. */
 const encode = (sums: ReadonlyArray<Sum>): Uint8Array => {
   const numbers = new VarintWriter()
   let hour = 0
@@ -70,7 +70,7 @@ const encode = (sums: ReadonlyArray<Sum>): Uint8Array => {
   return numbers.written()
 }
 
-/** Gives out the sums of `sums` or `totals` (whose hours are all 0), in their order. */
+/** Yields the sums of `sums` or `totals` (where all hours are 0), in order. */
 export const decode = (bytes: Uint8Array, give: Give): void => {
   const numbers = new VarintReader(bytes)
   let hour = 0
@@ -87,7 +87,7 @@ export const decode = (bytes: Uint8Array, give: Give): void => {
   }
 }
 
-/** Yields the number of calls per combination of dimensions in `totals`, without their cost. */
+/** Yields the number of calls by dimensions in `totals`, without their cost. */
 export const decodeCounts = (
   totals: Uint8Array,
   give: (dimensions: number, requests: number, failures: number) => void
@@ -126,7 +126,7 @@ class Adding {
   }
 }
 
-/** The same sums without their hours. */
+/** The sums by dimensions alone, without hours. */
 const totalsOf = (sums: ReadonlyArray<Sum>): ReadonlyArray<Sum> => {
   const adding = new Adding()
   for (const { cost, dimensions, failures, requests, tokens } of sums) {
@@ -135,7 +135,7 @@ const totalsOf = (sums: ReadonlyArray<Sum>): ReadonlyArray<Sum> => {
   return adding.sums()
 }
 
-/** A kind is a place among the totals, twice, and one more for a call that succeeded. */
+/** A kind is twice the index in the totals, plus one if the call succeeded. */
 const encodeKinds = (records: ReadonlyArray<RecordRow>, totals: ReadonlyArray<Sum>): Uint8Array => {
   const places = new Map(totals.map(({ dimensions }, place) => [dimensions, place]))
   const numbers = new VarintWriter()
@@ -147,7 +147,7 @@ const encodeKinds = (records: ReadonlyArray<RecordRow>, totals: ReadonlyArray<Su
 
 type Part = "totals" | "sums"
 
-/** How many tallies of each level a tenant has. */
+/** The number of a tenant's runs with totals, by level. */
 export const written = (sql: SqlClient, tenant: string): Effect.Effect<Written, SqlError> => {
   const count = (level: number) =>
     sql`SELECT COALESCE(MAX(run) + 1, 0) FROM tollgate_usage_tallies WHERE tenant_id = ${tenant} AND level = ${level}`
@@ -159,7 +159,7 @@ export const written = (sql: SqlClient, tenant: string): Effect.Effect<Written, 
 
 const numbersOf = ({ level, run }: Run): Range => ({ from: run * sizes[level]! + 1, to: (run + 1) * sizes[level]! + 1 })
 
-/** The runs that hold a record of the range, in order, each with whether all of its are; and the numbers that no run holds. */
+/** The runs that overlap the range, in order. `isWhole`: the range contains the whole run. `rest`: the numbers that no run covers. */
 export const touching = (range: Range, has: Written) => {
   const end = has[0]! * runSize + 1
   const whole = (number: number): number => Math.floor((number - 1) / runSize) * runSize + 1
@@ -175,10 +175,10 @@ export const touching = (range: Range, has: Written) => {
   }
 }
 
-/** How many tallies a statement reads: a millisecond or two of them. */
+/** The number of runs that a statement reads, by level: a millisecond or two of work. */
 const rowsAtOnce: Readonly<Record<Part, ReadonlyArray<number>>> = { totals: [16, 16], sums: [8, 1] }
 
-/** Reads a part of tallies, in the order of the runs; others have a turn in between. */
+/** Reads one part of the runs' totals, in order. Yields to other fibers in between. */
 export const each = Effect.fnUntraced(function* (
   sql: SqlClient,
   tenant: string,
@@ -200,7 +200,7 @@ export const each = Effect.fnUntraced(function* (
   }
 })
 
-/** Totals of records that no run covers, in the form of `sums`: a byte string for some thousands of them. */
+/** Sums of records that no run covers, encoded like `sums`: one byte string for each few thousand records. */
 export const sumsAmong = (sql: SqlClient, tenant: string, range: Range) =>
   inPieces(range, (piece) =>
     Effect.map(
@@ -232,7 +232,7 @@ type GroupRow = readonly [
   cost: string
 ]
 
-/** The numbers of the records of a run of the lowest level that are of some kinds, in order. */
+/** The numbers of the wanted records in a run of the lowest level, in order. */
 export const numbersWhere = Effect.fnUntraced(function* (
   sql: SqlClient,
   tenant: string,
@@ -253,7 +253,7 @@ export const numbersWhere = Effect.fnUntraced(function* (
 
 // ---- writing ------------------------------------------------------------------------------------------------------------
 
-/** Totals as stored. */
+/** The totals of a run as stored. */
 export interface RunTotals extends Run {
   readonly totals: Uint8Array
   readonly kinds: Uint8Array | null
@@ -262,13 +262,13 @@ export interface RunTotals extends Run {
 
 type RecordRow = readonly [at: number, dimensions: number, success: number, tokens: number, cost: number | string]
 
-/** How many records are read between two looks at the sockets. */
+/** The number of records read before other fibers get a turn. */
 const recordsInTurn = 512
 
 const ofRecords = Effect.fnUntraced(function* (sql: SqlClient, tenant: string, run: Run) {
   const pieces = yield* inPieces(
     numbersOf(run),
-    // As lists, which costs the driver less than half of what objects do.
+    // As lists, which cost the driver less than half as much as objects.
     (piece) =>
       sql`SELECT r.at, r.dimensions, r.success, r.prompt_tokens + r.completion_tokens,
         ${sql.literal(exact("r.cost"))} AS cost
@@ -294,11 +294,11 @@ const ofRuns = Effect.fnUntraced(function* (sql: SqlClient, tenant: string, run:
   return { ...run, totals: encode(totalsOf(sums)), kinds: null, sums: encode(sums) } satisfies RunTotals
 })
 
-/** The tally of a run, as its records, or the runs that it is made of, give it: always the same. */
+/** The totals of a run, computed from its records or from the runs of the level below. The result is deterministic. */
 export const tallyOf = (sql: SqlClient, tenant: string, run: Run): Effect.Effect<RunTotals, SqlError> =>
   run.level === 0 ? ofRecords(sql, tenant, run) : ofRuns(sql, tenant, run)
 
-/** Writes a tally. One that is there already is the same. */
+/** Writes the totals of a run. If they exist already, they are equal. */
 export const write = (tenant: string, { kinds, level, run, sums, totals }: RunTotals): Statement => ({
   text: `INSERT INTO tollgate_usage_tallies (tenant_id, level, run, totals, kinds, sums) VALUES (?, ?, ?, ?, ?, ?)
     ON CONFLICT DO NOTHING`,
@@ -307,7 +307,7 @@ export const write = (tenant: string, { kinds, level, run, sums, totals }: RunTo
 
 // ---- checking -----------------------------------------------------------------------------------------------------------
 
-/** The part of stored totals that differs from the records. It never changes, so this holds while others write. */
+/** The parts of stored totals that differ from the records. They never change, so the check works during writes. */
 export const faultsOf = Effect.fnUntraced(function* (sql: SqlClient, tenant: string, run: Run) {
   const due = yield* tallyOf(sql, tenant, run)
   const [found] = yield* sql<RunTotals>`SELECT totals, kinds, sums FROM tollgate_usage_tallies
@@ -325,7 +325,7 @@ export const faultsOf = Effect.fnUntraced(function* (sql: SqlClient, tenant: str
 const digest = (bytes: Uint8Array | null): string =>
   bytes === null ? "nothing" : createHash("sha256").update(bytes).digest("hex").slice(0, 16)
 
-/** All runs that a tenant with a tally should have one of. */
+/** All runs that should have totals, up to each tenant's last one. */
 export const allRuns = (sql: SqlClient) =>
   Effect.map(
     sql<{ readonly tenant: string; readonly level: number; readonly runs: number }>`

@@ -1,4 +1,4 @@
-/** Writes the tallies of tenants with many records (`Totals`). */
+/** Writes the totals of tenants with many records (`Totals`). */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer } from "effect"
 import * as Loop from "../../../kernel/Loop.ts"

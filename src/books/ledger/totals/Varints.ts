@@ -1,6 +1,6 @@
-/** Lists of whole numbers from 0 on as bytes: seven bits of a number in each byte, the lowest first; the highest bit says that more follow. */
+/** Lists of non-negative integers as bytes: seven bits per byte, lowest first. The highest bit means that more bytes follow. */
 
-/** A number where that is exact, else a bigint: the two compare with each other. */
+/** A number if that is exact, otherwise a bigint. Both compare with each other. */
 export type Value = number | bigint
 
 export const exactMax = Number.MAX_SAFE_INTEGER
@@ -8,10 +8,10 @@ export const exactMax = Number.MAX_SAFE_INTEGER
 export const valueOf = (amount: bigint): Value =>
   amount <= BigInt(exactMax) && amount >= -BigInt(exactMax) ? Number(amount) : amount
 
-/** The most bytes of one number: up to 2^64. */
+/** The maximum size of one number, in bytes: up to 2^64. */
 const widthMax = 10
 
-/** Takes numbers, and gives their bytes. */
+/** Encodes numbers. */
 export class VarintWriter {
   private bytes = new Uint8Array(1024)
   private at = 0
@@ -36,7 +36,7 @@ export class VarintWriter {
   }
 }
 
-/** Gives the numbers of bytes that `VarintWriter` made. */
+/** Decodes the bytes of a `VarintWriter`. */
 export class VarintReader {
   private readonly bytes: Uint8Array
   private at = 0
@@ -64,12 +64,12 @@ export class VarintReader {
     return sum <= exactMax ? sum : exactly(bytes.subarray(start, this.at))
   }
 
-  /** Passes over the next one. */
+  /** Skips the next number. */
   skip(): void {
     while (this.bytes[this.at++]! >= 128);
   }
 
-  /** The next one, which is known to be exact as a number. */
+  /** The next number, which must be exact as a JavaScript number. */
   number(): number {
     return this.next() as number
   }

@@ -93,7 +93,7 @@ export const make = Effect.gen(function* () {
     return yield* exit
   }, Effect.scoped)
 
-  /** Releases the connection between two attempts, so that others can read meanwhile. */
+  /** Releases the connection between two attempts, so that others can read. */
   const patiently = (transactions: ReadonlyArray<Transaction>) => {
     const began = performance.now()
     const attempt: ReturnType<typeof committed> = Effect.catchAll(committed(transactions), (error) =>
@@ -186,8 +186,8 @@ const beginPlain = (connection: Connection): Effect.Effect<unknown, SqlError> =>
   connection.executeUnprepared("BEGIN", [], undefined)
 
 /**
- * IMMEDIATE takes the write lock first, so rows cannot change between reading and writing. SQLite's own wait for the lock would block this
- * thread, so it is switched off meanwhile.
+ * IMMEDIATE takes the write lock first, so rows cannot change between reading and writing. SQLite's own wait for the lock would block this thread, so
+ * it is off here.
  */
 const beginImmediate = (connection: Connection): Effect.Effect<unknown, SqlError> => {
   // SQLite applies this pragma when it is prepared, so the preparation must not happen early.

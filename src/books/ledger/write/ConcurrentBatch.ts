@@ -76,7 +76,7 @@ interface Touched {
   readonly runs: Set<string>
   /** The calls that the batch settles. */
   readonly calls: Set<string>
-  /** The most entries and usage records that the batch may write. */
+  /** The maximum number of entries and usage records that the batch may write. */
   entries: number
   records: number
   readonly hasStatements: boolean
@@ -130,7 +130,7 @@ const touchedBy = (transactions: ReadonlyArray<Transaction>): Touched => {
 /** The run of a node. A held call's run has a prefix (`books/gate/Gate`). */
 const nodeRunOf = (run: string): string => run.slice(run.lastIndexOf(" ") + 1)
 
-/** The most entries that a posting writes, without those that pay debts. */
+/** The maximum number of entries that a posting writes, without those that pay debts. */
 const entriesAtMost = ({ _tag }: Posting): number => {
   if (_tag === "Open" || _tag === "SetStatus" || _tag === "SetLimit" || _tag === "SetBudget" || _tag === "Reserve")
     return 0

@@ -8,8 +8,8 @@
  * - If the connection ends before the COMMIT is sent, nothing was written. If it ends later, another connection asks PostgreSQL for the
  *   transaction's outcome. Everything is refused until the answer. Unless the transaction was rolled back, it may have been written:
  *   settlements are submitted again, which changes nothing if they were written, and other callers get `maybe_written`.
- * - A stalled batch may still reserve calls that were refused meanwhile. Such a call is not settled on another connection until the batch
- *   has ended: the settlement would find no reservation, and the reservation would then stay.
+ * - A stalled batch may still reserve calls that have already been refused. Such a call is not settled on another connection until the batch has
+ *   ended: the settlement would find no reservation, and the reservation would then stay.
  */
 import { Duration, Effect, Layer, Runtime } from "effect"
 import type { Client } from "pg"
@@ -81,7 +81,7 @@ const companyMin = 32
 const gatherMin = 8
 const gatherMillis = 3
 
-/** The most retries after losing against another batch, and after inserting a row that another batch had just inserted. */
+/** The maximum number of retries after losing against another batch, and after inserting a row that another batch had just inserted. */
 const racesMax = 20
 const duplicatesMax = 2
 
@@ -378,7 +378,7 @@ class Pipe {
   }
 }
 
-/** A cache of the texts of inserts and updates. */
+/** A cache of the SQL of inserts and updates. */
 class Texts {
   readonly #types: ColumnTypes
   readonly #texts = new Map<string, string>()
@@ -387,7 +387,7 @@ class Texts {
     this.#types = types
   }
 
-  /** A table has few texts, which differ in the number of columns only. */
+  /** A table has few such statements. They differ only in the number of columns. */
   of(asked: Insert | Change): string {
     const name = `${asked._tag} ${asked.table} ${asked.columns.length}`
     let text = this.#texts.get(name)

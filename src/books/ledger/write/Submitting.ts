@@ -8,7 +8,7 @@ import type { Answered } from "./Codec.ts"
 /** The outcome of a transaction: its results, a refusal of the books, or `BooksUnavailable`. */
 export type Submitted = Effect.Effect<ReadonlyArray<Result>, LedgerRefusal | BooksUnavailable>
 
-/** The most transactions in one commit: enough to share the cost of an fsync, few enough to keep the commit short. */
+/** The maximum number of transactions in one commit: enough to share the cost of an fsync, few enough to keep the commit short. */
 export const batchMax = 512
 
 /** How long a healthy writer waits for another process's lock on the database, in milliseconds. */

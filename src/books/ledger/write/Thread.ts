@@ -12,7 +12,7 @@ export interface Task {
   readonly file: string
   /** Receives transactions and sends their outcomes. */
   readonly port: MessagePort
-  /** The most transactions in a batch, unless one message contains more. */
+  /** The maximum number of transactions in a batch, unless one message contains more. */
   readonly batchMax: number
   /** How long to wait for another process's lock, in milliseconds. */
   readonly patience: number

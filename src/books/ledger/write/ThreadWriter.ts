@@ -149,7 +149,7 @@ export const make = Effect.fnUntraced(function* (file: string) {
     worker.on("error", (error: Error) => {
       reason = error.message
     })
-    // The thread has ended only when its last answers are received too. Under load, `exit` comes before them.
+    // The thread counts as ended only when its last answers have been received. Under load, `exit` arrives before them.
     let open = 2
     const over = () => {
       if (--open === 0) onEnd(reason)

@@ -123,10 +123,7 @@ export const untilWritten = <A, E, R>(effect: Effect.Effect<A, E | BooksUnavaila
   return attempt(pauseFirst)
 }
 
-/**
- * Runs `after` as soon as the transaction is committed, even if the waiting fiber is interrupted meanwhile. For updating caches and waking
- * loops.
- */
+/** Runs `after` as soon as the transaction is committed, even if the waiting fiber is interrupted. For updating caches and waking loops. */
 export const afterCommit = <A, E, R>(
   commit: Effect.Effect<A, E, R>,
   after: Effect.Effect<void>

@@ -39,8 +39,8 @@ export const billed: Billed = new Map<string, Rule>([
   ["tools", { asksFor: toolsOtherThan(isClients), why: vendorTools }],
   ["mcp_servers", { asksFor: anything, why: vendorTools }],
   ["plugins", { asksFor: anything, why: vendorTools }],
-  ["container", { asksFor: anything, why: "the vendor bills the time of a container beside the tokens" }],
+  ["container", { asksFor: anything, why: "the vendor bills the time of a container in addition to the tokens" }],
   ["web_search_options", { asksFor: anything, why: searches }],
-  ["context_management", { asksFor: summaries, why: "a summary of the prompt is billed beside the answer" }],
+  ["context_management", { asksFor: summaries, why: "a summary of the prompt is billed in addition to the answer" }],
   ...otherLimits("max_tokens", ["max_completion_tokens", "max_output_tokens"])
 ])

@@ -3,9 +3,9 @@
  * determines what its cost depends on.
  *
  * Where the specification is silent:
- * - The bound is computed as for chat (`calls/prompts/Prompt`): a token is at least a byte of the request. An image counts
- *   `max_attachment_tokens`, whatever its size, also in a tool's result. A text document counts its bytes too. Any other document, an attachment
- *   by address or id, and a film count the whole context.
+ * - The bound is computed as for chat (`calls/prompts/Prompt`): a token is at least a byte of the request. An image counts as
+ *   `max_attachment_tokens`, whatever its size, including one in a tool's result. A text document additionally counts by its bytes. Any other
+ *   document, an attachment by URL or id, and a video count as the whole context.
  */
 import { Schema } from "effect"
 import type { Either, ParseResult } from "effect"
@@ -190,7 +190,7 @@ const reads = (
 
 export const readMessages: Read = reads(request, Schema.decodeUnknownEither(MessagesRequest))
 
-/** The same for a request that only counts tokens. */
+/** Like `readMessages`, for a request that only counts tokens. */
 export const readCount: Read = reads(
   { required: conversation, optional: options },
   Schema.decodeUnknownEither(CountTokensRequest)

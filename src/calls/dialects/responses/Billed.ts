@@ -41,7 +41,7 @@ export const billed: Billed = new Map<string, Rule>([
   ["fallbacks", { asksFor: anything, why: otherModels }],
   ["route", { asksFor: anything, why: otherModels }],
   ["provider", { asksFor: anything, why: "it may be served by another provider, at another price" }],
-  ["prompt", { asksFor: anything, why: "a prompt that the vendor keeps may ask for other models and tools" }],
+  ["prompt", { asksFor: anything, why: "a prompt that the vendor keeps may use other models and tools" }],
   ["background", { asksFor: anything, why: "an answer that is fetched later cannot be charged", never: true }],
   [
     "service_tier",
@@ -50,6 +50,6 @@ export const billed: Billed = new Map<string, Rule>([
   ["tools", { asksFor: (tools) => otherTools(everyTool(tools)), why: vendorTools }],
   ["input", { asksFor: toolsOfItems, why: "tools that the vendor runs are named in tools", never: true }],
   ["plugins", { asksFor: anything, why: vendorTools }],
-  ["context_management", { asksFor: summaries, why: "a summary of the prompt is billed beside the answer" }],
+  ["context_management", { asksFor: summaries, why: "a summary of the prompt is billed in addition to the answer" }],
   ...otherLimits("max_output_tokens", ["max_tokens", "max_completion_tokens"])
 ])

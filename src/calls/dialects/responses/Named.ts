@@ -8,10 +8,10 @@ const isObject = (value: unknown): value is Json => typeof value === "object" &&
 
 const conversationOf = (conversation: unknown): unknown => (isObject(conversation) ? conversation.id : conversation)
 
-/** Id fields of an input item: its own, and that of the request that it approves. */
+/** Id fields of an input item: its own id, and the id of the request that it approves. */
 const ofItem = new Set(["id", "approval_request_id"])
 
-/** Everything in a request that the vendor may keep. An item sent whole counts too: the vendor reads its kept copy. */
+/** Everything in a request that the vendor may keep. This includes items that are sent in full, because the vendor reads its own copy. */
 export const namedIn = ({ conversation, input, previous_response_id }: Json): ReadonlyArray<Named> => {
   const named: Array<Named> = []
   const add = (id: unknown, field: string) => {

@@ -3,9 +3,9 @@
  * determines what its cost depends on.
  *
  * Where the specification is silent:
- * - The bound is computed as for chat (`calls/prompts/Prompt`): a token is at least a byte of the request. An image counts
- *   `max_attachment_tokens`, whatever its size, also in a tool's output. Text and some audio count their bytes too. Any other file, an attachment
- *   by address or id (except an image), an earlier answer and a summary in its vendor's own form count the whole context.
+ * - The bound is computed as for chat (`calls/prompts/Prompt`): a token is at least a byte of the request. An image counts as
+ *   `max_attachment_tokens`, whatever its size, including one in a tool's output. Text and some audio additionally count by their bytes. Any other
+ *   file, an attachment by URL or id (except an image), an earlier answer and a summary in its vendor's own format count as the whole context.
  */
 import { Schema } from "effect"
 import { addData, addImage, noteFiles, nothingAttached } from "../../prompts/Attachments.ts"

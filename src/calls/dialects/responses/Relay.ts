@@ -25,13 +25,13 @@ export const broken = (events: string): string => {
 const marks =
   /"(?:(delta)"\s*:\s*"|type"\s*:\s*"(?:response\.(?:completed|incomplete|failed)|error)")|^data: ?\[DONE\]/gm
 
-/** The same, plus the events that hand out ids. */
+/** Like `marks`, and also matches the events that hand out ids. */
 const marksOfIds =
   /"(?:(delta)"\s*:\s*"|type"\s*:\s*"(?:response\.(?:created|completed|incomplete|failed|output_item\.(?:added|done))|error)")|^data: ?\[DONE\]/gm
 
 const numbered = /"sequence_number"\s*:\s*(\d+)/g
 
-/** The number of the last event in a text. */
+/** The number of the last event in the text. */
 const lastNumber = (text: string): number => [...text.matchAll(numbered)].reduce((_, [, number]) => Number(number), -1)
 
 /** A reader of the events of one stream. */

@@ -1,7 +1,4 @@
-/**
- * Hooks for queries that several views share. A key begins with what its answer is about (see `PersonLive`), then the tenant, then the
- * question.
- */
+/** Hooks for queries that several views share. A key begins with the topic (see `PersonLive`), then the tenant, then the query. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { nano } from "../money.ts"
 import { api, resultOf, tenantId } from "./Client.ts"
@@ -31,7 +28,7 @@ export const useBillingAccount = () => {
   })
 }
 
-/** The parts of the balance, and the reservations of open calls. No event says when a call opens, so the figure is polled. */
+/** The parts of the balance, and the reservations of open calls. No event reports the start of a call, so the figure is polled. */
 export const useAmounts = () => {
   const tenant_id = tenantId()
   return useQuery({
@@ -41,7 +38,7 @@ export const useAmounts = () => {
   })
 }
 
-/** `source`: only entries of these sources, with commas between them. */
+/** `source`: only entries of these sources, comma-separated. */
 export const useLedger = (page: number, per_page: number, source?: string) => {
   const tenant_id = tenantId()
   return useQuery({
@@ -59,7 +56,7 @@ export const useLedger = (page: number, per_page: number, source?: string) => {
   })
 }
 
-/** Every key that this person may see, up to two hundred. */
+/** Every key visible to this person, up to two hundred. */
 export const useKeys = () => {
   const tenant_id = tenantId()
   return useQuery({

@@ -1,15 +1,15 @@
-/** Where the console is served: the path of its own files, and the root of the API beside them. The server writes it into `<base>`. */
+/** The base URL of the console: the path of its own files, and the root of the API next to it. The server writes it into `<base>`. */
 
-/** `/console/`, or `/gate/console/` behind a path of its own. */
+/** `/console/`, or for example `/gate/console/` below a prefix. */
 export const consoleBase = new URL(document.baseURI)
 
-/** The root of the API, without a slash at its end. */
+/** The root of the API, without a trailing slash. */
 export const apiRoot = new URL("..", consoleBase).href.replace(/\/$/, "")
 
-/** A path below the console, without a slash before it, as an address. */
+/** The URL of a path below the console. The path has no leading slash. */
 export const addressOf = (path: string): string => new URL(path, consoleBase).href
 
-/** The same of a path that an address names, which may be anything: the first page for what leads elsewhere, or to a sign-in. */
+/** Like `addressOf`, for an untrusted path from a URL. Paths that lead elsewhere, or to a sign-in, become the first page. */
 export const pageAt = (path: string): string => {
   const href = URL.canParse(path, consoleBase) ? addressOf(path) : ""
   return href.startsWith(consoleBase.href) && !href.startsWith(addressOf("sign-in")) ? href : consoleBase.href

@@ -1,4 +1,4 @@
-/** Shown instead of a view that threw. Whatever else is on the page goes on. */
+/** Replaces a view that threw. The rest of the page keeps working. */
 import type { ErrorComponentProps } from "@tanstack/react-router"
 import { RotateCw } from "lucide-react"
 import { Component } from "react"
@@ -31,7 +31,7 @@ interface State {
   readonly error: unknown
 }
 
-/** For what is outside of the router's views. */
+/** For content outside the router's views. */
 export class Boundary extends Component<{ readonly children: ReactNode }, State> {
   override state: State = { error: undefined }
 

@@ -1,4 +1,4 @@
-/** The mark: a barrier, raised. */
+/** The logo: a raised barrier. */
 
 export const Mark = ({ size = 20 }: { readonly size?: number }) => (
   <svg width={size} height={size} viewBox="0 0 20 20" aria-hidden focusable="false">

@@ -1,6 +1,6 @@
 /**
- * The client of the API, typed by the contract (`Contract.d.ts`). `asked` turns its answers into values and its refusals into `Refusal`.
- * Amounts that a double does not hold come as texts with all their digits.
+ * The client of the API, typed by the contract (`Contract.d.ts`). `asked` turns answers into values and refusals into `Refusal`. Amounts that a
+ * double cannot hold arrive as strings with all digits.
  */
 import createClient from "openapi-fetch"
 import type { Client } from "openapi-fetch"
@@ -14,7 +14,7 @@ export type Schemas = components["schemas"]
 
 const token = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
 
-/** JSON in which numbers whose digits a double would lose stand in quotes. */
+/** JSON with quotes around numbers whose digits a double would lose. */
 export const withAllDigits = (json: string): string =>
   /\d(?:\.?\d){15}/.test(json)
     ? json.replace(token, (text) =>
@@ -22,7 +22,9 @@ export const withAllDigits = (json: string): string =>
       )
     : json
 
-/** A request with the session's token: once more with the next one if that was refused. Fails with `SignedOut` when the session ended. */
+/**
+ * A request with the session's token, retried once with the next token if the first was refused. Fails with `SignedOut` when the session has ended.
+ */
 export const fetchWith =
   <G extends Grant, To>(session: Session<G, To>) =>
   async (request: Request): Promise<Response> => {
@@ -56,7 +58,7 @@ const clientBy = (fetch: (request: Request) => Promise<Response>): Client<paths>
 
 export const clientWith = <G extends Grant, To>(session: Session<G, To>): Client<paths> => clientBy(fetchWith(session))
 
-/** As the person who is signed in. */
+/** As the signed-in person. */
 export const api = clientWith(personSession)
 
 /** Without a credential, for public routes. */
@@ -83,7 +85,7 @@ export const asked = async <A>(answer: Promise<Answered<A>>): Promise<A> => {
 export const resultOf = async <A>(answer: Promise<Answered<{ readonly result: A }>>): Promise<A> =>
   (await asked(answer)).result
 
-/** The tenant of this tab. Called by components that only a signed-in person sees. */
+/** The tenant of this tab. Only for components that require a signed-in person. */
 export const tenantId = (): string => {
   const { state } = personSession
   if (state.kind !== "open") throw new SignedOut()

@@ -1,4 +1,4 @@
-/** Admits a person with a session. Leads everyone else to sign in, and back to their page. */
+/** Admits a person with a session. Sends everyone else to the sign-in, and then back to their page. */
 import { useNavigate, useRouter } from "@tanstack/react-router"
 import { useEffect } from "react"
 import type { ReactNode } from "react"
@@ -14,7 +14,7 @@ export const Gate = ({ children }: { readonly children: ReactNode }) => {
   useEffect(() => {
     if (state.kind === "unknown") void personSession.renew()
     if (state.kind !== "none") return
-    // Where one was, as the server's sign-in takes it: without a slash before it.
+    // The current page in the form that the server's sign-in expects: without a leading slash.
     const to = router.state.location.href.replace(/^\//, "")
     void navigate({ to: "/sign-in", search: to === "" ? {} : { to }, replace: true })
   }, [state.kind, navigate, router])

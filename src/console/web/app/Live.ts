@@ -1,6 +1,6 @@
 /**
- * Live events: server-sent events, read with `fetch`, since an `EventSource` can send a token only in its address. A broken
- * stream is resumed where it ended (`Last-Event-ID`), after a growing pause.
+ * Live events: server-sent events read with `fetch`, because an `EventSource` can send a token only in its URL. A broken stream resumes where it
+ * ended (`Last-Event-ID`), after a growing delay.
  */
 import { useEffect, useSyncExternalStore } from "react"
 import { apiRoot } from "./Base.ts"
@@ -17,11 +17,11 @@ interface Event {
 
 type Listener = (event: Event) => void
 
-/** The service sends something every 15 s. After this long without a byte the connection counts as dead. */
+/** The service sends data every 15 s. After this time without a byte, the connection counts as dead. */
 const silenceMax = 40_000
 const pauseMax = 30_000
 
-/** Cuts a stream's text into events. */
+/** Splits a stream's text into events. */
 export class EventText {
   #rest = ""
 
@@ -62,13 +62,13 @@ export class Live {
     return () => this.#stateListeners.delete(listener)
   }
 
-  /** Calls `listener` for each event. Returns a function that stops this. */
+  /** Calls `listener` for each event. Returns a function that unsubscribes it. */
   on(listener: Listener): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
 
-  /** Connects, and stays connected until `stop`. A second call reconnects, because a stream belongs to the token's tenant. */
+  /** Connects and stays connected until `stop`. A second call reconnects, because a stream belongs to the token's tenant. */
   start(): void {
     this.#stop?.abort()
     const stop = new AbortController()

@@ -1,4 +1,4 @@
-/** The frame of a person's views: their tenant, where to go, their account. It is rendered only for a signed-in person. */
+/** The frame of a person's views: tenant, navigation, account. Rendered only for a signed-in person. */
 import { useQuery, useQueryClient } from "@tanstack/react-query"
 import { Link, useNavigate } from "@tanstack/react-router"
 import {
@@ -171,7 +171,7 @@ const useUnread = (): number => {
 }
 
 export const PersonShell = () => {
-  // Another tenant is another session of this tab.
+  // Another tenant means another session of this tab.
   useSession(personSession)
   const { data: providers } = useProviders()
   const queries = useQueryClient()
@@ -202,7 +202,7 @@ export const PersonShell = () => {
     ]
   ]
   return (
-    // A page belongs to one tenant: switching the tenant starts afresh.
+    // A page belongs to one tenant, so switching the tenant remounts it.
     <Shell
       key={tenantId()}
       name={providers?.service_name ?? texts.app.console}

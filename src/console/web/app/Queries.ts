@@ -1,10 +1,10 @@
-/** The cache of what was asked. A view asks by a hook; events of `PersonLive` and what a view changes make answers old. */
+/** The cache of queries. Views query with hooks; events of `PersonLive` and changes by views invalidate answers. */
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query"
 import { Refusal, SignedOut } from "./Refusal.ts"
 
 export { QueryClientProvider }
 
-/** A refusal stays one; what did not come through is asked again, twice. */
+/** A refusal is final. Network failures are retried twice. */
 const isWorthAnother = (failures: number, error: unknown): boolean =>
   failures < 2 && !(error instanceof SignedOut) && !(error instanceof Refusal && error.status < 500)
 

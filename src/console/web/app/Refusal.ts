@@ -1,4 +1,4 @@
-/** The content of an answer that is not a success: the fields of the service's problems, and the id to ask about it. */
+/** The content of an error answer: the fields of the service's problem, and the request id to report. */
 
 interface Problem {
   readonly error?: string
@@ -21,13 +21,13 @@ export class Refusal extends Error {
     this.requestId = requestId
   }
 
-  /** The field of the request that broke a rule, where it is one. */
+  /** The field of the request that broke a rule, if any. */
   get field(): string | undefined {
     return typeof this.details["field"] === "string" ? this.details["field"] : undefined
   }
 }
 
-/** There was no answer: the network, or the service, is away. */
+/** There was no answer: the network or the service is down. */
 export class Unreachable extends Error {
   constructor(cause: unknown) {
     super("The service did not answer.", { cause })

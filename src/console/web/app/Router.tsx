@@ -1,6 +1,6 @@
 /**
- * The addresses of the console. Each view is a file of its own, loaded when it is gone to. A new view: its file below `views/`, a line here,
- * and a line in `PersonShell` if it is reached from everywhere.
+ * The routes of the console. Each view is a separate file, loaded on demand. A new view needs its file below `views/`, a line here, and a line in
+ * `PersonShell` if it belongs to the navigation.
  */
 import {
   createRootRoute,
@@ -47,7 +47,7 @@ export const rootRoute = createRootRoute({
   notFoundComponent: Lost
 })
 
-/** A text of the address, or nothing. */
+/** A search parameter as text, if present. */
 const text = (value: unknown): string | undefined =>
   typeof value === "string" || typeof value === "number" ? String(value) : undefined
 
@@ -78,7 +78,7 @@ const home = createRoute({
   component: lazyRouteComponent(() => import("../views/home/Home.tsx"), "Home")
 })
 
-/** The current view, in the address: it can be sent to another person, and Back leads to it. */
+/** The state of the view, kept in the URL: it can be shared, and Back returns to it. */
 export interface UsageSearch {
   readonly window?: "day" | "week" | "month" | "quarter" | "year" | "custom"
   readonly from?: string
@@ -89,13 +89,17 @@ export interface UsageSearch {
   readonly sort?: "timestamp" | "cost" | "total_tokens" | "latency"
   readonly direction?: "asc" | "desc"
   readonly call?: string | undefined
-  /** Only calls of these; a key that is empty is none: by user token. */
+  /** Only calls with these values. An empty key means no key: a user token. */
   readonly model?: string | undefined
   readonly application?: string | undefined
   readonly account?: string | undefined
   readonly payer?: string | undefined
   readonly endpoint?: string | undefined
   readonly provider?: string | undefined
+  readonly end_user?: string | undefined
+  readonly run?: string | undefined
+  /** `name=value`. */
+  readonly tag?: string | undefined
   readonly state?: "ok" | "failed" | undefined
 }
 
@@ -115,6 +119,9 @@ const usageNames = [
   "payer",
   "endpoint",
   "provider",
+  "end_user",
+  "run",
+  "tag",
   "state"
 ]
 
@@ -141,7 +148,7 @@ const keys = createRoute({
   component: lazyRouteComponent(() => import("../views/keys/Keys.tsx"), "Keys")
 })
 
-/** Of an address these parameters, where they are there. */
+/** Picks these search parameters, if present. */
 const only =
   <Name extends string>(...names: ReadonlyArray<Name>) =>
   (search: Record<string, unknown>): { readonly [name in Name]?: string } =>
@@ -186,7 +193,7 @@ const account = createRoute({
   component: lazyRouteComponent(() => import("../views/account/Account.tsx"), "Account")
 })
 
-/** The targets of links in letters, also for people who are not signed in. Their token leaves the address before anything is shown. */
+/** The targets of links in emails. They need no sign-in. The token is removed from the URL before anything is shown. */
 const invitation = createRoute({
   getParentRoute: () => rootRoute,
   path: "/invitation",
@@ -210,7 +217,7 @@ const tree = rootRoute.addChildren([
   ...operatorRoutes(rootRoute)
 ])
 
-/** Values of the address are texts, as one types them. */
+/** Search parameters are plain text, as a person would type them. */
 const parseSearch = (search: string): Record<string, string> => Object.fromEntries(new URLSearchParams(search))
 const stringifySearch = (search: Record<string, unknown>): string => {
   const entries = Object.entries(search).flatMap(([name, value]) =>

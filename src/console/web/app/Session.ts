@@ -1,6 +1,6 @@
 /**
- * A session of this tab. The access token is only in memory. A reload keeps an HttpOnly cookie that the page cannot read, which `renew`
- * exchanges for the next token. Tabs share the cookie: they renew one after another (a lock), and tell each other of an end.
+ * A session of this tab. The access token is only in memory. An HttpOnly cookie, which the page cannot read, survives a reload; `renew` exchanges it
+ * for the next token. Tabs share the cookie: they renew one at a time (a lock) and notify each other of its end.
  */
 import { useSyncExternalStore } from "react"
 import { SignedOut } from "./Refusal.ts"
@@ -21,7 +21,7 @@ export type SessionState<G extends Grant> =
 export interface SessionOptions<G extends Grant, To> {
   /** The name of the lock and of the channel between tabs. */
   readonly name: string
-  /** Asks for a token; `undefined` if there is no session. */
+  /** Requests a token; `undefined` if there is no session. */
   readonly renew: (to: To | undefined) => Promise<G | undefined>
   /** Ends the session. */
   readonly end: () => Promise<void>
@@ -43,7 +43,7 @@ export class Session<G extends Grant, To = never> {
     this.#options = options
     this.#tabs = new BroadcastChannel(options.name)
     this.#tabs.addEventListener("message", ({ data }) => {
-      // Another tab signed out: the cookie is gone for this one too. Or in: try it.
+      // Another tab signed out, which also removed this tab's cookie, or signed in: try that session.
       if (data === "ended") this.#set({ kind: "none" })
       if (data === "opened" && this.#state.kind === "none") void this.renew()
     })
@@ -58,7 +58,7 @@ export class Session<G extends Grant, To = never> {
     return () => this.#listeners.delete(listener)
   }
 
-  /** A token that is good for some while; fails with `SignedOut` where there is no session. */
+  /** A token that is still valid for some time. Fails with `SignedOut` if there is no session. */
   async token(): Promise<string> {
     if (this.#state.kind !== "open" || Date.now() > this.#expires - early / 2) await this.renew()
     const state = this.state
@@ -67,7 +67,7 @@ export class Session<G extends Grant, To = never> {
     throw new SignedOut()
   }
 
-  /** Requests the next token; concurrent requests share the answer. `to` is said once, with a change of it. */
+  /** Requests the next token. Concurrent requests share the answer. `to` is sent only with a change of tenant or code. */
   renew(to?: To): Promise<void> {
     if (this.#renewal !== undefined && to === undefined) return this.#renewal
     const before = this.#renewal ?? Promise.resolve()
@@ -80,7 +80,7 @@ export class Session<G extends Grant, To = never> {
     return renewal
   }
 
-  /** The service refused this token: request the next one, unless that is under way. */
+  /** The service refused this token: request the next one, unless a request is already under way. */
   async refused(token: string): Promise<void> {
     if (this.#state.kind === "open" && this.#state.grant.access_token !== token) return
     await this.renew()
@@ -104,7 +104,7 @@ export class Session<G extends Grant, To = never> {
       this.#set({ kind: "open", grant })
       if (was === "none") this.#tell("opened")
     } catch (error) {
-      // A token that is still good outlives a renewal that did not reach the service.
+      // A valid token survives a renewal that did not reach the service.
       if (to !== undefined) throw error
       if (this.#state.kind === "open" && Date.now() < this.#expires) this.#again(5000)
       else this.#set({ kind: "unreachable", error })

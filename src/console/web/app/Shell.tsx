@@ -1,6 +1,6 @@
 /**
- * The frame around every view: on a wide screen a column with navigation, on a phone a bar with a menu. `PersonShell` and
- * `operator/OperatorShell` fill it.
+ * The frame around every view: a navigation column on a wide screen, a bar with a menu on a phone. `PersonShell` and `operator/OperatorShell`
+ * provide its content.
  */
 import { Link, Outlet, useLocation } from "@tanstack/react-router"
 import type { LinkProps } from "@tanstack/react-router"
@@ -18,21 +18,21 @@ export interface NavEntry {
   readonly text: string
   readonly icon: LucideIcon
   readonly isExact?: boolean
-  /** Beside the text: how many wait. */
+  /** Beside the text: the number of waiting items. */
   readonly count?: number
 }
 
 interface ShellProps {
   readonly name: ReactNode
-  /** Where the name leads. */
+  /** The target of the name's link. */
   readonly home?: NonNullable<LinkProps["to"]>
   readonly nav: ReadonlyArray<ReadonlyArray<NavEntry>>
-  /** Under the name: the tenant. */
+  /** Below the name: the tenant. */
   readonly top?: ReactNode
-  /** At the end of the column: the account. */
+  /** At the bottom of the column: the account. */
   readonly bottom: ReactNode
   readonly live: LiveState
-  /** Beside the menu on a phone: what wants to be seen without it. */
+  /** On a phone, next to the menu: always visible. */
   readonly aside?: ReactNode
   readonly tone?: "operator"
 }
@@ -51,7 +51,7 @@ export const Shell = ({ aside, bottom, home = "/", live, name, nav, tone, top }:
   const isFirst = useRef(true)
   useEffect(() => {
     setOpen(false)
-    // A screen reader begins at the new view, not where the link was.
+    // A screen reader starts at the new view, not at the clicked link.
     if (!isFirst.current) main.current?.focus({ preventScroll: true })
     isFirst.current = false
   }, [pathname])

@@ -1,12 +1,12 @@
-/** Going over to another tenant, in this tab. */
+/** Switches this tab to another tenant. */
 import type { QueryClient } from "@tanstack/react-query"
 import { live } from "./PersonLive.ts"
 import { personSession } from "./PersonSession.ts"
 
-/** Fails where the person is no member of it. */
+/** Fails if the person is not a member of it. */
 export const switchTo = async (tenant: string, queries: QueryClient): Promise<void> => {
   await personSession.renew(tenant)
-  // The views of the tenant before are gone by then: what they ask would be refused now.
+  // Wait until the previous tenant's views are unmounted; their queries would now be refused.
   await new Promise((resolve) => setTimeout(resolve))
   live.start()
   await queries.invalidateQueries()

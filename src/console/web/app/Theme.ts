@@ -24,6 +24,6 @@ const subscribe = (listener: () => void): (() => void) => {
 
 export const useTheme = (): Theme => useSyncExternalStore(subscribe, themeChosen)
 
-/** Which of both it is now: what a canvas must know. */
+/** Whether the dark theme is active. A canvas needs to know. */
 export const useIsDark = (): boolean =>
   useSyncExternalStore(subscribe, () => (themeChosen() === "system" ? dark.matches : themeChosen() === "dark"))

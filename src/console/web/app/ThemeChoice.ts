@@ -1,4 +1,4 @@
-/** Light, dark, or as the system is: what was chosen is kept in this browser. It imports nothing, since it runs before everything. */
+/** The theme: light, dark, or the system's. The choice is stored in this browser. This module imports nothing, because it runs before all others. */
 
 export type Theme = "system" | "light" | "dark"
 

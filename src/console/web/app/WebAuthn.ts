@@ -1,7 +1,7 @@
-/** Passkeys in the browser: options of the service into those of `navigator.credentials`, and its answers into JSON. Bytes are base64url. */
+/** Passkeys in the browser: converts the service's options for `navigator.credentials`, and the browser's answers to JSON. Bytes are base64url. */
 import type { Schemas } from "./Client.ts"
 
-/** Whether the browser knows passkeys at all. */
+/** Whether the browser supports passkeys. */
 export const hasPasskeys = (): boolean => typeof PublicKeyCredential === "function"
 
 const bytesOf = (text: string): Uint8Array<ArrayBuffer> =>
@@ -13,11 +13,11 @@ const textOf = (bytes: ArrayBuffer): string =>
     .replaceAll("/", "_")
     .replaceAll("=", "")
 
-/** The person closed the browser's dialog, or let it wait for too long. */
+/** The person closed the browser's dialog, or it timed out. */
 export const isDismissed = (error: unknown): boolean =>
   error instanceof DOMException && error.name === "NotAllowedError"
 
-/** The authenticator has a passkey of this account. */
+/** The authenticator already has a passkey of this account. */
 export const isKnown = (error: unknown): boolean => error instanceof DOMException && error.name === "InvalidStateError"
 
 const named = (credential: PublicKeyCredential) => ({

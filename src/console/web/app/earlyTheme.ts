@@ -1,4 +1,4 @@
-/** Runs before the first paint, so that a page in the dark does not flash: a script of its own, which is no module. */
+/** A separate script, not a module. It runs before the first paint, so that a dark page does not flash. */
 import { applyTheme } from "./ThemeChoice.ts"
 
 applyTheme()

@@ -1,7 +1,4 @@
-/**
- * The operator's actions. Each has a dialog that says what will happen, takes a reason for the audit log, and says afterwards what was
- * done.
- */
+/** The operator's actions. Each has a dialog that explains the effect, takes a reason for the audit log, and reports the result. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { Check } from "lucide-react"
 import { useState } from "react"
@@ -10,13 +7,13 @@ import { asked, resultOf } from "../app/Client.ts"
 import { exact } from "../money.ts"
 import { Button, ButtonLink } from "../parts/Button.tsx"
 import { Dialog, DialogActions } from "../parts/Dialog.tsx"
-import { FormOf, MoneyField, TextField } from "../parts/Fields.tsx"
+import { CheckField, FormOf, MoneyField, TextField } from "../parts/Fields.tsx"
 import { texts as common } from "../texts.ts"
 import { decimal, serializer } from "./amounts.ts"
 import { operatorApi } from "./OperatorSession.ts"
 import { operatorTexts as texts } from "../texts/operator.ts"
 
-/** On whom something is done. */
+/** The target of an action. */
 interface Named {
   readonly id: string
   readonly name: string
@@ -26,17 +23,21 @@ export type Act =
   | { readonly kind: "grant" | "purchase" | "suspendTenant" | "activateTenant"; readonly of: Named }
   | { readonly kind: "suspendPerson" | "activatePerson" | "endSignIns"; readonly of: Named }
   | { readonly kind: "revokeKey" | "endSession"; readonly of: Named }
+  | { readonly kind: "deletePasskey"; readonly of: Named; readonly account_id: string }
 
 interface Draft {
   readonly amount: string
   readonly reference: string
   readonly description: string
   readonly reason: string
+  readonly passkeys: boolean
 }
 
-/** A fresh reference for this form, the same however often it is sent. */
+/** A new reference for this form, unchanged when it is sent again. */
 const freshReference = (): string =>
   `console-${[...crypto.getRandomValues(new Uint8Array(6))].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`
+
+type TextOf = Exclude<keyof Draft, "passkeys">
 
 interface Wording {
   readonly title: string
@@ -65,6 +66,13 @@ const wordingOf = ({ kind, of: { name } }: Act, amount: string): Wording => {
       return { title: t.revokeTitle(name), text: t.revokeText, action: t.revoke, isDangerous: true }
     case "endSignIns":
       return { title: t.endSignInsTitle(name), text: t.endSignInsText, action: t.endSignIns, isDangerous: true }
+    case "deletePasskey":
+      return {
+        title: t.deletePasskeyTitle(name),
+        text: t.deletePasskeyText,
+        action: t.deletePasskey,
+        isDangerous: true
+      }
     case "endSession":
       return { title: t.endSessionTitle(name), text: t.endSessionText, action: t.endSession, isDangerous: true }
   }
@@ -91,7 +99,7 @@ const credit = async (kind: "grant" | "purchase", { id, name }: Named, draft: Dr
   return (kind === "grant" ? t.granted : t.purchased)(exact(typed), name, exact(balance))
 }
 
-const trimmed = (draft: Draft): { readonly [K in keyof Draft]: string | undefined } => {
+const trimmed = (draft: Draft): { readonly [K in TextOf]: string | undefined } => {
   const of = (text: string): string | undefined => text.trim() || undefined
   return {
     amount: of(draft.amount),
@@ -104,7 +112,7 @@ const trimmed = (draft: Draft): { readonly [K in keyof Draft]: string | undefine
 const statusText = (name: string, status: string, changed: boolean): string =>
   changed ? (status === "suspended" ? t.suspended : t.activated)(name) : t.unchanged(name, status)
 
-/** Does it, and answers what was done. */
+/** Performs the action and returns its result as text. */
 const perform = async (act: Act, draft: Draft): Promise<string> => {
   const { id, name } = act.of
   const { reason: given } = trimmed(draft)
@@ -137,9 +145,17 @@ const perform = async (act: Act, draft: Draft): Promise<string> => {
       return (revoked ? t.revoked : t.notRevoked)(name)
     }
     case "endSignIns": {
-      const params = { path: { account_id: id }, query: reason }
-      const { ended } = await resultOf(operatorApi.DELETE("/v1/operator/people/{account_id}/sign-ins", { params }))
-      return t.endedSignIns(ended, name)
+      const query = { ...reason, ...(draft.passkeys && { passkeys: "true" as const }) }
+      const params = { path: { account_id: id }, query }
+      const { ended, passkeys_deleted, passkeys_left } = await resultOf(
+        operatorApi.DELETE("/v1/operator/people/{account_id}/sign-ins", { params })
+      )
+      return t.endedSignIns(ended, name) + t.passkeysGone(passkeys_deleted, passkeys_left)
+    }
+    case "deletePasskey": {
+      const params = { path: { account_id: act.account_id, passkey_id: id }, query: reason }
+      await resultOf(operatorApi.DELETE("/v1/operator/people/{account_id}/passkeys/{passkey_id}", { params }))
+      return t.deletedPasskey(name)
     }
     case "endSession": {
       const params = { path: { session_id: id } }
@@ -171,13 +187,14 @@ const Form = ({ act, onClose }: { readonly act: Act; readonly onClose: () => voi
     amount: "",
     reference: freshReference(),
     description: "",
-    reason: ""
+    reason: "",
+    passkeys: false
   }))
   const doing = useMutation({
     mutationFn: () => perform(act, draft),
     onSettled: () => queries.invalidateQueries({ queryKey: ["operator"] })
   })
-  const field = <K extends keyof Draft>(name: K) => ({
+  const field = (name: TextOf) => ({
     name,
     value: draft[name],
     onChange: (value: string) => setDraft({ ...draft, [name]: value }),
@@ -212,6 +229,14 @@ const Form = ({ act, onClose }: { readonly act: Act; readonly onClose: () => voi
           <TextField {...field("description")} label={t.description} help={t.descriptionHelp} />
         </>
       ) : null}
+      {act.kind === "endSignIns" ? (
+        <CheckField
+          label={t.endPasskeys}
+          help={t.endPasskeysHelp}
+          value={draft.passkeys}
+          onChange={(passkeys) => setDraft({ ...draft, passkeys })}
+        />
+      ) : null}
       {act.kind === "endSession" ? null : (
         <TextField {...field("reason")} label={t.reason} help={t.reasonHelp} autoFocus={!isCredit(act)} />
       )}
@@ -219,14 +244,14 @@ const Form = ({ act, onClose }: { readonly act: Act; readonly onClose: () => voi
   )
 }
 
-/** The dialog of an act; nothing while there is none. */
+/** The dialog of an action. Empty without one. */
 export const ActDialog = ({ act, onClose }: { readonly act: Act | undefined; readonly onClose: () => void }) => (
   <Dialog title={act === undefined ? "" : wordingOf(act, "").title} isOpen={act !== undefined} onClose={onClose}>
     {act === undefined ? null : <Form key={`${act.kind} ${act.of.id}`} act={act} onClose={onClose} />}
   </Dialog>
 )
 
-/** An act that is chosen and its dialog. */
+/** The chosen action and its dialog. */
 export const useAct = (): readonly [act: (act: Act) => void, dialog: ReactNode] => {
   const [act, setAct] = useState<Act>()
   return [setAct, <ActDialog key="act" act={act} onClose={() => setAct(undefined)} />]

@@ -4,7 +4,7 @@ import { useState } from "react"
 import { resultOf } from "../app/Client.ts"
 import { operatorApi } from "./OperatorSession.ts"
 
-/** The cursors of the pages that were seen, the last of them of the one that is; they begin anew with another `question`. */
+/** The cursors of the visited pages; the last is the current page's. Another `question` resets them. */
 export const useCursors = (question: string) => {
   const [state, set] = useState<{ readonly question: string; readonly cursors: ReadonlyArray<string> }>({
     question,

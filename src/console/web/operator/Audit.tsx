@@ -1,4 +1,4 @@
-/** The operators' actions, the newest first. The filter stands in the address. */
+/** The operators' actions, newest first. The filter is in the URL. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { getRouteApi } from "@tanstack/react-router"
 import { History } from "lucide-react"

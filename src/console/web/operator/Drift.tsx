@@ -1,4 +1,4 @@
-/** A vendor's invoice, as CSV, beside what the books say was used: by day and model, with the difference. */
+/** A vendor's invoice (CSV) compared with the usage in the books: by day and model, with the difference. */
 import { useMutation } from "@tanstack/react-query"
 import { FileUp } from "lucide-react"
 import { useState } from "react"
@@ -142,7 +142,7 @@ export const Drift = () => {
               accept=".csv,text/csv,text/plain"
               onChange={({ target }) => {
                 const file = target.files?.[0]
-                // The same file may be chosen again after it was changed.
+                // Lets the user choose the same file again after editing it.
                 void file?.text().then((text) => {
                   setCsv(text)
                   target.value = ""

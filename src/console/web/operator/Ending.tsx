@@ -1,4 +1,4 @@
-/** Ends something of a list, after a question. */
+/** Ends an item of a list, after a confirmation. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import type { ReactNode } from "react"
@@ -11,7 +11,7 @@ interface EndingOf<Row> {
   readonly end: (row: Row) => Promise<unknown>
 }
 
-/** A function that asks about a row, and the dialog. */
+/** A function that opens the confirmation for a row, and the dialog. */
 export const useEnding = <Row,>({
   action,
   end,

@@ -158,7 +158,7 @@ export const Find = () => {
     if (question === q.trim()) return
     const { pathname } = router.latestLocation
     const timer = setTimeout(() => {
-      // If the user has followed a link meanwhile, stay there.
+      // If the user has followed a link in the meantime, stay there.
       if (router.latestLocation.pathname !== pathname) return
       void navigate({ search: question === "" ? {} : { q: question }, replace: true, resetScroll: false })
     }, pause)

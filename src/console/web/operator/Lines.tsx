@@ -1,4 +1,4 @@
-/** Tables of tenants, people, keys and calls, as several of the operator's views show them. */
+/** Tables of tenants, people, keys and calls, shared by several of the operator's views. */
 import { useNavigate } from "@tanstack/react-router"
 import { Link } from "@tanstack/react-router"
 import { Ban } from "lucide-react"
@@ -18,7 +18,7 @@ import { operatorTexts as texts } from "../texts/operator.ts"
 
 const f = texts.field
 
-/** A healthy line is quiet. */
+/** A normal status is shown without a badge. */
 export const Status = ({ of }: { readonly of: string }) =>
   of === "active" ? (
     <span className="quiet">{texts.states[of]}</span>
@@ -28,7 +28,7 @@ export const Status = ({ of }: { readonly of: string }) =>
 
 interface LinkOf {
   readonly id: string
-  /** Without it the id stands there. */
+  /** If absent, the id is shown. */
   readonly name?: string | undefined
 }
 
@@ -122,9 +122,9 @@ const Ends = ({ at }: { readonly at: string | null }) => {
 interface KeyTableProps<K extends KeyLine> {
   readonly rows: ReadonlyArray<K>
   readonly onRevoke: (key: K) => void
-  /** Where the keys are of one tenant, or of one person, that is not said of each. */
+  /** Omits the column if all keys belong to one tenant or one person. */
   readonly without?: "tenant" | "person"
-  /** Names of tenants or people, by their ids, where they are known. */
+  /** Known names of tenants or people, by id. */
   readonly names?: ReadonlyMap<string, string>
   readonly more?: ReadonlyArray<Column<K>>
 }
@@ -195,16 +195,16 @@ const CallState = ({ of }: { readonly of: CallLine }) => {
 interface CallLinesProps {
   readonly rows: ReadonlyArray<CallLine>
   readonly isStale?: boolean
-  /** Where the calls are of one tenant, that is not said of each. */
+  /** Omits the tenant if all calls belong to one. */
   readonly isOfOne?: boolean
-  /** Of tenants, by id. */
+  /** Tenant names by id. */
   readonly names?: ReadonlyMap<string, string>
 }
 
 const explain = (usage_id: string) =>
   resultOf(operatorApi.GET("/v1/operator/usage/{usage_id}/explain", { params: { path: { usage_id } } }))
 
-/** A call that has ended opens, line by line. */
+/** A finished call opens its line-by-line explanation. */
 export const CallLines = (props: CallLinesProps) => {
   const [opened, open] = useState<string>()
   return (

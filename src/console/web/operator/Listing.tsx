@@ -1,4 +1,4 @@
-/** People and tenants: the newest first, or found by a search; and the forms that make more. */
+/** People and tenants: newest first, or found by a search; and the forms that create them. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import type { UseQueryResult } from "@tanstack/react-query"
 import { useState } from "react"

@@ -1,4 +1,4 @@
-/** A dialog with a form that makes a key or code. The dialog then shows the new key or code, which is shown nowhere else. */
+/** A dialog with a form that creates a key or code. The dialog then shows the new key or code, which is shown nowhere else. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { Plus } from "lucide-react"
 import { useState } from "react"
@@ -20,14 +20,14 @@ export interface FieldOf<Draft> {
 }
 
 interface MakingProps<Draft, Made> {
-  /** Of the button, the dialog and the button that makes it. */
+  /** The title of the dialog and of both buttons. */
   readonly title: string
   readonly first: Draft
   readonly fields: (field: FieldOf<Draft>, draft: Draft, set: (draft: Draft) => void) => ReactNode
   readonly make: (draft: Draft) => Promise<Made>
-  /** A sentence about what was made. */
+  /** A sentence about the created item. */
   readonly said: (made: Made) => string
-  /** The key or the codes, which are shown this once. */
+  /** The key or the codes, which are shown only once. */
   readonly secret?: (made: Made) => string | undefined
 }
 
@@ -52,7 +52,7 @@ const Form = <Draft extends Readonly<Record<keyof Draft, string>>, Made>(props: 
   const making = useMutation({
     mutationFn: () => make(draft),
     onSettled: () => queries.invalidateQueries({ queryKey: ["operator"] }),
-    // A key or code is kept nowhere but in this dialog.
+    // A key or code is kept only in this dialog.
     gcTime: 0
   })
   const field: FieldOf<Draft> = (name) => ({

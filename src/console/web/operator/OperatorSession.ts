@@ -1,4 +1,4 @@
-/** The operator's session. It begins with a link that `tollgate operator` prints: its code stands behind the `#`, which no server sees. */
+/** The operator's session. It begins with a link that `tollgate operator` prints. Its code is behind the `#`, which no server sees. */
 import { addressOf } from "../app/Base.ts"
 import { clientWith } from "../app/Client.ts"
 import { reached, refusalOf } from "../app/Refusal.ts"
@@ -9,7 +9,7 @@ export interface OperatorGrant extends Grant {
   readonly name: string
 }
 
-/** The code of the link, once. It leaves the address bar and the history at the first look. */
+/** The code of the link, once. It is removed from the address bar and the history when first read. */
 const codeOf = (): string | undefined => {
   const code = new URLSearchParams(location.hash.slice(1)).get("code") ?? undefined
   if (code !== undefined) history.replaceState(history.state, "", location.pathname + location.search)

@@ -1,4 +1,4 @@
-/** The frame of the operator's views, behind the operator's own session. */
+/** The frame of the operator's views, with the operator's own session. */
 import { useLocation } from "@tanstack/react-router"
 import {
   Building2,
@@ -77,7 +77,7 @@ const Frame = ({ name }: { readonly name: string }) => {
     operatorLive.start()
     return () => {
       operatorLive.stop()
-      // One operator's data is not shown to the next one.
+      // Hides one operator's data from the next.
       queries.removeQueries({ queryKey: ["operator"] })
     }
   }, [])
@@ -104,7 +104,7 @@ export const OperatorShell = () => {
   const state = useSession(operatorSession)
   const hash = useLocation({ select: ({ hash }) => hash })
   useEffect(() => {
-    // A link that is opened in a tab which is here already changes the hash alone.
+    // Opening a link in a tab that already shows the console changes only the hash.
     if (state.kind === "unknown" || hash.startsWith("code=")) void operatorSession.renew()
   }, [state.kind, hash])
   if (state.kind === "none") return <NoSession />

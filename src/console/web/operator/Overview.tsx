@@ -1,4 +1,4 @@
-/** The operator's first page: present activity, money in flight, and whether the books hold and the loops run. Trouble alone has colour. */
+/** The operator's first page: present activity, money in flight, and the state of the books and loops. Only problems have colour. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
 import type { LinkProps } from "@tanstack/react-router"
@@ -26,9 +26,9 @@ import { operatorTexts as texts } from "../texts/operator.ts"
 
 const t = texts.overview
 
-/** Values as a line without axes: whether it rises or falls. */
+/** Values as a line without axes, to show the trend. */
 const Spark = ({ values: seen }: { readonly values: ReadonlyArray<number> }) => {
-  // A whole minute, also before it was seen.
+  // Pads to a full minute.
   const values = [...Array.from({ length: Math.max(0, 60 - seen.length) }, () => 0), ...seen]
   const most = Math.max(0, ...values)
   const top = Math.max(1, most)
@@ -73,7 +73,7 @@ const Figure = ({ below, isBad = false, name, to, value }: FigureProps) => {
   )
 }
 
-/** So many figures in a row say that settling is stuck, rather than busy. */
+/** This many consecutive figures mean that settlement is stuck, not just busy. */
 const stuckAfter = 10
 const isStuck = (figures: ReadonlyArray<Figures>): boolean =>
   figures.length >= stuckAfter && figures.slice(-stuckAfter).every(({ unsettled }) => unsettled > 0)
@@ -123,11 +123,11 @@ const longAgo = 2 * 86_400_000
 
 interface Trouble {
   readonly text: string
-  /** The view that says more of it. */
+  /** The view with details. */
   readonly to?: NonNullable<LinkProps["to"]>
 }
 
-/** The faults, each in a sentence: first those that people notice now. */
+/** The current problems, one sentence each; those that users notice first. */
 const useTroubles = (): ReadonlyArray<Trouble> | undefined => {
   const figures = useFigures()
   const newest = useNewest()
@@ -158,7 +158,7 @@ const useTroubles = (): ReadonlyArray<Trouble> | undefined => {
 
 const Troubles = () => {
   const troubles = useTroubles()
-  // Its line is there from the beginning: what is below does not move away from a press.
+  // An empty line reserves the space, so that the content below does not jump.
   if (troubles === undefined) return <p className="small">{"\u00a0"}</p>
   if (troubles.length === 0) {
     return (
@@ -192,7 +192,7 @@ const unitsOf = [
   [1, "second"]
 ] as const
 
-/** "10 min" of seconds that are whole in some unit. */
+/** A duration such as "10 min", for seconds that are a whole number of some unit. */
 const span = (seconds: number): string => {
   const [unit, name] = unitsOf.find(([unit]) => seconds >= unit && seconds % unit === 0) ?? [1, "second"]
   return new Intl.NumberFormat(undefined, { style: "unit", unit: name, unitDisplay: "short" }).format(seconds / unit)
@@ -207,7 +207,7 @@ interface AgesProps {
   readonly rows: ReadonlyArray<Age>
 }
 
-/** A line an age, as long as its share of the most. */
+/** One bar per age, scaled to the largest. */
 const Ages = ({ rows, title, unit }: AgesProps) => {
   const top = rows.reduce((most, { amount }) => (amount > most ? amount : most), 0n)
   const none = <span className="quiet">{texts.ago.none}</span>
@@ -226,7 +226,7 @@ const Ages = ({ rows, title, unit }: AgesProps) => {
           <tr key={name}>
             <th scope="row">{name}</th>
             <td className="operator-bar" aria-hidden data-old={isOld || undefined}>
-              {/* In thousandths: a share is drawn, not read. */}
+              {/* In thousandths: the share is only drawn. */}
               <span style={{ width: top === 0n ? 0 : `${Number((amount * 1000n) / top) / 10}%` }} />
             </td>
             <td>{calls === 0 ? none : count(calls)}</td>

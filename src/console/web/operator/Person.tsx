@@ -1,15 +1,16 @@
-/** A person as the operator sees them: identities, memberships, keys, sign-ins, and what can be done. */
+/** The operator's view of a person: identities, memberships, keys, sign-ins and actions. */
 import { useQuery } from "@tanstack/react-query"
 import { getRouteApi } from "@tanstack/react-router"
-import { LogOut, Pause, Play } from "lucide-react"
+import { LogOut, Pause, Play, Trash2 } from "lucide-react"
 import { resultOf } from "../app/Client.ts"
 import type { Schemas } from "../app/Client.ts"
 import { Badge } from "../parts/Badge.tsx"
 import { Button, ButtonLink } from "../parts/Button.tsx"
 import { Copy } from "../parts/Copy.tsx"
 import { Facts, Page, Section } from "../parts/Page.tsx"
-import { Empty, Failed, Loading } from "../parts/States.tsx"
+import { Answer, Empty, Failed, Loading } from "../parts/States.tsx"
 import { Table } from "../parts/Table.tsx"
+import type { Column } from "../parts/Table.tsx"
 import { When } from "../parts/When.tsx"
 import { texts as common } from "../texts.ts"
 import { useAct } from "./Acts.tsx"
@@ -118,6 +119,63 @@ const SignIns = ({ rows }: { readonly rows: Detail["sign_ins"] }) =>
     />
   )
 
+type Passkey = Schemas["Passkey"]
+
+const usePasskeys = (account_id: string) =>
+  useQuery({
+    queryKey: ["operator", "person", account_id, "passkeys"],
+    queryFn: async () =>
+      (
+        await resultOf(
+          operatorApi.GET("/v1/operator/people/{account_id}/passkeys", { params: { path: { account_id } } })
+        )
+      ).passkeys
+  })
+
+const passkeyColumns = (onDelete: (passkey: Passkey) => void): ReadonlyArray<Column<Passkey>> => [
+  { id: "name", title: f.name, card: "title", cell: ({ name }) => name },
+  { id: "created", title: f.created, card: "plain", cell: ({ created_at }) => <When at={created_at} as="moment" /> },
+  {
+    id: "used",
+    title: t.lastUsed,
+    cell: ({ last_used_at }) =>
+      last_used_at === null ? <span className="quiet">{t.never}</span> : <When at={last_used_at} as="moment" />
+  },
+  {
+    id: "act",
+    title: common.app.more,
+    isActions: true,
+    cell: (passkey) => (
+      <Button
+        kind="ghost"
+        icon={Trash2}
+        aria-label={`${texts.act.deletePasskey}: ${passkey.name}`}
+        onPress={() => onDelete(passkey)}
+      />
+    )
+  }
+]
+
+const Passkeys = ({
+  account_id,
+  onDelete
+}: {
+  readonly account_id: string
+  readonly onDelete: (of: Passkey) => void
+}) => (
+  <Section title={t.passkeys}>
+    <Answer of={usePasskeys(account_id)} lines={2}>
+      {(all) =>
+        all.length === 0 ? (
+          <Empty title={t.noPasskeys} />
+        ) : (
+          <Table caption={t.passkeys} rows={all} rowKey={({ id }) => id} columns={passkeyColumns(onDelete)} />
+        )
+      }
+    </Answer>
+  </Section>
+)
+
 const Actions = ({ act, of }: { readonly of: Detail; readonly act: (act: Act) => void }) => {
   const named = { id: of.id, name: of.name || of.email }
   return (
@@ -200,6 +258,7 @@ export const Person = () => {
       <Section title={t.signIns}>
         <SignIns rows={of.sign_ins} />
       </Section>
+      <Passkeys account_id={account_id} onDelete={(of) => act({ kind: "deletePasskey", of, account_id })} />
       {dialog}
     </Page>
   )

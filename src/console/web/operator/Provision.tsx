@@ -1,4 +1,4 @@
-/** Forms that make people, tenants and keys, with the words of the commands and routes. */
+/** Forms that create people, tenants and keys, with the terms of the commands and routes. */
 import { resultOf } from "../app/Client.ts"
 import type { Schemas } from "../app/Client.ts"
 import { MoneyField, SelectField, TextField } from "../parts/Fields.tsx"
@@ -10,7 +10,7 @@ import { operatorApi } from "./OperatorSession.ts"
 
 const dayLong = 86_400_000
 
-/** The end of a last day, which belongs to it as a whole, in UTC. */
+/** The end of the last day, inclusive, in UTC. */
 export const endOf = (lastDay: string): string => new Date(Date.parse(`${lastDay}T00:00:00Z`) + dayLong).toISOString()
 
 const given = (text: string): string | undefined => text.trim() || undefined
@@ -30,7 +30,7 @@ const AllowanceFields = ({ field }: { readonly field: FieldOf<Allowing> }) => (
   </div>
 )
 
-/** The terms, and how their amount is written. */
+/** The terms, with the amount as the user wrote it. */
 const allowanceOf = ({ allowance, period }: Allowing) => {
   if (given(allowance) === undefined) return {}
   const typed = decimal(allowance)
@@ -129,7 +129,7 @@ export const MakeTenant = () => (
   />
 )
 
-/** An id of this key alone, so that the route of provisioning makes it. */
+/** A unique id for this key, so that the provisioning route creates it. */
 const freshId = (): string => `console ${crypto.randomUUID()}`
 
 const keyOf = (draft: Readonly<Record<"name" | "limit" | "period" | "models" | "lastDay", string>>) => {

@@ -1,4 +1,4 @@
-/** Reservations of open calls, the oldest first. */
+/** Reservations of open calls, oldest first. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { Hourglass } from "lucide-react"
 import { resultOf } from "../app/Client.ts"

@@ -1,8 +1,8 @@
-/** The operator's part of the console: a session and a navigation of its own, loaded only for operators. */
+/** The operator's part of the console: its own session and navigation, loaded only for operators. */
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router"
 import type { AnyRoute } from "@tanstack/react-router"
 
-/** The part of the address that a view reads: texts only. */
+/** The search parameters that a view reads, all strings. */
 const only =
   <K extends string>(...names: ReadonlyArray<K>) =>
   (search: Record<string, unknown>): { readonly [N in K]?: string | undefined } =>
@@ -13,7 +13,7 @@ const only =
       })
     ) as { readonly [N in K]?: string }
 
-/** Views that make people, tenants, credentials and credit. */
+/** Views that create people, tenants, credentials and credit. */
 const provisionRoutes = <R extends AnyRoute>(frame: R) => {
   const people = createRoute({
     getParentRoute: () => frame,

@@ -1,4 +1,4 @@
-/** The operators' sessions that have not ended, and links that were not used; each can be ended. */
+/** The operators' open sessions and unused links. Each can be ended. */
 import { useQuery } from "@tanstack/react-query"
 import { LogOut } from "lucide-react"
 import { resultOf } from "../app/Client.ts"

@@ -1,11 +1,11 @@
-/** A difference of amounts. What is trouble has colour: what is below zero, or, of an invoice, every difference. */
+/** A difference of amounts. Problems have colour: a negative difference, or any difference from an invoice. */
 import { Money } from "../parts/Money.tsx"
 import { operatorTexts as texts } from "../texts/operator.ts"
 
 interface SignedProps {
   /** Nano-USD. */
   readonly of: bigint
-  /** Whether what is above zero is trouble as well. */
+  /** Whether a positive difference is also a problem. */
   readonly isTrouble?: boolean
 }
 

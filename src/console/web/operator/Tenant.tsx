@@ -1,4 +1,4 @@
-/** A tenant as the operator sees it: its money, members, keys, calls and entries, and what can be done. */
+/** The operator's view of a tenant: money, members, keys, calls, entries and actions. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { getRouteApi } from "@tanstack/react-router"
 import { Gift, Pause, Play, Receipt } from "lucide-react"

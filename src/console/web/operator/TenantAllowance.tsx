@@ -1,4 +1,4 @@
-/** The allowance of one tenant: its terms and renewal, set by a plan or by terms of its own, and ended. */
+/** The allowance of one tenant: its terms and renewal. It is set by a plan or by its own terms, and can be ended. */
 import { useQuery } from "@tanstack/react-query"
 import { resultOf } from "../app/Client.ts"
 import type { Schemas } from "../app/Client.ts"

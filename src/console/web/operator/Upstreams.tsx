@@ -1,4 +1,4 @@
-/** The upstreams: how they answered minute by minute, and which of them serves each model now. */
+/** The upstreams: their answers minute by minute, and the one that serves each model now. */
 import { Network } from "lucide-react"
 import type { Schemas } from "../app/Client.ts"
 import { count, duration, time } from "../moments.ts"
@@ -14,7 +14,7 @@ const t = texts.upstreams
 
 type Upstream = Schemas["OperatorUpstream"]
 
-/** A column a minute, as high as its requests; what failed of it has colour. */
+/** One column per minute, as high as its requests; failures have colour. */
 const Minutes = ({ of: { minutes, name } }: { readonly of: Upstream }) => {
   const top = Math.max(1, ...minutes.map(({ requests }) => requests))
   const told = minutes.map(({ at, failures, requests }) => t.minute(time(at), count(requests), count(failures)))
@@ -50,7 +50,7 @@ const State = ({ of: { cooling_until, failures_in_a_row, state } }: { readonly o
     <span className="quiet small">{t.states[state]}</span>
   )
 
-/** `200 × 2xx · 3 × 5xx`: what there was none of is left out. */
+/** `200 × 2xx · 3 × 5xx`, without zero counts. */
 const answers = ({ requests }: Upstream): string => {
   const some = (["2xx", "4xx", "5xx", "unreachable"] as const).filter((kind) => requests[kind] > 0)
   return some.length === 0
@@ -64,7 +64,7 @@ type Models = Schemas["OperatorUpstreams"]["models"]
 
 const namedMax = 5
 
-/** The models that it serves, or would serve if those before it failed. */
+/** The models that it serves, or would serve if earlier upstreams failed. */
 const servedBy = (name: string, models: Models): string => {
   const served = models.filter(({ upstreams }) => upstreams.includes(name)).map(({ model }) => model)
   const named = served.slice(0, namedMax).join(", ")
@@ -115,11 +115,11 @@ const Health = ({ models, of }: { readonly of: Upstream; readonly models: Models
   </article>
 )
 
-/** Whether anything was asked of it in these minutes, or something is amiss with it. */
+/** Whether it had requests in these minutes or has a problem. */
 const isAsked = ({ cooling_until, minutes, state }: Upstream): boolean =>
   state === "failing" || cooling_until !== null || minutes.some(({ requests }) => requests > 0)
 
-/** Failing upstreams come first; the rest are in the order of the configuration. */
+/** Failing upstreams first; the rest in the order of the configuration. */
 const byTrouble = (a: Upstream, b: Upstream): number => Number(b.state === "failing") - Number(a.state === "failing")
 
 const Unasked = ({ models, rows }: { readonly rows: ReadonlyArray<Upstream>; readonly models: Models }) =>
@@ -150,7 +150,7 @@ const Unasked = ({ models, rows }: { readonly rows: ReadonlyArray<Upstream>; rea
 
 type Decision = Schemas["OperatorRoutingDecision"]
 
-/** `a failed · b answered`; a fallback has its model beside. */
+/** `a failed · b answered`; a fallback also shows its model. */
 const attemptsOf = ({ attempts, model }: Decision): string =>
   attempts
     .map((one) => `${one.upstream}${one.model === model ? "" : ` (${one.model})`} ${t.outcomes[one.outcome]}`)

@@ -1,4 +1,4 @@
-/** Vouchers: made, with codes that are shown once, and ended. */
+/** Vouchers: created, with codes that are shown once, and ended. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { Ban } from "lucide-react"
 import { resultOf } from "../app/Client.ts"

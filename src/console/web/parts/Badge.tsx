@@ -1,4 +1,4 @@
-/** A state in a word. Colour repeats what the word says, and never says it alone. */
+/** A state as a word. Colour only repeats the word. */
 import type { ReactNode } from "react"
 
 export type Tone = "plain" | "good" | "warn" | "bad" | "accent"

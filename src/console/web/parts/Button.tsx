@@ -1,4 +1,4 @@
-/** Buttons: `primary` for the one thing that a view is for, `plain` for the rest, `danger` for what cannot be undone, `ghost` in rows. */
+/** Buttons: `primary` for the main action of a view, `plain` for others, `danger` for irreversible ones, `ghost` in rows. */
 import type { LucideIcon } from "lucide-react"
 import { Button as AriaButton } from "react-aria-components/Button"
 import type { ButtonProps as AriaProps } from "react-aria-components/Button"
@@ -11,7 +11,7 @@ type Kind = "primary" | "plain" | "danger" | "ghost"
 interface ButtonProps extends Omit<AriaProps, "className" | "children"> {
   readonly kind?: Kind
   readonly icon?: LucideIcon
-  /** Without it `aria-label` says what it does, and a hover shows that. */
+  /** Without text, `aria-label` names the action and is also the tooltip. */
   readonly children?: ReactNode
 }
 
@@ -26,7 +26,7 @@ export const Button = ({ children, icon: Icon, kind = "plain", ...props }: Butto
   </AriaButton>
 )
 
-/** A link that looks like a button: what it does is go somewhere. */
+/** A link that looks like a button. */
 export const ButtonLink = ({
   children,
   icon: Icon,

@@ -1,4 +1,4 @@
-/** A choice among a few, all of them visible: radio buttons in one line. */
+/** A choice among a few visible options: radio buttons in one line. */
 import { Label } from "react-aria-components/Label"
 import { Radio, RadioGroup } from "react-aria-components/RadioGroup"
 

@@ -1,4 +1,4 @@
-/** Text to type: one text, or the same in several languages. */
+/** Code to copy, in one or several languages. */
 import { Copy } from "./Copy.tsx"
 import { TabsOf } from "./TabsOf.tsx"
 import { texts } from "../texts.ts"

@@ -1,4 +1,4 @@
-/** A button that copies a text, and says that it did. */
+/** A button that copies text and confirms it. */
 import { Check, Copy as Icon } from "lucide-react"
 import { useEffect, useState } from "react"
 import { texts } from "../texts.ts"
@@ -6,7 +6,7 @@ import { Button } from "./Button.tsx"
 
 interface CopyProps {
   readonly text: string
-  /** Beside the icon; without it the icon stands alone. */
+  /** Shown next to the icon. Without a label, only the icon is shown. */
   readonly label?: string
   readonly kind?: "primary" | "plain" | "ghost"
 }

@@ -1,6 +1,6 @@
 /**
- * Form fields with label, help and the problem's own text. `FormOf` sends once, and shows a refusal at the field that it names
- * (`details.field`), or above the buttons.
+ * Form fields with label, help and error text. `FormOf` sends once. It shows a refusal at the field that the refusal names (`details.field`), or
+ * above the buttons.
  */
 import { ChevronDown } from "lucide-react"
 import { FieldError } from "react-aria-components/FieldError"
@@ -16,7 +16,7 @@ import { Refusal } from "../app/Refusal.ts"
 import { advice } from "./States.tsx"
 
 interface FieldProps {
-  /** The name in the request's body: a refusal that names it is shown here. */
+  /** The name in the request's body. A refusal that names it is shown here. */
   readonly name: string
   readonly label: string
   readonly help?: string
@@ -33,7 +33,7 @@ interface TextFieldProps extends FieldProps {
   readonly type?: "text" | "email" | "date" | "search"
   readonly inputMode?: "decimal" | "numeric" | "text"
   readonly pattern?: string
-  /** Before and behind the input: a currency, a unit. */
+  /** Before and after the input: a currency, a unit. */
   readonly before?: string
   readonly behind?: string
   readonly lines?: number
@@ -76,7 +76,7 @@ export const TextField = ({
   </AriaTextField>
 )
 
-/** An amount of USD, as a decimal text. */
+/** An amount of USD, as a decimal string. */
 export const MoneyField = (props: FieldProps) => (
   <TextField {...props} inputMode="decimal" pattern="[0-9]*\.?[0-9]{0,9}" before="$" behind="USD" />
 )
@@ -85,10 +85,10 @@ interface SelectFieldProps extends Omit<FieldProps, "placeholder" | "maxLength">
   readonly options: ReadonlyArray<readonly [value: string, label: string]>
 }
 
-/** The refusal of a form: the field, and the reason. */
+/** The refusal of a form: the field and the reason. */
 const Problem = createContext<{ readonly field: string; readonly text: string } | undefined>(undefined)
 
-/** The system's own select: the best one on every phone. */
+/** The system's own select, which works best on phones. */
 export const SelectField = ({
   autoFocus,
   help,
@@ -161,13 +161,13 @@ export const CheckField = ({ help, label, onChange, value }: CheckFieldProps) =>
 
 interface FormOfProps {
   readonly onSubmit: () => void
-  /** Of the last attempt. */
+  /** The error of the last attempt. */
   readonly error: unknown
   readonly children: ReactNode
   readonly actions: ReactNode
 }
 
-/** Whether a field of this name shows problems beside itself. */
+/** Whether the form has a field of this name, which shows its own error. */
 const shows = (form: HTMLFormElement | null, field: string): boolean => {
   const found = form?.elements.namedItem(field)
   return found instanceof HTMLInputElement || found instanceof HTMLTextAreaElement || found instanceof HTMLSelectElement
@@ -176,7 +176,7 @@ const shows = (form: HTMLFormElement | null, field: string): boolean => {
 export const FormOf = ({ actions, children, error, onSubmit }: FormOfProps) => {
   const form = useRef<HTMLFormElement>(null)
   const [isPlaced, setPlaced] = useState(false)
-  // A refusal stays until something is changed: a form that is considered invalid cannot be sent again.
+  // A refusal stays until an input changes, because an invalid form cannot be sent again.
   const [mended, setMended] = useState<unknown>()
   const isMended = error === mended
   const field = error instanceof Refusal && !isMended ? error.field : undefined

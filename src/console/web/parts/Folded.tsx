@@ -1,8 +1,8 @@
-/** The optional part of a form: folded under its name on a narrow page, always visible on a wide one. */
+/** The optional part of a form: collapsed on a narrow page, always visible on a wide one. */
 import { useSyncExternalStore } from "react"
 import type { ReactNode } from "react"
 
-/** As wide as the column of fields beside what they are for; below it they stand above that. */
+/** The width at which the fields no longer fit next to their result and move above it. */
 const narrow = matchMedia("(max-width: 62rem)")
 
 const subscribe = (listener: () => void): (() => void) => {

@@ -1,4 +1,4 @@
-/** A dialog with a form. Its buttons are Cancel and the action that sends it. */
+/** A dialog with a form. Its buttons are Cancel and the submit action. */
 import type { ReactNode } from "react"
 import { texts } from "../texts.ts"
 import { Button } from "./Button.tsx"

@@ -1,4 +1,4 @@
-/** The menu itself, by React Aria: a file of its own, loaded after the view (see `Menu`). */
+/** The menu itself, with React Aria. A separate file, loaded after the view (see `Menu`). */
 import { Check } from "lucide-react"
 import { Button as AriaButton } from "react-aria-components/Button"
 import { Header } from "react-aria-components/Header"

@@ -1,17 +1,17 @@
 /**
- * An amount of USD. `short` shows three digits that count, `aligned` six behind the point in columns, `exact` all of them; whatever is
- * shown, a hover and a focus show all digits, and so does a screen reader read them. Digits behind the cents are set more quietly.
+ * An amount of USD. `short` shows three significant digits, `aligned` six decimal places in columns, `exact` all digits. Hover, focus and screen
+ * readers always give all digits. Digits after the cents are dimmed.
  */
 import { exact, nano, parts, shortDigits, usd } from "../money.ts"
 import type { Usd } from "../money.ts"
 
 interface MoneyProps {
-  /** As the contract has it, or nano-USD. */
+  /** A contract amount, or nano-USD. */
   readonly of: Usd | bigint
   readonly as?: "short" | "aligned" | "exact"
-  /** A sign before it: of an entry, which has a direction. */
+  /** The sign of an entry, by its direction. */
   readonly signed?: "credit" | "debit"
-  /** Can be focused by itself, where no row around it can. */
+  /** Focusable itself, if no row around it is. */
   readonly focusable?: boolean
 }
 

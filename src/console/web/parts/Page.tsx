@@ -1,4 +1,4 @@
-/** The parts of every view: a header with its one action, and sections under hairlines. */
+/** The parts of every view: a header with its main action, and sections under hairlines. */
 import { useEffect } from "react"
 import type { ReactNode } from "react"
 import { texts } from "../texts.ts"
@@ -6,7 +6,7 @@ import { texts } from "../texts.ts"
 interface PageProps {
   readonly title: string
   readonly lead?: ReactNode
-  /** The purpose of the view. */
+  /** The view's main action. */
   readonly actions?: ReactNode
   readonly children: ReactNode
 }
@@ -47,7 +47,7 @@ export const Section = ({ actions, children, lead, title }: SectionProps) => (
   </section>
 )
 
-/** Names and what they are, in two columns. */
+/** Names and values in two columns. */
 export const Facts = ({ of }: { readonly of: ReadonlyArray<readonly [name: string, value: ReactNode]> }) => (
   <dl className="facts">
     {of.map(([name, value]) => (

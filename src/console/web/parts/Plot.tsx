@@ -1,7 +1,6 @@
 /**
- * Series over time, stacked. The drawing (uPlot) is a file of its own, loaded when the first plot is seen. The legend filters: a press
- * shows one series alone, a press again all. The figures under the pointer stand in the legend; arrow keys move through time, and a table
- * below says the same in text.
+ * Stacked series over time. The drawing code (uPlot) is a separate file, loaded with the first plot. The legend filters: a click shows one series,
+ * another click all. The legend shows the figures under the pointer. Arrow keys move through time, and a table below gives the same figures as text.
  */
 import { lazy, memo, Suspense, useId, useMemo, useState } from "react"
 import type { KeyboardEvent, ReactNode } from "react"
@@ -15,29 +14,29 @@ export interface PlotSeries {
   readonly key: string
   readonly name: string
   readonly values: ReadonlyArray<number>
-  /** The remainder of all others: grey, at the end. */
+  /** The sum of all other series: grey, last. */
   readonly isRest?: boolean
 }
 
 export interface PlotProps {
   /** Its description, for a screen reader. */
   readonly title: string
-  /** Where each bucket begins, in seconds, ascending. */
+  /** The start of each bucket, in seconds, ascending. */
   readonly times: ReadonlyArray<number>
   readonly series: ReadonlyArray<PlotSeries>
-  /** A value as text, short: on the axis and in the legend. */
+  /** A value as short text, for the axis and the legend. */
   readonly format: (value: number) => string
-  /** A bucket's beginning as text. */
+  /** The start of a bucket as text. */
   readonly formatTime: (seconds: number) => string
-  /** A moment on the axis, short. */
+  /** A short label for the axis. */
   readonly formatTick: (seconds: number) => string
   readonly height?: number
   /** Values are counts. */
   readonly isWhole?: boolean
-  /** How a series' total is shown, where it is known more exactly than by adding floating-point values. */
+  /** The total of a series, if known more exactly than the sum of its floating-point values. */
   readonly total?: (key: string) => ReactNode
   readonly onBucket?: (seconds: number) => void
-  /** Which series is shown alone, where more than the plot follows from it. */
+  /** The series shown alone, if the host also depends on the choice. */
   readonly chosen?: { readonly key: string | undefined; readonly choose: (key: string | undefined) => void }
 }
 
@@ -69,7 +68,7 @@ const usePointed = (times: PlotProps["times"], onBucket: PlotProps["onBucket"]) 
 
 type FiguresProps = Pick<PlotProps, "format" | "formatTime" | "series" | "times">
 
-/** The same as a table: newest first, without empty buckets. */
+/** The plot as a table: newest first, without empty buckets. */
 const Figures = memo(({ format, formatTime, series, times }: FiguresProps) => (
   <div className="plot-table-box scrolls" tabIndex={0} role="region" aria-label={texts.plot.asTable}>
     <table>
@@ -108,7 +107,7 @@ interface LegendProps {
   /** The series that is shown alone. */
   readonly only: string | undefined
   readonly onPress: (series: PlotSeries) => void
-  /** The figure beside a name. */
+  /** The figure next to a name. */
   readonly children: (series: PlotSeries) => ReactNode
 }
 
@@ -133,7 +132,7 @@ const Legend = ({ children, colors, only, onPress, series }: LegendProps) => (
   </ul>
 )
 
-/** The series that are drawn: all, or the one that was pressed. `chosen` is the host's own choice, if it keeps one. */
+/** The drawn series: all, or the selected one. `chosen` is the host's own state, if it has one. */
 const useShown = (series: ReadonlyArray<PlotSeries>, chosen: PlotProps["chosen"]) => {
   const [own, setOwn] = useState<string>()
   const only = chosen?.key ?? own
@@ -146,14 +145,14 @@ const useShown = (series: ReadonlyArray<PlotSeries>, chosen: PlotProps["chosen"]
   )
   const press = ({ isRest, key }: PlotSeries): void => {
     const next = only === key ? undefined : key
-    // The remainder is not one series, so the host cannot choose it.
+    // The rest is not one series, so the host cannot choose it.
     setOwn(chosen === undefined || isRest === true ? next : undefined)
     chosen?.choose(isRest === true ? undefined : next)
   }
   return { colors, isOne, only, press, seen, seenColors }
 }
 
-/** The table, made when it is opened. */
+/** The table, rendered when opened. */
 const FiguresTable = (props: FiguresProps) => {
   const [isOpen, setOpen] = useState(false)
   return (
@@ -170,7 +169,7 @@ interface PointedProps {
   readonly sum: string
 }
 
-/** The bucket under the pointer and its sum. Its line is there without one too, so that nothing moves. */
+/** The bucket under the pointer and its sum. The line always exists, so that the layout does not move. */
 const Pointed = ({ sum, time }: PointedProps) => (
   <p className="plot-now" aria-live="polite">
     {time === undefined ? (
@@ -217,7 +216,7 @@ export const Plot = ({
       >
         <Suspense fallback={<Loading lines={5} />}>
           <PlotCanvas
-            // Colours are read when it is drawn anew.
+            // Colours are read on each redraw.
             key={isDark ? "dark" : "light"}
             times={times}
             series={seen}

@@ -1,4 +1,4 @@
-/** The drawing of a plot, by uPlot on a canvas: a year of hours in some milliseconds. */
+/** Draws a plot on a canvas with uPlot. A year of hourly values takes a few milliseconds. */
 import { useEffect, useRef } from "react"
 import uPlot from "uplot"
 import type { PlotSeries } from "./Plot.tsx"
@@ -6,20 +6,20 @@ import type { PlotSeries } from "./Plot.tsx"
 interface PlotCanvasProps {
   readonly times: ReadonlyArray<number>
   readonly series: ReadonlyArray<PlotSeries>
-  /** As CSS. */
+  /** CSS colors. */
   readonly colors: ReadonlyArray<string>
   readonly height: number
   readonly format: (value: number) => string
-  /** A moment on the axis, short. */
+  /** A short label for the axis. */
   readonly formatTick: (seconds: number) => string
-  /** Values are counts: the axis has no fractions of one. */
+  /** Values are counts, so the axis has no fractions. */
   readonly isWhole: boolean
   readonly at: number | undefined
   readonly onAt: (index: number | undefined) => void
   readonly onPress?: (index: number) => void
 }
 
-/** The computed colour: a canvas knows no custom properties. */
+/** The computed colour, because a canvas does not resolve custom properties. */
 const resolved = (element: HTMLElement, color: string): string => {
   const probe = document.createElement("span")
   probe.style.color = color
@@ -29,7 +29,7 @@ const resolved = (element: HTMLElement, color: string): string => {
   return value
 }
 
-/** Each series on top of those before it; the first is lowest, and is drawn last, over the others. */
+/** Stacks each series on the previous ones. The first is lowest and is drawn last, over the others. */
 const stacked = (times: ReadonlyArray<number>, series: ReadonlyArray<PlotSeries>): uPlot.AlignedData => {
   const sums = new Float64Array(times.length)
   const layers = series.map(({ values }) => {
@@ -39,13 +39,13 @@ const stacked = (times: ReadonlyArray<number>, series: ReadonlyArray<PlotSeries>
   return [Float64Array.from(times), ...layers.toReversed()]
 }
 
-/** Between the lines of an axis of counts: 1, 2, 5, 10, ... */
+/** Steps of an axis of counts: 1, 2, 5, 10, ... */
 const wholeSteps = Array.from({ length: 13 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat()
 
-/** A bar each needs some pixels: more buckets are drawn by `columns`. */
+/** Each bar needs a few pixels. More buckets are drawn by `columns`. */
 const barsMax = 800
 
-/** As many buckets as pixels or more: each column of pixels is as high as the highest of its buckets, so that no peak is lost or blurred. */
+/** For at least as many buckets as pixels: each pixel column is as high as its highest bucket, so no peak is lost or blurred. */
 const columns =
   (width: number): uPlot.Series.PathBuilder =>
   (plot, index, first, last) => {
@@ -67,7 +67,7 @@ const columns =
     return { fill, stroke: null, flags: 0 }
   }
 
-/** The drawing's options. Handlers and formats are read when they are used, so a change of one draws nothing anew. */
+/** The drawing's options. Handlers and formats are read when used, so changing one does not redraw. */
 const optionsOf = (
   element: HTMLElement,
   { colors, height, isWhole, times }: Pick<PlotCanvasProps, "times" | "colors" | "height" | "isWhole">,
@@ -88,7 +88,7 @@ const optionsOf = (
     cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
     scales: {
-      // A bucket is drawn around its instant, under which its label stands; the pointer finds the nearest one.
+      // A bucket is centred on its instant, above its label. The pointer finds the nearest one.
       x: { time: true, range: () => [(times[0] ?? 0) - width / 2, (times.at(-1) ?? 0) + width / 2] },
       y: { range: (_, __, max) => [0, max > 0 ? max * 1.08 : 1] }
     },

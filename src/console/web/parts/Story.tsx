@@ -1,4 +1,4 @@
-/** A sequence of events: a line down the side, an instant and a sentence for each step. What is still to come is set apart. */
+/** A timeline of events: an instant and a sentence for each step. Future steps look different. */
 import type { ReactNode } from "react"
 import { When } from "./When.tsx"
 

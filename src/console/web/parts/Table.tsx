@@ -1,6 +1,6 @@
 /**
- * A table: rows of the same kind, a page at a time. The header stays in sight; arrow keys move between rows, Enter opens one. On a phone
- * each row is a card, its cells under the names of their columns.
+ * A table: rows of one kind, page by page. The header stays visible. Arrow keys move between rows, Enter opens one. On a phone each row is a card,
+ * with column names next to its cells.
  */
 import { ArrowDown, ArrowUp, ChevronLeft, ChevronRight } from "lucide-react"
 import type { KeyboardEvent, ReactNode } from "react"
@@ -12,18 +12,18 @@ export interface Column<Row, Sort extends string = string> {
   readonly id: string
   readonly title: string
   readonly cell: (row: Row) => ReactNode
-  /** Figures stand at the end of their column. */
+  /** Figures are aligned to the end of their column. */
   readonly align?: "start" | "end"
-  /** The value of `sort` that orders by it. */
+  /** The `sort` value that orders by this column. */
   readonly sort?: Sort
-  /** Left out where there is little room: `wide` needs 1100 px of table, `medium` 760. On a card all are there. */
+  /** Hidden if space is short: `wide` needs a table of 1100 px, `medium` 760. Cards show all columns. */
   readonly needs?: "medium" | "wide"
   /**
-   * On a card: what it is called by, the figure beside that; the rest stands below, with its column's name unless it is `plain`. `none` is
-   * left out: the id of what a press on the row shows.
+   * On a card: its title, or the figure next to the title. Other cells are below, with the column's name unless `plain`. `none` is hidden, such as an
+   * id that opening the row shows.
    */
   readonly card?: "title" | "figure" | "plain" | "none"
-  /** Of buttons: a screen reader alone is told the column's name. */
+  /** The column has buttons; only screen readers get its name. */
   readonly isActions?: boolean
 }
 
@@ -39,11 +39,11 @@ interface TableProps<Row, Sort extends string> {
   readonly rows: ReadonlyArray<Row>
   readonly rowKey: (row: Row) => string
   readonly onOpen?: (row: Row) => void
-  /** The sum of the others. */
+  /** The row is the sum of the others. */
   readonly isTotal?: (row: Row) => boolean
   readonly sorting?: Sorting<Sort>
   readonly onSort?: (sorting: Sorting<Sort>) => void
-  /** While the next page is on its way. */
+  /** The next page is loading. */
   readonly isStale?: boolean
 }
 
@@ -61,7 +61,7 @@ interface HeadingProps<Row, Sort extends string> {
   readonly onSort: ((sorting: Sorting<Sort>) => void) | undefined
 }
 
-/** The head of a column: its name, as a button where the table can be sorted by it. */
+/** A column header. It is a button if the table can be sorted by it. */
 const Heading = <Row, Sort extends string>({ of, onSort, sorting }: HeadingProps<Row, Sort>) => {
   const { align, isActions, needs, sort, title } = of
   const isSorted = sort !== undefined && sorting?.by === sort
@@ -171,11 +171,11 @@ const cellClass = <Row, Sort extends string>({ align, card, isActions, needs }: 
 interface PagesProps {
   readonly onPrevious: (() => void) | undefined
   readonly onNext: (() => void) | undefined
-  /** Where one is: "1 to 50 of 1,234". */
+  /** The position: "1 to 50 of 1,234". */
   readonly children?: ReactNode
 }
 
-/** The way through the pages of a table. */
+/** Navigation between the pages of a table. */
 export const Pages = ({ children, onNext, onPrevious }: PagesProps) => (
   <nav className="table-pages" aria-label={texts.table.next}>
     <span className="quiet small">{children}</span>
@@ -200,14 +200,14 @@ interface NumberedPagesProps {
   /** From 1. */
   readonly page: number
   readonly perPage: number
-  /** How many rows this page has. */
+  /** The number of rows on this page. */
   readonly shown: number
-  /** How many rows there are. */
+  /** The total number of rows. */
   readonly total: number
   readonly go: (page: number) => void
 }
 
-/** The way through numbered pages, with where one is; nothing where all rows fit on one. */
+/** Navigation between numbered pages, with the position. Empty if all rows fit on one page. */
 export const NumberedPages = ({ go, page, perPage, shown, total }: NumberedPagesProps) => {
   const before = (page - 1) * perPage
   return total <= perPage ? null : (

@@ -1,6 +1,6 @@
 /**
- * The one tooltip of the page: shows `data-tip` of what is pointed at, tapped or focused; of a focused row, that of its first figure. The
- * text is for the eyes: what a screen reader needs stands in the element itself.
+ * The page's only tooltip: shows the `data-tip` of the element that is hovered, tapped or focused; for a focused row, that of its first figure. The
+ * text is visual only: the element itself contains what a screen reader needs.
  */
 import { useEffect, useRef } from "react"
 
@@ -23,7 +23,7 @@ export const Tips = () => {
       if (target === undefined || text === undefined || text === "") return hide()
       box.textContent = text
       box.hidden = false
-      // Where it stood is no limit to how wide it may be.
+      // Resets the position, so that the old one does not limit the width.
       box.style.left = "0"
       const at = target.getBoundingClientRect()
       const { height, width } = box.getBoundingClientRect()
@@ -41,7 +41,7 @@ export const Tips = () => {
           undefined
       )
     }
-    /** A finger does not hover. What does something of its own when it is tapped does that alone. */
+    /** A finger cannot hover. Elements with their own tap action show no tooltip. */
     const tapped = (event: Event): void => {
       if (!(event instanceof PointerEvent) || event.pointerType !== "touch") return
       const at = tipOf(event.target)

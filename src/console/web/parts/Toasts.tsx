@@ -1,4 +1,4 @@
-/** Short words about what was just done. They are read out, and go by themselves; nothing that matters stands only here. */
+/** Short confirmations of actions. Screen readers announce them, and they disappear. Nothing important appears only here. */
 import { X } from "lucide-react"
 import { useSyncExternalStore } from "react"
 import { texts } from "../texts.ts"

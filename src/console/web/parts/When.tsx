@@ -1,4 +1,4 @@
-/** An instant: how long ago, or the day; exactly, in the reader's time zone, on hover or a tap. */
+/** An instant: relative, or as a day. A hover or tap shows it exactly, in the reader's time zone. */
 import { useSyncExternalStore } from "react"
 import { day, dayAndTime, exactly, relative, time } from "../moments.ts"
 
@@ -6,7 +6,7 @@ const listeners = new Set<() => void>()
 let now = Date.now()
 let timer: ReturnType<typeof setInterval> | undefined
 
-/** One clock for all, which ticks only while the page is visible. */
+/** One shared clock, which ticks only while the page is visible. */
 const subscribe = (listener: () => void): (() => void) => {
   listeners.add(listener)
   timer ??= setInterval(() => {
@@ -21,12 +21,12 @@ const subscribe = (listener: () => void): (() => void) => {
   }
 }
 
-/** The time, some seconds old at most a quarter of a minute. */
+/** The time, at most a quarter of a minute old. */
 export const useNow = (): number => useSyncExternalStore(subscribe, () => now)
 
 interface WhenProps {
   readonly at: string
-  /** `ago`: "3 min. ago". `day`, `moment`: day and time. `time`: the time alone, in lists of today. `exact`: all that is known. */
+  /** `ago`: "3 min. ago". `day`, `moment`: day and time. `time`: the time only, for lists of today. `exact`: full precision. */
   readonly as?: "ago" | "day" | "moment" | "time" | "exact"
 }
 

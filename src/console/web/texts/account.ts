@@ -1,27 +1,27 @@
-/** The texts of the view of the person's account. */
+/** The texts of the account view. */
 
 export const accountTexts = {
   title: "Account",
-  lead: "Your name here, and the ways in which you sign in.",
+  lead: "Your name on this service, and your ways to sign in.",
   profile: "Profile",
   name: "Name",
-  email: "E-mail",
+  email: "Email",
   passkeys: "Passkeys",
   passkeysLead: "A passkey signs you in with a finger, a face or a PIN of your device, without a password.",
-  unavailable: "Passkeys need a secure address with a domain name. This service has none.",
-  unknownHere: "This browser knows no passkeys.",
-  none: "No passkey yet.",
+  unavailable: "Passkeys need a secure address with a domain name. This service does not have one.",
+  unknownHere: "This browser does not support passkeys.",
+  none: "No passkeys yet.",
   add: "Add a passkey",
   addName: "Name",
-  addHelp: "Tells your passkeys apart: the device that keeps it.",
-  added: (name: string) => `The passkey ${name} signs you in from now on.`,
-  dismissed: "The browser made no passkey. Try again when you are ready.",
-  known: "This device has a passkey of yours already.",
+  addHelp: "A name to recognize it by, such as the device that stores it.",
+  added: (name: string) => `You can now sign in with the passkey ${name}.`,
+  dismissed: "The browser did not create a passkey. Try again when you are ready.",
+  known: "This device already has one of your passkeys.",
   created: "Created",
   used: "Last used",
   never: "never",
   remove: "Delete",
   removeTitle: (name: string) => `Delete the passkey ${name}?`,
-  removeText: "It signs you in no more. Delete it on your device too. Sessions that are open stay open.",
-  removed: (name: string) => `The passkey ${name} is deleted.`
+  removeText: "You can no longer sign in with it. Delete it on your device too. Open sessions stay open.",
+  removed: (name: string) => `The passkey ${name} was deleted.`
 } as const

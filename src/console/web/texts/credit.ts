@@ -1,8 +1,8 @@
-/** The texts of the view of credit. */
+/** The texts of the credit view. */
 
 export const creditTexts = {
   title: "Credit",
-  lead: "What there is, how it is refilled, and every entry that changed it. One credit is one US dollar.",
+  lead: "Your balance, its refills, and every entry that changed it. One credit is one US dollar.",
   buy: "Buy credit",
   send: "Send credit",
   balance: "Balance",
@@ -12,9 +12,9 @@ export const creditTexts = {
     held: "Held in transfers"
   },
   classesHelp: {
-    giftable: "Bought or received. Calls spend it, and it can be sent on.",
-    granted: "Given by the operator. Calls spend it; it cannot be sent.",
-    held: "Sent, but not accepted yet. Not part of the balance."
+    giftable: "Bought or received. It pays for calls and can be sent to others.",
+    granted: "Given by the operator. It pays for calls but cannot be sent.",
+    held: "Sent but not yet accepted. Not part of the balance."
   },
   allowance: "Allowance",
   allowanceAmount: "Amount",
@@ -26,16 +26,16 @@ export const creditTexts = {
   allowanceRenews: "Renews",
   allowanceRollover: "Unused credit",
   allowanceRollovers: { none: "is taken back when it renews", all: "is kept when it renews" },
-  allowanceUpTo: (amount: string) => `is kept up to ${amount} when it renews`,
+  allowanceUpTo: (amount: string) => `up to ${amount} is kept when it renews`,
   redeem: "Redeem a voucher",
   redeemCode: "Code",
   redeemHelp: "20 characters. Case, spaces and dashes do not matter.",
   redeemGo: "Redeem",
   redeemed: (amount: string) => `${amount} arrived.`,
-  notManager: "Owners and admins of this tenant buy credit and change these settings.",
+  notManager: "Owners and admins of this tenant can buy credit and change these settings.",
   statuses: {
     suspended:
-      "The billing account is suspended: calls are refused, and nothing is charged. The operator can tell why.",
+      "The billing account is suspended: calls are refused, and nothing is charged. Ask the operator for the reason.",
     closed: "The billing account is closed: calls are refused."
   } as Readonly<Record<string, string>>,
   buyAmount: "Amount",
@@ -44,14 +44,14 @@ export const creditTexts = {
     "You pay on the page of the payment processor and come back here. The credit is booked when the processor confirms the payment, usually within seconds.",
   buyGo: "Continue to payment",
   waiting: (amount: string) => `Payment of ${amount}: waiting for the processor to confirm it.`,
-  waitingText: "The balance changes here by itself. If you did not pay, nothing was booked.",
+  waitingText: "The balance updates automatically. If you did not pay, nothing was booked.",
   arrived: (amount: string) => `${amount} arrived.`,
   dismiss: "Dismiss",
   methods: "Payment methods",
-  methodsLead: "Stored at the payment processor; this service knows the last digits only.",
+  methodsLead: "Stored at the payment processor; this service knows only the last digits.",
   methodsAdd: "Add a method",
-  methodsNone: "No method is stored",
-  methodsNoneText: "Auto-reload needs one. It is entered on the processor's page; buying credit there stores it too.",
+  methodsNone: "No payment method stored",
+  methodsNoneText: "Auto-reload needs one. You enter it on the processor's page; buying credit there also stores it.",
   methodsOff: "This deployment takes no payments",
   methodsOffText: "No payment processor is configured. Credit is granted by the operator, or sent by other people.",
   methodEnds: (month: string) => `ends ${month}`,
@@ -62,7 +62,7 @@ export const creditTexts = {
   reloadChange: "Change",
   reloadNow: "Charge now",
   reloadCharged: "Charged. The credit is in the balance.",
-  reloadAsked: "The processor was asked and has not answered yet.",
+  reloadAsked: "The processor has not answered the charge request yet.",
   reloadStates: {
     idle: "On",
     in_flight: "Charging",
@@ -73,27 +73,27 @@ export const creditTexts = {
   reloadPaused: "Paused",
   reloadRule: (amount: string, threshold: string, method: string) =>
     `When the balance falls below ${threshold}, ${amount} is charged to ${method}.`,
-  reloadOff: "Nothing is charged by itself. When the balance is used up, calls are refused.",
+  reloadOff: "Nothing is charged automatically. When the balance is used up, calls are refused.",
   reloadNext: "What happens next",
   reloadLast: "Last charge",
   reloadNever: "none yet",
   reloadLastError: "Last problem",
   reloadNextIdle: (left: string) => `Nothing, until the balance has fallen by ${left} more.`,
   reloadNextBelow:
-    "The balance is below the threshold already, and a charge begins only when it falls across it. Charge now, or buy credit, to get above it.",
+    "The balance is already below the threshold, and a charge starts only when the balance crosses it. Charge now or buy credit to get above the threshold.",
   reloadNextFlight:
-    "The processor has been asked. As soon as it answers, the credit is booked, or the problem is shown here.",
-  reloadNextCooldown: (at: string) => `No further charge before ${at}: ten minutes lie between two of them.`,
+    "A charge was requested. When the processor answers, the credit is booked or the problem is shown here.",
+  reloadNextCooldown: (at: string) => `No further charge before ${at}: charges are at least ten minutes apart.`,
   reloadNextFailed: (failures: number, free: string | undefined) =>
-    `It is tried again when the balance next falls below the threshold. ${
+    `The next attempt happens when the balance next falls below the threshold. ${
       failures === 1 ? "One charge has failed" : `${failures} charges in a row have failed`
     }; after three auto-reload pauses itself. You can choose another method, or charge ${
       free === undefined ? "now" : `from ${free} on`
     }.`,
   reloadNextPaused:
-    "Nothing is charged: three charges in a row failed. Choose another payment method if the reason needs one, and turn auto-reload on again; it then counts from zero.",
-  reloadFree: (at: string) => `A charge can be asked for again ${at}.`,
-  reloadEnabled: "Refill the balance by itself",
+    "Auto-reload is paused: three charges in a row failed. Choose another payment method if necessary, and turn auto-reload on again; this resets the count.",
+  reloadFree: (at: string) => `You can request a charge again ${at}.`,
+  reloadEnabled: "Refill the balance automatically",
   threshold: "When the balance falls below",
   thresholdHelp: "From 0.01 to 10,000.",
   amount: "Charge",
@@ -105,16 +105,16 @@ export const creditTexts = {
   alerts: "Alerts",
   alertsChange: "Change",
   alertsOn: "Turn on",
-  alertsEnabled: "Tell us when the balance is low",
+  alertsEnabled: "Notify us when the balance is low",
   alertsStates: { on: "On", below: "Below", off: "Off" },
-  alertsOff: "No one is notified when the balance runs low.",
+  alertsOff: "No alerts for a low balance.",
   alertsRule: (warn: string) =>
     `When the balance falls below ${warn}, owners and admins are notified, and the billing addresses get an email.`,
   alertsRearm: (rearm: string) => `The next alert comes only after the balance has been above ${rearm}.`,
   alertsBelow: (warn: string, rearm: string) =>
     `The alert was sent when the balance fell below ${warn}. The next one comes after the balance has been above ${rearm}.`,
   alertsUnsent: (warn: string) =>
-    `The balance is below ${warn} already. An alert is sent with the next charge that leaves it there.`,
+    `The balance is already below ${warn}. The next charge that leaves it there sends an alert.`,
   warn: "Alert below",
   rearm: "Alert again only after it was above",
   rearmHelp: "Empty: the same amount.",
@@ -122,15 +122,15 @@ export const creditTexts = {
   emailsHelp: "Up to 10, separated by commas. Emails about the balance and auto-reload go there.",
   emailsNone: "none",
   purchases: "Purchases",
-  purchasesNone: "Nothing was bought yet.",
-  purchaseKinds: { checkout: "Bought", auto_reload: "Auto-reload", offline: "Paid another way" },
+  purchasesNone: "No purchases yet.",
+  purchaseKinds: { checkout: "Bought", auto_reload: "Auto-reload", offline: "Paid outside this service" },
   movementsTitle: "Refunds and disputes",
   movements: {
     refund: (amount: string) => `${amount} refunded`,
     dispute: (amount: string) => `${amount} disputed`
   },
-  movementReturned: "(came back)",
-  owed: (amount: string) => `${amount} is still to be taken back`,
+  movementReturned: "(returned)",
+  owed: (amount: string) => `${amount} is still owed`,
   ledger: "Entries",
   ledgerLead: "Every change of the balance, newest first",
   ledgerFilter: "Entries of",
@@ -141,8 +141,8 @@ export const creditTexts = {
     grants: "Grants",
     transfers: "Transfers"
   },
-  ledgerNone: "No entry of this kind",
-  ledgerEmpty: "No entry yet",
+  ledgerNone: "No entries of this kind",
+  ledgerEmpty: "No entries yet",
   ledgerEmptyText: "Purchases, grants, transfers and calls appear here, each with the balance after it.",
   when: "When",
   what: "What",

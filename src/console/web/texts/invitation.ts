@@ -1,36 +1,37 @@
-/** The texts of the page of invitations. */
+/** The texts of the invitation page. */
 
 export const invitationTexts = {
   title: "Invitation",
-  transferTitle: (name: string) => `${name} sends you credit`,
-  teamTitle: (name: string) => (name === "" ? "You are invited to a team" : `${name} invites you to a team`),
-  teamUntil: (day: string) => `Good until ${day}.`,
+  transferTitle: (name: string) => `${name} sent you credit`,
+  teamTitle: (name: string) => (name === "" ? "You are invited to a team" : `${name} invited you to a team`),
+  teamUntil: (day: string) => `Valid until ${day}.`,
   teamEnded: {
-    accepted: "This invitation has been accepted already.",
+    accepted: "This invitation has already been accepted.",
     revoked: "This invitation was taken back.",
-    expired: "This invitation has expired. Ask for another."
+    expired: "This invitation has expired. Ask for a new one."
   },
   whatIsIt: "Credit pays for calls to AI models on this service. One credit is one US dollar.",
-  forAddress: (masked: string) => `For ${masked}. Sign in with that address; an account is made by signing in.`,
-  until: (day: string) => `Good until ${day}. After that it goes back to the sender.`,
+  forAddress: (masked: string) => `For ${masked}. Sign in with that address; signing in creates an account.`,
+  until: (day: string) => `Valid until ${day}. After that, the credit returns to the sender.`,
   signedIn: (email: string) => `You are signed in as ${email}.`,
   accept: "Accept",
   acceptAmount: (amount: string) => `Accept ${amount}`,
   later: "Decide later",
-  laterText: "It waits under Transfers.",
+  laterText: "You will find it under Transfers.",
   join: "Join the team",
   joined: (team: string) => `You are a member of ${team}.`,
   otherAddress: "Sign out and use another address",
-  mismatch: "This invitation was sent to another address than the one that you are signed in with.",
+  mismatch: "This invitation was sent to a different address from the one you are signed in with.",
   ended: {
-    accepted: "This transfer has been accepted already.",
+    accepted: "This transfer has already been accepted.",
     declined: "This transfer was declined. The credit went back to its sender.",
-    revoked: "The sender has taken this transfer back.",
+    revoked: "The sender took this transfer back.",
     expired: "This transfer has expired. The credit went back to its sender."
   },
-  missing: "This invitation does not exist, or no longer",
-  missingText: "Its link may be cut off, or a later email has replaced it. Open the newest email, or ask for another.",
-  none: "No invitation was opened",
+  missing: "This invitation does not exist, or no longer exists",
+  missingText:
+    "The link may be incomplete, or a later email has replaced it. Open the newest email or ask for a new one.",
+  none: "No invitation open",
   noneText: "Open the link in the email again.",
   home: "Go to the console"
 } as const

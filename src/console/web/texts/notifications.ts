@@ -1,10 +1,10 @@
-/** The texts of the view of notifications. */
+/** The texts of the notifications view. */
 
 export const notificationsTexts = {
   title: "Notifications",
-  lead: "What concerns you, in all your tenants.",
+  lead: "News from all your tenants.",
   none: "Nothing yet",
-  noneText: "Transfers, invitations, low balances and problems of auto-reload are told here, the moment they happen.",
+  noneText: "Transfers, invitations, low balances and auto-reload problems appear here immediately.",
   markRead: "Mark as read",
   markAll: "Mark all as read",
   isUnread: "Unread",

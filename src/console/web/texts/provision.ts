@@ -1,55 +1,55 @@
-/** The texts of the operator's views that make people, tenants, keys, allowances and vouchers. */
+/** The texts of the operator's views that create people, tenants, keys, allowances and vouchers. */
 
 export const provisionTexts = {
   people: {
     title: "People",
     lead: "Everyone with an account, newest first.",
     search: "Search people",
-    none: "No person yet",
-    make: "Make a person",
+    none: "No people yet",
+    make: "Create a person",
     made: (name: string) => `${name} has an account.`,
-    known: (name: string) => `Nothing was made: ${name} had an account already.`,
+    known: (name: string) => `No change: ${name} already has an account.`,
     team: "Team",
-    teamHelp: "The external id of a tenant that the person joins. May stay empty.",
-    invite: "Invite by letter",
+    teamHelp: "The external id of a tenant for the person to join. Optional.",
+    invite: "Invite by email",
     invited: (email: string) =>
-      `A letter to ${email} is on its way. Its link opens the console once, within seven days.`
+      `An email to ${email} is on its way. Its link opens the console once, within seven days.`
   },
   tenants: {
     title: "Tenants",
     lead: "Home tenants of people, and teams, newest first.",
     search: "Search tenants",
-    make: "Make a tenant",
-    made: (name: string, id: string) => `${name} is made: ${id}.`,
+    make: "Create a tenant",
+    made: (name: string, id: string) => `${name} was created: ${id}.`,
     owner: "Owner's email",
-    ownerHelp: "The first owner. An account is made if there is none.",
+    ownerHelp: "The first owner. An account is created if necessary.",
     externalId: "External id",
-    externalIdHelp: "Your own id of it. The same id makes nothing twice. May stay empty."
+    externalIdHelp: "Your own id for it, which prevents duplicates. Optional."
   },
   email: "Email",
   name: "Name",
   allowance: "Allowance",
-  allowanceHelp: "Credit each period. May stay empty.",
+  allowanceHelp: "Credit per period. Optional.",
   period: "Period",
   periods: { week: "week", month: "month" },
   keys: {
-    make: "Make a key",
-    made: (name: string) => `The key ${name} is made. It is shown this once.`,
+    make: "Create a key",
+    made: (name: string) => `The key ${name} was created. It is shown only once.`,
     limit: "Limit",
-    limitHelp: "The most it may spend. Empty: no limit.",
+    limitHelp: "Its spending limit. Leave empty for no limit.",
     periods: { month: "each month", total: "in all" },
     models: "Models",
-    modelsHelp: "Names, separated by commas. Empty: all.",
+    modelsHelp: "Names, separated by commas. Leave empty for all.",
     lastDay: "Last day",
-    lastDayHelp: "To its end in UTC. Empty: no end."
+    lastDayHelp: "Valid until the end of this day (UTC). Leave empty for no expiry."
   },
   management: {
     title: "Management keys",
-    lead: "Keys of programs for the operator's routes, with scopes and an end.",
-    none: "No management key",
-    noneText: "A program needs one to make people, tenants and keys.",
-    make: "Make a management key",
-    made: (name: string) => `The key of ${name} is made. It is shown this once.`,
+    lead: "Keys of programs for the operator's routes, with scopes and an expiry.",
+    none: "No management keys",
+    noneText: "A program needs one to create people, tenants and keys.",
+    make: "Create a management key",
+    made: (name: string) => `The key of ${name} was created. It is shown only once.`,
     scopes: "Scopes",
     scopesOf: {
       read: "read everything",
@@ -60,35 +60,35 @@ export const provisionTexts = {
       operate: "everything else"
     },
     lastDay: "Last day",
-    lastDayHelp: "To its end in UTC, at most two years from now.",
+    lastDayHelp: "Valid until the end of this day (UTC), at most two years from now.",
     by: "Made by",
     end: "End",
     endTitle: (name: string) => `End the key of ${name}?`,
-    endText: "The program is refused at once. This cannot be undone."
+    endText: "The program loses access immediately. This cannot be undone."
   },
   allowances: {
     title: "Allowances",
     lead: "Credit that renews each week or month.",
-    none: "No allowance yet",
+    none: "No allowances yet",
     noneText: "Set one on the page of a tenant.",
     terms: "Terms",
     per: { week: (amount: string) => `${amount} a week`, month: (amount: string) => `${amount} a month` },
     plan: "Plan",
     own: "own terms",
-    ownTerms: "Terms of its own",
+    ownTerms: "Own terms",
     unused: "Unused",
     renews: "Renews",
-    rollover: "Kept of the unused part",
+    rollover: "Unused credit kept",
     rollovers: { none: "nothing", all: "all" },
     upTo: (amount: string) => `up to ${amount}`,
     set: "Set allowance",
     saved: (amount: string) => `The allowance is ${amount}.`,
     end: "End allowance",
-    endText: "It is not granted again. The unused part stays.",
+    endText: "It is not renewed. The unused part stays.",
     noneOfTenant: "No allowance.",
     plans: "Plans",
     plansLead: "Terms that many tenants share, from the configuration.",
-    noPlans: "No plan is configured",
+    noPlans: "No plans are configured",
     noAllowance: "no allowance",
     factor: "Price factor",
     listPrice: "list price"
@@ -96,9 +96,9 @@ export const provisionTexts = {
   vouchers: {
     title: "Vouchers",
     lead: "Codes that are worth credit, newest first.",
-    none: "No voucher yet",
-    make: "Make vouchers",
-    made: (count: number) => (count === 1 ? "The code is shown this once." : `${count} codes are shown this once.`),
+    none: "No vouchers yet",
+    make: "Create vouchers",
+    made: (count: number) => (count === 1 ? "The code is shown only once." : `${count} codes are shown only once.`),
     code: "Code",
     amount: "Worth",
     uses: "Used",
@@ -112,6 +112,6 @@ export const provisionTexts = {
     states: { active: "active", used_up: "used up", expired: "expired", ended: "ended" },
     end: "End",
     endTitle: (code: string) => `End the voucher ${code}…?`,
-    endText: "It can be redeemed no more. What was redeemed stays."
+    endText: "It can no longer be redeemed. Redeemed credit stays."
   }
 } as const

@@ -1,4 +1,4 @@
-/** The person's passkeys: added, shown, deleted. */
+/** The person's passkeys: add, list, delete. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { Plus, Trash2 } from "lucide-react"
 import { useState } from "react"
@@ -25,7 +25,7 @@ const key = ["passkeys"]
 const usePasskeys = () =>
   useQuery({ queryKey: key, queryFn: async () => (await resultOf(api.GET("/v1/me/passkeys"))).passkeys })
 
-/** Adds a passkey. Answers why the browser made none; failures of the service are errors. */
+/** Adds a passkey. Returns the reason if the browser created none. Failures of the service are errors. */
 const added = async (name: string): Promise<string | undefined> => {
   const options = await resultOf(api.POST("/v1/me/passkeys/options"))
   try {

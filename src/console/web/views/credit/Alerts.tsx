@@ -1,4 +1,4 @@
-/** Alerts of a low balance: the thresholds with their state, and to whom letters go. */
+/** Alerts of a low balance: the thresholds with their state, and the recipients of letters. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { useBillingAccount } from "../../app/Asking.ts"
@@ -28,7 +28,7 @@ const stateOf = ({ enabled, warn_threshold_usd }: Reload["alerts"], available: b
 
 interface WordsProps {
   readonly of: Reload["alerts"]
-  /** The alert went out when the balance fell, and the next one waits for it to rise. */
+  /** The alert was sent when the balance fell. The next one requires the balance to rise first. */
   readonly isWarned: boolean
   readonly available: bigint | undefined
   readonly emails: ReadonlyArray<string>
@@ -71,7 +71,7 @@ const amountOf = (text: string): number | null => (text.trim() === "" ? null : N
 const textOf = (amount: Usd | null | undefined): string =>
   amount === null || amount === undefined ? "" : usd(nano(amount))
 
-/** Auto-reload and alerts are one document; this changes the second part. */
+/** Auto-reload and alerts share one document; this saves the alerts. */
 const useSave = (of: Reload, onDone: () => void) => {
   const tenant_id = tenantId()
   const queries = useQueryClient()

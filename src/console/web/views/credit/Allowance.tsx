@@ -18,7 +18,7 @@ const useAllowance = () => {
   })
 }
 
-/** Shown only where there is an allowance: most deployments have none. */
+/** Shown only if there is an allowance: most deployments have none. */
 export const Allowance = () => {
   const { data } = useAllowance()
   const allowance = data?.allowance ?? undefined

@@ -1,4 +1,4 @@
-/** Auto-reload: its rule and its state in words, what happens next, and the form of its settings. */
+/** Auto-reload: its rule and state as text, the next step, and the form of its settings. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { useBillingAccount } from "../../app/Asking.ts"

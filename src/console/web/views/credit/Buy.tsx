@@ -1,4 +1,4 @@
-/** Buying credit: an amount, then the processor's page, then waiting for its word. */
+/** Buying credit: an amount, the processor's page, then waiting for its confirmation. */
 import { useMutation } from "@tanstack/react-query"
 import { CircleDollarSign } from "lucide-react"
 import { useEffect, useState } from "react"
@@ -12,16 +12,16 @@ import { TextField } from "../../parts/Fields.tsx"
 import { toast } from "../../parts/Toasts.tsx"
 import { creditTexts } from "../../texts/credit.ts"
 
-/** The payment that this tab has opened; it is no secret. */
+/** The payment that this tab has opened. It is not a secret. */
 const storageName = "console.checkout"
-/** A payment that was not confirmed for so long is no longer waited for here, in milliseconds. */
+/** How long to wait for a confirmation, in milliseconds. */
 const patience = 3_600_000
 
 interface Checkout {
   readonly tenant: string
   /** In USD. */
   readonly amount: number
-  /** Nano-USD, before it. */
+  /** Nano-USD, before the payment. */
   readonly balance: string
   readonly at: number
 }
@@ -85,7 +85,7 @@ export const Buy = ({ onClose }: { readonly onClose: () => void }) => {
   )
 }
 
-/** The user is back from the processor's page: its event may take a moment. */
+/** The user is back from the processor's page. Its event may take a moment. */
 export const Arrival = () => {
   const { data: account } = useBillingAccount()
   const [begun, setBegun] = useState(checkout)

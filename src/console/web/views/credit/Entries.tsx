@@ -1,4 +1,4 @@
-/** The ledger: every change of the balance, with what it came from. */
+/** The ledger: every change of the balance, with its cause. */
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router"
 import { ReceiptText } from "lucide-react"
 import { useLedger } from "../../app/Asking.ts"

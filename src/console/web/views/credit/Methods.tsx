@@ -26,7 +26,7 @@ const Line = ({ isUsed, method }: { readonly isUsed: boolean; readonly method: M
   )
 }
 
-/** Goes to the processor's page, where a method is entered. */
+/** Opens the processor's page, where the user enters a method. */
 export const useSetup = () => {
   const tenant_id = tenantId()
   return useMutation({

@@ -18,7 +18,7 @@ type Purchase = Schemas["Purchase"]
 
 const perPage = 10
 
-/** The outcome: refunds and disputes with the amount of each, and the amount that the balance could not give back. */
+/** The outcome: refunds and disputes with their amounts, and the amount still owed. */
 const After = ({ of: { movements, owed } }: { readonly of: Purchase }) => (
   <span className="credit-movements">
     {movements.map(({ amount, at, id, kind, returned }) => (
@@ -63,7 +63,7 @@ export const Purchases = () => {
   const tenant_id = tenantId()
   const [page, setPage] = useState(1)
   const purchases = useQuery({
-    // A purchase is a change of the balance: its events make this old.
+    // A purchase changes the balance, so its events invalidate this query.
     queryKey: ["ledger", tenant_id, "payments", page],
     queryFn: () =>
       resultOf(

@@ -1,4 +1,4 @@
-/** The queries of the credit view, and who may change it. */
+/** The queries of the credit view, and the right to change it. */
 import { useQuery } from "@tanstack/react-query"
 import { useMembership } from "../../app/Asking.ts"
 import { api, resultOf, tenantId } from "../../app/Client.ts"
@@ -8,7 +8,7 @@ import { Refusal } from "../../app/Refusal.ts"
 export type Reload = Schemas["AutoReload"]
 export type Method = Schemas["PaymentMethod"]
 
-/** Owners and admins; undefined until it is known. */
+/** Whether the viewer is an owner or admin; undefined until known. */
 export const useManages = (): boolean | undefined => {
   const membership = useMembership()
   return membership === undefined ? undefined : membership.role !== "member"
@@ -22,7 +22,7 @@ export const useReload = () => {
     queryKey: reloadKey(tenant_id),
     queryFn: () =>
       resultOf(api.GET("/v1/tenants/{tenant_id}/billing/auto-reload", { params: { path: { tenant_id } } })),
-    // While a charge is on its way nothing else says how it ended.
+    // No event reports the end of a charge that is under way.
     refetchInterval: ({ state }) => (state.data?.auto_reload.state === "in_flight" ? 3000 : false)
   })
 }
@@ -38,7 +38,7 @@ export const useMethods = () => {
   })
 }
 
-/** The deployment has no payment processor. */
+/** Whether the deployment lacks a payment processor. */
 export const isUnconfigured = (error: unknown): boolean =>
   error instanceof Refusal && error.code === "payments_unconfigured"
 

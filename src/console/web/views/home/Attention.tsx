@@ -1,4 +1,4 @@
-/** Matters that need attention: a sentence for each, with a link. Nothing is shown where nothing is the matter. */
+/** Matters that need attention: one sentence each, with a link. Empty if there are none. */
 import { useQuery } from "@tanstack/react-query"
 import type { LinkProps } from "@tanstack/react-router"
 import { TriangleAlert } from "lucide-react"

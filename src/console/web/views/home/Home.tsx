@@ -21,7 +21,7 @@ import { Attention } from "./Attention.tsx"
 
 type Part = keyof typeof texts.home.parts
 
-/** Shares of one line. */
+/** Shares of one bar. */
 const Bar = ({ of }: { readonly of: ReadonlyArray<readonly [Part, bigint]> }) => {
   const total = of.reduce((sum, [, amount]) => sum + amount, 0n)
   if (total === 0n) return null
@@ -30,7 +30,7 @@ const Bar = ({ of }: { readonly of: ReadonlyArray<readonly [Part, bigint]> }) =>
       {of
         .filter(([, amount]) => amount > 0n)
         .map(([part, amount]) => (
-          // In thousandths: a share is drawn, not read.
+          // In thousandths: the share is only drawn.
           <span
             key={part}
             className={`home-share home-${part}`}
@@ -58,7 +58,7 @@ const Parts = ({ of }: { readonly of: ReadonlyArray<readonly [Part, bigint]> }) 
   </dl>
 )
 
-/** How the balance is made up, and what of it is not free. */
+/** The parts of the balance, and how much of it is not available. */
 const Balance = ({ of }: { readonly of: Schemas["Amounts"] }) => {
   const owned = (["giftable", "granted"] as const).map((part) => [part, nano(of[part])] as const)
   const held = ["held", nano(of.held)] as const

@@ -1,4 +1,4 @@
-/** The page behind a letter's link: credit from another person, or a place in a team; also for people without an account. */
+/** The target page of a letter's link: credit from another person, or a place in a team. It also works for people without an account. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useNavigate } from "@tanstack/react-router"
 import { useEffect } from "react"
@@ -50,7 +50,7 @@ const SignedInAs = () => {
   )
 }
 
-/** Shows `children` to a signed-in person, and how to sign in to everyone else. */
+/** Shows `children` to a signed-in person, and the ways to sign in to everyone else. */
 const Signed = ({ children }: { readonly children: ReactNode }) => {
   const state = useSession(personSession)
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** The form of a key, to make one (which is then shown once) and to change one. */
+/** The form to create a key (which is then shown once) or to change one. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { apiRoot } from "../../app/Base.ts"
@@ -16,7 +16,7 @@ import { texts } from "../../texts.ts"
 type Key = Schemas["Application"]
 type Period = NonNullable<Key["spending_limit_period"]>
 
-/** The values of the form: texts, as typed. */
+/** The values of the form: strings, as typed. */
 interface Draft {
   readonly name: string
   readonly description: string
@@ -30,7 +30,7 @@ const empty: Draft = { name: "", description: "", limit: "", period: "month", la
 
 const dayLong = 86_400_000
 
-/** A key works until an instant; the form says the last day, whole, in UTC. */
+/** A key works until an instant. The form asks for the last day, inclusive, in UTC. */
 const endOf = (lastDay: string): string | null =>
   lastDay === "" ? null : new Date(Date.parse(`${lastDay}T00:00:00Z`) + dayLong).toISOString()
 
@@ -185,7 +185,7 @@ const Make = ({ onClose }: Pick<MakeProps, "onClose">) => {
         api.POST("/v1/tenants/{tenant_id}/applications", { params: { path: { tenant_id } }, body: bodyOf(draft) })
       ),
     onSuccess: () => queries.invalidateQueries({ queryKey: ["keys"] }),
-    // The key itself is kept nowhere but in this dialog.
+    // The key is kept only in this dialog.
     gcTime: 0
   })
   return (
@@ -212,7 +212,7 @@ const Make = ({ onClose }: Pick<MakeProps, "onClose">) => {
   )
 }
 
-/** Begins anew each time it opens. */
+/** Resets each time it opens. */
 export const MakeKey = ({ isOpen, onClose }: MakeProps) => (isOpen ? <Make onClose={onClose} /> : null)
 
 const Change = ({ of, onClose }: { readonly of: Key; readonly onClose: () => void }) => {

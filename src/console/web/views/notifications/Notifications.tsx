@@ -30,7 +30,7 @@ const icons: Readonly<Record<Notification["kind"], LucideIcon>> = {
   auto_reload_failed: TriangleAlert
 }
 
-/** Its link: a view, in the tenant that it concerns. */
+/** The link of a notification: a view, in the tenant that it concerns. */
 const aboutOf = ({
   data,
   kind

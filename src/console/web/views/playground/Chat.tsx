@@ -96,7 +96,7 @@ const SettingsForm = ({ models, of, onChange }: SettingsProps) => {
   )
 }
 
-/** The total of all answers; a screen reader hears each answer when it is complete. */
+/** The total of all answers. A screen reader announces each completed answer. */
 const Sum = ({ of }: { readonly of: ReadonlyArray<Exchange> }) => {
   const charged = of.flatMap(({ charged }) => (charged === undefined || charged === "late" ? [] : [nano(charged)]))
   const last = of.at(-1)
@@ -176,7 +176,7 @@ const Composer = ({ isBusy, onSend, onStop }: ComposerProps) => {
   )
 }
 
-/** Escape stops an answer, wherever the focus is. */
+/** Escape stops an answer, regardless of focus. */
 const useEscape = (conversation: Conversation, isBusy: boolean): void =>
   useEffect(() => {
     if (!isBusy) return

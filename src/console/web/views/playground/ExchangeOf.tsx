@@ -1,4 +1,4 @@
-/** One message and its answer: as it streams with an estimate of its cost, at its end with what was charged. */
+/** One message and its answer: with an estimated cost while it streams, then with the charge. */
 import { count, duration } from "../../moments.ts"
 import { Badge } from "../../parts/Badge.tsx"
 import { Money } from "../../parts/Money.tsx"
@@ -62,7 +62,7 @@ const Answer = ({ of }: { readonly of: Exchange }) => {
 
 interface ExchangeProps {
   readonly of: Exchange
-  /** Of the call; `undefined` where it is no longer offered. */
+  /** The call's model; `undefined` if it is no longer offered. */
   readonly model: ChatModel | undefined
   readonly onExplain: (usageId: string) => void
 }

@@ -1,4 +1,4 @@
-/** Images and videos: a form by model, the quote before it is submitted, and the gallery of what was made. */
+/** Images and videos: a form per model, the quote before submission, and the gallery of results. */
 import { Clapperboard, Sparkles } from "lucide-react"
 import { useState } from "react"
 import { Refusal } from "../../app/Refusal.ts"
@@ -52,7 +52,7 @@ const filled = <K extends string>(name: K, value: string): Partial<Record<K, str
 const whole = <K extends string>(name: K, value: string): Partial<Record<K, number>> =>
   value.trim() === "" ? {} : ({ [name]: Number(value) } as Record<K, number>)
 
-/** Only the fields of the model's type, and of those only what was filled in: the rest is as the model has it. */
+/** Only the fields of the model's type that the user filled in. The model's defaults apply to the others. */
 const bodyOf = ({ type }: MediaModel, draft: Draft): MediaBody => ({
   model: draft.model,
   ...filled("prompt", draft.prompt),
@@ -139,7 +139,7 @@ const ImageFields = (props: FieldsProps) => {
   )
 }
 
-/** Before it is submitted. What was typed may have another price than the model's own: then it says so. */
+/** The price before submission. If an option may change the price, it says so. */
 const Quote = ({ draft, model }: Pick<FieldsProps, "draft" | "model">) => {
   const units = unitsOf(model, draft)
   const isOther = model.type === "video" && (draft.resolution.trim() !== "" || draft.audio)
@@ -165,7 +165,7 @@ const Quote = ({ draft, model }: Pick<FieldsProps, "draft" | "model">) => {
   )
 }
 
-/** A field's fault is shown at the field. */
+/** A field shows its own error. */
 const isOfField = (error: unknown): boolean => error instanceof Refusal && (error.field ?? "") !== ""
 
 const Form = ({ models }: { readonly models: ReadonlyArray<MediaModel> }) => {

@@ -1,4 +1,4 @@
-/** The same as was just done, to be put into a program. Where a key belongs stands a placeholder: the session's token is never there. */
+/** The same call as code for a program. A placeholder replaces the key; the session's token never appears. */
 import { KeyRound } from "lucide-react"
 import { ButtonLink } from "../../parts/Button.tsx"
 import { Code } from "../../parts/Code.tsx"

@@ -1,4 +1,4 @@
-/** A call that was refused or failed: what is missing, what to do, and the id to ask about it. */
+/** A refused or failed call: the cause, the remedy, and the id to report. */
 import { CreditCard, RotateCw } from "lucide-react"
 import type { ReactNode } from "react"
 import { Refusal, SignedOut, Unreachable } from "../../app/Refusal.ts"
@@ -80,7 +80,7 @@ const Missing = ({ of }: { readonly of: Refusal }) => {
 interface RefusedProps {
   readonly error: unknown
   readonly of: Of
-  /** Instead of the refusal's own: something had come by then. */
+  /** Overrides the refusal's own title, if part of an answer had arrived. */
   readonly title?: string
   readonly again?: () => void
   readonly children?: ReactNode

@@ -1,4 +1,4 @@
-/** A search of the web, as a program gets it. */
+/** A web search, with the results that a program gets. */
 import { Search as SearchIcon } from "lucide-react"
 import { useState } from "react"
 import type { Schemas } from "../../app/Client.ts"

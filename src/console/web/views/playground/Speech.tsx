@@ -1,4 +1,4 @@
-/** A text, spoken by a model: heard here, or downloaded. */
+/** Text spoken by a model: played here, or downloaded. */
 import { AudioLines, Download } from "lucide-react"
 import { useState } from "react"
 import { count, fileSize } from "../../moments.ts"
@@ -42,7 +42,7 @@ const Player = ({ audio, format }: { readonly audio: Audio; readonly format: str
       {isUnplayable ? (
         <p className="quiet">{words.unplayable}</p>
       ) : (
-        // The spoken text is the text above it.
+        // The transcript is the text above.
         <audio
           src={audio.url}
           controls

@@ -1,4 +1,4 @@
-/** An audio file, written down by a model. */
+/** An audio file, transcribed by a model. */
 import { FileAudio, FileUp } from "lucide-react"
 import { useState } from "react"
 import { count, duration, fileSize } from "../../moments.ts"
@@ -49,7 +49,7 @@ const FileField = ({ file, onChoose }: FileFieldProps) => {
         onChange={({ target }) => {
           const chosen = target.files?.[0]
           if (chosen !== undefined) onChoose(chosen)
-          // The same file may be chosen again after it was changed.
+          // Lets the user choose the same file again after editing it.
           target.value = ""
         }}
       />

@@ -1,4 +1,4 @@
-/** Media jobs: asked for, looked at until they are settled, cancelled. */
+/** Media jobs: submitted, polled until they are settled, cancelled. */
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useEffect, useRef, useState } from "react"
 import { apiRoot } from "../../app/Base.ts"
@@ -20,7 +20,7 @@ export const useJobs = (page: number) =>
     placeholderData: keepPreviousData
   })
 
-/** Submits a job once: pressed again after an answer that did not come, it is the same job. */
+/** Submits a job once: a retry after a lost answer repeats the same job. */
 export const useSubmit = (onSubmitted: (job: Schemas["MediaSubmitted"]) => void) => {
   const queries = useQueryClient()
   const tenant = tenantId()
@@ -44,7 +44,7 @@ export const useSubmit = (onSubmitted: (job: Schemas["MediaSubmitted"]) => void)
   })
 }
 
-/** The quote of a job that was seen while it ran; a settled job says what was charged. */
+/** The quote of a job as seen while it ran. A settled job reports the charge instead. */
 export const useQuote = ({ cost_usd, request_id, settled }: Job): Job["cost_usd"] | undefined => {
   const queries = useQueryClient()
   const { data } = useQuery({
@@ -59,12 +59,12 @@ export const useQuote = ({ cost_usd, request_id, settled }: Job): Job["cost_usd"
   return data
 }
 
-/** Pauses between looks at a job, in milliseconds: longer and longer. */
+/** The delay before the next poll of a job, in milliseconds. It grows. */
 const pauseAfter = (looks: number): number => Math.min(15_000, 700 * 1.35 ** looks)
 
 const isOpen = ({ settled, status }: Pick<Job, "settled" | "status">): boolean => !settled && status !== "CANCELLED"
 
-/** The current state of a job: polled until it is settled. */
+/** The state of a job, polled until it is settled. */
 export const useStatus = (job: Job) => {
   const queries = useQueryClient()
   const tenant = tenantId()
@@ -86,7 +86,7 @@ export const useStatus = (job: Job) => {
   return status.data ?? job
 }
 
-/** The result. The vendor's address of it is temporary. To fetch it is what makes a charge final. */
+/** The result. The vendor's URL in it is temporary. Fetching the result makes a charge final. */
 export const useResult = ({ request_id }: Job, isDone: boolean) =>
   useQuery({
     queryKey: ["media-result", request_id],
@@ -95,7 +95,7 @@ export const useResult = ({ request_id }: Job, isDone: boolean) =>
     queryFn: () => asked(api.GET("/v1/tools/media/result", { params: { query: { request_id } } }))
   })
 
-/** The service gives one person at most four files at once. */
+/** The service serves at most four files per person concurrently. */
 const abreast = 3
 let running = 0
 const waiting: Array<() => void> = []
@@ -123,7 +123,7 @@ const contentOf = async (request_id: string, index: number, signal: AbortSignal)
   }
 }
 
-/** A file that was made, through the service, as an address of this page. */
+/** A generated file, fetched through the service, as an object URL of this page. */
 export const useContent = (request_id: string, index: number, isWanted: boolean) => {
   const content = useQuery({
     queryKey: ["media-content", request_id, index],

@@ -1,4 +1,4 @@
-/** A chat over the wire: sent with the session's token, its answer read as it streams. */
+/** A chat call: sent with the session's token, its answer read as a stream. */
 import { apiRoot } from "../../app/Base.ts"
 import { fetchWith } from "../../app/Client.ts"
 import { EventText } from "../../app/Live.ts"
@@ -24,7 +24,7 @@ export interface Tokens {
 }
 
 export interface Hearing {
-  /** The service took the call: the id of the usage record that it will leave, and of the request. */
+  /** The service accepted the call: the id of its future usage record, and of the request. */
   readonly begun: (usageId: string | undefined, requestId: string | undefined) => void
   readonly text: (piece: string) => void
   readonly tokens: (tokens: Tokens) => void
@@ -58,7 +58,7 @@ const faultOf = (error: NonNullable<Chunk["error"]>, requestId: string | undefin
     requestId
   )
 
-/** Fails with `Refusal`, `Unreachable` or `SignedOut`; with an `AbortError` where `signal` was what ended it. */
+/** Fails with `Refusal`, `Unreachable` or `SignedOut`; with an `AbortError` if `signal` ended it. */
 export const streamChat = async (body: ChatBody, signal: AbortSignal, hearing: Hearing): Promise<void> => {
   const response = await sent(body, signal)
   if (!response.ok || response.body === null) throw await refusalOf(response)

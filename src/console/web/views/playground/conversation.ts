@@ -1,4 +1,4 @@
-/** The conversation of this tab: in memory alone, for one person in one tenant. It outlives the view, not the page. */
+/** The conversation of this tab: only in memory, for one person in one tenant. It survives the view but not the page. */
 import { queries } from "../../app/Queries.ts"
 import { api, asked } from "../../app/Client.ts"
 import type { Schemas } from "../../app/Client.ts"
@@ -18,19 +18,19 @@ export interface Exchange {
   /** Milliseconds since it was sent. */
   readonly firstToken?: number
   readonly took?: number
-  /** The usage record of the call, once there is one; `"late"` until then. */
+  /** The charge in the usage record, once it exists; `"late"` until then. */
   readonly charged?: Usd | "late"
 }
 
 export const isRunning = ({ state }: Exchange): boolean => state === "waiting" || state === "streaming"
 
-/** The conversation so far, for the next call: answers that arrived, if only in part. */
+/** The conversation so far, for the next call. It includes partial answers. */
 export const messagesOf = (exchanges: ReadonlyArray<Exchange>): ReadonlyArray<Message> =>
   exchanges.flatMap(({ answer, body }) =>
     answer === "" ? [] : [body.messages.at(-1)!, { role: "assistant" as const, content: answer }]
   )
 
-/** After a stop the call is in the books within seconds: pauses between looks, in milliseconds. */
+/** After a stop, the call is in the books within seconds: delays between polls, in milliseconds. */
 const looks = [0, 150, 300, 600, 1200, 2400, 4800, 6000]
 
 const pause = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
@@ -65,7 +65,7 @@ export class Conversation {
     this.#set([])
   }
 
-  /** Asks, and hears the answer to its end. */
+  /** Sends a message and reads the answer to its end. */
   readonly send = async (body: ChatBody): Promise<void> => {
     if (this.exchanges.some(isRunning)) return
     const id = this.#next++
@@ -114,7 +114,7 @@ export class Conversation {
 
 let current: { readonly of: string; readonly conversation: Conversation } | undefined
 
-/** The conversation of one person in a tenant; those of others are forgotten. */
+/** The conversation of one person in a tenant. Conversations of others are dropped. */
 export const conversationOf = (of: string): Conversation => {
   if (current?.of !== of) {
     current?.conversation.clear()

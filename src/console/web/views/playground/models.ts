@@ -1,4 +1,4 @@
-/** The models to choose from, and what they cost. */
+/** The available models and their prices. */
 import { useQuery } from "@tanstack/react-query"
 import { api, asked } from "../../app/Client.ts"
 import type { Schemas } from "../../app/Client.ts"
@@ -9,7 +9,7 @@ import { playgroundTexts } from "../../texts/playground.ts"
 export type ChatModel = Schemas["ModelEntry"]
 export type MediaModel = Schemas["MediaModelEntry"]
 
-/** Models that answer chats with text. */
+/** Chat models that answer with text. */
 export const useChatModels = () =>
   useQuery({
     queryKey: ["models"],
@@ -24,14 +24,14 @@ export const useMediaModels = () =>
     queryFn: async () => (await asked(api.GET("/v1/tools/media/models"))).models
   })
 
-/** USD of a million tokens, of the price of one: the point moves six digits, so that nothing is rounded. */
+/** USD per million tokens, from the price of one: moves the decimal point by six digits, without rounding. */
 const ofMillion = (price: string): string => {
   const [whole = "0", fraction = ""] = price.split(".")
   const digits = fraction.padEnd(6, "0")
   return `${whole}${digits.slice(0, 6)}.${digits.slice(6)}`
 }
 
-/** A model whose price is known before the call; `auto` is as dear as the model that it chooses. */
+/** Whether the price is known before the call. `auto` costs as much as the model that it chooses. */
 export const hasPrice = ({ pricing }: ChatModel): boolean => !pricing.prompt.startsWith("-")
 
 export const priceText = (model: ChatModel): string =>
@@ -41,11 +41,11 @@ export const priceText = (model: ChatModel): string =>
 
 export const contextText = ({ context_length }: ChatModel): string => playgroundTexts.context(count(context_length))
 
-/** Characters of a token, roughly, in most languages and models. */
+/** Characters per token: a rough average of most languages and models. */
 const charactersOfToken = 4
 const tokensIn = (text: string): bigint => BigInt(Math.ceil(text.length / charactersOfToken))
 
-/** The price of a call by the length of its texts, in nano-USD; `undefined` if it is not known in advance. Never a charge. */
+/** An estimated price from the text lengths, in nano-USD; `undefined` if unknown in advance. It is never charged. */
 export const estimateOf = (model: ChatModel, prompt: string, answer: string): bigint | undefined => {
   if (!hasPrice(model)) return undefined
   const { pricing } = model

@@ -26,11 +26,11 @@ const madeOf = (value: unknown, kind: Made["kind"]): ReadonlyArray<Made> =>
       ]
     : []
 
-/** Only such an address becomes a link: another one could be a script. */
+/** Only such a URL becomes a link; others could contain a script. */
 export const isWebAddress = (url: string): boolean => /^https?:\/\//i.test(url) && URL.canParse(url)
 const isAddress = (url: string): boolean => isWebAddress(url) || /^data:(?:image|video)\//i.test(url)
 
-/** In the order in which the service counts them (`index` of `/v1/tools/media/content`). */
+/** In the service's order (`index` of `/v1/tools/media/content`). */
 export const resultsOf = ({ images, video }: Readonly<Record<string, unknown>>): ReadonlyArray<Made> => [
   ...madeOf(video, "video"),
   ...(Array.isArray(images) ? images.flatMap((image) => madeOf(image, "image")) : [])

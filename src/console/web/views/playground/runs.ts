@@ -1,15 +1,13 @@
-/**
- * Calls of a tool in this tab, newest first: in memory alone, for one person in one tenant. They outlive the view, not the page.
- */
+/** Calls of a tool in this tab, newest first: only in memory, for one person in one tenant. They survive the view but not the page. */
 import { useSyncExternalStore } from "react"
 import { fetchWith } from "../../app/Client.ts"
 import { personSession } from "../../app/PersonSession.ts"
 import { refusalOf } from "../../app/Refusal.ts"
 
-/** The answer of a call, and the figures of its headers. */
+/** The answer of a call, and the figures in its headers. */
 export interface Answered<Output> {
   readonly output: Output
-  /** USD, as a decimal text. */
+  /** USD, as a decimal string. */
   readonly charged: string | undefined
   readonly usageId: string | undefined
 }
@@ -40,7 +38,7 @@ export const called = async <Output>(
 
 interface Tool<Input, Output> {
   readonly call: (input: Input, signal: AbortSignal) => Promise<Answered<Output>>
-  /** The resources to release with a forgotten output. */
+  /** Releases the resources of a dropped output. */
   readonly forget?: (output: Output) => void
 }
 
@@ -71,7 +69,7 @@ export class Runs<Input, Output> {
     this.#set([])
   }
 
-  /** The runs of another person are forgotten. */
+  /** Drops the runs of another person. */
   belongTo(owner: string): void {
     if (this.#of !== owner && this.all.length > 0) this.clear()
     this.#of = owner

@@ -1,4 +1,4 @@
-/** The tools that answer at once: speech, transcription, search. */
+/** The tools that answer immediately: speech, transcription, search. */
 import { useQuery } from "@tanstack/react-query"
 import { apiRoot } from "../../app/Base.ts"
 import { api, asked } from "../../app/Client.ts"
@@ -8,7 +8,7 @@ import { called, Runs } from "./runs.ts"
 export const voices = ["alloy", "ash", "ballad", "coral", "echo", "fable", "onyx", "nova", "sage", "shimmer", "verse"]
 export const formats = ["mp3", "wav", "opus", "aac", "flac"]
 
-/** Fields as sent; empty ones are left out. */
+/** Fields as sent, without empty ones. */
 export interface SpeechBody {
   readonly input: string
   readonly voice: string
@@ -18,7 +18,7 @@ export interface SpeechBody {
 }
 
 export interface Audio {
-  /** Of this page alone, until it is forgotten. */
+  /** An object URL of this page, until it is revoked. */
   readonly url: string
   readonly bytes: number
 }
@@ -72,7 +72,7 @@ export const useSearchProviders = () =>
     queryFn: async () => (await asked(api.GET("/v1/tools/search/providers"))).providers
   })
 
-/** Fields without those that are empty. */
+/** Fields without empty ones. */
 export const filledIn = (fields: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(
     Object.entries(fields).flatMap(([name, value]) => (value.trim() === "" ? [] : [[name, value.trim()]]))

@@ -1,4 +1,4 @@
-/** Signing in with a passkey: the browser offers those that it has for this service. */
+/** Signs in with a passkey: the browser offers the passkeys of this service. */
 import { Fingerprint } from "lucide-react"
 import { useState } from "react"
 import { addressOf } from "../../app/Base.ts"

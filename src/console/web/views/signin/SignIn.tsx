@@ -1,4 +1,4 @@
-/** Signing in. */
+/** The sign-in page. */
 import { getRouteApi, useRouter } from "@tanstack/react-router"
 import { useEffect } from "react"
 import { pageAt } from "../../app/Base.ts"
@@ -12,7 +12,7 @@ import { Ways } from "./Ways.tsx"
 
 const route = getRouteApi("/sign-in")
 
-/** The name in the address may be any text. */
+/** The error name in the URL may be any text. */
 const whatWentWrong = (error: string): string =>
   (Object.hasOwn(texts.signIn.errors, error) ? texts.signIn.errors[error] : undefined) ?? texts.signIn.errorElse
 
@@ -21,7 +21,7 @@ export const SignIn = () => {
   const providers = useProviders()
   const state = useSession(personSession)
   const { history } = useRouter()
-  // A person with a session is led on, unless there is news of the last attempt.
+  // A person with a session is redirected, unless there is an error of the last attempt.
   const isAsked = error === undefined && state.kind === "unknown"
   useEffect(() => {
     if (isAsked) void personSession.renew()

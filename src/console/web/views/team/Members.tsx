@@ -1,4 +1,4 @@
-/** The members of the tenant, and what one may do to each. */
+/** The members of the tenant, and the possible actions on each. */
 import { useQueryClient } from "@tanstack/react-query"
 import { MoreHorizontal } from "lucide-react"
 import { useState } from "react"
@@ -87,7 +87,7 @@ interface GraveProps {
   readonly onClose: () => void
 }
 
-/** Asks before a person loses something. */
+/** Asks for confirmation before a person loses something. */
 const GraveDialog = ({ of: member, onClose, what }: GraveProps) => {
   const queries = useQueryClient()
   const membership = useMembership()
@@ -157,7 +157,7 @@ const columnsOf = (
     id: "status",
     title: teamTexts.status,
     card: "plain",
-    // A healthy line is quiet.
+    // A normal status is shown without a badge.
     cell: ({ status }) =>
       status === "active" ? (
         <span className="quiet table-usual">{teamTexts.statuses[status]}</span>

@@ -1,4 +1,4 @@
-/** Making a team. The person who makes it works in it at once. */
+/** Creates a team. Its creator then switches to it. */
 import { useQueryClient } from "@tanstack/react-query"
 import { useNavigate } from "@tanstack/react-router"
 import { useState } from "react"
@@ -17,7 +17,7 @@ export const NewTeam = ({ onClose }: { readonly onClose: () => void }) => {
   const make = useChange(
     async (body: { readonly name: string }) => {
       const made = await resultOf(api.POST("/v1/tenants", { body }))
-      // Before the view of the other tenant takes this one's place.
+      // Navigate before the view of the other tenant replaces this one.
       await navigate({ to: "/team", search: {}, replace: true })
       await switchTo(made.id, queries)
       return made

@@ -1,4 +1,4 @@
-/** The payers of one's calls: the order of charging with a reason for each place, the available credit, and the amount each has paid. */
+/** The payers of the viewer's calls: the order of charging with a reason for each place, the available credit, and the amount each has paid. */
 import { useQuery } from "@tanstack/react-query"
 import { Pin, PinOff } from "lucide-react"
 import { useMemberships } from "../../app/Asking.ts"
@@ -23,7 +23,7 @@ type Source = Schemas["BillingSource"]
 
 const days = 30
 
-/** Why a source stands where it is, and whether it pays. */
+/** The reason for a source's place, and whether it pays. */
 const whyOf = (source: Source, { selection, sources }: Sources): string => {
   const isPinned = selection?.mode === "pinned" && selection.billing_account_id === source.billing_account_id
   const isEmpty = nano(source.credits.balance) === 0n
@@ -34,7 +34,7 @@ const whyOf = (source: Source, { selection, sources }: Sources): string => {
   }
   if (isPinned) return teamTexts.why.pinned
   if (source.kind === "team") return teamTexts.why.team
-  // The own source stands last only where its members may not spend it.
+  // The person's own source is last only if its members may not spend it.
   if (!source.available && source.role === "member" && !isEmpty && sources.length > 1) return teamTexts.why.barred
   return isEmpty ? `${teamTexts.why.own} ${teamTexts.why.empty}` : teamTexts.why.own
 }

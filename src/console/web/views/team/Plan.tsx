@@ -91,7 +91,7 @@ const MemberSpend = ({ manages }: { readonly manages: boolean }) => {
       ),
     onSuccess: () => toast(teamTexts.saved),
     onError: (error) => toast(advice(error), "bad"),
-    // The pressed value stays until the account is loaded again: the mark would otherwise jump back for a moment.
+    // The switch keeps its new value until the account is reloaded. Otherwise it would jump back for a moment.
     onSettled: async () => {
       await Promise.all(["balance", "payers"].map((about) => queries.invalidateQueries({ queryKey: [about] })))
       press(undefined)

@@ -37,7 +37,7 @@ export const usePlan = () =>
     queryFn: () => resultOf(api.GET("/v1/tenants/{tenant_id}/plan", { params: { path: path() } }))
   })
 
-/** A change of the team, after which what was asked about it is asked anew. */
+/** A change of the team, after which the team's queries are refetched. */
 export const useChange = <A, B>(change: (what: A) => Promise<B>, onDone: (result: B, what: A) => void) => {
   const queries = useQueryClient()
   return useMutation({
@@ -76,7 +76,7 @@ export const takeBack = (invite_id: string): Promise<Invite> =>
 export const changePlan = (body: Schemas["PlanChange"]): Promise<Plan> =>
   resultOf(api.PUT("/v1/tenants/{tenant_id}/plan", { params: { path: path() }, body }))
 
-/** `days` whole UTC days, today among them. */
+/** `days` whole UTC days, including today. */
 export const windowOf = (days: number): { readonly start_date: string; readonly end_date: string } => {
   const day = 86_400_000
   const end = (Math.floor(Date.now() / day) + 1) * day

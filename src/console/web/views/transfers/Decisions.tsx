@@ -1,4 +1,4 @@
-/** Actions on a pending transfer: the recipient accepts or declines, the sender takes it back or has the letter sent again. */
+/** Actions on a pending transfer: the recipient accepts or declines; the sender takes it back or sends the letter again. */
 import { useState } from "react"
 import { dayAndTime } from "../../moments.ts"
 import { exact } from "../../money.ts"

@@ -1,4 +1,4 @@
-/** Sending credit, in two steps: what and to whom, then what will happen, in words. */
+/** Sends credit in two steps: amount and recipient, then a summary of the effects. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { useBillingAccount } from "../../app/Asking.ts"
@@ -18,7 +18,7 @@ import type { Transfer } from "./asking.ts"
 const words = transfersTexts.form
 const messageMax = 280
 const cent = 10_000_000n
-/** How long the recipient has, in milliseconds. */
+/** How long the recipient can accept, in milliseconds. */
 const life = 30 * 86_400_000
 
 type Kind = Transfer["kind"]
@@ -33,7 +33,7 @@ interface Draft {
 
 const empty: Draft = { amount: "", email: "", kind: "gift", reason: "", message: "" }
 
-/** As the service rounds it: half a cent up. */
+/** Rounds like the service: half a cent up. */
 const rounded = (amount: string): bigint => ((nano(amount) + cent / 2n) / cent) * cent
 
 const bodyOf = ({ amount, email, kind, message, reason }: Draft): Schemas["NewTransfer"] => ({
@@ -159,7 +159,7 @@ export const Send = ({ onClose, onSent }: SendProps) => {
   const tenant_id = tenantId()
   const queries = useQueryClient()
   const [draft, setDraft] = useState(empty)
-  /** Of what is reviewed: sent twice, it is sent once. */
+  /** The idempotency key of the reviewed transfer: submitting twice sends it once. */
   const [key, setKey] = useState<string>()
   const send = useMutation({
     mutationFn: (idempotency: string) =>
@@ -174,7 +174,7 @@ export const Send = ({ onClose, onSent }: SendProps) => {
       toast(words.done(exact(transfer.amount), transfer.recipient_email))
       onSent(transfer)
     },
-    // Refused: back to the fields, since the refusal may name one.
+    // On a refusal, return to the fields, since the refusal may name one.
     onError: () => setKey(undefined)
   })
   if (key === undefined) {

@@ -1,4 +1,4 @@
-/** One transfer as a story with its dates, and what one may do about it. */
+/** One transfer as a timeline, with the possible actions. */
 import { useMe, useMembership } from "../../app/Asking.ts"
 import { exact } from "../../money.ts"
 import { Dialog } from "../../parts/Dialog.tsx"

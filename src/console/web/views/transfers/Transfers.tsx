@@ -1,4 +1,4 @@
-/** Transfers: what waits for an answer, what was received and sent, each with its story; and sending. */
+/** Transfers: those waiting for an answer, received and sent ones with their timelines, and the form to send. */
 import { getRouteApi, useNavigate } from "@tanstack/react-router"
 import { ArrowLeftRight, Send as SendIcon } from "lucide-react"
 import { useMembership } from "../../app/Asking.ts"

@@ -10,7 +10,7 @@ export const perPage = 20
 
 const resendPause = 12 * 3_600_000
 
-/** From when on the letter may be sent again, in milliseconds since 1970; 0 where it was sent once. */
+/** The earliest time to send the letter again, in milliseconds since 1970; 0 if it was sent only once. */
 export const resendAt = ({ created_at, last_sent_at }: Transfer): number =>
   last_sent_at === created_at ? 0 : Date.parse(last_sent_at) + resendPause
 
@@ -61,7 +61,7 @@ const moves = {
 
 export type Move = keyof typeof moves
 
-/** Makes what a move changes old, whether it was made or refused. */
+/** Invalidates the queries that a move affects, whether it succeeded or was refused. */
 export const useMove = (move: Move, onDone: (transfer: Transfer) => void) => {
   const queries = useQueryClient()
   return useMutation({

@@ -1,4 +1,4 @@
-/** One call, line by line: what was used, at which price, what was set aside, what was charged, and who paid and why. */
+/** One call, line by line: usage, prices, the reservation, the charge, and the payer with the reason. */
 import { useQuery } from "@tanstack/react-query"
 import type { ReactNode } from "react"
 import { api, asked } from "../../app/Client.ts"
@@ -61,6 +61,19 @@ const Sum = ({
   </div>
 )
 
+/** The labels of a call and the budgets that admitted it, where it has any. */
+const labelFacts = ({ budgets, end_user, run_id, tags }: Explanation): ReadonlyArray<readonly [string, string]> => [
+  ...(tags === undefined ? [] : [[texts.call.tags, pairsOf(tags)] as const]),
+  ...(end_user === undefined ? [] : [[texts.call.endUser, end_user] as const]),
+  ...(run_id === undefined ? [] : [[texts.call.run, run_id] as const]),
+  ...(budgets === undefined ? [] : [[texts.call.budgets, budgets.join(", ")] as const])
+]
+
+const pairsOf = (tags: NonNullable<Explanation["tags"]>): string =>
+  Object.entries(tags)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(", ")
+
 const Explained = ({ of }: { readonly of: Explanation }) => {
   const released = nano(of.reserved_usd) - nano(of.charged_usd)
   return (
@@ -93,6 +106,7 @@ const Explained = ({ of }: { readonly of: Explanation }) => {
             texts.usage.state,
             of.success ? texts.usage.ok : <Badge tone="bad">{inWords(of.error_type ?? texts.usage.failed)}</Badge>
           ],
+          ...labelFacts(of),
           [texts.call.usage, texts.call.measured[of.usage_source] ?? of.usage_source],
           [texts.usage.when, <When key="when" at={of.timestamp} as="exact" />],
           ...(of.price === null ? [] : [[texts.call.version, <code key="version">{of.price.version}</code>] as const]),
@@ -112,7 +126,7 @@ const Explained = ({ of }: { readonly of: Explanation }) => {
 interface CallDialogProps {
   readonly id: string | undefined
   readonly onClose: () => void
-  /** Who asks; the person of the session, unless it is said. */
+  /** Fetches the explanation; by default as the session's person. */
   readonly explain?: (usage_id: string) => Promise<Explanation>
 }
 

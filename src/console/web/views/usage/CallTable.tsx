@@ -1,4 +1,4 @@
-/** Calls, a line each. */
+/** Calls, one per row. */
 import { Badge } from "../../parts/Badge.tsx"
 import { Money } from "../../parts/Money.tsx"
 import { Table } from "../../parts/Table.tsx"

@@ -1,4 +1,4 @@
-/** Usage over time, told apart by one thing, as a plot. */
+/** Usage over time as a plot, split by one dimension. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { useMemo } from "react"
 import { useKeys, useMemberships } from "../../app/Asking.ts"
@@ -33,7 +33,7 @@ export const useSeries = (span: Span, by: SeriesBy) => {
   })
 }
 
-/** The members of this tenant by account, where one may know them. */
+/** The members of this tenant by account, if the viewer may see them. */
 const useMemberNames = (isWanted: boolean): ReadonlyMap<string, string> => {
   const tenant_id = tenantId()
   const { data } = useQuery({
@@ -47,7 +47,7 @@ const useMemberNames = (isWanted: boolean): ReadonlyMap<string, string> => {
 
 type NameOf = (by: SeriesBy, key: string | null) => string
 
-/** Names of the series: members are queried only if one is shown. */
+/** Names of the series. Members are queried only if one is shown. */
 export const useNames = (wantsMembers: boolean): NameOf => {
   const { data: keys } = useKeys()
   const members = useMemberNames(wantsMembers)
@@ -59,6 +59,7 @@ export const useNames = (wantsMembers: boolean): NameOf => {
       if (by === "none") return texts.plot.total
       if (by === "application") return key === "" ? texts.usage.token : (applications.get(key) ?? key)
       if (by === "account") return members.get(key) ?? key
+      if (key === "" && (by === "end_user" || by === "run" || by.startsWith("tag:"))) return texts.usage.noLabel
       if (by === "payer") return memberships?.find(({ tenant_id }) => tenant_id === key)?.tenant_name ?? key
       return key
     }
@@ -69,7 +70,7 @@ interface SeriesPlotProps {
   readonly data: Series
   readonly measure: Measure
   readonly height?: number
-  /** When a bucket is chosen. */
+  /** Called when a bucket is chosen. */
   readonly onBucket?: (seconds: number) => void
   readonly chosen?: PlotProps["chosen"]
 }

@@ -1,4 +1,4 @@
-/** Usage and its cost: over time, split by one dimension, and call by call. What is looked at stands in the address. */
+/** Usage and its cost: over time, split by one dimension, and call by call. The state of the view is in the URL. */
 import { getRouteApi, useCanGoBack, useRouter } from "@tanstack/react-router"
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { ChartColumn, X } from "lucide-react"
@@ -27,18 +27,39 @@ import type { Span, WindowName } from "./Window.ts"
 const route = getRouteApi("/person/usage")
 
 const windows: ReadonlyArray<WindowName> = ["day", "week", "month", "quarter", "year", "custom"]
-const dimensions: ReadonlyArray<Exclude<SeriesBy, "none">> = [
-  "model",
-  "application",
-  "account",
-  "payer",
-  "endpoint",
-  "provider"
-]
+const dimensions = ["model", "application", "account", "payer", "endpoint", "provider", "end_user", "run"] as const
+const choices = [...dimensions, "tag"] as const
 const measures: ReadonlyArray<Measure> = ["cost", "requests", "tokens", "failures"]
 
 const isOneOf = <K extends string>(all: ReadonlyArray<K>, value: string | undefined): value is K =>
   all.some((one) => one === value)
+
+/** The dimension that is chosen: one of them, or a tag, whose name follows. */
+const choiceOf = ({ by }: UsageSearch): (typeof choices)[number] =>
+  isOneOf(dimensions, by) ? by : by?.startsWith("tag:") === true ? "tag" : "model"
+
+/** The same as the API takes it. A tag whose name is not written yet is none. */
+const byOf = (search: UsageSearch): SeriesBy => {
+  const { by } = search
+  return by !== undefined && /^tag:[\w.-]{1,64}$/.test(by)
+    ? by
+    : choiceOf(search) === "tag"
+      ? "model"
+      : choiceOf(search)
+}
+
+/** The filter of a series, from the address. */
+const chosenIn = (search: UsageSearch, by: SeriesBy): string | undefined => {
+  if (isOneOf(dimensions, by)) return search[by]
+  const start = `${by.slice("tag:".length)}=`
+  return search.tag?.startsWith(start) === true ? search.tag.slice(start.length) : undefined
+}
+
+const choosing = (by: SeriesBy, key: string | undefined): UsageSearch => {
+  if (isOneOf(dimensions, by)) return { [by]: key }
+  // Calls without the tag cannot be asked for.
+  return { tag: key === undefined || key === "" ? undefined : `${by.slice("tag:".length)}=${key}` }
+}
 
 type Change = (change: UsageSearch) => void
 
@@ -62,7 +83,7 @@ interface PartProps {
 
 const WindowBar = ({ change, search, span }: PartProps) => {
   const window = isOneOf(windows, search.window) ? search.window : "month"
-  const by = isOneOf(dimensions, search.by) ? search.by : "model"
+  const by = choiceOf(search)
   const lastDay = dayOf(new Date(Date.parse(span.end) - 1).toISOString())
   return (
     <div className="usage-bar">
@@ -101,16 +122,24 @@ const WindowBar = ({ change, search, span }: PartProps) => {
         <Choice
           label={texts.usage.by.label}
           value={by}
-          options={dimensions.map((name) => [name, texts.usage.by[name]] as const)}
-          onChange={(name) => change({ by: name })}
+          options={choices.map((name) => [name, texts.usage.by[name]] as const)}
+          onChange={(name) => change({ by: name === "tag" ? "tag:" : name })}
         />
+        {by === "tag" ? (
+          <TextField
+            name="tag"
+            label={texts.usage.tagName}
+            value={search.by?.slice("tag:".length) ?? ""}
+            onChange={(name) => change({ by: `tag:${name}` })}
+          />
+        ) : null}
       </div>
     </div>
   )
 }
 
 const Over = ({ change, search, span }: PartProps) => {
-  const by = isOneOf(dimensions, search.by) ? search.by : "model"
+  const by = byOf(search)
   const measure = isOneOf(measures, search.plot) ? search.plot : "cost"
   const series = useSeries(span, by)
   return (
@@ -136,7 +165,7 @@ const Over = ({ change, search, span }: PartProps) => {
           <SeriesPlot
             data={data}
             measure={measure}
-            chosen={{ key: search[by], choose: (key) => change({ [by]: key }) }}
+            chosen={{ key: chosenIn(search, by), choose: (key) => change(choosing(by, key)) }}
             onBucket={(seconds) => {
               const day = dayOf(new Date(seconds * 1000).toISOString())
               change({ window: "custom", from: day, to: day })
@@ -168,7 +197,7 @@ const states = ["all", "ok", "failed"] as const
 /** The active filters of the records, each with a way to remove it. */
 const Narrowed = ({ change, search }: { readonly search: UsageSearch; readonly change: Change }) => {
   const nameOf = useNames(search.account !== undefined)
-  return dimensions.map((by) => {
+  return choices.map((by) => {
     const key = search[by]
     if (key === undefined) return null
     const words = `${texts.usage.by[by]}: ${nameOf(by, key)}`
@@ -181,7 +210,18 @@ const Narrowed = ({ change, search }: { readonly search: UsageSearch; readonly c
 }
 
 /** The filter as the API takes it; nothing where all calls are looked at. */
-const filterOf = ({ account, application, endpoint, model, payer, provider, state }: UsageSearch) => ({
+const filterOf = (search: UsageSearch) => ({
+  ...labelsOf(search),
+  ...dimensionsOf(search)
+})
+
+const labelsOf = ({ end_user, run, tag }: UsageSearch) => ({
+  ...(tag !== undefined && { tag }),
+  ...(end_user !== undefined && { end_user }),
+  ...(run !== undefined && { run })
+})
+
+const dimensionsOf = ({ account, application, endpoint, model, payer, provider, state }: UsageSearch) => ({
   ...(model !== undefined && { model }),
   ...(provider !== undefined && { provider }),
   ...(endpoint !== undefined && { endpoint }),
@@ -222,7 +262,7 @@ const useRecords = (span: Span, sorting: Sorting<CallSort>, filter: ReturnType<t
   })
   return {
     page,
-    /** How many records the pages before this one have. */
+    /** The number of records on earlier pages. */
     before: cursors.length * perPage,
     previous: cursors.length === 0 ? undefined : () => setCursors(cursors.slice(0, -1)),
     next: (cursor: string | null) => (cursor === null ? undefined : () => setCursors([...cursors, cursor]))
@@ -288,7 +328,7 @@ export const Usage = () => {
   const part = { search, change, span }
   const canGoBack = useCanGoBack()
   const { history } = useRouter()
-  // Back to where the call was opened, which may be another view; there is nowhere to go back to where the address was opened by itself.
+  // Back to where the call was opened, which may be another view. If the URL was opened directly, there is no such place.
   const close = (): void => (canGoBack ? history.back() : change({ call: undefined }))
   return (
     <Page title={texts.usage.title}>

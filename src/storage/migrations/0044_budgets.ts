@@ -66,6 +66,9 @@ const steps = [
   `CREATE INDEX tollgate_usage_dimensions_pooled ON tollgate_usage_dimensions (tenant_id)
     WHERE billing_source_tenant_id <> tenant_id`,
   `CREATE INDEX tollgate_usage_dimensions_tenant ON tollgate_usage_dimensions (tenant_id)`,
+  // Tags of keys, as lines of `name=value`, and whether a tenant wants the sessions and agents of coding agents as tags.
+  `ALTER TABLE tollgate_tenants_applications ADD COLUMN tags TEXT`,
+  `ALTER TABLE tollgate_tenants_tenants ADD COLUMN attribution_tags INTEGER NOT NULL DEFAULT 0 CHECK (attribution_tags IN (0, 1))`,
 
   // Runs of API keys.
   `CREATE TABLE tollgate_runs (

@@ -1,0 +1,26 @@
+/** Handles SIGHUP. A signal during the start waits until the service can reload. A signal during the stop does nothing. */
+
+let isHeard = false
+let hasCome = false
+let onHangup: (() => void) | undefined
+
+/** From here on SIGHUP does not end the process. */
+export const hear = (): void => {
+  if (isHeard) return
+  isHeard = true
+  process.on("SIGHUP", () => {
+    if (onHangup === undefined) hasCome = true
+    else onHangup()
+  })
+}
+
+/** Calls the handler for each SIGHUP, including one that has already arrived. Returns a function that stops this. */
+export const answer = (reload: () => void): (() => void) => {
+  hear()
+  onHangup = reload
+  if (hasCome) reload()
+  hasCome = false
+  return () => {
+    onHangup = undefined
+  }
+}

@@ -1,0 +1,84 @@
+/**
+ * Bounds the combinations of tags and end user that a tenant can store in a month, because each is a row that filters read. Beyond the bound,
+ * a new combination is stored as `tags=(other)` and the end user as `(other)`. Combinations that are known keep their labels, and budgets count
+ * each call by its own labels.
+ *
+ * Where the specification is silent:
+ * - A tenant stores about 100,000 combinations of tags and end users in a UTC month. Each process counts for itself, from its start.
+ */
+import { monthOf } from "../../../kernel/Moment.ts"
+import type { Dimensions } from "../rules/Transaction.ts"
+
+const combinationsMax = 100_000
+const tenantsMax = 1_000
+/** A tenant with more combinations has a bitmap instead of a set. */
+const fewMax = 1_000
+const bits = 2 ** 20
+
+/** The combinations of a tenant in a month: a few exactly, more by their hashes. Two of the same hash count as one. */
+class Seen {
+  private readonly few = new Set<number>()
+  private bitmap: Uint32Array | undefined
+  private count = 0
+
+  /** Whether there is room for a combination, or it is known. */
+  takes(hash: number, max: number): boolean {
+    if (this.has(hash)) return true
+    if (this.count >= max) return false
+    this.count++
+    if (this.bitmap !== undefined) this.set(hash)
+    else if (this.few.add(hash).size > fewMax) {
+      this.bitmap = new Uint32Array(bits / 32)
+      for (const one of this.few) this.set(one)
+      this.few.clear()
+    }
+    return true
+  }
+
+  private has(hash: number): boolean {
+    return this.bitmap === undefined ? this.few.has(hash) : (this.bitmap[hash >>> 5]! & (1 << (hash & 31))) !== 0
+  }
+
+  private set(hash: number): void {
+    this.bitmap![hash >>> 5]! |= 1 << (hash & 31)
+  }
+}
+
+export class LabelBound {
+  private readonly tenants = new Map<string, Seen>()
+  private month = 0
+  private readonly max: number
+
+  constructor(max = combinationsMax) {
+    this.max = max
+  }
+
+  /** The dimensions as stored. */
+  bounded<D extends Pick<Dimensions, "tenant_id" | "tags" | "end_user">>(dimensions: D, at: number): D {
+    const { end_user, tags, tenant_id } = dimensions
+    if (tags === undefined && end_user === undefined) return dimensions
+    const month = monthOf(at)
+    if (month > this.month) {
+      this.month = month
+      this.tenants.clear()
+    }
+    let seen = this.tenants.get(tenant_id)
+    if (seen === undefined) {
+      if (this.tenants.size >= tenantsMax) this.tenants.delete(this.tenants.keys().next().value!)
+      this.tenants.set(tenant_id, (seen = new Seen()))
+    }
+    if (seen.takes(hashOf(`${end_user ?? ""}\n${tags ?? ""}`), this.max)) return dimensions
+    return {
+      ...dimensions,
+      ...(tags !== undefined && { tags: "tags=(other)" }),
+      ...(end_user !== undefined && { end_user: "(other)" })
+    }
+  }
+}
+
+/** FNV-1a, folded into as many bits as the bitmap has. */
+const hashOf = (text: string): number => {
+  let hash = 0x811c9dc5
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
+  return (hash ^ (hash >>> 20)) & (bits - 1)
+}

@@ -1,0 +1,17 @@
+/** Adds records to the sums by key (`KeyTotals`), shortly after the charge. */
+import { Context, Layer } from "effect"
+import * as Loop from "../../../kernel/Loop.ts"
+import * as KeyTotals from "./KeyTotals.ts"
+import * as RowsIndexer from "./RowsIndexer.ts"
+import type { RowsIndexerContract } from "./RowsIndexer.ts"
+
+export class KeyTotalsIndexer extends Context.Tag("tollgate/ledger/KeyTotalsIndexer")<
+  KeyTotalsIndexer,
+  RowsIndexerContract
+>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(KeyTotalsIndexer, make))
+  static readonly layerJobs = Loop.layer(KeyTotalsIndexer, ({ job }) => [job])
+}
+
+/** A key's holder may query often, so a reader should have few records to add. */
+const make = RowsIndexer.make({ name: "sums by key", enough: 2048, ...KeyTotals })

@@ -1,0 +1,107 @@
+/** Rollups of calls with some labels. The stored rollups have no labels, so these sum records. */
+import { Effect } from "effect"
+import { billingAccountOf } from "../../kernel/Ids.ts"
+import type { AccountId, TenantId } from "../../kernel/Ids.ts"
+import { inPieces } from "../../kernel/Pieces.ts"
+import { dimensionsBy, labelled, placesOf } from "./Filtered.ts"
+import type { Filter, LabelFilter, Parts } from "./Filtered.ts"
+import { dayOfRecord, periodOf, pointOf, recordColumns, sumSelection, together } from "./Points.ts"
+import type { PointRow } from "./Points.ts"
+import type { Paid, PaidAsked } from "./Sums.ts"
+import type { DataPoint, RollupName, Totals } from "./Usage.ts"
+import { wholeDays } from "./Window.ts"
+import type { Window } from "./Window.ts"
+
+interface Asked {
+  readonly tenant_id: TenantId
+  readonly rollup: RollupName
+  readonly window: Window
+  readonly filter: Filter
+}
+
+interface Row extends PointRow {
+  readonly account_id: AccountId
+}
+
+/** The records of a tenant that have some dimensions, by account and period. Runs without such records are skipped. */
+const read = Effect.fnUntraced(function* (
+  parts: Parts,
+  tenant: TenantId,
+  { rollup, window }: Pick<Asked, "rollup" | "window">,
+  dimensions: ReadonlySet<number>
+) {
+  const { numbers, sql } = parts
+  const allowed = JSON.stringify([...dimensions])
+  const range = yield* numbers.range(tenant, wholeDays(window))
+  const rows = yield* Effect.forEach(yield* placesOf(parts, tenant, range, dimensions), (place) =>
+    inPieces(
+      place,
+      (piece) => sql<Row>`SELECT account_id, ${periodOf(sql, rollup)} AS timestamp, ${sql.literal(sumSelection)} FROM (
+          SELECT d.account_id, ${sql.literal(dayOfRecord)}, ${sql.literal(recordColumns)}
+          FROM ${numbers.described(tenant, piece)}
+          AND r.dimensions IN (SELECT CAST(value AS BIGINT) FROM json_each(${allowed}))
+        ) sums GROUP BY 1, 2`
+    )
+  )
+  return rows.flat(2)
+})
+
+/** A tenant's calls by period. */
+export const rollup = Effect.fnUntraced(function* (parts: Parts, asked: Asked) {
+  const dimensions = yield* dimensionsBy(parts.sql, asked.tenant_id, asked.filter)
+  return together((yield* read(parts, asked.tenant_id, asked, dimensions)).map(pointOf))
+}, Effect.orDie)
+
+/** The calls that a tenant's billing account paid, by account and period: of each tenant that called, its records. */
+export const paid = Effect.fnUntraced(function* (parts: Parts, asked: PaidAsked, labels: LabelFilter) {
+  const { named, tenant_id, viewer } = asked
+  const { sql } = parts
+  const dimensions = yield* sql<{ readonly number: number; readonly tenant_id: TenantId }>`SELECT number, tenant_id
+    FROM tollgate_usage_dimensions
+    WHERE ${sql.and([sql`billing_account_id = ${billingAccountOf(tenant_id)}`, ...labelled(sql, labels)])}`
+  const rows = yield* Effect.forEach(
+    grouped(dimensions, (one) => one.tenant_id),
+    ([tenant, own]) => read(parts, tenant, asked, new Set(own.map(({ number }) => number)))
+  )
+  const points = new Map<AccountId, ReadonlyArray<DataPoint>>()
+  for (const [account, own] of grouped(rows.flat(), ({ account_id }) => account_id))
+    points.set(account, together(own.map(pointOf)))
+  return paidOf(points, viewer, named)
+}, Effect.orDie)
+
+const grouped = <Key, Row>(
+  rows: ReadonlyArray<Row>,
+  keyOf: (row: Row) => Key
+): ReadonlyMap<Key, ReadonlyArray<Row>> => {
+  const groups = new Map<Key, Array<Row>>()
+  for (const row of rows) {
+    const group = groups.get(keyOf(row))
+    if (group === undefined) groups.set(keyOf(row), [row])
+    else group.push(row)
+  }
+  return groups
+}
+
+const paidOf = (
+  points: ReadonlyMap<AccountId, ReadonlyArray<DataPoint>>,
+  viewer: AccountId,
+  named: PaidAsked["named"]
+): Paid => {
+  const callers = [...points].map(([account_id, own]) => ({ account_id, totals: totalOf(own) }))
+  const dearest = callers.toSorted((a, b) =>
+    a.totals.total_cost === b.totals.total_cost ? 0 : a.totals.total_cost > b.totals.total_cost ? -1 : 1
+  )
+  const chosen = "most" in named ? dearest.slice(0, named.most).map(({ account_id }) => account_id) : named
+  return {
+    callers,
+    viewer: points.get(viewer) ?? [],
+    others: together([...points].flatMap(([account, own]) => (account === viewer ? [] : own))),
+    named: new Map(chosen.map((account) => [account, points.get(account) ?? []]))
+  }
+}
+
+const totalOf = (points: ReadonlyArray<DataPoint>): Totals => ({
+  total_requests: points.reduce((sum, point) => sum + point.total_requests, 0),
+  total_tokens: points.reduce((sum, point) => sum + point.total_tokens, 0),
+  total_cost: points.reduce((sum, point) => sum + point.total_cost, 0n)
+})
