@@ -8,12 +8,14 @@
  * - In OpenAI's `metadata`, an entry is a tag if its name can be one and its value is a text. Other entries are passed on and are no tags: vendors
  *   allow them. Too many tags, or a value that is too long, is 400 as in `X-Tags`.
  * - In LiteLLM's `metadata.tags`, `name=value` and `name:value` are tags, and a bare word is the tag `word=true`: several words can stand together.
- * - The end user is `safety_identifier`, else `user`, else Anthropic's `metadata.user_id`, of up to 128 characters. An empty text names none.
+ * - The end user is `safety_identifier`, else `user`, else Anthropic's `metadata.user_id`. An empty text names none. A text of more
+ *   than 128 characters, or with control characters, is known by its hash (`sha256:…`), since vendors accept it.
  *   Claude Code writes a device, an account and a session into `metadata.user_id`: the end user is the account, or else the device.
  * - Attribution headers are tags only if they can be, and if there is room for them. `session` is the session of Claude Code or Codex, `agent` the
  *   agent within it, or the client's name.
  */
 import { Schema } from "effect"
+import { createHash } from "node:crypto"
 import type { Caller, Labels } from "./Caller.ts"
 import { InvalidRequest } from "./InvalidRequest.ts"
 
@@ -185,7 +187,6 @@ export const ofBody = (caller: Caller, body: unknown, isAnthropic: boolean): Cal
   const tags = tagsIn(entries, isAnthropic)
   if (tags instanceof InvalidRequest) return tags
   const named = isAnthropic ? anthropicUser(entries, caller) : openAiUser(user, safety_identifier)
-  if (named instanceof InvalidRequest) return named
   const { end_user, session } = named
   const one =
     tags.size === 0 && end_user === undefined
@@ -232,20 +233,18 @@ interface Named {
   readonly session?: string | undefined
 }
 
-const openAiUser = (user: unknown, safety_identifier: unknown): Named | InvalidRequest =>
-  typeof safety_identifier === "string" && safety_identifier !== ""
-    ? userOf("safety_identifier", safety_identifier)
-    : userOf("user", user)
+const openAiUser = (user: unknown, safety_identifier: unknown): Named =>
+  userOf(typeof safety_identifier === "string" && safety_identifier !== "" ? safety_identifier : user)
 
-const userOf = (field: string, user: unknown): Named | InvalidRequest => {
+const userOf = (user: unknown): Named => {
   if (typeof user !== "string" || user === "") return nothing
-  return isText(user) ? { end_user: user } : InvalidRequest.of(field, "1 to 128 printable characters")
+  return { end_user: isText(user) ? user : `sha256:${createHash("sha256").update(user).digest("hex")}` }
 }
 
-const anthropicUser = (metadata: { readonly user_id?: unknown }, { attribution }: Caller): Named | InvalidRequest => {
+const anthropicUser = (metadata: { readonly user_id?: unknown }, { attribution }: Caller): Named => {
   const { user_id } = metadata
   const named = typeof user_id === "string" ? ofClaudeCode(user_id) : undefined
-  if (named === undefined) return userOf("metadata.user_id", user_id)
+  if (named === undefined) return userOf(user_id)
   return attribution === true ? named : { end_user: named.end_user }
 }
 

@@ -293,6 +293,6 @@ describe("allowed_models", () => {
     expect([refused.code, refused.stdout]).toEqual([1, ""])
     expect(refused.stderr).toContain('"smal"')
     const key = await create("small", "--config", config)
-    expect([key.stderr.split(" ")[0], key.code]).toEqual(["made", 0])
+    expect([key.stderr.split(" ")[0], key.code]).toEqual(["created", 0])
   })
 })

@@ -76,7 +76,7 @@ describe("who has no credential", () => {
     const refused = answers.filter(({ status }) => status === 429)
     expect(refused.length).toBeGreaterThan(0)
     for (const { headers } of refused) expect(Number(headers.get("retry-after"))).toBeGreaterThan(0)
-    if (path.startsWith("/oauth/")) expect(refused[0]!.body).toContain("too many requests")
+    if (path.startsWith("/oauth/")) expect(refused[0]!.body).toContain("Too many requests")
     else expect(refused[0]!.body.code).toBe("rate_limited")
   })
 })

@@ -27,7 +27,7 @@ export const RateLimitSettings = Schema.Struct({
   /** Invalid bearer tokens on `/metrics`. */
   metrics: limit(60),
   /** Invalid bearer tokens on `/scim/v2`. */
-  scim: limit(60),
+  scim: limit(300),
   contact: limit(10),
   /** Contact messages per day from one address. */
   contact_per_day: limit(20),

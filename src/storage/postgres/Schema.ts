@@ -1079,6 +1079,8 @@ export const indexes: ReadonlyArray<Index> = [
 export const contracting: Readonly<Record<string, number>> = {
   // Deletes ended sign-ins, which every version treats like missing ones.
   "0013_kept_rows": 1,
+  // Sets a new column, which earlier versions do not read.
+  "0019_suspended_by": 1,
   "0021_budgets": 21
 }
 
