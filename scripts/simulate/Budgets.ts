@@ -243,7 +243,9 @@ export class Budgets {
       if (one.id === undefined || one.ending) continue
       const count = this.looks.length
       const what = await this.look(one)
-      if (this.looks.length === count) this.world.findings.push(`${one.name} cannot be read: ${what}`)
+      // Runs are deleted a month after their end.
+      if (this.looks.length === count && !(one.kind === "run" && this.world.isFar))
+        this.world.findings.push(`${one.name} cannot be read: ${what}`)
     }
   }
 }
