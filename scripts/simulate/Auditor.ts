@@ -745,7 +745,10 @@ export class Auditor {
     }
     left("reservations", "tollgate_ledger_reservations")
     left("letters", lettersLeft)
-    left("budgets with reservations", "tollgate_ledger_budgets WHERE reserved <> 0 OR tokens_reserved <> 0 OR open <> 0")
+    left(
+      "budgets with reservations",
+      "tollgate_ledger_budgets WHERE reserved <> 0 OR tokens_reserved <> 0 OR open <> 0"
+    )
     const [reserved] = this.computer.query("SELECT COALESCE(sum(reserved), 0) AS sum FROM tollgate_ledger_amounts")
     if (reserved!["sum"] !== 0) this.find(`${Number(reserved!["sum"]) / 1e9} is reserved in a quiet world`)
   }

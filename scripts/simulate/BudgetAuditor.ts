@@ -196,7 +196,13 @@ export class BudgetAuditor {
   }
 
   /** What is shown as spent is between what certainly was and what may have been. */
-  private agree({ from, of, wallUntil }: Look, unit: "mills" | "tokens", shown: number, period: number, quiet: boolean) {
+  private agree(
+    { from, of, wallUntil }: Look,
+    unit: "mills" | "tokens",
+    shown: number,
+    period: number,
+    quiet: boolean
+  ) {
     const inPeriod = (call: Call) => this.recordsOf(call).filter((record) => wallOf(record) >= period)
     const settled = this.certain(of).filter((call) => quiet || isOver(call, from))
     const least = sumOf(settled.flatMap(inPeriod).map((record) => amountOf(unit, record)))

@@ -227,7 +227,14 @@ export class Budgets {
     const path = of.kind === "run" ? `/v1/runs/${of.id}` : this.pathOf(of)
     const heard = await this.world.asPerson(of.who, path)
     if (heard.complete && heard.status === 200)
-      this.looks.push({ of, from, wallFrom, until: machine.now, wallUntil: machine.wall(), shown: bodyOf(heard).result })
+      this.looks.push({
+        of,
+        from,
+        wallFrom,
+        until: machine.now,
+        wallUntil: machine.wall(),
+        shown: bodyOf(heard).result
+      })
     return told(of.name, heard)
   }
 

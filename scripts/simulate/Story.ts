@@ -259,11 +259,7 @@ const limitFor = (random: Random): LimitOf => {
 
 const periods = ["minute", "hour", "day", "week", "month", "total", "total"] as const
 
-const budget = (
-  random: Random,
-  who: number,
-  more: Partial<Extract<Deed, { readonly do: "budget" }>> = {}
-): Deed => ({
+const budget = (random: Random, who: number, more: Partial<Extract<Deed, { readonly do: "budget" }>> = {}): Deed => ({
   do: "budget",
   who,
   on: random.chance(0.3) ? "tenant" : "key",
@@ -563,7 +559,13 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
   },
   // A budget that is used up only notifies.
   (random, who) => [
-    [0, budget(random, who, { mode: "notify", limit: random.pick<LimitOf>([{ mills: 0 }, { requests: 1 }, { tokens: 100 }]) })],
+    [
+      0,
+      budget(random, who, {
+        mode: "notify",
+        limit: random.pick<LimitOf>([{ mills: 0 }, { requests: 1 }, { tokens: 100 }])
+      })
+    ],
     [500, budgeted(random, who, "key")],
     [random.pick([3, 1_500]), budgeted(random, who, "key")],
     [random.pick([3, 1_500]), budgeted(random, who, random.pick(["key", -1]))]

@@ -207,7 +207,13 @@ export class World {
   ): object | undefined => {
     const text = received?.body.toString() ?? ""
     const { machine } = this.computer
-    const seen = (manner: Manner): Seen => ({ note, manner, life: this.computer.lives, at: machine.now, wall: machine.wall() })
+    const seen = (manner: Manner): Seen => ({
+      note,
+      manner,
+      life: this.computer.lives,
+      at: machine.now,
+      wall: machine.wall()
+    })
     if (service === "chat" || service === "messages" || service === "responses") {
       const call = this.calls[Number(/"call(\d+) /.exec(text)?.[1] ?? -1)]
       if (call === undefined) return undefined
@@ -328,7 +334,18 @@ export class World {
     const email = `${name.toLowerCase()}@example.com`
     const limited = { key: "", id: "", most: 0.004 }
     const budgeted = { key: "", id: "" }
-    return { name, email, token: "", tokenAt: 0, account: "", tenant: "", key: "", limited, budgeted, removed: undefined }
+    return {
+      name,
+      email,
+      token: "",
+      tokenAt: 0,
+      account: "",
+      tenant: "",
+      key: "",
+      limited,
+      budgeted,
+      removed: undefined
+    }
   }
 
   // ---- set-up -----------------------------------------------------------------------------------------------------------
