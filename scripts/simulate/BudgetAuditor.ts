@@ -208,7 +208,7 @@ export class BudgetAuditor {
     const least = sumOf(settled.flatMap(inPeriod).map((record) => amountOf(unit, record)))
     const most = sumOf(
       [...this.possible(of).flatMap(inPeriod), ...this.others(of, period)]
-        .filter((record) => wallOf(record) <= wallUntil)
+        .filter((record) => this.isBack || wallOf(record) <= wallUntil)
         .map((record) => amountOf(unit, record))
     )
     if (shown < least || shown > most)
