@@ -128,7 +128,7 @@ export class BudgetAuditor {
     }
   }
 
-  /** What the calls used in each period. */
+  /** The amounts that the calls used, one for each period. */
   private usedBy(budget: Budgeted, calls: ReadonlyArray<Call>, unit: Unit): ReadonlyArray<number> {
     if (unit === "concurrent") return [this.openAtOnce(calls)]
     const used = new Map<number, Array<number>>()
@@ -195,7 +195,7 @@ export class BudgetAuditor {
     if (sum !== millsOf(spent.usd)) this.find(`${of.name} shows ${spent.usd} USD, but its models ${sum / 1_000}`)
   }
 
-  /** What is shown as spent is between what certainly was and what may have been. */
+  /** Finds a shown amount below the certain sum of the charges, or above the possible one. */
   private agree(
     { from, of, wallUntil }: Look,
     unit: "mills" | "tokens",

@@ -44,7 +44,7 @@ export interface Run extends Budgeted {
   expires: number
 }
 
-/** What the service showed of a budget or run. */
+/** The state of a budget or run, shown by the service. */
 export interface Look {
   readonly of: Budgeted
   readonly from: number
