@@ -139,6 +139,11 @@ describe("three nodes", () => {
     expect(ended.status).toBe(200)
     for (const { api_key } of [one, two])
       await expect.poll(() => everywhere((node) => statusOf(node, api_key)), soon).toEqual([401, 401, 401])
+    // Ended without a word to any of them.
+    const three = await run(nodes[0]!, await nodes[0]!.key(eve))
+    expect(await everywhere((node) => statusOf(node, three.api_key))).toEqual([400, 400, 400])
+    await database.query("UPDATE tollgate_runs SET ended_at = created_at WHERE id = $1", [three.id])
+    await expect.poll(() => everywhere((node) => statusOf(node, three.api_key)), soon).toEqual([401, 401, 401])
   })
 
   it("refuse a key that was deleted without a word to any of them", async () => {

@@ -54,7 +54,7 @@ export interface BudgetedRunsContract {
   readonly list: (request: By & PageOf & { readonly parent?: RunId | undefined }) => Effect.Effect<typeof RunPage.Type>
   readonly find: (request: OfRun) => Effect.Effect<RunDetails, RunNotFound>
   /**
-   * Ends a run and all runs below it; an ended one stays as it is. Open calls go on and are charged. Their keys end immediately in this process,
+   * Ends a run and all runs below it; an ended one is not changed. Open calls go on and are charged. Their keys end immediately in this process,
    * within two seconds on other nodes over PostgreSQL, and within `cacheLifetime` in another process on the same file.
    */
   readonly end: (request: OfRun) => Effect.Effect<Run, RunNotFound | BooksUnavailable>
@@ -167,7 +167,7 @@ const finding = ({ sql }: Dependencies): BudgetedRunsContract["find"] =>
 
 // ---- making -------------------------------------------------------------------------------------------------------------
 
-/** What the parent of a new run gives it. */
+/** The end and the models that a new run gets from its parent. */
 interface Parent {
   readonly expires_at: number
   /** The models of a run, as its row has them. */

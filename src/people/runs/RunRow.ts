@@ -54,7 +54,7 @@ export const isSeen = (
 export const modelsOf = ({ models }: Pick<Row, "models">): ReadonlyArray<string> | undefined =>
   models === null ? undefined : (JSON.parse(models) as ReadonlyArray<string>)
 
-/** A run as it is at an instant. */
+/** The public form of a run at an instant. */
 export const shown = (row: Row, budget: Budget, now: number): Run => {
   const { requests, reserved, spent, terms, tokens, tokens_reserved } = budget
   const models = modelsOf(row)

@@ -1,10 +1,10 @@
 /** Whether a new run stays within its parent: limits, models, tags and levels. */
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { usdLimit, units } from "../../books/ledger/rules/Budget.ts"
 import type { Budget, BudgetUnit } from "../../books/ledger/rules/Budget.ts"
 import type { Caller } from "../../kernel/Caller.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
-import { tagsMax, tagsOf, textOf } from "../../kernel/Labels.ts"
+import { KeyTags, tagsMax, tagsOf, textOf } from "../../kernel/Labels.ts"
 import { toDecimal } from "../../kernel/Money.ts"
 import { levelsMax } from "./Run.ts"
 import type { NewRun } from "./Run.ts"
@@ -50,6 +50,8 @@ export const checkParentsModels = (
     : InvalidRequest.of("models", `models of its parent, which may not call ${JSON.stringify(beyond)}`)
 }
 
+const areTags = Schema.is(KeyTags)
+
 /** The tags of the run with those of its parent, as stored text. */
 export const tagsWithin = (
   tags: NewRun["tags"],
@@ -62,7 +64,9 @@ export const tagsWithin = (
       return InvalidRequest.of(`tags.${name}`, `${JSON.stringify(given[name])}, which the parent's key has set`)
   }
   const all = { ...given, ...tags }
-  return Object.keys(all).length > tagsMax
-    ? InvalidRequest.of("tags", `at most ${tagsMax} tags, with those of the parent`)
-    : Effect.succeed(textOf(Object.entries(all)))
+  if (Object.keys(all).length > tagsMax)
+    return InvalidRequest.of("tags", `at most ${tagsMax} tags, with those of the parent`)
+  return areTags(all)
+    ? Effect.succeed(textOf(Object.entries(all)))
+    : InvalidRequest.of("tags", "fewer bytes, with those of the parent")
 }

@@ -225,6 +225,10 @@ describe("a child", () => {
         const { body, status } = yield* make(two.api_key, json)
         expect([status, body]).toEqual([400, invalid(field, rule)])
       }
+      const long = (names: string) => Object.fromEntries([...names].map((name) => [name.repeat(60), "x".repeat(128)]))
+      const wordy = yield* run(key.api_key, { tags: long("pqr") })
+      const more = yield* make(wordy.api_key, { limit: { usd: 1 }, tags: long("stu") })
+      expect([more.status, more.body]).toEqual([400, invalid("tags", "fewer bytes, with those of the parent")])
       const three = yield* run(two.api_key, {
         limit: { usd: 1, tokens: 100, requests: 5, concurrent: 3 },
         models: ["n"]
