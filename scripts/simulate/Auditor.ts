@@ -2,6 +2,7 @@
  * The checks after a story, from what people requested and received, what the outside world saw, and what the service shows of its books. No one is
  * charged for nothing; everything received is charged as measured; acknowledged changes persist; and everything due has happened.
  */
+import { BudgetAuditor } from "./BudgetAuditor.ts"
 import { bodyOf, gaveUp } from "./Client.ts"
 import type { Computer } from "./Computer.ts"
 import { contextLength } from "../../src/sandbox/Chat.ts"
@@ -33,6 +34,7 @@ interface Record_ {
   readonly endpoint: string
   readonly billing_source_tenant_id: string
   readonly usage_source?: string
+  readonly timestamp: string
 }
 
 /** Auto-reload as the service shows it. */
@@ -96,6 +98,8 @@ export class Auditor {
     for (let i = 0; i < letterWait && this.count(lettersLeft) > 0; i++) await machine.run(() => false, minute)
     // Before any request: a leftover now would stay forever.
     this.leftovers()
+    const quiet = machine.now
+    await this.lookAtBudgets()
     await this.strangers()
     // The service deletes its letters within the month that passes next.
     const letters = this.computer.query("SELECT recipient, status FROM tollgate_mail_outbox")
@@ -107,6 +111,8 @@ export class Auditor {
     await this.learn()
     this.books()
     this.calls()
+    const records = [...this.tenants.values()].flatMap((tenant) => tenant.records)
+    new BudgetAuditor(this.world, records, quiet, this.world.isBack).audit()
     await this.jobs()
     this.counted()
     await this.transfers()
@@ -144,6 +150,13 @@ export class Auditor {
     }
     void make().then(() => (done = true))
     await this.computer.machine.run(() => done, 15 * minute)
+  }
+
+  private async lookAtBudgets(): Promise<void> {
+    let done = false
+    void this.world.budgets.lookAtAll().then(() => (done = true))
+    await this.computer.machine.run(() => done, 30 * minute)
+    if (!done) this.find("the budgets cannot be read")
   }
 
   /** The processor retries until it is acknowledged. */
@@ -732,6 +745,10 @@ export class Auditor {
     }
     left("reservations", "tollgate_ledger_reservations")
     left("letters", lettersLeft)
+    left(
+      "budgets with reservations",
+      "tollgate_ledger_budgets WHERE reserved <> 0 OR tokens_reserved <> 0 OR open <> 0"
+    )
     const [reserved] = this.computer.query("SELECT COALESCE(sum(reserved), 0) AS sum FROM tollgate_ledger_amounts")
     if (reserved!["sum"] !== 0) this.find(`${Number(reserved!["sum"]) / 1e9} is reserved in a quiet world`)
   }

@@ -58,6 +58,41 @@ export const mistakes: ReadonlyArray<Mistake> = [
     "largest(limit - budget.spent - budget.reserved, 0n)",
     "largest(limit - budget.spent, 0n)"
   ]),
+  mistake("budget-is-not-corrected", "a settlement corrects the budgets of its call", [
+    "books/ledger/rules/Counting.ts",
+    "for (const budget of budgets) {\n    const isServed",
+    "for (const budget of budgets.slice(0, 0)) {\n    const isServed"
+  ]),
+  mistake("budget-is-not-charged", "a charge counts in the budgets of its call", [
+    "books/ledger/rules/Counting.ts",
+    "spent: isServed ? collected : 0n,",
+    "spent: 0n,"
+  ]),
+  mistake("budget-counts-twice", "a charge counts once in a budget", [
+    "books/ledger/rules/Counting.ts",
+    "spent: isServed ? collected : 0n,",
+    "spent: isServed ? 2n * collected : 0n,"
+  ]),
+  mistake("run-wider-than-parent", "a run is not wider than its parent", [
+    "people/runs/Within.ts",
+    "if (most === undefined || own <= most) continue",
+    "if (most === undefined || own >= 0) continue"
+  ]),
+  mistake("period-loses-what-is-open", "a new period keeps what open calls have reserved", [
+    "books/ledger/rules/Budget.ts",
+    "ceiling: ceilingOf(terms, at, budget.reserved)",
+    "reserved: 0n,\n      tokens_reserved: 0,\n      open: 0,\n      ceiling: ceilingOf(terms, at, 0n)"
+  ]),
+  mistake("released-at-one-level", "a settlement releases the reservation in every budget", [
+    "books/ledger/rules/Counting.ts",
+    "reserved: amount,\n        tokens_reserved: tokens,",
+    "reserved: budget === budgets[0] ? amount : 0n,\n        tokens_reserved: budget === budgets[0] ? tokens : 0,"
+  ]),
+  mistake("notify-refuses", "a budget that only notifies refuses no call", [
+    "books/ledger/rules/Budget.ts",
+    'if (mode === "notify") return undefined',
+    'if (mode === "never") return undefined'
+  ]),
   mistake("reserved-credit-is-sent", "reserved credit cannot be sent", [
     "books/ledger/rules/Books.ts",
     "if (amount <= 0n || amount > available)",

@@ -34,6 +34,16 @@ export type ProtocolName = "chat" | "text" | "messages" | "responses"
 export const tools = ["embeddings", "rerank", "decisions", "speech", "images"] as const
 export type Tool = (typeof tools)[number]
 
+/** Thousandths of a USD, tokens, requests and open calls. */
+export interface LimitOf {
+  readonly mills?: number
+  readonly tokens?: number
+  readonly requests?: number
+  readonly concurrent?: number
+}
+
+export type BudgetPeriod = "minute" | "hour" | "day" | "week" | "month" | "total"
+
 export type Deed =
   | {
       readonly do: "chat"
@@ -49,6 +59,8 @@ export type Deed =
       readonly keyed: boolean
       /** With the key that has a limit. */
       readonly limited: boolean
+      /** With the key for budgets, or with the key of a run. */
+      readonly under?: "key" | number
       /** The number of words of its prompt beyond its own number. */
       readonly length: number
     }
@@ -103,6 +115,32 @@ export type Deed =
   | { readonly do: "remove"; readonly who: number }
   /** The limited key gets another limit, in thousandths of a USD. */
   | { readonly do: "limit"; readonly who: number; readonly mills: number }
+  | {
+      readonly do: "budget"
+      readonly who: number
+      /** All calls of the person, or those of the key for budgets. */
+      readonly on: "tenant" | "key"
+      readonly period: BudgetPeriod
+      readonly limit: LimitOf
+      readonly mode: "refuse" | "notify"
+    }
+  | { readonly do: "rebudget"; readonly which: number; readonly limit: LimitOf; readonly mode: "refuse" | "notify" }
+  | { readonly do: "raise"; readonly which: number; readonly mills: number; readonly millis: number }
+  /** A budget is deleted. */
+  | { readonly do: "drop"; readonly which: number }
+  /** `wide`: with a limit above its parent's, if a run makes it. */
+  | {
+      readonly do: "run"
+      readonly who: number
+      readonly under: "key" | number
+      readonly limit: LimitOf
+      readonly seconds: number
+      readonly wide: boolean
+    }
+  /** A run is ended. */
+  | { readonly do: "end"; readonly which: number }
+  /** Someone looks at a budget or run. */
+  | { readonly do: "check"; readonly which: number }
   | { readonly do: "join"; readonly who: number }
   | { readonly do: "mail"; readonly manner: Manner }
   | { readonly do: "crash" }
@@ -207,6 +245,40 @@ const spoken = (random: Random): Pick<Extract<Deed, { readonly do: "chat" }>, "p
   return { protocol, manner: isLong ? { kind: "long" } : plain }
 }
 
+const limitFor = (random: Random): LimitOf => {
+  const one = (): LimitOf =>
+    random.pick<() => LimitOf>([
+      () => ({ mills: random.below(8) }),
+      () => ({ mills: 1 + random.below(8) }),
+      () => ({ tokens: 100 + random.below(2_000) }),
+      () => ({ requests: random.below(6) }),
+      () => ({ concurrent: 1 + random.below(3) })
+    ])()
+  return random.chance(0.4) ? { ...one(), ...one() } : one()
+}
+
+const periods = ["minute", "hour", "day", "week", "month", "total", "total"] as const
+
+const budget = (random: Random, who: number, more: Partial<Extract<Deed, { readonly do: "budget" }>> = {}): Deed => ({
+  do: "budget",
+  who,
+  on: random.chance(0.3) ? "tenant" : "key",
+  period: random.pick(periods),
+  limit: limitFor(random),
+  mode: random.chance(0.2) ? "notify" : "refuse",
+  ...more
+})
+
+const run = (random: Random, who: number, more: Partial<Extract<Deed, { readonly do: "run" }>> = {}): Deed => ({
+  do: "run",
+  who,
+  under: random.chance(0.5) ? "key" : -1 - random.below(2),
+  limit: limitFor(random),
+  seconds: random.pick([1, 60, 3_600]),
+  wide: random.chance(0.2),
+  ...more
+})
+
 const disk = (random: Random): Deed => {
   const moment = random.pick(["begin", "statement", "commit", "commit", "after_commit"] as const)
   // A commit may be complete although the disk reports a failure.
@@ -232,6 +304,39 @@ const deeds: ReadonlyArray<readonly [weight: number, make: (random: Random, peop
         limited: random.chance(0.2)
       })
   ],
+  [
+    6,
+    (random, people) =>
+      chat(random, random.below(people), {
+        ...spoken(random),
+        leaves: leaving(random),
+        keyed: random.chance(0.2),
+        under: random.chance(0.5) ? "key" : random.below(1_000)
+      })
+  ],
+  [3, (random, people) => budget(random, random.below(people))],
+  [
+    2,
+    (random) => ({
+      do: "rebudget",
+      which: random.below(1_000),
+      limit: limitFor(random),
+      mode: random.chance(0.2) ? "notify" : "refuse"
+    })
+  ],
+  [
+    1,
+    (random) => ({
+      do: "raise",
+      which: random.below(1_000),
+      mills: 1 + random.below(5),
+      millis: random.pick([500, 60_000, day])
+    })
+  ],
+  [1, (random) => ({ do: "drop", which: random.below(1_000) })],
+  [3, (random, people) => run(random, random.below(people))],
+  [1, (random) => ({ do: "end", which: random.below(1_000) })],
+  [2, (random) => ({ do: "check", which: random.below(1_000) })],
   [6, (random) => ({ do: "again", which: random.below(1_000) })],
   [
     5,
@@ -407,6 +512,64 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
             length: 150
           })
     ]),
+  // Concurrent calls under a budget, which changes or is raised meanwhile.
+  (random, who) => [
+    [0, budget(random, who, { on: "key", mode: "refuse", limit: { ...limitFor(random), mills: 2 + random.below(6) } })],
+    ...Array.from({ length: 5 }, (_, place): Plot[number] => [
+      place === 0 ? 500 : random.pick([0, 3, 400]),
+      place === 3
+        ? random.pick<Deed>([
+            { do: "rebudget", which: -1, limit: limitFor(random), mode: "refuse" },
+            { do: "raise", which: -1, mills: 1 + random.below(4), millis: random.pick([500, day]) },
+            { do: "drop", which: -1 },
+            { do: "check", which: -1 }
+          ])
+        : budgeted(random, who, "key")
+    ]),
+    [3_000, { do: "check", which: -1 }]
+  ],
+  // Calls are open when the period of their budget ends.
+  (random, who) => [
+    [
+      0,
+      budget(random, who, {
+        on: "key",
+        period: "minute",
+        mode: "refuse",
+        limit: random.pick<LimitOf>([{ mills: 2 + random.below(4) }, { concurrent: 2 }, { tokens: 900 }])
+      })
+    ],
+    [500, budgeted(random, who, "key", 40_000)],
+    [random.below(30_000), budgeted(random, who, "key", 40_000)],
+    ...Array.from({ length: 3 }, (): Plot[number] => [random.below(20_000), budgeted(random, who, "key")])
+  ],
+  // A run makes a run, and calls are open when the first one ends.
+  (random, who) => {
+    const mills = 3 + random.below(8)
+    return [
+      [0, run(random, who, { under: "key", limit: { mills }, seconds: 3_600 })],
+      [500, run(random, who, { under: -1, limit: limitFor(random), seconds: 3_600, wide: random.chance(0.5) })],
+      [500, budgeted(random, who, -1)],
+      [random.pick([0, 3, 400]), budgeted(random, who, random.pick(["key", -1, -2]))],
+      [random.pick([0, 3, 400]), budgeted(random, who, random.pick([-1, -2]))],
+      [random.pick([0, 600]), random.pick<Deed>([{ do: "end", which: -2 }, { do: "end", which: -1 }, mishap(random)])],
+      [random.pick([0, 600]), budgeted(random, who, random.pick([-1, -2]))],
+      [2_000, { do: "check", which: -1 }]
+    ]
+  },
+  // A budget that is used up only notifies.
+  (random, who) => [
+    [
+      0,
+      budget(random, who, {
+        mode: "notify",
+        limit: random.pick<LimitOf>([{ mills: 0 }, { requests: 1 }, { tokens: 100 }])
+      })
+    ],
+    [500, budgeted(random, who, "key")],
+    [random.pick([3, 1_500]), budgeted(random, who, "key")],
+    [random.pick([3, 1_500]), budgeted(random, who, random.pick(["key", -1]))]
+  ],
   // A member whose calls the team pays is removed from the team.
   (random, who) => [
     [0, { do: "pin", who, team: true }],
@@ -560,6 +723,16 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
   ]
 ]
 
+/** A call of some length under a budget or run. */
+const budgeted = (random: Random, who: number, under: "key" | number, millis = 1_000): Deed =>
+  chat(random, who, {
+    model: "sandbox-large",
+    limit: 60,
+    manner: { kind: "late", millis },
+    under,
+    length: random.below(150)
+  })
+
 const sent = (
   who: number,
   random: Random,
@@ -630,6 +803,17 @@ const amountText = (cents: Extract<Deed, { readonly do: "send" }>["cents"]): str
     ? `${cents / 100} credits`
     : { giftable: "everything that may be sent", everything: "the whole balance" }[cents]
 
+const underText = (under: "key" | number): string =>
+  under === "key" ? "the key for budgets" : under < 0 ? `the key of a late run (${under})` : "the key of a run"
+
+const limitText = ({ concurrent, mills, requests, tokens }: LimitOf): string =>
+  [
+    ...(mills === undefined ? [] : [`${mills / 1_000} USD`]),
+    ...(tokens === undefined ? [] : [`${tokens} tokens`]),
+    ...(requests === undefined ? [] : [`${requests} requests`]),
+    ...(concurrent === undefined ? [] : [`${concurrent} open calls`])
+  ].join(" and ")
+
 const momentTexts = {
   begin: "begins",
   statement: "makes a statement of",
@@ -645,6 +829,7 @@ export const sentence = (deed: Deed): string => {
         (deed.stream ? " for a stream" : "") +
         (deed.limit === undefined ? "" : ` of at most ${deed.limit} tokens`) +
         `${deed.keyed ? " with an Idempotency-Key" : ""}${deed.limited ? " by the key with a limit" : ""}` +
+        (deed.under === undefined ? "" : ` by ${underText(deed.under)}`) +
         (deed.length === 0 ? "" : ` about ${deed.length} words`) +
         `${leavingText(deed.leaves)}${mannerText("the vendor", deed.manner)}`
       )
@@ -683,6 +868,26 @@ export const sentence = (deed: Deed): string => {
       return `${nameOf(deed.who)} is removed from the team`
     case "limit":
       return `The limited key of ${nameOf(deed.who)} may spend ${deed.mills / 1_000} USD from now on`
+    case "budget":
+      return (
+        `${nameOf(deed.who)} makes a budget of ${limitText(deed.limit)} for ${deed.on === "key" ? "the key for budgets" : "all calls"}` +
+        `, by ${deed.period}${deed.mode === "notify" ? ", that only notifies" : ""}`
+      )
+    case "rebudget":
+      return `A budget changes to ${limitText(deed.limit)}${deed.mode === "notify" ? " and only notifies" : ""}`
+    case "raise":
+      return `A budget is raised by ${deed.mills / 1_000} USD for ${seconds(deed.millis)}`
+    case "drop":
+      return "A budget is deleted"
+    case "run":
+      return (
+        `${nameOf(deed.who)} makes a run by ${underText(deed.under)}, of ${limitText(deed.limit)} and ${deed.seconds} s` +
+        (deed.wide ? ", wider than a run that makes it" : "")
+      )
+    case "end":
+      return "A run is ended"
+    case "check":
+      return "Someone looks at a budget or run"
     case "join":
       return `A new person signs in`
     case "mail":

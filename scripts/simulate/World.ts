@@ -1,5 +1,7 @@
 /** The people of a story: their requests and answers, the outside world's view, and the implementation of each deed. */
 import { createHmac } from "node:crypto"
+import { Budgets } from "./Budgets.ts"
+import type { Run } from "./Budgets.ts"
 import { ask, bodyOf } from "./Client.ts"
 import type { Heard, Request } from "./Client.ts"
 import type { Computer } from "./Computer.ts"
@@ -18,6 +20,8 @@ export interface Seen {
   /** The life of the service that made the call. */
   readonly life: number
   readonly at: number
+  /** The same on the wall clock. */
+  readonly wall: number
 }
 
 export interface Person {
@@ -30,8 +34,20 @@ export interface Person {
   key: string
   /** A key with a limit in USD. */
   limited: { readonly key: string; readonly id: string; most: number }
+  /** A key for budgets and runs, if the story has any. */
+  budgeted: { readonly key: string; readonly id: string }
   /** When their removal from the team was acknowledged. */
   removed: number | undefined
+}
+
+/** `until` is 0 before the end. */
+export interface Asked {
+  readonly life: number
+  readonly from: number
+  readonly wallFrom: number
+  until: number
+  wallUntil: number
+  heard: Heard | undefined
 }
 
 /** A model request with all its results. */
@@ -45,7 +61,11 @@ export interface Call {
   readonly heard: Array<Heard>
   readonly request: Request
   /** Each attempt: its life, start, end and answer. */
-  readonly asked: Array<{ readonly life: number; readonly from: number; until: number; heard: Heard | undefined }>
+  readonly asked: Array<Asked>
+  /** Its run and those above it. */
+  readonly runs: ReadonlyArray<Run>
+  /** With the key for budgets, or the key of a run. */
+  readonly budgeted: boolean
   /** Its Idempotency-Key may have been deleted. */
   old: boolean
 }
@@ -127,9 +147,12 @@ export class World {
   readonly reloading = new Map<Person, Reloading>()
   /** The clock jumped so far that events waiting for a payment may have been deleted. */
   isFar = false
+  /** The clock was set back. */
+  isBack = false
   readonly events: Array<ProcessorEvent> = []
   readonly letters: Array<{ readonly to: string; readonly subject: string; readonly text: string }> = []
   readonly findings: Array<string> = []
+  readonly budgets = new Budgets(this)
   /** The times when another host released the open calls. */
   readonly lapses: Array<number> = []
   /** The tenant shared by some of them. */
@@ -183,7 +206,14 @@ export class World {
     note: { aborted: boolean }
   ): object | undefined => {
     const text = received?.body.toString() ?? ""
-    const seen = (manner: Manner): Seen => ({ note, manner, life: this.computer.lives, at: this.computer.machine.now })
+    const { machine } = this.computer
+    const seen = (manner: Manner): Seen => ({
+      note,
+      manner,
+      life: this.computer.lives,
+      at: machine.now,
+      wall: machine.wall()
+    })
     if (service === "chat" || service === "messages" || service === "responses") {
       const call = this.calls[Number(/"call(\d+) /.exec(text)?.[1] ?? -1)]
       if (call === undefined) return undefined
@@ -303,13 +333,26 @@ export class World {
   private newPerson(name: string): Person {
     const email = `${name.toLowerCase()}@example.com`
     const limited = { key: "", id: "", most: 0.004 }
-    return { name, email, token: "", tokenAt: 0, account: "", tenant: "", key: "", limited, removed: undefined }
+    const budgeted = { key: "", id: "" }
+    return {
+      name,
+      email,
+      token: "",
+      tokenAt: 0,
+      account: "",
+      tenant: "",
+      key: "",
+      limited,
+      budgeted,
+      removed: undefined
+    }
   }
 
   // ---- set-up -----------------------------------------------------------------------------------------------------------
 
   /** Signed-in people with keys and credit, and a team of some of them. No faults occur meanwhile. */
-  async begin({ people }: Story): Promise<void> {
+  async begin({ people, steps }: Story): Promise<void> {
+    const hasBudgets = steps.some(({ deed }) => isOfBudgets(deed))
     await this.control("/webhooks", { hold: true })
     for (let i = 0; i < people; i++) {
       const who = this.newPerson(nameOf(i))
@@ -324,6 +367,9 @@ export class World {
         spending_limit_period: "total"
       })
       who.limited = { key: limited.api_key, id: limited.id, most: who.limited.most }
+      if (!hasBudgets) continue
+      const { api_key, id } = await made({ name: "a key for budgets" })
+      who.budgeted = { key: api_key, id }
     }
     const [owner, ...members] = this.people as [Person, ...Array<Person>]
     const { id } = bodyOf(await this.ask("/v1/tenants", { token: owner.token, json: { name: "Team" } })).result
@@ -394,6 +440,20 @@ export class World {
         return this.remove(deed)
       case "limit":
         return this.limit(deed)
+      case "budget":
+        return this.budgets.make(deed)
+      case "rebudget":
+        return this.budgets.change(deed)
+      case "raise":
+        return this.budgets.raise(deed)
+      case "drop":
+        return this.budgets.drop(deed)
+      case "run":
+        return this.budgets.begin(deed)
+      case "end":
+        return this.budgets.end(deed)
+      case "check":
+        return this.budgets.check(deed)
       case "join":
         return this.join()
       case "mail":
@@ -432,6 +492,7 @@ export class World {
       case "clock":
         this.meet(deed.millis < 0 ? "clock back" : deed.millis >= far ? "clock a month forward" : "clock forward")
         machine.offset += deed.millis
+        if (deed.millis < 0) this.isBack = true
         if (deed.millis >= far) {
           this.isFar = true
           for (const call of this.calls) call.old = true
@@ -440,12 +501,19 @@ export class World {
     }
   }
 
-  private one<A>(all: ReadonlyArray<A>, which: number): A | undefined {
+  person(who: number): Person {
+    return this.people[who % this.people.length]!
+  }
+
+  one<A>(all: ReadonlyArray<A>, which: number): A | undefined {
     return which < 0 ? all.at(which) : all.length === 0 ? undefined : all[which % all.length]
   }
 
   private async chat(deed: Of<"chat">): Promise<string> {
-    const who = this.people[deed.who % this.people.length]!
+    const { under } = deed
+    const run = under === undefined ? undefined : this.budgets.run(under)
+    const who = run?.who ?? this.person(deed.who)
+    const budgeted = under === undefined ? "" : (run?.key ?? who.budgeted.key)
     const id = this.calls.length
     // Each call has a unique number of words, which identifies its record.
     let words = id + 2 + deed.length
@@ -453,7 +521,7 @@ export class World {
     const key = deed.keyed ? this.freshKey() : undefined
     const content = `call${id}${" w".repeat(words - 1)}`
     const request: Request = {
-      token: deed.limited ? who.limited.key : who.key,
+      token: budgeted !== "" ? budgeted : deed.limited ? who.limited.key : who.key,
       json: bodyBy[deed.protocol ?? "chat"](deed, content),
       ...(key !== undefined && { headers: { "idempotency-key": key } })
     }
@@ -466,6 +534,8 @@ export class World {
       seen: [],
       heard: [],
       asked: [],
+      runs: run === undefined ? [] : [run, ...run.above],
+      budgeted: budgeted !== "",
       request,
       old: false
     }
@@ -479,10 +549,12 @@ export class World {
 
   private async made(call: Call, request: Request): Promise<string> {
     const { lives, machine } = this.computer
-    const asked: Call["asked"][number] = { life: lives, from: machine.now, until: 0, heard: undefined }
+    const [from, wallFrom] = [machine.now, machine.wall()]
+    const asked: Asked = { life: lives, from, wallFrom, until: 0, wallUntil: 0, heard: undefined }
     call.asked.push(asked)
     const heard = await this.ask(`/v1/${endpointOf(call.deed)}`, request)
     asked.until = machine.now
+    asked.wallUntil = machine.wall()
     asked.heard = heard
     call.heard.push(heard)
     return said(`call ${call.id}`, heard)
@@ -798,6 +870,11 @@ export const toolCosts: { readonly [Name in Tool]: readonly [endpoint: string, c
   speech: ["audio/speech", 120_000n],
   images: ["images/generations", 40_000_000n]
 }
+
+const budgetDeeds: ReadonlySet<string> = new Set(["budget", "rebudget", "raise", "drop", "run", "end", "check"])
+
+const isOfBudgets = (deed: Deed): boolean =>
+  budgetDeeds.has(deed.do) || (deed.do === "chat" && deed.under !== undefined)
 
 const said = (what: string, { complete, error, status }: Heard): string =>
   `${what}: ${status === 0 ? "no answer" : status}${complete ? "" : ` (${error ?? "cut"})`}`

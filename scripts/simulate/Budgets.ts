@@ -1,0 +1,281 @@
+/** Budgets and runs of a story: what people asked for, and when. The `BudgetAuditor` compares it with the calls. */
+import { bodyOf } from "./Client.ts"
+import type { Heard } from "./Client.ts"
+import { periodStart } from "./Periods.ts"
+import type { BudgetPeriod, Deed, LimitOf } from "./Story.ts"
+import type { Call, Person, World } from "./World.ts"
+
+type Of<D extends Deed["do"]> = Extract<Deed, { readonly do: D }>
+
+/** Terms that someone asked for. */
+export interface Terms {
+  readonly limit: LimitOf
+  readonly mode: "refuse" | "notify"
+  /** When they were asked for, and when they were acknowledged; never if the outcome is unknown. */
+  readonly from: number
+  until: number
+}
+
+export interface Budgeted {
+  readonly kind: "budget" | "run"
+  readonly name: string
+  readonly who: Person
+  /** All calls of the person, those of the key for budgets, or those of a run. */
+  readonly on: "tenant" | "key" | "run"
+  readonly period: BudgetPeriod
+  readonly terms: Array<Terms>
+  /** Raises that may apply, in thousandths of a USD. */
+  readonly raises: Array<number>
+  /** Absent until an answer shows it. */
+  id: string | undefined
+  /** When it was acknowledged; never if the outcome is unknown. */
+  known: number
+  /** When its end was acknowledged. */
+  ended: number
+  /** Someone asked to delete it. */
+  ending: boolean
+}
+
+export interface Run extends Budgeted {
+  readonly kind: "run"
+  readonly above: ReadonlyArray<Run>
+  key: string
+  /** On the wall clock. */
+  expires: number
+}
+
+/** The state of a budget or run, shown by the service. */
+export interface Look {
+  readonly of: Budgeted
+  readonly from: number
+  readonly wallFrom: number
+  readonly until: number
+  readonly wallUntil: number
+  readonly shown: {
+    readonly spent: { readonly usd: number; readonly tokens: number; readonly requests: number }
+    readonly reserved: { readonly usd: number; readonly tokens: number }
+    readonly open_calls: number
+    readonly by_model?: ReadonlyArray<{ readonly cost_usd: number }>
+  }
+}
+
+export const never = Number.POSITIVE_INFINITY
+
+export class Budgets {
+  readonly budgets: Array<Budgeted> = []
+  readonly runs: Array<Run> = []
+  readonly looks: Array<Look> = []
+  private readonly world: World
+  private names = 0
+
+  constructor(world: World) {
+    this.world = world
+  }
+
+  get all(): ReadonlyArray<Budgeted> {
+    return [...this.budgets, ...this.runs]
+  }
+
+  private get now(): number {
+    return this.world.computer.machine.now
+  }
+
+  async make({ limit, mode, on, period, who }: Of<"budget">): Promise<string> {
+    const person = this.world.person(who)
+    if (on === "key" && person.budgeted.key === "") return "there is no such key"
+    const terms: Terms = { limit, mode, from: this.now, until: never }
+    const budget: Budgeted = {
+      kind: "budget",
+      name: `budget ${++this.names}`,
+      who: person,
+      on,
+      period,
+      terms: [terms],
+      raises: [],
+      id: undefined,
+      known: never,
+      ended: never,
+      ending: false
+    }
+    this.budgets.push(budget)
+    const heard = await this.world.asPerson(person, `/v1/tenants/${person.tenant}/budgets`, {
+      json: {
+        name: budget.name,
+        limit: wire(limit),
+        period,
+        mode,
+        ...(on === "key" && { applies_to: { key: person.budgeted.id } })
+      }
+    })
+    if (heard.complete && heard.status === 201) {
+      budget.id = bodyOf(heard).result.id
+      budget.known = terms.until = this.now
+    }
+    return told(budget.name, heard)
+  }
+
+  private pathOf({ id, who }: Budgeted): string {
+    return `/v1/tenants/${who.tenant}/budgets/${id}`
+  }
+
+  private which(which: number): Budgeted | undefined {
+    return this.world.one(
+      this.budgets.filter(({ ending, id }) => id !== undefined && !ending),
+      which
+    )
+  }
+
+  async change({ limit, mode, which }: Of<"rebudget">): Promise<string> {
+    const budget = this.which(which)
+    if (budget === undefined) return "there is none"
+    const terms: Terms = { limit, mode, from: this.now, until: never }
+    budget.terms.push(terms)
+    const heard = await this.world.asPerson(budget.who, this.pathOf(budget), {
+      method: "PATCH",
+      json: { limit: { usd: null, tokens: null, requests: null, concurrent: null, ...wire(limit) }, mode }
+    })
+    if (heard.complete && heard.status === 200) terms.until = this.now
+    return told(budget.name, heard)
+  }
+
+  async raise({ millis, mills, which }: Of<"raise">): Promise<string> {
+    const budget = this.which(which)
+    if (budget === undefined) return "there is none"
+    budget.raises.push(mills)
+    const until = new Date(this.world.computer.machine.wall() + millis).toISOString()
+    const json = { usd: mills / 1_000, until }
+    return told(budget.name, await this.world.asPerson(budget.who, `${this.pathOf(budget)}/raise`, { json }))
+  }
+
+  async drop({ which }: Of<"drop">): Promise<string> {
+    const budget = this.which(which)
+    if (budget === undefined) return "there is none"
+    budget.ending = true
+    const heard = await this.world.asPerson(budget.who, this.pathOf(budget), { method: "DELETE" })
+    if (heard.complete && heard.status === 200) budget.ended = this.now
+    return told(budget.name, heard)
+  }
+
+  /** The run that a step means; `undefined`: the key for budgets. */
+  run(under: number | "key"): Run | undefined {
+    return under === "key"
+      ? undefined
+      : this.world.one(
+          this.runs.filter(({ key }) => key !== ""),
+          under
+        )
+  }
+
+  async begin({ limit, seconds, under, who, wide }: Of<"run">): Promise<string> {
+    const parent = this.run(under)
+    const person = parent?.who ?? this.world.person(who)
+    const key = parent?.key ?? person.budgeted.key
+    if (key === "") return "there is no such key"
+    const above = parent === undefined ? [] : [parent, ...parent.above]
+    const wanted = wide && parent !== undefined ? wider(parent.terms[0]!.limit) : limit
+    const from = this.now
+    const name = `run ${++this.names}`
+    const json = { name, limit: wire(wanted), expires_in: seconds }
+    const heard = await this.world.ask("/v1/runs", { token: key, json })
+    const limits = above.map(({ terms }) => terms[0]!.limit)
+    const isWide = limits.some((limit) => isWider(wanted, limit))
+    if (heard.complete && heard.status === 201 && isWide)
+      this.world.findings.push(`${name} was made with ${JSON.stringify(wanted)}, wider than ${JSON.stringify(limits)}`)
+    if (heard.complete && heard.status === 400 && !isWide && above.length < 8)
+      this.world.findings.push(`${name} is within its parents, but was refused: ${heard.text.slice(0, 200)}`)
+    if (!heard.complete || heard.status !== 201) return told(name, heard)
+    const { api_key, expires_at, id } = bodyOf(heard).result
+    this.runs.push({
+      kind: "run",
+      name,
+      who: person,
+      on: "run",
+      period: "total",
+      terms: [{ limit: wanted, mode: "refuse", from, until: this.now }],
+      raises: [],
+      id,
+      known: this.now,
+      ended: never,
+      ending: false,
+      above,
+      key: api_key,
+      expires: Date.parse(expires_at)
+    })
+    return told(name, heard)
+  }
+
+  async end({ which }: Of<"end">): Promise<string> {
+    const run = this.world.one(this.runs, which)
+    if (run === undefined) return "there is none"
+    const heard = await this.world.ask(`/v1/runs/${run.id}`, { token: run.who.budgeted.key, method: "DELETE" })
+    if (heard.complete && heard.status === 200) run.ended = Math.min(run.ended, this.now)
+    return told(run.name, heard)
+  }
+
+  async check({ which }: Of<"check">): Promise<string> {
+    const found = this.world.one(
+      this.all.filter(({ id }) => id !== undefined),
+      which
+    )
+    return found === undefined ? "there is none" : this.look(found)
+  }
+
+  /** Stores what the service shows of it. */
+  async look(of: Budgeted): Promise<string> {
+    const { machine } = this.world.computer
+    const [from, wallFrom] = [machine.now, machine.wall()]
+    const path = of.kind === "run" ? `/v1/runs/${of.id}` : this.pathOf(of)
+    const heard = await this.world.asPerson(of.who, path)
+    if (heard.complete && heard.status === 200)
+      this.looks.push({
+        of,
+        from,
+        wallFrom,
+        until: machine.now,
+        wallUntil: machine.wall(),
+        shown: bodyOf(heard).result
+      })
+    return told(of.name, heard)
+  }
+
+  /** In a quiet world: finds the ids that no answer has shown, and looks at everything. */
+  async lookAtAll(): Promise<void> {
+    for (const who of new Set(this.budgets.map((budget) => budget.who))) {
+      const heard = await this.world.asPerson(who, `/v1/tenants/${who.tenant}/budgets`)
+      const listed: ReadonlyArray<{ id: string; name: string }> = bodyOf(heard)?.result?.budgets ?? []
+      for (const budget of this.budgets)
+        if (budget.who === who) budget.id ??= listed.find(({ name }) => name === budget.name)?.id
+    }
+    for (const one of this.all) {
+      if (one.id === undefined || one.ending) continue
+      const count = this.looks.length
+      const what = await this.look(one)
+      // Runs are deleted a month after their end.
+      if (this.looks.length === count && !(one.kind === "run" && this.world.isFar))
+        this.world.findings.push(`${one.name} cannot be read: ${what}`)
+    }
+  }
+}
+
+const told = (what: string, { complete, error, status }: Heard): string =>
+  `${what}: ${status}${complete ? "" : ` (${error ?? "cut"})`}`
+
+const wire = ({ mills, ...limit }: LimitOf) => ({ ...(mills !== undefined && { usd: mills / 1_000 }), ...limit })
+
+const units = ["mills", "tokens", "requests", "concurrent"] as const
+
+const wider = (limit: LimitOf): LimitOf => {
+  const unit = units.find((one) => limit[one] !== undefined)!
+  return { [unit]: limit[unit]! + 1 }
+}
+
+const isWider = (limit: LimitOf, above: LimitOf): boolean =>
+  units.some((unit) => limit[unit] !== undefined && above[unit] !== undefined && limit[unit] > above[unit])
+
+/** Whether a budget counts a call that it may have counted from its beginning on. */
+export const countsCall = (budget: Budgeted, call: Call): boolean => {
+  if (budget.on === "run") return call.runs.some((run) => run === budget)
+  return call.who === budget.who && (budget.on === "tenant" || call.budgeted)
+}
+
+export const periodOf = ({ period }: Pick<Budgeted, "period">, wall: number): number => periodStart(period, wall)
