@@ -15,7 +15,6 @@
  *   agent within it, or the client's name.
  */
 import { Schema } from "effect"
-import { createHash } from "node:crypto"
 import type { Caller, Labels } from "./Caller.ts"
 import { InvalidRequest } from "./InvalidRequest.ts"
 
@@ -179,14 +178,14 @@ interface Labelling {
 }
 
 /** The caller of a request with the labels in its body: the same caller if there are none. The body is not checked yet. */
-export const ofBody = (caller: Caller, body: unknown, isAnthropic: boolean): Caller | InvalidRequest => {
+export const ofBody = (caller: Caller, body: unknown, isAnthropic: boolean, hash: Hash): Caller | InvalidRequest => {
   if (typeof body !== "object" || body === null) return caller
   const { metadata, safety_identifier, user } = body as Labelling
   if (metadata === undefined && user === undefined && safety_identifier === undefined) return caller
   const entries = typeof metadata === "object" && metadata !== null && !Array.isArray(metadata) ? metadata : nothing
   const tags = tagsIn(entries, isAnthropic)
   if (tags instanceof InvalidRequest) return tags
-  const named = isAnthropic ? anthropicUser(entries, caller) : openAiUser(user, safety_identifier)
+  const named = isAnthropic ? anthropicUser(entries, caller, hash) : openAiUser(user, safety_identifier, hash)
   const { end_user, session } = named
   const one =
     tags.size === 0 && end_user === undefined
@@ -233,18 +232,21 @@ interface Named {
   readonly session?: string | undefined
 }
 
-const openAiUser = (user: unknown, safety_identifier: unknown): Named =>
-  userOf(typeof safety_identifier === "string" && safety_identifier !== "" ? safety_identifier : user)
+/** The name of a text that is too long for a label. */
+type Hash = (text: string) => string
 
-const userOf = (user: unknown): Named => {
+const openAiUser = (user: unknown, safety_identifier: unknown, hash: Hash): Named =>
+  userOf(typeof safety_identifier === "string" && safety_identifier !== "" ? safety_identifier : user, hash)
+
+const userOf = (user: unknown, hash: Hash): Named => {
   if (typeof user !== "string" || user === "") return nothing
-  return { end_user: isText(user) ? user : `sha256:${createHash("sha256").update(user).digest("hex")}` }
+  return { end_user: isText(user) ? user : hash(user) }
 }
 
-const anthropicUser = (metadata: { readonly user_id?: unknown }, { attribution }: Caller): Named => {
+const anthropicUser = (metadata: { readonly user_id?: unknown }, { attribution }: Caller, hash: Hash): Named => {
   const { user_id } = metadata
   const named = typeof user_id === "string" ? ofClaudeCode(user_id) : undefined
-  if (named === undefined) return userOf(user_id)
+  if (named === undefined) return userOf(user_id, hash)
   return attribution === true ? named : { end_user: named.end_user }
 }
 

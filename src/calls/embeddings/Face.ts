@@ -10,6 +10,7 @@ import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { ofBody } from "../../kernel/Labels.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { meteredRoutes } from "../metered/Routes.ts"
+import { hashOf } from "../metered/TextHash.ts"
 import { chargeHeader } from "../metered/ReceiptHeaders.ts"
 import type { SingleAnswer, SingleCall, SingleProblem } from "./Single.ts"
 
@@ -32,7 +33,7 @@ export const single = Effect.fnUntraced(function* (
     const parsed = parse(json)
     if (Either.isLeft(parsed)) return yield* parsed.left
     const request = parsed.right as never
-    const labelled = ofBody(caller, request, false)
+    const labelled = ofBody(caller, request, false, hashOf)
     if (labelled instanceof InvalidRequest) return yield* labelled
     const { request_id } = inbound
     const { bytes, receipt } = yield* inbound.withRoom((room) =>

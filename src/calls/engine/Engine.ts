@@ -37,6 +37,7 @@ import { usageOf } from "../../kernel/Ids.ts"
 import type { JsonOutline } from "../../kernel/JsonOutline.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import * as Labels from "../../kernel/Labels.ts"
+import { hashOf } from "../metered/TextHash.ts"
 import { usualAnswer } from "../../kernel/Room.ts"
 import type { Room } from "../../kernel/Room.ts"
 import type { Nano } from "../../kernel/Money.ts"
@@ -402,7 +403,7 @@ const metered = <Prompt, A>(setup: Setup, protocol: Protocol, form: Form<A>) => 
     // Do not yield a right `Either`: that would cost a step of the fiber.
     const read = protocol.read(request.prompt, request.json)
     if (Either.isLeft(read)) return yield* read.left
-    const caller = Labels.ofBody(request.caller, request.prompt, isAnthropic)
+    const caller = Labels.ofBody(request.caller, request.prompt, isAnthropic, hashOf)
     if (caller instanceof InvalidRequest) return yield* caller
     const call = caller === request.caller ? request : { ...request, caller }
     const prompt = read.right
