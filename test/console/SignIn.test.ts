@@ -187,9 +187,10 @@ it("is deleted by an operator, one or with all sign-ins, and signs in no more", 
     PORT: String(sandbox.port)
   })
   const desk = await context.newPage()
-  await desk.goto((JSON.parse(stdout) as { link: string }).link)
+  const { link } = JSON.parse(stdout) as { link: string }
+  await desk.goto(link)
   await desk.getByRole("heading", { name: "Overview", exact: true }).waitFor()
-  await desk.goto(at(sandbox, "operator/find?q=grace@example.com"))
+  await desk.goto(new URL("/console/operator/find?q=grace@example.com", link).href)
   await desk.getByRole("region", { name: "People" }).getByRole("link").first().click()
   const section = desk.getByRole("region", { name: "Passkeys" })
   await section.getByRole("cell", { name: "this laptop", exact: true }).waitFor()
@@ -247,7 +248,7 @@ describe("GitHub", () => {
     const [{ context, page }, { context: other, page: elsewhere }] = [await fresh(), await fresh()]
     const url = await returnFromGitHub(page)
     await elsewhere.goto(url)
-    await isRefused(elsewhere, "This sign-in began in another tab or browser")
+    await isRefused(elsewhere, "This sign-in started in another tab or browser")
     await page.goto(url)
     await page.locator("main.shell-main").waitFor()
     await page.goto(at(deployment, "account"))
@@ -275,7 +276,7 @@ describe("GitHub", () => {
     for (const email of ["mallory@corp.example", "octo@corp.example"]) {
       const { context, page } = await fresh()
       await page.goto(await returnFromGitHub(page, { ...mallory, email, verified: false }))
-      await isRefused(page, "This service is by invitation")
+      await isRefused(page, "You need an invitation")
       await context.close()
     }
   })
@@ -301,7 +302,7 @@ describe("GitHub", () => {
     const url = await returnFromGitHub(page)
     await github.close()
     await page.goto(url)
-    await isRefused(page, "The provider does not answer at the moment")
+    await isRefused(page, "The provider is not responding")
     await context.close()
   })
 })
