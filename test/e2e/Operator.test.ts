@@ -344,7 +344,7 @@ describeSqlite("a file that cannot be used", () => {
         rmSync(file)
         writeFileSync(`${file}-wal`, "what was not taken in", { mode: 0o600 })
       },
-      /is missing, but .*-wal is there/
+      /is missing, but .*-wal exists/
     ]
   ])("is refused in a sentence: %s", async (_, spoil, words) => {
     const DATA_DIR = await copy()

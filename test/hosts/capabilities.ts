@@ -23,22 +23,21 @@ const state = "I was charged twice for billing"
 const criteria = { billing: "a bill", other: "anything else" }
 const questions = { about: { type: "choice", instructions: "What is it about?", criteria } }
 const named = ({ _tag }: { readonly _tag: string }) => Effect.succeed(_tag)
+const budgets = { BudgetExceeded: named, RateLimitReached: named }
 const amounts = ({ available, required }: Gate.InsufficientCredits) => Effect.succeed({ available, required })
-
-/** A decision, and a job. No refusal is left over: the compiler says so. */
+/** A decision and a job. The compiler says that no refusal is left over. */
 const decide: Effect.Effect<object | string, never, Decisions.Decisions> = Decisions.Decisions.pipe(
   Effect.flatMap(({ decide }) => decide({ caller, request: { state, questions } })),
   Effect.map(({ answers, receipt: { balance, charged } }) => ({ answers: Object.keys(answers), charged, balance })),
   Effect.catchTags({ InsufficientCredits: amounts, InvalidRequest: named, BooksUnavailable: named }),
-  Effect.catchTags({ BudgetExceeded: named, RateLimitReached: named }),
   Effect.catchTags({ Busy: named, ModelNotAllowed: named, DecisionsUnavailable: named, DecisionRefused: named }),
-  Effect.catchTags({ DecisionUpstreamFailed: named, DecisionUpstreamUnreachable: named })
+  Effect.catchTags({ ...budgets, DecisionUpstreamFailed: named, DecisionUpstreamUnreachable: named })
 )
 const submit = (job: Media.MediaRequest): Effect.Effect<object | string, never, Media.Media> =>
   Effect.flatMap(Media.Media, (media) => media.submit({ caller, job })).pipe(
     Effect.map(({ quote, status }) => ({ quote, status })),
     Effect.catchTags({ InsufficientCredits: amounts, BooksUnavailable: named, ModelNotAllowed: named }),
-    Effect.catchTags({ BudgetExceeded: named, RateLimitReached: named, MediaRateLimited: named }),
+    Effect.catchTags({ ...budgets, MediaRateLimited: named }),
     Effect.catchTags({ MediaRejected: ({ field }) => Effect.succeed({ field }), MediaUnavailable: named })
   )
 

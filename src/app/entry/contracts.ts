@@ -183,6 +183,7 @@ export type {
   AccountMissing,
   BalanceTooLarge,
   BooksUnavailable,
+  BudgetReached,
   Conflict,
   InsufficientCredits as LedgerInsufficientCredits,
   InsufficientGiftable,
@@ -536,9 +537,16 @@ export type {
   TenantFactors
 } from "../../money/allowances/Settings.ts"
 export type * from "../../money/allowances/TenantPlans.ts"
-export type * from "../../money/budgets/Budgets.ts"
+export type {
+  Budgets as SpendingBudgets,
+  BudgetsContract,
+  By as BudgetActor,
+  OfBudget
+} from "../../money/budgets/Budgets.ts"
 export type { CallNames, KnownCalls } from "../../money/budgets/KnownCalls.ts"
-export type * from "../../money/budgets/OfOperator.ts"
+export type { Beside as BesideBudget, OfOperator } from "../../money/budgets/OfOperator.ts"
+export type { FirstBudgets, NewTenantBudgets } from "../../people/tenants/NewTenantBudgets.ts"
+export type { Suspender } from "../../people/tenants/Suspensions.ts"
 export type * from "../../money/vouchers/Vouchers.ts"
 export type * from "../../operations/operator/ManagementKeys.ts"
 export type * from "../../operations/provisioning/Provisioning.ts"

@@ -949,6 +949,9 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
     `CREATE INDEX tollgate_runs_open ON tollgate_runs (tenant_id, expires_at) WHERE ended_at IS NULL`,
     `CREATE INDEX tollgate_runs_due ON tollgate_runs (expires_at) WHERE ended_at IS NULL`,
     `CREATE INDEX tollgate_runs_ended ON tollgate_runs (ended_at) WHERE level = 1 AND ended_at IS NOT NULL`,
+    // Nodes notice by themselves that a run has expired.
+    `CREATE TRIGGER tollgate_sql_signal AFTER UPDATE OF ended_at ON tollgate_runs
+      FOR EACH ROW WHEN (NEW.ended_at < NEW.expires_at) EXECUTE FUNCTION tollgate_sql_signal('id')`,
     // The room of budgets.
     `CREATE TABLE tollgate_budgets_budgets (
       id ${text} PRIMARY KEY,
