@@ -143,6 +143,8 @@ describe("the end, while a client has left", () => {
     expect(await call).toBe("left")
     expect(await service.end()).toBe(0)
     const again = await begin({ folder: service.folder })
+    // A start that takes long refuses requests after ten seconds.
+    await expect.poll(async () => (await again.call("/v1/me", { token: ada.token })).status).toBe(200)
     expect(await again.usage(ada)).toMatchObject([{ success: true, prompt_tokens: 3, cost: 0.00000225 }])
     if (headers["idempotency-key"] === undefined) return
     const replay = await again.call(path, { token: key, headers, json: chatBody })
