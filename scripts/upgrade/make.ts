@@ -9,7 +9,7 @@
  * migration is added, the commit before it becomes the next fixture.
  *
  * No fixture is from a version before 0011, whose tables had names without `tollgate_`; no later version opened those. 0013, 0015, 0016, 0018, 0028,
- * 0036 and 0037 were never the newest of a whole version, nor were 0006, 0014 and 0015 of PostgreSQL.
+ * 0036, 0037, 0039, 0040, 0042 and 0043 were never the newest of a whole version, nor were 0006, 0014, 0015, 0017, 0019 and 0020 of PostgreSQL.
  */
 import Sqlite from "better-sqlite3"
 import { execFileSync } from "node:child_process"

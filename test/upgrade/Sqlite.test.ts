@@ -20,7 +20,7 @@ const verified = (folder: string) => commandHere(["verify"], { DATA_DIR: folder,
 describe.skipIf(isPostgres)("a file of an earlier version", () => {
   it("stands here for each", () => {
     expect(fixtures.map(({ figures }) => figures.migration)).toEqual([
-      11, 12, 14, 17, 19, 20, 21, 22, 23, 24, 25, 26, 27, 29, 30, 31, 32, 33, 34, 35, 38
+      11, 12, 14, 17, 19, 20, 21, 22, 23, 24, 25, 26, 27, 29, 30, 31, 32, 33, 34, 35, 38, 41
     ])
     expect(newest).toBe(44)
   })
