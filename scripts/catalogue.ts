@@ -31,7 +31,7 @@ const packages = {
 
 /**
  * The included vendors, with the second package's name for each. Vendors that bill by subscription are excluded, because the packages show prices
- * for them that nobody pays.
+ * for them, and no one pays for that.
  */
 const vendors: Readonly<Record<string, string | undefined>> = {
   "amazon-bedrock": "aws",

@@ -843,16 +843,14 @@ const refused = (
 
 /** The refusal of a budget: 429 if it renews within the hour or when a call ends, else 402. */
 const short = (
-  { budget, left, limit, name, period, renews_at, unit }: Shortage,
+  { budget, left, limit, name, of_everyone, period, renews_at, unit }: Shortage,
   now: number
 ): BudgetExceeded | RateLimitReached => {
   const amount = (of: Nano) => (unit === "usd" ? toDecimal(of) : `${of}`)
   const fields = {
     budget_id: budget,
-    budget_name: name,
     unit,
-    limit: amount(limit),
-    left: amount(left),
+    ...(of_everyone === undefined && { budget_name: name, limit: amount(limit), left: amount(left) }),
     ...(unit !== "concurrent" && renews_at !== undefined && { renews_at })
   }
   if (unit === "concurrent") return new RateLimitReached({ ...fields, at: now, retry_after: 1 })

@@ -68,11 +68,11 @@ export class InsufficientCredits extends Problem<InsufficientCredits>()("Insuffi
 /** The shortage of a budget for a call. */
 const shortage = {
   budget_id: Schema.String,
-  budget_name: Schema.String,
   unit: Schema.Literal("usd", "tokens", "requests", "concurrent"),
-  /** The limit and its rest: USD, tokens, requests or open calls. */
-  limit: Schema.String,
-  left: Schema.String,
+  /** Absent for a budget that counts all tenants, as are the limit and its rest: USD, tokens, requests or open calls. */
+  budget_name: Schema.optional(Schema.String),
+  limit: Schema.optional(Schema.String),
+  left: Schema.optional(Schema.String),
   /** The begin of the next period; absent if the budget has one period for all time. */
   renews_at: Schema.optional(Moment)
 } as const
@@ -104,7 +104,7 @@ export class RateLimitReached extends Problem<RateLimitReached>()("RateLimitReac
 
 /** The rates that refuse a call; none if its budget limits open calls. */
 const ratesIn = ({ at, left, limit, renews_at, unit }: Schema.Struct.Type<typeof shortageAt>): RatesAt =>
-  unit === "requests" || unit === "tokens"
+  limit !== undefined && (unit === "requests" || unit === "tokens")
     ? { at, [unit]: { limit: Number(limit), remaining: Number(left), resets_at: renews_at ?? 0 } }
     : { at }
 

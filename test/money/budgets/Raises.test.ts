@@ -176,7 +176,10 @@ describe("the operator", () => {
     expect([status, body.result]).toMatchObject([201, { scope: "everyone", spent: { requests: 0 } }])
     const { id } = body.result
     expect((await chat(ada.token, "sandbox-large")).status).toBe(200)
-    expect(refusal(await chat(bob.token, "sandbox-large"))).toEqual([402, "budget_exceeded"])
+    const refused = await chat(bob.token, "sandbox-large")
+    expect(refusal(refused)).toEqual([402, "budget_exceeded"])
+    // Neither the limit nor its rest: they would tell bob what ada uses.
+    expect((refused.body as { details?: object }).details).toEqual({ budget_id: id, unit: "requests" })
     expect((await chat(bob.token)).status).toBe(200)
     expect((await ask(ada)).body.result.budgets).toEqual([])
     expect((await asOperator(`/${id}`)).body.result).toMatchObject({ spent: { requests: 1 }, open_calls: 0 })

@@ -343,7 +343,8 @@ const rateOf = (budgets: ReadonlyArray<Budget>, unit: "requests" | "tokens", at:
   let rate: Rate | undefined
   for (const budget of budgets) {
     const { limit, mode, period } = budget.terms
-    if (mode === "notify" || limit[unit] === undefined) continue
+    // A budget of all tenants would tell a tenant what the others use.
+    if (mode === "notify" || limit[unit] === undefined || budget.anchor === everyone) continue
     const remaining = leftOf(budget, unit, at) as number
     if (rate === undefined || remaining < rate.remaining)
       rate = { limit: limit[unit], remaining, resets_at: renewsAt(period, at) ?? 0 }

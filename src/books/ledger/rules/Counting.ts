@@ -148,7 +148,8 @@ const shortageOf = (budget: Budget, unit: BudgetUnit, at: number): Shortage => {
     period,
     limit: unit === "usd" ? usdLimit(budget.terms, at)! : BigInt(limit[unit]!),
     left: BigInt(leftOf(budget, unit, at)),
-    renews_at: renewsAt(period, at)
+    renews_at: renewsAt(period, at),
+    ...(budget.anchor === everyone && { of_everyone: true as const })
   }
 }
 

@@ -81,7 +81,8 @@ export class BudgetReached extends Schema.TaggedError<BudgetReached>()("BudgetRe
   period: Schema.Literal("minute", "hour", "day", "week", "month", "total"),
   limit: Nano,
   left: Nano,
-  renews_at: Schema.optional(Schema.Number)
+  renews_at: Schema.optional(Schema.Number),
+  of_everyone: Schema.optional(Schema.Literal(true))
 }) {
   override get message() {
     const left = this.unit === "usd" ? `${toDecimal(this.left)} USD` : `${this.left} of ${this.unit}`

@@ -409,6 +409,8 @@ export interface Shortage {
   readonly left: Nano
   /** In milliseconds since 1970; absent if it never renews. */
   readonly renews_at?: number | undefined
+  /** Present if the budget counts all tenants: no tenant may learn what the others leave. */
+  readonly of_everyone?: true | undefined
 }
 
 export type Result = ResultByPosting[Posting["_tag"]]
