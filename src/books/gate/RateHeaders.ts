@@ -1,10 +1,10 @@
-/** Response headers about the rate limits of a call, by the names that clients of the models' protocols read. */
+/** Response headers for a call's rate limits, as clients of the models' protocols expect them. */
 import { toIso } from "../../kernel/Moment.ts"
 import type { Rate, Rates } from "../ledger/rules/Budget.ts"
 
 type Headers = Readonly<Record<string, string>>
 
-/** Rates, and the instant from which their headers count seconds. */
+/** Rates at an instant, in milliseconds since 1970. Headers with durations count from it. */
 export interface RatesAt extends Rates {
   readonly at: number
 }
@@ -39,7 +39,7 @@ const anthropic = (unit: string, rate: Rate | undefined): Headers =>
         ...(rate.resets_at > 0 && { [`anthropic-ratelimit-${unit}-reset`]: toIso(rate.resets_at) })
       }
 
-/** Whether a header, by its lower-case name, is about rate limits. */
+/** Whether a header is one of these. `name` is in lower case. */
 export const isRateHeader = (name: string): boolean =>
   name.startsWith("x-ratelimit-") || name.startsWith("anthropic-ratelimit-")
 

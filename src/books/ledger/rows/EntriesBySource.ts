@@ -1,6 +1,6 @@
 /**
- * The entries of a billing account, filtered by source. Entries other than charges have a partial index, which charges do not touch. The
- * number of a charge is computed by counting the other entries after it.
+ * The entries of a billing account, filtered by source. Entries other than charges have a partial index, so a charge does not update it. The number
+ * of a charge is computed by counting the other entries after it.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
@@ -34,7 +34,7 @@ export const ofSources = Effect.fnUntraced(function* (
   return { total: all!.n, rows } satisfies EntriesFound
 })
 
-/** Charges. `entries`: the number of all entries of the account. */
+/** A page of charges. `entries` is the number of all entries in the account. */
 export const ofCalls = Effect.fnUntraced(function* (
   sql: SqlClient,
   account: string,
@@ -66,7 +66,7 @@ export const ofCalls = Effect.fnUntraced(function* (
   return { total, rows } satisfies EntriesFound
 })
 
-/** The amount of the account's entry with this source and reference. */
+/** The amount of the account's entry with this source and reference, if any. */
 export const amountUnder = (
   sql: SqlClient,
   account: string,

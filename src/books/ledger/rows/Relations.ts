@@ -1,4 +1,4 @@
-/** SQL for the checks of other rooms, since only this room may name the tables of the books. */
+/** SQL for other rooms' checks, since only this room may name the tables of the books. */
 
 /** Sources of credit from outside. */
 export const outsideSet: ReadonlySet<string> = new Set([
