@@ -67,6 +67,7 @@ export interface LedgerContract {
    * Takes back unreserved credit. A purchase is taken from giftable credit first, a grant (`admin`) from granted credit. Returns the amount taken.
    * With `payment`, the account owes the rest.
    */
+  readonly takeBack: Operation<"TakeBack">
   /** Begins a period of an allowance (`Renewing`) and takes back the unused part of the previous one. */
   readonly renew: Operation<"Renew">
   /** Moves giftable credit of an active account into escrow for a transfer. */

@@ -13,5 +13,5 @@ export class KeyTotalsIndexer extends Context.Tag("tollgate/ledger/KeyTotalsInde
   static readonly layerJobs = Loop.layer(KeyTotalsIndexer, ({ job }) => [job])
 }
 
-/** A key's holder may query often, so a reader should have few records to add. */
+/** A key's holder may query often, so readers should have few records to add. */
 const make = RowsIndexer.make({ name: "sums by key", enough: 2048, ...KeyTotals })
