@@ -1,6 +1,6 @@
 /**
- * Detects a stalled writer: one that has answered nothing for the limit while a caller waits. The waiting callers get `BooksUnavailable`,
- * and new transactions are refused immediately until the writer answers again. It uses process time, independent of the test clock.
+ * Detects a stalled writer, which has not replied for the limit while a caller waits. The waiting callers get `BooksUnavailable`, and new
+ * transactions are refused immediately until the writer replies again. It uses real time, independent of the test clock.
  */
 import { Effect } from "effect"
 
@@ -8,7 +8,7 @@ export interface CommitWatch {
   readonly isStalled: () => boolean
   /** Call this before a caller begins to wait. */
   readonly begin: () => void
-  /** Call this when an answer arrives. */
+  /** Call this when a reply arrives. */
   readonly progress: () => void
   /** Stops watching and ends a stall. */
   readonly stop: () => void
@@ -24,7 +24,7 @@ export interface CommitWatchSettings {
 
 export const make = ({ isAnyoneWaiting, limit, log, onStall }: CommitWatchSettings): CommitWatch => {
   let stalled = false
-  /** When the last answer arrived or, if later, when waiting began. */
+  /** When the last reply arrived, or when waiting began if that was later. */
   let progressed = 0
   let timer: NodeJS.Timeout | undefined
   // The awaited commit keeps the process alive; the timer must not.
