@@ -2,7 +2,7 @@
 import { resultOf, resultsOf } from "./SearchVendor.ts"
 import type { SearchVendor } from "./SearchVendor.ts"
 
-/** The maximum number of results of one answer. */
+/** The maximum number of results in one response. */
 const resultsMax = 20
 
 export const tavily: SearchVendor = {
