@@ -1,4 +1,4 @@
-/** Cross-origin access: any page may call, with any request headers. */
+/** Cross-origin access. Any page may send requests, with any headers. */
 
 /** Sent with every response. */
 export const crossOrigin = {
