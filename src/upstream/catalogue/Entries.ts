@@ -100,7 +100,7 @@ const expanded = (
 const nothingAlike = (alike: ReadonlyArray<KnownModel>, wildcard: string): string =>
   alike.length === 0
     ? `the catalogue has no model ${wildcard}: "tollgate models" lists them`
-    : `every model ${wildcard} is listed by itself, or has no price: leave this entry out`
+    : `every model ${wildcard} has its own entry or no price: remove this entry`
 
 const unknownModel = (catalogue: Catalogue, id: unknown): string => {
   if (typeof id !== "string") return "the id of a model, like openai/gpt-4.1"
