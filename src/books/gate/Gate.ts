@@ -710,7 +710,9 @@ class Admitted implements Admission {
   }
 
   get rates(): RatesAt | undefined {
-    return this.within === undefined ? undefined : { ...this.within.rates, at: this.books.now() }
+    if (this.within === undefined) return undefined
+    const { requests, tokens } = this.within.rates
+    return { requests, tokens, at: this.books.now() }
   }
 
   mayServe(place: number): boolean {
@@ -791,10 +793,14 @@ class Admitted implements Admission {
   }
 
   answer<A>(measured: Measured, value: (receipt: Receipt) => A): Effect.Effect<Metered<A>, BooksUnavailable> {
-    return Effect.map(
-      this.settle(measured),
-      (receipt) => new MeteredValue(value(this.within === undefined ? receipt : { ...receipt, rates: this.rates }))
-    )
+    return Effect.map(this.settle(measured), (receipt) => new MeteredValue(value(this.withRates(receipt))))
+  }
+
+  private withRates(receipt: Receipt): Receipt {
+    const { rates } = this
+    if (rates === undefined) return receipt
+    const { balance, charged, payer, usage_id } = receipt
+    return { usage_id, charged, balance, payer, rates }
   }
 
   hold<A>(value: A, beside: ReadonlyArray<Statement>): Effect.Effect<Metered<A>, BooksUnavailable> {

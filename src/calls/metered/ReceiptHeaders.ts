@@ -30,4 +30,8 @@ const none: Readonly<Record<string, string>> = {}
 
 /** The rate limits of a call alone. */
 export const rateHeadersOf = (rates: RatesAt | undefined, shape?: Shape) =>
-  rates === undefined ? none : { ...rateHeaders(rates), ...shape?.rateHeaders?.(rates) }
+  rates === undefined
+    ? none
+    : shape?.rateHeaders === undefined
+      ? rateHeaders(rates)
+      : { ...rateHeaders(rates), ...shape.rateHeaders(rates) }

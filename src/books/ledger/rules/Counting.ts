@@ -182,18 +182,24 @@ export const book = (
 const unlimited = { tokens: undefined, rates: {} } as const
 const unbooked = { within: undefined, ids: undefined, tokens: 0 } as const
 
-/** The same list for the same budgets, mostly: it crosses to another thread once. */
+/** By first id, the newest list. The same budgets mostly get the same list, which crosses to another thread once. */
 const lists = new Map<string, ReadonlyArray<string>>()
 const listsMax = 10_000
 
 const idsOf = (budgets: ReadonlyArray<Budget>): ReadonlyArray<string> => {
-  const ids = budgets.map(({ id }) => id)
-  const name = ids.join(" ")
-  const known = lists.get(name)
-  if (known !== undefined) return known
+  const first = budgets[0]!.id
+  const known = lists.get(first)
+  if (known !== undefined && isListOf(known, budgets)) return known
   if (lists.size >= listsMax) lists.clear()
-  lists.set(name, ids)
+  const ids = budgets.map(({ id }) => id)
+  lists.set(first, ids)
   return ids
+}
+
+const isListOf = (ids: ReadonlyArray<string>, budgets: ReadonlyArray<Budget>): boolean => {
+  if (ids.length !== budgets.length) return false
+  for (let i = 0; i < ids.length; i++) if (ids[i] !== budgets[i]!.id) return false
+  return true
 }
 
 /** The budgets that count an open call, in their state at an instant. A limit that its key received later counts it too. */
@@ -227,9 +233,9 @@ export const namedIn = (
   budgets: ReadonlyArray<Budget>,
   served: Dimensions
 ): ReadonlyArray<string> | undefined => {
-  if (ids === undefined) return undefined
+  if (ids === undefined || budgets.every((budget) => countsServed(budget, served))) return ids
   const isServed = (id: string) => budgets.every((budget) => budget.id !== id || countsServed(budget, served))
-  return ids.every(isServed) ? ids : ids.filter(isServed)
+  return ids.filter(isServed)
 }
 
 /** Corrects the budgets of a settled call: what it had reserved is free again, and what it came to is spent. */
