@@ -44,7 +44,7 @@ export const ChatHttp = group(
 
 const none: ReadonlyMap<string, string> = new Map()
 
-/** The rows of all models and their aliases. A model without a known date gets the service's start. */
+/** The rows of all models and their aliases. If a model's date is unknown, its row has the service's start. */
 const listed = (
   { aliases = none, auto, models }: Catalogue,
   reach: ChatContract["reach"],

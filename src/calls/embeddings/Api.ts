@@ -17,9 +17,9 @@ export const EmbeddingModelList = Schema.Struct({
       owned_by: Schema.String,
       name: Schema.String,
       description: Schema.String,
-      /** The limit of one input, in tokens. */
+      /** The longest input, in tokens. */
       context_length: Schema.Int,
-      /** The length of an embedding, if known. */
+      /** The embedding's length, if known. */
       dimensions: Schema.optional(Schema.Int),
       /** USD per token as a decimal string. */
       pricing: Schema.Struct({ prompt: Schema.String })

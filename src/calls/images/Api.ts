@@ -1,4 +1,4 @@
-/** Images, generated while the client waits or polled for, and their providers. */
+/** Image generation, synchronous or by polling, and the image providers. */
 import { MeteredRefusal } from "../metered/Problems.ts"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, Multipart, OpenApi } from "@effect/platform"
 import { Schema } from "effect"

@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { Problem } from "../../kernel/Problem.ts"
 
-/** The id is unknown or belongs to another account. Over HTTP, the client already knows the id, so the body does not repeat it. */
+/** The id is unknown or belongs to another account. The HTTP body does not repeat the id. */
 export class ImageNotFound extends Problem<ImageNotFound>()("ImageNotFound", {
   status: 404,
   error: "no such image request",
@@ -11,7 +11,7 @@ export class ImageNotFound extends Problem<ImageNotFound>()("ImageNotFound", {
   details: {}
 }) {}
 
-/** OpenAI's clients retry a 5xx by default. Here a retry would generate the images again. */
+/** OpenAI's clients retry a 5xx by default. A retry would generate the images again. */
 const once = { "x-should-retry": "false" } as const
 const request_id = { request_id: Schema.String } as const
 

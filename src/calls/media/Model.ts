@@ -1,8 +1,8 @@
 /**
- * Media models, their parameters, and the quote for a request: a pure decision, made before anything runs.
+ * Media models, their parameters, and the quote for a request. The functions are pure.
  *
  * Where the specification is silent:
- * - Media parameters that are not listed in `passes` do not reach the vendor, because they could change its price.
+ * - Parameters outside `passes` do not reach the vendor, because they could change its price.
  */
 import { Either, Schema } from "effect"
 import type { UnitPrice } from "../../kernel/Price.ts"
@@ -13,32 +13,32 @@ interface ModelFacts {
   readonly id: string
   readonly display_name: string
   readonly pricing_note: string
-  /** The name of the upstream in the configuration, and the model's path there. */
+  /** The upstream's configured name, and the model's path there. */
   readonly upstream: string
   readonly endpoint: string
-  /** The model's own parameters that pass unchanged. None may change the vendor's charge. */
+  /** The model's own parameters, which pass unchanged. They must not affect the vendor's charge. */
   readonly passes: ReadonlyArray<string>
   readonly prompt_required: boolean
 }
 
 export interface Resolution {
   readonly tier: string
-  /** USD per second, without audio and with it. */
+  /** USD per second, without audio and with audio. */
   readonly price: UnitPrice
   readonly price_with_audio: UnitPrice
 }
 
 export interface VideoModel extends ModelFacts {
   readonly type: "video"
-  /** The first is the default. A model without tiers has one with an empty name. */
+  /** The resolution tiers. The first is the default. A model without tiers has one tier with an empty name. */
   readonly resolutions: readonly [Resolution, ...ReadonlyArray<Resolution>]
-  /** In seconds: a range, a set, or undeclared. */
+  /** The allowed durations in seconds: a range, a set, or undeclared. */
   readonly duration:
     | { readonly min: number; readonly max: number }
     | { readonly set: ReadonlyArray<number> }
     | undefined
   readonly default_duration: number
-  /** Whether the model can generate audio, and whether it does by default. */
+  /** The model's audio: `none` if unsupported, otherwise the default, `off` or `on`. */
   readonly audio: "none" | "off" | "on"
   /** Whether the model starts from a first frame. Then `start_image_url` is required; otherwise it must be absent. */
   readonly from_image: boolean

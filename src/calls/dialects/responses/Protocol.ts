@@ -16,7 +16,7 @@ import { broken, reader } from "./Relay.ts"
 /** Fields that refer to earlier calls kept by the vendor. */
 const ofKept = ["previous_response_id", "conversation"] as const
 
-/** Whether items are referenced by the vendor's ids. A reference may omit its type. */
+/** Whether the input refers to items by the vendor's ids. A reference may omit its type. */
 const refers = (input: unknown): boolean =>
   Array.isArray(input) &&
   input.some(
