@@ -723,7 +723,7 @@ const complete: Form<Completed<unknown>>["ask"] = Effect.fnUntraced(function* (a
   const { bytes, ended, parsed, read } = whole.right
   const isBeyond = beyondIn(read.usage, attempt.most)
   if (isBeyond !== undefined) yield* beyond(attempt, read.usage, isBeyond)
-  // Write the ids first: the client may continue from the answer as soon as it arrives.
+  // The ids are written first, because the client may refer to the answer once it arrives.
   if (attempt.handedOut !== undefined)
     yield* settledWith(attempt, ended, attempt.protocol.handedOutIn?.(parsed) ?? noIds)
   return yield* admission.answer(ended, (receipt) =>

@@ -50,7 +50,7 @@ export interface ImageModel extends ModelFacts {
   readonly price: UnitPrice
   readonly images_max: number
   readonly sizes: ReadonlyArray<string>
-  /** Whether this model is used if a request names none. */
+  /** Whether a request without a model uses this one. */
   readonly default: boolean
 }
 
@@ -61,7 +61,7 @@ export type MediaModel = VideoModel | ImageModel
 /** The documented parameters, all optional. Each model defines the parameters and values that it accepts. */
 export const MediaRequest = Schema.Struct({
   model: Schema.optional(Schema.String),
-  /** Required by some models. */
+  /** Some models require a prompt. */
   prompt: Schema.optional(Schema.String),
   duration: Schema.optional(Schema.Int),
   resolution: Schema.optional(Schema.String),
@@ -86,10 +86,10 @@ export const imageSizes = [
   "landscape_16_9"
 ] as const
 
-/** The longest video of a model that declares no duration, in seconds. */
+/** The maximum duration in seconds for a model that declares no durations. */
 export const openDurationMax = 60
 
-/** A model's rule for a parameter: its text and its test. */
+/** A model's rule for a parameter, as text and as a test. */
 interface Rule {
   readonly field: string
   readonly words: string
@@ -105,7 +105,7 @@ const optional = (field: string, words: string, allows: Rule["allows"]): Rule =>
 const isAbsent = (value: unknown): value is undefined | null => value === undefined || value === null
 const isText = (value: unknown): value is string => typeof value === "string"
 
-/** In the order of checking: the first broken rule is reported. */
+/** A model's rules, in the order of checking. The first broken rule is reported. */
 const rulesOf = (model: MediaModel): ReadonlyArray<Rule> => [
   optional("prompt", "a text", isText),
   ...(model.prompt_required
@@ -153,7 +153,7 @@ const durationRule = (declared: VideoModel["duration"]): string => {
     : `a whole number of seconds, ${declared.min} to ${declared.max}`
 }
 
-/** A URL that the vendor can fetch, or the image as a data URI. */
+/** Whether a value is a URL that the vendor can fetch, or an image as a data URI. */
 export const isImage = (value: unknown): value is string =>
   isText(value) &&
   (/^data:image\/[a-z0-9.+-]+;base64,[A-Za-z0-9+/=]+$/i.test(value) ||
@@ -206,7 +206,7 @@ export const requestOf = (
 
 export interface Quote {
   readonly model: MediaModel
-  /** For the vendor. */
+  /** The vendor's request body. */
   readonly input: Record<string, unknown>
   readonly units: number
   readonly unit: "second" | "image"
@@ -214,7 +214,7 @@ export interface Quote {
   readonly price: UnitPrice
 }
 
-/** The request to the vendor, the number of units and their price. Rejected if the model does not accept the request. */
+/** The vendor request, the number of units and their price. Fails if the model does not accept the request. */
 export const quoteOf = (
   models: ReadonlyArray<MediaModel>,
   request: MediaRequest

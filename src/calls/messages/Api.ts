@@ -1,4 +1,4 @@
-/** Messages, in Anthropic's protocol. Refusals have that protocol's shape. */
+/** Messages in Anthropic's protocol. Refusals have that protocol's shape. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { GateRefusal } from "../../books/gate/Problems.ts"

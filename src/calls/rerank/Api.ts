@@ -1,4 +1,4 @@
-/** Documents ordered by a query, and the models for that. */
+/** Reranking of documents, and the reranking models. */
 import { MeteredRefusal } from "../metered/Problems.ts"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"

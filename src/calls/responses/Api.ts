@@ -1,4 +1,4 @@
-/** Responses, in OpenAI's protocol. Refusals have that protocol's shape. */
+/** Responses in OpenAI's protocol. Refusals have that protocol's shape. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { NotHandedOut } from "../prompts/Kept.ts"

@@ -20,7 +20,7 @@ const form = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
   HttpApiSchema.Multipart(Schema.Struct({ file: Multipart.SingleFileSchema, ...fields }))
 const Form = form(TranscriptionFields.fields)
 
-/** The `response_format` determines which of the two answers is sent. */
+/** The response bodies. `response_format` selects one. */
 const OpenAiAnswer = Schema.Struct({ text: Schema.String }).annotations({ identifier: "OpenAiTranscription" })
 const PlainText = HttpApiSchema.Text({ contentType: "text/plain" })
 

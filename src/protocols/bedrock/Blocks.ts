@@ -1,8 +1,8 @@
 /**
- * The content blocks of Bedrock's Converse, read and written. A cache mark is a separate block after the marked block.
+ * Reads and writes content blocks of Bedrock's Converse. A cache mark is a separate block after the marked block.
  *
  * Where the specification is silent:
- * - A document's name keeps only the characters that Bedrock accepts. Without a name it is `document`.
+ * - Characters that Bedrock does not accept are removed from a document's name. The default name is `document`.
  */
 import type {
   AssistantPart,

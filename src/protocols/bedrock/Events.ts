@@ -1,9 +1,9 @@
 /**
- * The events of Bedrock's ConverseStream, read and written, each with its name (`:event-type` or `:exception-type` of its frame).
+ * Reads and writes events of Bedrock's ConverseStream. An event's name is its frame's `:event-type` or `:exception-type`.
  *
  * Where the specification is silent:
- * - Only tool calls have a start event. Any other block begins with its first piece, which determines its type.
- * - A stream has no last event. It is complete after `messageStop`, and the usage follows.
+ * - Only tool calls have a start event. Any other block begins with its first delta, which determines its type.
+ * - A stream has no final event. It is complete after `messageStop`. The usage follows.
  */
 import type { JsonObject } from "../conversation/Conversation.ts"
 import type { Delta } from "../conversation/Delta.ts"

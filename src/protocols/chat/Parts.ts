@@ -1,4 +1,4 @@
-/** The contents of a chat's messages, read and written. */
+/** Reads and writes the contents of chat messages. */
 import type {
   AudioPart,
   DocumentPart,
@@ -21,7 +21,7 @@ interface Placed {
   readonly part: JsonObject
 }
 
-/** The parts of a content. A string is one text part. */
+/** The parts of `content`. A string is one text part. */
 const placed = (fields: Fields, at: string, content: unknown): ReadonlyArray<Placed> => {
   if (typeof content === "string") return [{ at, part: { type: "text", text: content } }]
   return fields.list(at, content).flatMap((part, index) => {
@@ -109,7 +109,7 @@ const readUserPart = (fields: Fields, one: Placed): UserPart | undefined => {
   }
 }
 
-/** A tool's result. OpenAI's protocol allows text; some servers also accept images. */
+/** A tool result's parts. OpenAI's protocol allows only text, but some servers also accept images. */
 export const readResultParts = (fields: Fields, at: string, content: unknown): ToolResultPart["content"] =>
   placed(fields, at, content).flatMap((one): ToolResultPart["content"] => {
     if (one.part.type === "text") return [readText(fields, one)]
@@ -143,7 +143,7 @@ export const readCall = (fields: Fields, at: string, call: unknown): ToolCallPar
   }
 }
 
-/** Text files are written as text, because most servers accept only PDF as files. */
+/** Text files become text, because most servers accept only PDF files. */
 const writeDocument = (fields: Fields, { at, context, name, source }: DocumentPart): JsonObject => {
   if (context !== undefined) fields.refuse(`${at}.context`, "the upstream of this model takes no context of a file")
   if (source.type === "text") return { type: "text", text: source.text }
@@ -187,7 +187,7 @@ export const writeCall = (part: Pick<ToolCallPart, "id" | "name" | "arguments" |
         function: { name: part.name, arguments: argumentsText(part) }
       }
 
-/** The message for a result. `beside` has the parts that chat's tool messages cannot carry; the user sends them after all results. */
+/** The message for a tool result. `beside` has the parts that a tool message cannot carry. A user message carries them after all results. */
 export const writeResult = (
   fields: Fields,
   part: ToolResultPart
