@@ -144,7 +144,7 @@ export class Fields {
     return []
   }
 
-  /** Refuses every other field by name, unless it is `null` or an empty list, because the client relies on it. */
+  /** Refuses all other fields by name, unless they are `null` or an empty list. A client may rely on a field's effect. */
   only(body: JsonObject, known: ReadonlySet<string>): void {
     for (const name in body) {
       const value = body[name]

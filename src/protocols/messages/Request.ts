@@ -1,15 +1,13 @@
 /**
- * A request of Anthropic's Messages (version 2023-06-01), read and written.
+ * Reads and writes requests of Anthropic's Messages (version 2023-06-01).
  *
  * Where the specification is silent:
- * - Dropped for a vendor of another protocol, because the answer does not depend on it: `service_tier`, `context_management`, `diagnostics`,
- *   `user_profile_id`, `workspace_id`; of tools `input_examples`, `defer_loading`, `eager_input_streaming` and `allowed_callers`. Cache
- *   marks are dropped if the vendor has none.
- * - Refused by name: tools that the vendor runs (`web_search_...`, `bash_...`), `mcp_servers`, `container`, `citations`, files by id, and
- *   every unknown field.
- * - Written for a client of another protocol: later instructions in the conversation move to `system`, where Anthropic's own chat endpoint
- *   puts them. `seed`, penalties, `verbosity` and cache keys are dropped. A temperature above 1, the format `json_object`, audio, custom
- *   tools and a choice among some tools are refused. Thoughts not signed by Anthropic are dropped.
+ * - Some fields are dropped for vendors of other protocols: `service_tier`, `context_management`, `diagnostics`, `user_profile_id`, `workspace_id`, and
+ *   the tools' `input_examples`, `defer_loading`, `eager_input_streaming` and `allowed_callers`. Cache marks are dropped if the vendor has none.
+ * - Refused are tools that the vendor runs (`web_search_...`, `bash_...`), `mcp_servers`, `container`, `citations`, files by id, and unknown fields.
+ * - In a request translated to Messages, later instructions are moved to `system`, as in Anthropic's own chat endpoint. `seed`, penalties, `verbosity`,
+ *   cache keys and thoughts without Anthropic's signature are dropped. A temperature above 1, the format `json_object`, audio, custom tools and a
+ *   choice among some tools are refused.
  */
 import type {
   Conversation,

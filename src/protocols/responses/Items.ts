@@ -1,4 +1,4 @@
-/** The input items of a request of Responses, read and written. */
+/** Reads and writes the input items of Responses requests. */
 import type {
   AssistantPart,
   DocumentPart,
@@ -52,7 +52,7 @@ const readText = (fields: Fields, at: string, part: JsonObject): TextPart => {
   return { type: "text", at, text: textOr(part.text, ""), cache: undefined }
 }
 
-/** The parts of a content. A string is one text part. */
+/** The parts of `content`. A string is one text part. */
 const readParts = <A>(
   fields: Fields,
   at: string,
@@ -104,7 +104,7 @@ const readSaid = (fields: Fields, at: string, content: unknown): ReadonlyArray<T
     }
   })
 
-/** The readable text of a reasoning item: its summary, or an open model's thoughts. */
+/** A reasoning item's readable text: its summary, or an open model's thoughts. */
 export const thoughtText = ({ content, summary }: JsonObject): string => {
   const texts = (list: unknown) => listOf(list).map((one) => textOr(objectOf(one).text, ""))
   const summaries = texts(summary)
@@ -124,7 +124,7 @@ const readCall = (fields: Fields, at: string, item: JsonObject): ToolCallPart =>
   }
 }
 
-/** The content of an assistant's item; `undefined` for any other item. */
+/** An assistant item's parts; `undefined` for any other item. */
 const readAssistantItem = (fields: Fields, at: string, item: JsonObject): ReadonlyArray<AssistantPart> | undefined => {
   switch (item.type) {
     case "function_call":
@@ -166,7 +166,7 @@ const readOtherItem = (fields: Fields, at: string, item: JsonObject): Turn | und
   }
 }
 
-/** The turns of an input. Consecutive items of an assistant (thoughts, texts and calls) form one turn. */
+/** The input's turns. Consecutive assistant items (thoughts, texts and calls) form one turn. */
 export const readInput = (fields: Fields, input: unknown): ReadonlyArray<Turn> => {
   if (typeof input === "string")
     return [{ role: "user", at: "input", parts: [{ type: "text", at: "input", text: input, cache: undefined }] }]
@@ -259,7 +259,7 @@ const writeThought = (part: ThinkingPart): JsonObject =>
     encrypted_content: part.signature
   })
 
-/** The items of an assistant. Consecutive texts and refusals form one message. */
+/** An assistant turn's items. Consecutive texts and refusals form one message. */
 const writeAssistant = (parts: ReadonlyArray<AssistantPart>): ReadonlyArray<JsonObject> => {
   const items: Array<JsonObject> = []
   let content: Array<JsonObject> | undefined
@@ -279,7 +279,7 @@ const writeAssistant = (parts: ReadonlyArray<AssistantPart>): ReadonlyArray<Json
   return items
 }
 
-/** The items of turns. */
+/** The turns as input items. */
 export const writeInput = (fields: Fields, turns: ReadonlyArray<Turn>): ReadonlyArray<JsonObject> => {
   const customs = new Set(
     turns.flatMap((turn) =>
