@@ -1,4 +1,4 @@
-/** Embeddings, and the models that make them. */
+/** Embeddings and the embedding models. */
 import { MeteredRefusal } from "../metered/Problems.ts"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
@@ -41,7 +41,7 @@ export class EmbeddingsApi extends HttpApiGroup.make("embeddings")
   .add(
     HttpApiEndpoint.get("embeddingModels", "/v1/embeddings/models")
       .addSuccess(EmbeddingModelList)
-      .annotate(OpenApi.Summary, "The models that make embeddings, with prices")
+      .annotate(OpenApi.Summary, "Embedding models with prices")
   )
   .addError(MeteredRefusal)
   .annotate(RefusalShape, openAiRefusal)

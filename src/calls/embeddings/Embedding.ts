@@ -125,7 +125,7 @@ export const billedOtherwise = (request: Readonly<Record<string, unknown>>): Inv
 
 type Size = Pick<Asked, "inputs" | "most" | "context" | "estimate">
 
-const rule = "required: a text, or a list of texts, of tokens, or of lists of tokens; none of them empty"
+const rule = "required: a text, or a list of texts, tokens or token lists, each non-empty"
 const wrong = refused("input", rule)
 
 const sizeOf = (model: EmbeddingModel, input: unknown): Either.Either<Size, InvalidRequest> => {

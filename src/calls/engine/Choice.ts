@@ -81,7 +81,7 @@ const candidateOf = (
   latency_ms: policy === "latency" ? upstream.health.median() : undefined
 })
 
-/** The vendor's charge for the prompt and an average answer. */
+/** The vendor's charge for the prompt and an answer of at most `answerTokensEnough` tokens. */
 const costOf = ({ cost }: ModelRoute, model: Model, prompt: ValidPrompt): bigint | undefined => {
   if (cost === undefined) return undefined
   const answer = Math.min(answerTokensAsked(model, prompt) ?? model.output_tokens_max, answerTokensEnough)

@@ -1059,11 +1059,11 @@ const nothing = (): Figures => ({ prompt_tokens: 0, completion_tokens: 0 })
 const beyondWords = {
   total: {
     message: "an upstream reports more tokens than the request can cause",
-    hint: "if its answers are longer than the limit that was sent, it may expect the limit in the other limit_field"
+    hint: "if its answers exceed the limit that was sent, it may expect the other limit_field"
   },
   hour: {
     message: "an upstream reports one-hour caching that was not requested",
-    hint: "it is charged as five-minute caching: if the vendor bills the hour, find out what requests it"
+    hint: "it is charged as five-minute caching; if the vendor bills an hour, find the cause"
   }
 } as const
 

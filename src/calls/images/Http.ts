@@ -145,7 +145,7 @@ const fetched = (
     ),
     Effect.catchAll(({ reason }) =>
       Effect.zipRight(
-        Effect.annotateLogs(Effect.logWarning("images that were made could not be fetched"), { request_id, reason }),
+        Effect.annotateLogs(Effect.logWarning("generated images could not be fetched"), { request_id, reason }),
         new ImagesNotFetched({ request_id })
       )
     )

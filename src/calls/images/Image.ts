@@ -43,10 +43,10 @@ export interface ImageRequest extends Schema.Schema.Type<typeof ImageRequest> {}
 
 export const ImageStatusQuery = Schema.Struct({
   request_id: Schema.NonEmptyString.annotations({
-    description: "The id in the answer to the request",
+    description: "The id in the response to the request",
     message: () => ({ message: "required: the id of an image request", override: true })
   }),
-  provider: Schema.optional(Schema.String.annotations({ description: "Not needed: the id determines the provider" }))
+  provider: Schema.optional(Schema.String.annotations({ description: "Not required, because the id determines the provider" }))
 })
 
 export const ImageAnswer = Schema.Struct({

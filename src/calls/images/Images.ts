@@ -232,7 +232,7 @@ const endpointOf = (
   if (num_images > images_max) return InvalidRequest.of("num_images", `a whole number from 1 to ${images_max}`)
   if (source_url === undefined) return Effect.succeed(endpoint)
   return image_to_image_endpoint === undefined
-    ? InvalidRequest.of("source_url", "this provider makes no images from images")
+    ? InvalidRequest.of("source_url", "this provider cannot edit images")
     : Effect.succeed(image_to_image_endpoint)
 }
 

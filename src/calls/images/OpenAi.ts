@@ -156,7 +156,7 @@ const edited = (
   mask: string | undefined
 ): Either.Either<Asked, InvalidRequest> => {
   const how = edits ?? (endpoint === undefined ? undefined : { endpoint, images_max: 1, mask: false })
-  if (how === undefined) return refused("image", "this provider makes no images from images")
+  if (how === undefined) return refused("image", "this provider cannot edit images")
   if (images.length > how.images_max) return refused("image", `up to ${how.images_max} for this provider`)
   if (mask !== undefined && !how.mask) return refused("mask", "omit it: this provider accepts no mask")
   const source = how.images_max === 1 ? { image_url: images[0] } : { image_urls: images }

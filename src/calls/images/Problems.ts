@@ -18,7 +18,7 @@ const request_id = { request_id: Schema.String } as const
 /** The images take longer than `CreationPatience`. They are still generated and charged. */
 export class ImagesPending extends Problem<ImagesPending>()("ImagesPending", {
   status: 504,
-  error: "the images are still being made; GET /v1/images/status?request_id=… returns them when they are ready",
+  error: "the images are still being generated; GET /v1/images/status?request_id=… returns them when they are ready",
   code: "images_pending",
   fields: request_id,
   headers: () => once
@@ -27,7 +27,7 @@ export class ImagesPending extends Problem<ImagesPending>()("ImagesPending", {
 /** The images were generated and charged, but could not be fetched from the vendor's address. */
 export class ImagesNotFetched extends Problem<ImagesNotFetched>()("ImagesNotFetched", {
   status: 502,
-  error: "the images were made, but could not be fetched; GET /v1/images/status?request_id=… returns their addresses",
+  error: "the images were generated, but could not be fetched; GET /v1/images/status?request_id=… returns their addresses",
   code: "images_not_fetched",
   fields: request_id,
   headers: () => once

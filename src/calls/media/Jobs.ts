@@ -94,7 +94,7 @@ const make = Effect.gen(function* () {
   }
   yield* watchAll(parts)
   yield* Effect.catchAllCause(reclaim(parts), (cause) =>
-    Effect.logError("the abandoned media jobs of stopped processes could not be ended", cause)
+    Effect.logError("abandoned media jobs could not be ended", cause)
   )
   return {
     submit: submit(parts),

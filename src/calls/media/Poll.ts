@@ -73,7 +73,7 @@ const pollNow = Effect.fnUntraced(function* (
   }
   if (now - row.created_at > Duration.toMillis(lifetime)) {
     yield* Effect.ignore(Vendor.cancel(upstream, admission, row.endpoint, row.vendor_id))
-    return yield* fail(parts, row, admission, "media_failed", "it took longer than a day")
+    return yield* fail(parts, row, admission, "media_failed", "the job took longer than a day")
   }
   if (by === "service" && row.cancel_requested === 1) yield* cancelAt(parts, upstream, row, admission, now)
   const standing = yield* Effect.option(Vendor.standing(upstream, admission, row.endpoint, row.vendor_id))
@@ -91,7 +91,7 @@ const pollNow = Effect.fnUntraced(function* (
       if (!watch.isOneMistakeTooMany()) return row
       return row.cancel_requested === 1
         ? yield* endCancelled(parts, row, admission)
-        : yield* fail(parts, row, admission, "media_unavailable", "the vendor lost it")
+        : yield* fail(parts, row, admission, "media_unavailable", "the vendor lost the job")
     case "failed":
       return yield* fail(parts, row, admission, "media_failed", standing.value.error)
     case "completed":
@@ -107,7 +107,7 @@ const endInterrupted = Effect.fnUntraced(function* (
 ) {
   const current = (yield* rows.byId(row.id)) ?? row
   if (current.settled === 1 || admission !== undefined) return current
-  const end: End = { status: "COMPLETED", cost: 0n, error: "it was interrupted", error_type: "media_failed" }
+  const end: End = { status: "COMPLETED", cost: 0n, error: "its submission was interrupted", error_type: "media_failed" }
   const now = yield* Clock.currentTimeMillis
   yield* Effect.ignore(writer.submit({ postings: [], statements: [rows.end(row.id, end, now)] }))
   return (yield* rows.byId(row.id)) ?? current

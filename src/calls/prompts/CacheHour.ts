@@ -41,7 +41,7 @@ export const mayBeAnHour = (model: Model, prompt: ValidPrompt): boolean => {
 }
 
 const rule =
-  'this model has no price for a cache of an hour: ask for five minutes ("5m"), or let the operator set cache_write_1h_usd_per_million'
+  'this model has no price for one-hour caching: request five minutes ("5m"), or let the operator set cache_write_1h_usd_per_million'
 
 /** The refusal of one-hour caching without a price; `undefined` if it has a price or is not requested. */
 export const unpricedHour = (model: Model, prompt: ValidPrompt): InvalidRequest | undefined => {

@@ -58,7 +58,7 @@ export const toolsOtherThan =
 const modalities: AsksFor = (value) =>
   Array.isArray(value) ? value.flatMap((one) => otherThan("text")(one)) : anything(value)
 
-export const otherModels = "it may be answered by another model, at another price"
+export const otherModels = "another model may serve the call, at another price"
 export const searches = "the vendor searches the web, and bills it in addition to the tokens"
 export const vendorTools = "the vendor runs its own tools, and bills them in addition to the tokens"
 
@@ -76,7 +76,7 @@ export type Billed = ReadonlyMap<string, Rule>
 export const otherLimits = (own: string, others: ReadonlyArray<string>): ReadonlyArray<[string, Rule]> =>
   [...others, "max_new_tokens", "max_tokens_to_sample", "num_predict"].map((name) => [
     name,
-    { asksFor: anything, why: `the limit of an answer is ${own}`, never: true }
+    { asksFor: anything, why: `the field for the answer's limit is ${own}`, never: true }
   ])
 
 /** The billed fields of chat and text completions, with reasons. */
@@ -84,7 +84,7 @@ export const billed: Billed = new Map<string, Rule>([
   ["models", { asksFor: anything, why: otherModels }],
   ["fallbacks", { asksFor: anything, why: otherModels }],
   ["route", { asksFor: anything, why: otherModels }],
-  ["provider", { asksFor: anything, why: "it may be served by another provider, at another price" }],
+  ["provider", { asksFor: anything, why: "another provider may serve the call, at another price" }],
   ["transforms", { asksFor: anything, why: "the billed prompt differs from the one that was sent" }],
   [
     "service_tier",
@@ -101,7 +101,7 @@ export const billed: Billed = new Map<string, Rule>([
   ["modalities", { asksFor: modalities, why: "an answer that is not text has another price" }],
   // xAI still generates and bills a deferred answer.
   ["deferred", { asksFor: anything, why: "an answer that is fetched later cannot be charged", never: true }],
-  ["prediction", { asksFor: anything, why: "predicted tokens are billed beyond the limit of the answer" }],
+  ["prediction", { asksFor: anything, why: "predicted tokens are billed beyond the answer's limit" }],
   ...otherLimits("max_tokens or max_completion_tokens", ["max_output_tokens"])
 ])
 

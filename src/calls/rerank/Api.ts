@@ -41,13 +41,13 @@ const rerank = <const Name extends string>(name: Name, path: `/${string}`, summa
 
 export class RerankApi extends HttpApiGroup.make("rerank")
   .add(
-    rerank("rerank", "/v1/rerank", "Order documents by how well they answer a query, in the format of Cohere and Jina")
+    rerank("rerank", "/v1/rerank", "Order documents by relevance to a query, in the format of Cohere and Jina")
   )
   .add(rerank("rerankV2", "/v2/rerank", "Order documents by a query, on the path of Cohere's version 2"))
   .add(
     HttpApiEndpoint.get("rerankModels", "/v1/rerank/models")
       .addSuccess(RerankModelList)
-      .annotate(OpenApi.Summary, "The models that order documents, with prices")
+      .annotate(OpenApi.Summary, "Reranking models with prices")
   )
   .addError(MeteredRefusal)
   .middleware(KeyOrToken) {}

@@ -35,7 +35,7 @@ export class ResponsesApi extends HttpApiGroup.make("responses")
       .annotate(Streams, true)
       .annotate(
         OpenApi.Summary,
-        "Response in OpenAI's newer protocol, streamed or not; fields unknown here pass through to the model"
+        "Response in OpenAI's newer protocol, whole or streamed; unknown fields pass through to the model"
       )
   )
   .addError(MeteredRefusal)

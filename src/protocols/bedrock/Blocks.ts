@@ -154,7 +154,7 @@ const writeDocument = (fields: Fields, { at, context, name, source }: DocumentPa
     at,
     source.type === "data"
       ? `the upstream of this model takes no ${source.media_type}`
-      : "the upstream of this model takes files as data, not by address"
+      : "the upstream of this model takes files as data, not by URL"
   )
   return {}
 }
@@ -169,7 +169,7 @@ const writeContent = (fields: Fields, part: Content): JsonObject => {
     at,
     source.type === "data"
       ? `the upstream of this model takes no ${source.media_type}`
-      : "the upstream of this model takes images as data, not by address"
+      : "the upstream of this model takes images as data, not by URL"
   )
   return {}
 }

@@ -37,7 +37,7 @@ const unknownPart = (fields: Fields, { at, part }: Placed): undefined =>
     at,
     typeof part.type === "string"
       ? `the upstream of this model takes no ${part.type.slice(0, 60)}`
-      : "a part has a type"
+      : "a part with a type"
   )
 
 export const readText = (fields: Fields, { at, part }: Placed): TextPart => {
@@ -48,7 +48,7 @@ export const readText = (fields: Fields, { at, part }: Placed): TextPart => {
 const readImage = (fields: Fields, { at, part }: Placed): ImagePart | undefined => {
   const image = isObject(part.image_url) ? part.image_url : { url: part.image_url }
   const source = typeof image.url === "string" ? sourceOf(image.url) : undefined
-  if (source === undefined) return fields.refuse(`${at}.image_url.url`, "an address, or data in base64")
+  if (source === undefined) return fields.refuse(`${at}.image_url.url`, "a URL, or data in base64")
   return { type: "image", at, source, detail: detailOf(image.detail), cache: cacheOf(part.cache_control) }
 }
 
@@ -68,7 +68,7 @@ const readFile = (fields: Fields, { at, part }: Placed): DocumentPart | undefine
     return fields.refuse(
       `${at}.file`,
       file_id === undefined
-        ? "a file has file_data"
+        ? "a file with file_data"
         : "the upstream of this model cannot use files stored at another vendor"
     )
   const name = text(filename)
@@ -148,7 +148,7 @@ const writeDocument = (fields: Fields, { at, context, name, source }: DocumentPa
   if (context !== undefined) fields.refuse(`${at}.context`, "the upstream of this model takes no context of a file")
   if (source.type === "text") return { type: "text", text: source.text }
   if (source.type === "url") {
-    fields.refuse(at, "the upstream of this model takes files as data, not by address")
+    fields.refuse(at, "the upstream of this model takes files as data, not by URL")
     return {}
   }
   return { type: "file", file: present({ filename: name ?? "file", file_data: urlOf(source) }) }

@@ -115,7 +115,7 @@ export class Fields {
     if (value === undefined || value === null) return undefined
     return Number.isSafeInteger(value) && (value as number) >= least
       ? (value as number)
-      : this.refuse(at, `a whole number from ${least}`)
+      : this.refuse(at, `a whole number of at least ${least}`)
   }
 
   flag(at: string, value: unknown): boolean | undefined {

@@ -59,7 +59,7 @@ export const streamReader = (
 
 type Piece = Extract<Delta, { readonly type: "piece" }>
 
-/** Recognition stops after this number of consecutive events that matched no model. */
+/** Recognition stops after this number of consecutive models that matched no event. */
 const fruitlessMax = 8
 
 /**

@@ -1,7 +1,7 @@
 /**
  * Reading and writing of a protocol. `translations[vendor].writeRequest(translations[client].readRequest(body))` translates a client's request for a
  * vendor. `translations[client].writeAnswer(translations[vendor].readAnswer(json))` translates the answer back. The vendor's `reader` and the client's
- * `writer` translate a stream. The functions are pure and never throw. Any JSON yields a value or a reason.
+ * `writer` translate a stream. There is no I/O, and no function throws: any JSON yields a value or a reason.
  */
 import type { Either } from "effect"
 import type { Answer } from "./Answer.ts"

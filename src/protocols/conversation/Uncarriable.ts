@@ -3,7 +3,7 @@
 export interface Uncarriable {
   /** The field in the client's protocol, for example `messages.2.content.0`. Empty for the request itself. */
   readonly field: string
-  /** The reason, as a clause without a full stop: `the upstream of this model takes no audio`. */
+  /** The reason, as a clause that follows the field: `the upstream of this model takes no audio`. */
   readonly why: string
 }
 

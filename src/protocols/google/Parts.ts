@@ -65,7 +65,7 @@ const textsOf = (value: unknown): ReadonlyArray<string> => {
 const readResult = (fields: Fields, at: string, part: JsonObject, calls: Calls): ToolResultPart | undefined => {
   const { id, name, response } = objectOf(part.functionResponse)
   const call = calls.end(id, textOr(name, ""))
-  if (call === undefined) return fields.refuse(`${at}.functionResponse`, "a call that it answers")
+  if (call === undefined) return fields.refuse(`${at}.functionResponse`, "the response to an earlier functionCall")
   const { error, output } = objectOf(response)
   const said = error === undefined ? (output === undefined ? response : output) : error
   return {
@@ -150,7 +150,7 @@ const writeImage = (fields: Fields, { at, source }: ImagePart): JsonObject => {
   if (source.type === "url" && !isImageAddress(source.url))
     fields.refuse(
       at,
-      "the upstream of this model takes an image as data, or by an address that ends as .png, .jpg or .webp"
+      "the upstream of this model takes an image as data, or by a URL that ends in .png, .jpg or .webp"
     )
   return writeSource(source)
 }

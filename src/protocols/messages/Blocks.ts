@@ -93,7 +93,7 @@ const readContent = (fields: Fields, at: string, block: JsonObject): Content | u
     default:
       return fields.refuse(
         at,
-        typeof block.type === "string" ? `the upstream of this model takes no ${block.type}` : "a block has a type"
+        typeof block.type === "string" ? `the upstream of this model takes no ${block.type}` : "a block with a type"
       )
   }
 }
@@ -150,7 +150,7 @@ const readAssistantPart = (fields: Fields, at: string, block: JsonObject): Assis
         at,
         typeof block.type === "string"
           ? `the upstream of this model does not support ${block.type} of an assistant`
-          : "a block has a type"
+          : "a block with a type"
       )
   }
 }

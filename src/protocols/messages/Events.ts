@@ -82,7 +82,7 @@ class Reading {
 
   #delta(json: JsonObject): ReadonlyArray<Delta> {
     const block = this.#blocks.get(json.index)
-    if (block === undefined) return [senseless("a piece of a block that has not begun")]
+    if (block === undefined) return [senseless("a fragment of a block that has not begun")]
     const index = block.part
     if (index === -1) return noDeltas
     const delta = objectOf(json.delta)
@@ -159,7 +159,7 @@ class Reading {
       case "content_block_start": {
         if (this.#stopped) return [senseless("a block after its end")]
         const { deltas, early, part } = this.#start(objectOf(json.content_block))
-        if (this.#blocks.has(json.index)) return [senseless("a block that has begun already")]
+        if (this.#blocks.has(json.index)) return [senseless("a second start of a block")]
         this.#blocks.set(json.index, { part, early })
         return deltas
       }

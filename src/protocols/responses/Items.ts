@@ -25,7 +25,7 @@ type Content = TextPart | ImagePart | DocumentPart
 const unknown = (fields: Fields, at: string, type: unknown): undefined =>
   fields.refuse(
     at,
-    typeof type === "string" ? `the upstream of this model takes no ${type.slice(0, 60)}` : "it has a type"
+    typeof type === "string" ? `the upstream of this model takes no ${type.slice(0, 60)}` : "an item with a type"
   )
 
 const otherFiles = "the upstream of this model cannot use files stored at another vendor"
@@ -33,7 +33,7 @@ const otherFiles = "the upstream of this model cannot use files stored at anothe
 const readImage = (fields: Fields, at: string, { detail, file_id, image_url }: JsonObject): ImagePart | undefined => {
   if (typeof file_id === "string") return fields.refuse(`${at}.file_id`, otherFiles)
   const source = typeof image_url === "string" ? sourceOf(image_url) : undefined
-  if (source === undefined) return fields.refuse(`${at}.image_url`, "an address, or data in base64")
+  if (source === undefined) return fields.refuse(`${at}.image_url`, "a URL, or data in base64")
   return { type: "image", at, source, detail: detailOf(detail), cache: undefined }
 }
 
@@ -151,7 +151,7 @@ const readOtherItem = (fields: Fields, at: string, item: JsonObject): Turn | und
   if (type === "item_reference")
     return fields.refuse(
       at,
-      "nothing is stored for the upstream of this model: items are sent whole, as SDKs do with store false"
+      "the upstream of this model stores no items: send them whole, as SDKs do with store false"
     )
   if (type !== "message" && type !== undefined && type !== null)
     return fields.refuse(`${at}.type`, `the upstream of this model does not support ${String(type).slice(0, 60)}`)

@@ -4,13 +4,14 @@
  * Where the specification is silent:
  * - Translated answers are not kept. `previous_response_id`, `conversation`, `prompt`, references to items, files by id and `background` are
  *   refused. `store: true` is dropped, and the answer has `store: false`.
- * - Some fields are dropped for vendors of other protocols: `include` (token probabilities are refused), `truncation`, `metadata`, `client_metadata`,
- *   `max_tool_calls`, `stream_options`, `prompt_cache_retention`, and `service_tier` with its default value.
+ * - Some fields are dropped for vendors of other protocols, because the answer does not depend on them: `include` (token probabilities are refused),
+ *   `truncation`, `metadata`, `client_metadata`, `max_tool_calls`, `stream_options`, `prompt_cache_retention`, and `service_tier` with its default
+ *   value.
  * - For these vendors, a namespace becomes a prefix of its tools' names (`Namespaces`).
  * - Refused are the vendor's tools (`web_search`, `mcp`, `local_shell`, ...), items of their calls, and unknown fields.
  * - In a request translated to Responses, `store` is false. If reasoning is enabled, OpenAI's encrypted thoughts are requested. They are returned
- *   without ids. Stop sequences and audio are refused. `top_k`, `seed`, penalties and cache marks are dropped. The text of a failed tool result is
- *   marked as an error. A function's `strict` is false by default, as in all other protocols. A Messages conversation that ends with an assistant
+ *   without ids. Stop sequences and audio are refused. `top_k`, `seed`, penalties, cache marks and a tool result's
+ *   `is_error` are dropped. A function's `strict` is false by default, as in all other protocols. A Messages conversation that ends with an assistant
  *   message is refused. An answer limit below 16 is refused, because OpenAI does not accept it.
  */
 import { effortWord, isCustom, readFormat, schemaOf, userOf } from "../chat/Request.ts"

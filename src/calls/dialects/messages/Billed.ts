@@ -31,7 +31,7 @@ const dearBetas: AsksFor = (value) =>
 export const billed: Billed = new Map<string, Rule>([
   ["models", { asksFor: anything, why: otherModels }],
   ["fallbacks", { asksFor: anything, why: otherModels }],
-  ["provider", { asksFor: anything, why: "it may be served by another provider, at another price" }],
+  ["provider", { asksFor: anything, why: "another provider may serve the call, at another price" }],
   ["service_tier", { asksFor: otherThan("auto", "standard_only", "standard"), why: "another tier has another price" }],
   ["speed", { asksFor: otherThan("standard"), why: "another speed has another price" }],
   ["inference_geo", { asksFor: otherThan("global", "not_available"), why: "a region has another price" }],

@@ -40,7 +40,7 @@ export const billed: Billed = new Map<string, Rule>([
   ["models", { asksFor: anything, why: otherModels }],
   ["fallbacks", { asksFor: anything, why: otherModels }],
   ["route", { asksFor: anything, why: otherModels }],
-  ["provider", { asksFor: anything, why: "it may be served by another provider, at another price" }],
+  ["provider", { asksFor: anything, why: "another provider may serve the call, at another price" }],
   ["prompt", { asksFor: anything, why: "a prompt that the vendor keeps may use other models and tools" }],
   ["background", { asksFor: anything, why: "an answer that is fetched later cannot be charged", never: true }],
   [
