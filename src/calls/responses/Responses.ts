@@ -2,10 +2,10 @@
  * Responses in OpenAI's newer protocol.
  *
  * Where the specification is silent:
- * - If the upstream keeps responses for callers (`keeps_responses`), the client's `store` is sent, and without it the vendor's default applies (OpenAI
- *   keeps responses). For other upstreams, `store` is `false`, and `previous_response_id`, `conversation` and items by reference are refused. An id
- *   belongs to the tenant and account that received it (`calls/prompts/Kept`). A request with another caller's id gets a 404 and does not reach the
- *   vendor.
+ * - If the upstream keeps responses for callers (`keeps_responses`), the client's `store` is sent, and without it the vendor's default applies
+ *   (OpenAI keeps responses). For other upstreams, `store` is `false`, and `previous_response_id`, `conversation` and items by reference are refused.
+ *   An id belongs to the tenant and account that received it (`calls/prompts/Kept`). A request with another caller's id gets a 404 and does not reach
+ *   the vendor.
  * - `background` is refused, because an answer that is fetched later cannot be charged.
  */
 import { SqlClient } from "@effect/sql/SqlClient"

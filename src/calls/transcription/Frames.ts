@@ -1,6 +1,6 @@
 /**
- * The duration of audio, counted from its frames. Only formats in which frames cannot hide audio are supported: MP3, WAV and AMR (`Packed`), FLAC, and
- * Opus and Vorbis in Ogg. In FLAC, Opus and Vorbis, silence takes almost no bytes and a header can lie, so each frame is read as a decoder would.
+ * The duration of audio, counted from its frames. Only formats in which frames cannot hide audio are supported: MP3, WAV and AMR (`Packed`), FLAC,
+ * and Opus and Vorbis in Ogg. In FLAC, Opus and Vorbis, silence takes almost no bytes and a header can lie, so each frame is read as a decoder would.
  */
 import { isMp3, isWave } from "../../kernel/AudioForm.ts"
 import { Amr, amrNarrow, amrWide, Mp3, Wave } from "./Packed.ts"

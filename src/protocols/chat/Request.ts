@@ -3,14 +3,15 @@
  *
  * Where the specification is silent:
  * - Some fields are dropped for vendors of other protocols, because the answer does not depend on them: `store`, `metadata`, `service_tier` with its
- *   default value, `prompt_cache_retention`, `min_p`, `top_a`, `typical_p`, `repetition_penalty`, `include_reasoning`, `usage`, and a message's `name`,
- *   which Anthropic's own chat endpoint also drops. `seed`, penalties, `verbosity`, `prompt_cache_key` and `safety_identifier` are sent only to vendors
- *   that support them.
- * - Refused are `n` above 1, `logprobs`, `logit_bias` (its keys are one vendor's token ids), answers other than text, `functions`, and unknown fields.
+ *   default value, `prompt_cache_retention`, `min_p`, `top_a`, `typical_p`, `repetition_penalty`, `include_reasoning`, `usage`, and a message's
+ *   `name`, which Anthropic's own chat endpoint also drops. `seed`, penalties, `verbosity`, `prompt_cache_key` and `safety_identifier` are sent only
+ *   to vendors that support them.
+ * - Refused are `n` above 1, `logprobs`, `logit_bias` (its keys are one vendor's token ids), answers other than text, `functions`, and unknown
+ *   fields.
  * - In a request translated to chat, instructions always have the role `system`, because compatible servers do not support `developer`. Parts of a
- *   tool result other than text become a user message after all results. A result's `is_error` and cache marks are dropped,
- *   because OpenAI rejects unknown fields. `user` has at most 64 letters, digits, `_` and `-`. A longer Messages `user_id` is replaced by a derived
- *   name. A Messages conversation that ends with an assistant message is refused, because chat vendors do not continue it.
+ *   tool result other than text become a user message after all results. A result's `is_error` and cache marks are dropped, because OpenAI rejects
+ *   unknown fields. `user` has at most 64 letters, digits, `_` and `-`. A longer Messages `user_id` is replaced by a derived name. A Messages
+ *   conversation that ends with an assistant message is refused, because chat vendors do not continue it.
  */
 import type {
   AssistantPart,

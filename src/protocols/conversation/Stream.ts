@@ -2,8 +2,8 @@
  * Shared code of the stream readers and writers of all protocols.
  *
  * Where the specification is silent:
- * - An event that is not a JSON object or belongs to a part that never began is a failure. An unknown event is skipped. An end of the bytes before the
- *   answer is complete is a failure.
+ * - An event that is not a JSON object or belongs to a part that never began is a failure. An unknown event is skipped. An end of the bytes before
+ *   the answer is complete is a failure.
  * - An unknown stop reason becomes `end`, or `tool` if there are tool calls.
  */
 import type { JsonObject } from "./Conversation.ts"

@@ -6,8 +6,8 @@
  *   that is not a JSON object becomes `{ "INVALID_JSON": text }`, as Anthropic's guide recommends. In the other direction, that object becomes the
  *   string. In a stream, text fragments pass immediately.
  * - Empty text arguments become `{}`, because clients parse them.
- * - A call id with characters or a length that a vendor does not accept is replaced by a derived id, in the call and in its result. A call without an id
- *   gets an id derived from the answer's id.
+ * - A call id with characters or a length that a vendor does not accept is replaced by a derived id, in the call and in its result. A call without an
+ *   id gets an id derived from the answer's id.
  */
 import type { JsonObject } from "./Conversation.ts"
 import { isDeep, isObject, parsed, written } from "./Json.ts"

@@ -1,7 +1,7 @@
 /**
  * Reading and writing of a protocol. `translations[vendor].writeRequest(translations[client].readRequest(body))` translates a client's request for a
- * vendor. `translations[client].writeAnswer(translations[vendor].readAnswer(json))` translates the answer back. The vendor's `reader` and the client's
- * `writer` translate a stream. There is no I/O, and no function throws: any JSON yields a value or a reason.
+ * vendor. `translations[client].writeAnswer(translations[vendor].readAnswer(json))` translates the answer back. The vendor's `reader` and the
+ * client's `writer` translate a stream. There is no I/O, and no function throws: any JSON yields a value or a reason.
  */
 import type { Either } from "effect"
 import type { Answer } from "./Answer.ts"
@@ -59,9 +59,9 @@ export interface StreamReader {
 /** Writes one client stream. Stateful. */
 export interface StreamWriter {
   /**
-   * The server-sent events for a delta, possibly none. The text for `end` completes the answer for the client, including chat's `[DONE]`. A caller that
-   * must not complete before a commit holds that text back. Bedrock's text also has the form `event: <name>` and `data: <json>`. An adapter converts it
-   * to frames.
+   * The server-sent events for a delta, possibly none. The text for `end` completes the answer for the client, including chat's `[DONE]`. A caller
+   * that must not complete before a commit holds that text back. Bedrock's text also has the form `event: <name>` and `data: <json>`. An adapter
+   * converts it to frames.
    */
   readonly write: (delta: Delta) => string
 }

@@ -2,7 +2,8 @@
  * Reads the events of a Responses stream.
  *
  * Where the specification is silent:
- * - A part begins with its own event, or with its first delta if a server omits that event. Content without deltas is read from the item's last event.
+ * - A part begins with its own event, or with its first delta if a server omits that event. Content without deltas is read from the item's last
+ *   event.
  * - A summary's parts form one thought, separated by empty lines.
  */
 import type { JsonObject } from "../conversation/Conversation.ts"

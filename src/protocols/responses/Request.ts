@@ -10,9 +10,9 @@
  * - For these vendors, a namespace becomes a prefix of its tools' names (`Namespaces`).
  * - Refused are the vendor's tools (`web_search`, `mcp`, `local_shell`, ...), items of their calls, and unknown fields.
  * - In a request translated to Responses, `store` is false. If reasoning is enabled, OpenAI's encrypted thoughts are requested. They are returned
- *   without ids. Stop sequences and audio are refused. `top_k`, `seed`, penalties, cache marks and a tool result's
- *   `is_error` are dropped. A function's `strict` is false by default, as in all other protocols. A Messages conversation that ends with an assistant
- *   message is refused. An answer limit below 16 is refused, because OpenAI does not accept it.
+ *   without ids. Stop sequences and audio are refused. `top_k`, `seed`, penalties, cache marks and a tool result's `is_error` are dropped. A
+ *   function's `strict` is false by default, as in all other protocols. A Messages conversation that ends with an assistant message is refused. An
+ *   answer limit below 16 is refused, because OpenAI does not accept it.
  */
 import { effortWord, isCustom, readFormat, schemaOf, userOf } from "../chat/Request.ts"
 import type {
