@@ -24,7 +24,7 @@ const details = {
   image_output: Usd
 }
 
-/** USD as decimal strings, per token and per request; `-1` if they depend on the chosen model. */
+/** USD as decimal strings, per token and per request. `-1` means that the price depends on the chosen model. */
 const Pricing = Schema.Struct({
   prompt: Schema.String,
   completion: Schema.String,

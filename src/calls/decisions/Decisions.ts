@@ -43,7 +43,7 @@ export interface DecisionCall {
   readonly beside?: Claim["beside"]
   /** Without room, the call fails with `Busy`, either before the model is called or after an overlong response is charged. */
   readonly room?: Room | undefined
-  /** For the log. */
+  /** The request's id, for the log. */
   readonly request_id?: string | undefined
 }
 

@@ -1,4 +1,4 @@
-/** The decisions routes: bytes to a request, a decision to bytes. */
+/** The decisions routes. */
 import { Effect, Either } from "effect"
 import { contract } from "../../http/contract/Contract.ts"
 import type { Inbound } from "../../http/transport/Inbound.ts"

@@ -65,7 +65,7 @@ export interface Asked {
 type Refused = Either.Either<never, InvalidRequest>
 const refused = (field: string, rule: string): Refused => Either.left(InvalidRequest.of(field, rule))
 
-/** The request with its bounds, or the rule that it breaks. */
+/** The request with its bounds. The left side is the broken rule. */
 export const askedOf = (
   models: ReadonlyArray<EmbeddingModel>,
   request: unknown

@@ -1,4 +1,4 @@
-/** The shared part of the routes of embeddings and reranking. */
+/** Shared code of the embeddings and rerank routes. */
 import { Effect, Either } from "effect"
 import type { Shape } from "../../http/contract/Annotations.ts"
 import type { Inbound } from "../../http/transport/Inbound.ts"

@@ -28,7 +28,7 @@ export const EmbeddingModel = readAs(
     ...modelFields,
     /** The longest input, in tokens. */
     input_tokens_max: Schema.propertySignature(Count).pipe(Schema.fromKey("max_input_tokens")),
-    /** The maximum number of inputs of one request. */
+    /** The maximum number of inputs per request. */
     inputs_max: Schema.optionalWith(Count, { default: () => 2_048 }).pipe(Schema.fromKey("max_inputs")),
     /** The embedding's length. */
     dimensions: Schema.optional(Count),

@@ -31,7 +31,7 @@ export interface SingleCall<Request> {
    * does not fit, the call is charged and fails with `Busy`.
    */
   readonly room?: Room | undefined
-  /** For the log. */
+  /** The request's id, for the log. */
   readonly request_id?: string | undefined
 }
 
@@ -68,7 +68,7 @@ export interface Kind<Model extends Routed, Asked extends Valid<Model>> {
   readonly models: ReadonlyArray<Model>
   /** The member of a request that can be long. */
   readonly long: string
-  /** The request with its bounds. Left: the rule that it breaks. */
+  /** The request with its bounds. The left side is the broken rule. */
   readonly askedOf: (request: unknown) => Either.Either<Asked, InvalidRequest>
   readonly pricesOf: (model: Model) => ReadonlyArray<PriceLine>
   /** The price of the model's cheapest possible call. */

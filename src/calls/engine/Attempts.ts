@@ -35,16 +35,16 @@ export interface Plan<Way> extends Choice<Way> {
   readonly model: Model
   /** The maximum number of tokens in each answer. */
   readonly limit: number
-  /** For a fallback: the model and price of its usage record. */
+  /** A fallback's model and price for the usage record. */
   readonly served: { readonly model: string; readonly price: string } | undefined
 }
 
 export interface Attempts<Way, A> {
   readonly first: Plan<Way>
-  /** `isLast`: no other attempt can follow. */
+  /** Calls one upstream. `isLast` means that no further attempt can follow. */
   readonly ask: (plan: Plan<Way>, way: Way, isLast: boolean) => Effect.Effect<A, AttemptProblem | Spent>
   readonly retries: Retries | undefined
-  /** Model ids. */
+  /** The fallbacks' model ids. */
   readonly fallbacks: ReadonlyArray<string>
   /** The plan of a fallback; `undefined` if the fallback cannot serve the call. */
   readonly planOf: (fallback: string) => Effect.Effect<Plan<Way> | undefined, BooksUnavailable>

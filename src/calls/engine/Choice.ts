@@ -2,7 +2,7 @@
  * The order of a model's upstreams for one request. A model has a chooser if it has a routing rule or an upstream with a cooldown.
  *
  * Where the specification is silent:
- * - A request that may refer to objects kept by its vendor uses the configured order, because the first upstream keeps them.
+ * - A request that may refer to a vendor's stored objects uses the configured order, because the first upstream stores them.
  */
 import type { Clock } from "effect"
 import { createHash, randomInt } from "node:crypto"

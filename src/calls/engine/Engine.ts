@@ -109,7 +109,7 @@ export interface Call<Prompt> {
   readonly beside?: Claim["beside"]
   /** Without room, the call fails with `Busy`, either before an upstream is called or after an overlong answer is charged. */
   readonly room?: Room | undefined
-  /** For the log. */
+  /** The request's id, for the log. */
   readonly request_id?: string | undefined
 }
 
@@ -281,7 +281,7 @@ const make = Effect.gen(function* () {
     observe: yield* RoutingObserver
   }
 
-  // Every answer has at least one token.
+  // An answer has at least one token.
   const costs = [plain, ...factored.values()].flatMap((offers) =>
     [...offers.values()].map(({ model }) => charge([{ units: 1, price: leastOf(model) }]))
   )
@@ -373,7 +373,7 @@ interface Reachable {
   readonly extras: ReadonlyArray<Extra>
 }
 
-/** A request's ways to a model, beginning with the first that can carry it. Left: the reason why the model cannot serve it. */
+/** A request's ways to a model, beginning with the first that can carry it. The left side is the reason why the model cannot serve it. */
 const reachable = (
   protocol: Protocol,
   usual: ReadonlyArray<Way>,
@@ -632,7 +632,7 @@ const reachIn = (setup: Setup): EngineContract["reach"] => {
   }
 }
 
-/** The body for an upstream, or the reason why it cannot be called. */
+/** The upstream body. The left side is the reason why the upstream cannot be called. */
 const bodyFor = (
   { bodyFor, refusal }: Protocol,
   way: Way,
@@ -660,7 +660,7 @@ const hindrance = (
   return Either.isLeft(body) ? body.left : undefined
 }
 
-/** The ways to try, beginning with the first that can carry the request. Left: the reason why no way can carry it. */
+/** The ways to try, beginning with the first that can carry the request. The left side is the reason why no way can carry it. */
 const carrying = (
   protocol: Protocol,
   ways: ReadonlyArray<Way>,
@@ -784,7 +784,7 @@ interface WholeAnswer {
   readonly ended: Measured
 }
 
-/** Reads a whole answer of status 200. Left: an effect that ends the call. `reason` describes an answer that is not a JSON object. */
+/** Reads a whole answer of status 200. The left side is an effect that ends the call. `reason` describes an answer that is not a JSON object. */
 const wholeOf = (
   attempt: Attempt,
   answer: Wire.Whole,
@@ -840,7 +840,7 @@ const settledWith = (
     : // The statements require no row, so they cannot conflict.
       Effect.catchTag(admission.settleBeside(ended, handedOut(ids)), "Conflict", Effect.die)
 
-/** An answer in the client's own protocol, or its fault. */
+/** An untranslated answer. The left side is its fault. */
 const readAsItIs = (protocol: Protocol, answer: Body): Either.Either<Translated.ReadAnswer, string> => {
   const fault = protocol.faultIn(answer)
   return fault === undefined

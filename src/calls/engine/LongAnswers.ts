@@ -19,7 +19,7 @@ import type { Pair } from "./Translated.ts"
 export interface LongAnswer {
   readonly protocol: Protocol
   readonly pair: Pair | undefined
-  /** `undefined` if there was no room for it. */
+  /** The whole body; `undefined` without room for it. */
   readonly body: Buffer | undefined
   readonly outline: JsonOutline
   readonly options: () => Effect.Effect<AnswerOptions>

@@ -77,7 +77,7 @@ const knownOf = (client: Translation, prompt: ValidPrompt): Known => {
   return one
 }
 
-/** The body for the upstream, or the reason why the upstream cannot carry the request. */
+/** The upstream body. The left side is the reason why the upstream cannot carry the request. */
 export const bodyFor = (
   { client, vendor }: Pair,
   prompt: ValidPrompt,
@@ -118,7 +118,7 @@ export interface ReadAnswer {
   readonly tokens_counted: () => number
 }
 
-/** The client's answer. Left: the fault of the upstream's answer. */
+/** The client's answer. The left side is the fault of the upstream's answer. */
 export const answerOf = (
   { client, vendor }: Pair,
   answer: unknown,

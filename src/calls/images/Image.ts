@@ -27,7 +27,7 @@ export const ImageRequest = Schema.Struct({
     Schema.String.pipe(Schema.filter(isImage, { message: () => "an http(s) URL or a base64 data URI of an image" })),
     { nullable: true }
   ),
-  /** How much of the source may change: 0 to 1. */
+  /** The fraction of the source that may change, 0 to 1. */
   strength: Schema.optionalWith(
     Schema.JsonNumber.pipe(Schema.between(0, 1, { message: () => "a number from 0.0 to 1.0" })),
     { nullable: true }

@@ -34,11 +34,11 @@ export interface ImageJob extends ImageAnswer {
   readonly provider: string
   /** The amount reserved while the job is `PROCESSING`. */
   readonly quote: Nano
-  /** `undefined` while the job is `PROCESSING`. */
+  /** The final charge; `undefined` while the job is `PROCESSING`. */
   readonly charge: JobCharge | undefined
   /** The call's rate limits, present on submission if a budget counts the call. */
   readonly rates?: RatesAt | undefined
-  /** The reason for `FAILED`; `media_rejected` if the vendor found the request invalid. */
+  /** The reason for `FAILED`. `media_rejected` means that the vendor found the request invalid. */
   readonly error_type: FailureType | null
 }
 
@@ -69,13 +69,13 @@ export interface ImagesContract {
   readonly download: (image: {
     readonly provider: string
     readonly url: string
-    /** In bytes. */
+    /** The maximum size, in bytes. */
     readonly limit: number
   }) => Effect.Effect<Download.FileDownload, Unreachable>
   /** The job of an earlier metered call, after the same wait; `undefined` if the call created no job. */
   readonly ofCall: (call: {
     readonly caller: Caller
-    /** Absent for a creation. */
+    /** The original request. Absent for a creation. */
     readonly request?: Pick<ImageRequest, "sync_mode"> | undefined
     readonly call: string
   }) => Effect.Effect<ImageJob | undefined>
@@ -109,9 +109,9 @@ interface Parts {
   readonly providers: ReadonlyArray<ImageProvider>
   /** The hosts of the providers' upstreams, by the provider's id. */
   readonly hosts: ReadonlyMap<string, string>
-  /** In milliseconds. */
+  /** `ImagePatience` in milliseconds. */
   readonly patience: number
-  /** In milliseconds. */
+  /** `CreationPatience` in milliseconds. */
   readonly creationPatience: number
 }
 

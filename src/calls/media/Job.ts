@@ -58,14 +58,14 @@ export interface Job {
   readonly unit: string
   /** The amount reserved while the job runs, in nano-USD. It does not change. */
   readonly quote: Nano
-  /** `undefined` until the job has ended. */
+  /** The final charge; `undefined` until the job has ended. */
   readonly charge: JobCharge | undefined
-  /** In seconds, as reported by the vendor. */
+  /** The generation time that the vendor reports, in seconds. */
   readonly inference_time: number | null
   /** The result; `null` if there is no valid result, and in lists. */
   readonly output: Record<string, unknown> | null
   readonly type: Order["type"]
-  /** Milliseconds since 1970. */
+  /** Submission time, in milliseconds since 1970. */
   readonly created_at: number
   /** The call's rate limits, present on submission if a budget counts the call. */
   readonly rates?: RatesAt | undefined

@@ -40,7 +40,7 @@ export interface VideoModel extends ModelFacts {
   readonly default_duration: number
   /** The model's audio: `none` if unsupported, otherwise the default, `off` or `on`. */
   readonly audio: "none" | "off" | "on"
-  /** Whether the model starts from a first frame. Then `start_image_url` is required; otherwise it must be absent. */
+  /** Whether the model starts from a first frame. If so, `start_image_url` is required. Otherwise it must be absent. */
   readonly from_image: boolean
 }
 

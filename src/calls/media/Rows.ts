@@ -105,7 +105,7 @@ const readerOf = (sql: SqlClient) => {
       sql<{ id: string }>`SELECT id FROM tollgate_media_jobs WHERE settled = 0 AND vendor_id IS NOT NULL`
     ),
 
-    /** Jobs whose submission is in progress or was interrupted. */
+    /** Jobs with a submission in progress or interrupted. */
     submitting: Effect.orDie(
       sql<Row>`SELECT ${columns} FROM tollgate_media_jobs WHERE settled = 0 AND vendor_id IS NULL`
     )

@@ -5,7 +5,7 @@ import type { RatesAt } from "../../books/gate/RateHeaders.ts"
 import type { Shape } from "../../http/contract/Annotations.ts"
 import { toDecimal } from "../../kernel/Money.ts"
 
-/** Headers of a response that has its usage id in the body or does not show it. */
+/** Headers without the usage id. Some responses have the id in the body. */
 export const chargeHeader = ({ charged, rates }: Pick<Receipt, "charged" | "rates">, shape?: Shape) => ({
   "x-charge-usd": toDecimal(charged),
   ...rateHeadersOf(rates, shape)

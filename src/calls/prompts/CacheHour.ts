@@ -55,7 +55,7 @@ const isClients = (name: string, value: unknown): boolean =>
   name === "input_schema" ||
   name === "parameters" ||
   name === "schema" ||
-  // In `responses`, the request's input is a list; a tool call's input is an object.
+  // The input of a responses request is a list. A tool call's input is an object.
   (name === "input" && !Array.isArray(value))
 
 /** The field of a cache mark that requests one hour. A mark is `cache_control` or, for some gateways, any value of type `ephemeral`. */

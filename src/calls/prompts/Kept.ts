@@ -36,7 +36,7 @@ const forgottenAtOnce = 100
 /** The maximum number of ids per query. */
 const lookedUpAtOnce = 500
 
-/** The stored form of an id. Vendors' ids may have any length. */
+/** The hash that identifies a stored id. Vendors' ids may have any length. */
 const hashOf = (id: string): string => createHash("sha256").update(id).digest("base64url")
 
 export type Kept = ReturnType<typeof make>

@@ -59,7 +59,7 @@ export interface Model {
   readonly name: string
   readonly description: string
   readonly owned_by: string
-  /** Seconds since 1970; by default, the service's start. */
+  /** The creation time in seconds since 1970. The default is the service's start. */
   readonly created: number | undefined
   readonly input_modalities: ReadonlyArray<string>
   readonly output_modalities: ReadonlyArray<string>
@@ -85,7 +85,7 @@ export interface Model {
   readonly factors?: ReadonlyArray<string> | undefined
   /** The priced request fields. */
   readonly extras: ReadonlyArray<Extra>
-  /** Whether requests may refer to files, containers and audio answers by the vendor's ids. Their owner is not checked. */
+  /** Whether requests may refer to files, containers and audio answers by the vendor's ids. Their owners are not checked. */
   readonly vendor_files?: boolean | undefined
   /** The routes, in the order of attempts unless `routing` defines another. */
   readonly routes: ReadonlyArray<ModelRoute>

@@ -143,7 +143,7 @@ export interface TextPrompt extends CompletionRequest {
 export interface Size {
   /** The bytes of the request, without its images. */
   readonly bytes: number
-  /** The number of images and other parts whose bytes do not bound their tokens. */
+  /** The number of images and other parts that are not bounded by their bytes. */
   readonly attachments: number
   /** Whether an attachment may fill the model's context. */
   readonly attached_elsewhere: boolean
@@ -187,7 +187,7 @@ const answersOf = ({ best_of, n }: Pick<ChatRequest, "n" | "best_of">): number =
 /** Validates a prompt from a client or an embedding program. `json` is its JSON, if available. */
 export type Read = (prompt: unknown, json?: Buffer) => Either.Either<ValidPrompt, InvalidRequest>
 
-/** `json` is the prompt's original JSON, if any. Its length bounds the prompt's tokens. */
+/** Reads a request for a chat completion. The length of `json` bounds the prompt's tokens. */
 export const readChat: Read = (prompt, json) =>
   read<ChatRequest>(prompt, json, chatFits, decodeChat, (request, length) => {
     const attached = attachmentsOf(request.messages)

@@ -1,4 +1,4 @@
-/** The engine's interfaces of protocols. Upstreams speak a `Spoken`. Clients speak a `Protocol`. */
+/** The engine's protocol interfaces: `Spoken` for upstreams, `Protocol` for clients. */
 import type { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import type { LongMembers } from "../../kernel/JsonOutline.ts"
 import type { Usage } from "../../protocols/conversation/Usage.ts"

@@ -64,7 +64,7 @@ export interface Asked {
 
 const refused = (field: string, rule: string) => Either.left(InvalidRequest.of(field, rule))
 
-/** The request with its bounds. Left: the rule that it breaks. */
+/** The request with its bounds. The left side is the broken rule. */
 export const askedOf = (models: ReadonlyArray<RerankModel>, request: unknown): Either.Either<Asked, InvalidRequest> => {
   if (!isObject(request)) return refused("", "a JSON object")
   const { documents, model: name, query, return_documents = null, top_n = null } = request

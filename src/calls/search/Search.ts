@@ -35,7 +35,7 @@ export interface SearchCall {
   readonly query: SearchQuery
   /** Without room, the call fails with `Busy`, either before a provider is called or after an overlong response is charged. */
   readonly room?: Room | undefined
-  /** For the log. */
+  /** The request's id, for the log. */
   readonly request_id?: string | undefined
 }
 

@@ -50,14 +50,14 @@ export interface TranscriptionChoice {
 /** One audio file to transcribe. */
 export interface TranscriptionCall extends TranscriptionChoice {
   readonly caller: Caller
-  /** Up to 25 MiB. */
+  /** The audio, up to 25 MiB. */
   readonly audio: Audio
-  /** An ISO-639-1 code. */
+  /** The language as an ISO-639-1 code. */
   readonly language?: string | undefined
   readonly prompt?: string | undefined
   /** The temperature, 0 to 2. */
   readonly temperature?: number | undefined
-  /** The units with times in a verbose answer. */
+  /** The units with times in a verbose response. */
   readonly granularities?: ReadonlyArray<"word" | "segment"> | undefined
   /** The route's name in usage records, `transcriptions` by default. */
   readonly endpoint?: string | undefined

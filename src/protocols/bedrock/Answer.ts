@@ -2,7 +2,7 @@
  * Reads and writes whole answers of Bedrock's Converse. Streams use the same stop reasons and errors.
  *
  * Where the specification is silent:
- * - `guardrail_intervened` and `content_filtered` are read as `refusal`, `model_context_window_exceeded` as `length`. Malformed output
+ * - `guardrail_intervened` and `content_filtered` become `refusal`, and `model_context_window_exceeded` becomes `length`. Malformed output
  *   (`malformed_model_output`, `malformed_tool_use`) is a failure.
  */
 import { Either } from "effect"

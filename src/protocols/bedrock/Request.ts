@@ -5,7 +5,7 @@
  * - In a translated request, later instructions are moved to `system`. `parallel_tool_calls`, `user`, `seed`, penalties, `verbosity` and cache keys
  *   are dropped, because Converse has no such fields. `top_k`, reasoning settings and cache marks are sent only to models that accept them (Claude:
  *   all; Nova: cache marks and efforts; OpenAI: efforts).
- * - Refused are content by URL, audio, custom tools, a format without a schema, and a tool choice that Converse cannot express (`none` if the
+ * - These are refused: content by URL, audio, custom tools, a format without a schema, and a tool choice that Converse cannot express (`none` if the
  *   conversation has calls, or a subset of the tools).
  */
 import type {

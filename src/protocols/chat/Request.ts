@@ -6,7 +6,7 @@
  *   default value, `prompt_cache_retention`, `min_p`, `top_a`, `typical_p`, `repetition_penalty`, `include_reasoning`, `usage`, and a message's
  *   `name`, which Anthropic's own chat endpoint also drops. `seed`, penalties, `verbosity`, `prompt_cache_key` and `safety_identifier` are sent only
  *   to vendors that support them.
- * - Refused are `n` above 1, `logprobs`, `logit_bias` (its keys are one vendor's token ids), answers other than text, `functions`, and unknown
+ * - These are refused: `n` above 1, `logprobs`, `logit_bias` (its keys are one vendor's token ids), answers other than text, `functions`, and unknown
  *   fields.
  * - In a request translated to chat, instructions always have the role `system`, because compatible servers do not support `developer`. Parts of a
  *   tool result other than text become a user message after all results. A result's `is_error` and cache marks are dropped, because OpenAI rejects

@@ -69,7 +69,7 @@ const blank = {
   custom: false
 } as const
 
-/** Builds the whole answer from a stream's deltas. Left: the failure if the stream broke or has not ended. */
+/** Builds the whole answer from a stream's deltas. The left side is the failure if the stream broke or has not ended. */
 export const answerOf = (deltas: Iterable<Delta>): Either.Either<Answer, Failure> => {
   const parts: Array<OpenPart> = []
   let id: string | undefined

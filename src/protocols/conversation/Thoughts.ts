@@ -40,7 +40,7 @@ export const signatureOf = (home: Signer, value: unknown): Signature => {
   return { signature: rest === "" ? undefined : rest, signer: signer as Signer, redacted: redacted === "!" }
 }
 
-/** Whether a request's JSON contains a thought that another vendor signed than the client protocol's. */
+/** Whether a request's JSON contains a thought with another vendor's signature. */
 export const isForeign = (json: string): boolean => foreign.test(json)
 const foreign = /"(?:signature|encrypted_content|data)"\s*:\s*"(?:anthropic|openai|google|unknown)!?:/
 

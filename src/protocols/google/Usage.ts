@@ -13,7 +13,7 @@ export const usageOf = (usage: unknown): Usage | undefined => {
   const answer = count(usage.candidatesTokenCount)
   const thoughts = count(usage.thoughtsTokenCount)
   if (prompt === undefined && answer === undefined && thoughts === undefined) return undefined
-  // An answer without text has no count instead of zero. Thoughts still count.
+  // For an answer without text, Gemini omits the count. Thoughts still count.
   const completion = answer ?? (thoughts === undefined && usage.totalTokenCount !== prompt ? undefined : 0)
   return {
     ...noUsage,

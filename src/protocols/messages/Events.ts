@@ -305,7 +305,7 @@ class Writing {
     }
   }
 
-  /** The end of a part, with its signature. The signature is complete only here. */
+  /** Writes a part's end with its signature, which is complete only now. */
   #partEnd(index: number): string {
     const { signature, signer, type } = this.#open
     if (type !== "thinking" && type !== "redacted") return ""

@@ -8,7 +8,7 @@
  *   `truncation`, `metadata`, `client_metadata`, `max_tool_calls`, `stream_options`, `prompt_cache_retention`, and `service_tier` with its default
  *   value.
  * - For these vendors, a namespace becomes a prefix of its tools' names (`Namespaces`).
- * - Refused are the vendor's tools (`web_search`, `mcp`, `local_shell`, ...), items of their calls, and unknown fields.
+ * - These are refused: the vendor's tools (`web_search`, `mcp`, `local_shell`, ...), items of their calls, and unknown fields.
  * - In a request translated to Responses, `store` is false. If reasoning is enabled, OpenAI's encrypted thoughts are requested. They are returned
  *   without ids. Stop sequences and audio are refused. `top_k`, `seed`, penalties, cache marks and a tool result's `is_error` are dropped. A
  *   function's `strict` is false by default, as in all other protocols. A Messages conversation that ends with an assistant message is refused. An

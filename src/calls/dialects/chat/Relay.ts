@@ -38,7 +38,7 @@ const brokenOff = `data: ${JSON.stringify({
 })}\n\n${done}`
 export const broken = (): string => brokenOff
 
-/** A reader of the events of one stream. */
+/** A reader of one stream's events. */
 export const reader = (options: { readonly show_usage: boolean }): Reader => {
   let usage: unknown
   let tokens_counted = 0
@@ -117,8 +117,8 @@ const marks =
   /"(?:(content|text|refusal|arguments|input|name|transcript|reasoning|reasoning_content|thinking)"\s*:\s*"|(finish_reason)"\s*:\s*"[^"]|usage"(:null\}\n\n)?|error"|reasoning_details")|\[DONE\]/g
 
 /**
- * The run that begins at `from`. It ends before an event that contains other data than deltas or is formatted unusually. Scanning a run takes
- * about half the time of inspecting each event. `returns`: the text contains carriage returns.
+ * The run that begins at `from`. It ends before an event that contains more than deltas or has unusual formatting. Scanning a run takes about half
+ * the time of inspecting each event. `returns`: the text contains carriage returns.
  */
 const runOf = (text: string, from: number, blank: string, returns: boolean): PlainRun => {
   let tokens = 0

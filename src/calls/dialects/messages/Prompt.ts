@@ -114,7 +114,7 @@ export type CountTokensPrompt = Omit<MessagesPrompt, "max_tokens">
 
 // ---- figures that bound the cost ------------------------------------------------------------------------------------------------
 
-/** Blocks whose bytes bound their tokens. */
+/** The block types with tokens bounded by their bytes. */
 const textual: ReadonlySet<string> = new Set([
   "text",
   "thinking",

@@ -40,7 +40,7 @@ const noteDelta = (usage: Record<string, unknown>, delta: Json): void => {
   for (const name in said) if (said[name] !== null) usage[name] = said[name]
 }
 
-/** A reader of the events of one stream. */
+/** A reader of one stream's events. */
 export const reader = (): Reader => {
   /** It has no prototype, because a vendor may give a field any name. */
   const usage = Object.create(null) as Record<string, unknown>

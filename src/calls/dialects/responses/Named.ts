@@ -11,7 +11,7 @@ const conversationOf = (conversation: unknown): unknown => (isObject(conversatio
 /** Id fields of an input item: its own id, and the id of the request that it approves. */
 const ofItem = new Set(["id", "approval_request_id"])
 
-/** All ids in a request of objects that the vendor may keep. This includes items sent in full, because the vendor reads its own copy. */
+/** The ids of all objects in a request that the vendor may keep. This includes items sent in full, because the vendor reads its own copy. */
 export const namedIn = ({ conversation, input, previous_response_id }: Json): ReadonlyArray<Named> => {
   const named: Array<Named> = []
   const add = (id: unknown, field: string) => {

@@ -68,11 +68,11 @@ export interface ResponsesPrompt extends Omit<ResponsesRequest, "input"> {
 
 // ---- figures that bound the cost ------------------------------------------------------------------------------------------------
 
-/** Parts and items whose bytes bound their tokens. */
+/** Whether the bytes of a part or item bound its tokens. */
 const isText = (type: unknown): boolean =>
   typeof type === "string" && /^(?:input_text|output_text|text|summary_text|reasoning_text|refusal)$/.test(type)
 
-/** Items that refer to content outside the request. */
+/** Whether an item refers to content outside the request. */
 const isElsewhere = (type: unknown): boolean =>
   type === "item_reference" || type === "compaction" || type === "context_compaction"
 

@@ -34,7 +34,7 @@ const numbered = /"sequence_number"\s*:\s*(\d+)/g
 /** The number of the last event in the text. */
 const lastNumber = (text: string): number => [...text.matchAll(numbered)].reduce((_, [, number]) => Number(number), -1)
 
-/** A reader of the events of one stream. */
+/** A reader of one stream's events. */
 export const reader = (notes: boolean): Reader => {
   const handed_out = notes ? new Set<string>() : undefined
   let usage: Usage = noUsage
@@ -44,7 +44,7 @@ export const reader = (notes: boolean): Reader => {
 
   /** Inspects an event and returns the text to send to the client now. */
   const look = (event: string): string | undefined => {
-    // Some vendors send the `[DONE]` of chat after the last event.
+    // Some vendors send chat's `[DONE]` after the last event.
     if (last !== undefined) return ""
     const data = parse(event)
     if (handed_out !== undefined && data !== undefined) for (const id of handedOutBy(data)) handed_out.add(id)
