@@ -5,7 +5,7 @@
  * - A text counts as one token per byte, a list of tokens by its length. `max_added_tokens` are added to each input, and an input counts as at most
  *   `max_input_tokens`. The sum is reserved. Upstreams may add tokens, so a reported count is accepted up to `max_input_tokens` for each input.
  * - Fields that change the vendor's bill (`calls/prompts/Extras`) are refused. All other fields pass unchanged.
- * - `GET /v1/embeddings/models` lists embedding models. `GET /v1/models` omits them, because clients choose chat models from that list.
+ * - `GET /v1/models` omits embedding models, because clients choose chat models from that list. `GET /v1/embeddings/models` lists them.
  */
 import { Either, Schema } from "effect"
 import { billed, lookalike } from "../prompts/Extras.ts"

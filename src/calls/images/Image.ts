@@ -46,7 +46,9 @@ export const ImageStatusQuery = Schema.Struct({
     description: "The id in the response to the request",
     message: () => ({ message: "required: the id of an image request", override: true })
   }),
-  provider: Schema.optional(Schema.String.annotations({ description: "Not required, because the id determines the provider" }))
+  provider: Schema.optional(
+    Schema.String.annotations({ description: "Not required, because the id determines the provider" })
+  )
 })
 
 export const ImageAnswer = Schema.Struct({

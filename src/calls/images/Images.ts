@@ -2,8 +2,8 @@
  * Images by the direct route. They are jobs of `calls/media/Jobs`. The request waits for them unless the caller prefers to poll.
  *
  * Where the specification is silent:
- * - An image request waits up to 30 seconds. After that, its response is `PROCESSING` with its id. A request with OpenAI's fields waits up to five
- *   minutes, because OpenAI's clients do not poll.
+ * - An image request waits up to 30 seconds, then responds with `PROCESSING` and its id. A request with OpenAI's fields waits up to five minutes,
+ *   because OpenAI's clients do not poll.
  */
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import type { Claim } from "../../books/gate/Gate.ts"

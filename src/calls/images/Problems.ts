@@ -27,7 +27,8 @@ export class ImagesPending extends Problem<ImagesPending>()("ImagesPending", {
 /** The images were generated and charged, but could not be fetched from the vendor's address. */
 export class ImagesNotFetched extends Problem<ImagesNotFetched>()("ImagesNotFetched", {
   status: 502,
-  error: "the images were generated, but could not be fetched; GET /v1/images/status?request_id=… returns their addresses",
+  error:
+    "the images were generated, but could not be fetched; GET /v1/images/status?request_id=… returns their addresses",
   code: "images_not_fetched",
   fields: request_id,
   headers: () => once

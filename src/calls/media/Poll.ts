@@ -107,7 +107,12 @@ const endInterrupted = Effect.fnUntraced(function* (
 ) {
   const current = (yield* rows.byId(row.id)) ?? row
   if (current.settled === 1 || admission !== undefined) return current
-  const end: End = { status: "COMPLETED", cost: 0n, error: "its submission was interrupted", error_type: "media_failed" }
+  const end: End = {
+    status: "COMPLETED",
+    cost: 0n,
+    error: "its submission was interrupted",
+    error_type: "media_failed"
+  }
   const now = yield* Clock.currentTimeMillis
   yield* Effect.ignore(writer.submit({ postings: [], statements: [rows.end(row.id, end, now)] }))
   return (yield* rows.byId(row.id)) ?? current

@@ -4,9 +4,9 @@
  *
  * Where the specification is silent:
  * - A finished stream is complete, even if the connection then breaks or the client has disconnected.
- * - Otherwise the stream is broken if the connection broke or an event reports an error. It is unfinished if the upstream ended it early or exceeded
- *   its timeout. The client gets the same error event, and an unfinished stream costs the output so far. A stream that fails after its client has
- *   delayed it for ten seconds in total is also unfinished, because slow reading must not make an answer free.
+ * - A stream without its end is broken if the connection broke or an event reports an error. It is unfinished if the upstream ended it early or
+ *   exceeded its timeout. In both cases the client gets an error event. An unfinished stream costs the output so far. A stream that fails after its
+ *   client has delayed it for ten seconds in total is also unfinished, because slow reading must not make an answer free.
  */
 import type { Effect } from "effect"
 import type { Readable } from "node:stream"

@@ -7,7 +7,7 @@
  *   the model's context. An image counts as `max_attachment_tokens` instead of its bytes. `Attachments` defines the files that count by their
  *   bytes. A video, most other files, and any attachment by id or URL except an image count as the whole context.
  * - The bound is an upper estimate. A vendor's larger prompt count is accepted up to the context.
- * - A token budget reserves the same bound. It may therefore refuse a call that would fit.
+ * - A token budget reserves the same bound, so it may refuse a call that would fit.
  * - An answer limit above `max_output_tokens` is lowered to `max_output_tokens`, for the bound and for the upstream.
  * - The bound uses the most expensive price line that can apply to the request: the line for cache writes, the line for long prompts if the bound is
  *   that long, the lines for audio or images if the prompt has attachments.

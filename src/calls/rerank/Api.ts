@@ -40,9 +40,7 @@ const rerank = <const Name extends string>(name: Name, path: `/${string}`, summa
     .annotate(OpenApi.Summary, summary)
 
 export class RerankApi extends HttpApiGroup.make("rerank")
-  .add(
-    rerank("rerank", "/v1/rerank", "Order documents by relevance to a query, in the format of Cohere and Jina")
-  )
+  .add(rerank("rerank", "/v1/rerank", "Order documents by relevance to a query, in the format of Cohere and Jina"))
   .add(rerank("rerankV2", "/v2/rerank", "Order documents by a query, on the path of Cohere's version 2"))
   .add(
     HttpApiEndpoint.get("rerankModels", "/v1/rerank/models")

@@ -4,8 +4,8 @@
  * Where the specification is silent:
  * - At least one second is reserved per 1,000 bytes. If the frames or samples can be counted (`Frames`), the counted length is reserved if it is
  *   longer.
- * - Otherwise the file size does not bound the length: an M4A can play the same bytes repeatedly, and WebM can compress its blocks. At least the
- *   model's `max_seconds` is then reserved.
+ * - If the audio cannot be counted, at least the model's `max_seconds` is reserved. The file size does not bound its length, because an M4A can play
+ *   the same bytes repeatedly, and WebM can compress its blocks.
  * - If a vendor reports no duration, the counted length is charged. For uncounted audio, an estimate is charged (`secondsEstimated`).
  */
 import { bytesASecond } from "../../kernel/AudioForm.ts"

@@ -3,7 +3,7 @@
  * `reasoning_details` (OpenRouter) also has signatures with format names.
  *
  * Where the specification is silent:
- * - A client gets `reasoning_content`. If the vendor signed its thoughts, the client also gets `reasoning_details`.
+ * - A client gets `reasoning_content`, and also `reasoning_details` if the vendor signed its thoughts.
  * - Signed thoughts from a chat upstream keep their format name in the signature (`xai-responses-v1~...`), because only a chat upstream can read
  *   them.
  */

@@ -2,8 +2,8 @@
  * A vendor's usage report for a call, in a common form for all protocols. `undefined` means not reported.
  *
  * Where the specification is silent:
- * - The two totals include all their parts. Vendors' totals may not: Anthropic and Bedrock report input without cache reads and writes, and Google
- *   reports output without thoughts.
+ * - The two totals include all their parts, although vendors' own totals may exclude some. Anthropic and Bedrock report input without cache reads and
+ *   writes, and Google reports output without thoughts.
  * - A figure is a non-negative integer, or infinity (`1e999`). The charge caps both at the request's maximum.
  */
 export interface Usage {

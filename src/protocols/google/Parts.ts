@@ -2,8 +2,8 @@
  * Reads and writes the parts of Gemini's contents.
  *
  * Where the specification is silent:
- * - In Gemini, the part after a thought has the signature. In the common form, the signature is a separate thought without text, before the call or
- *   after the text.
+ * - Gemini attaches a signature to the part after the thought. In the common form, the signature is a separate thought without text, before the call
+ *   or after the text.
  * - Gemini 3 requires a signature for each call. Other models' calls get the placeholder from Google's guide.
  * - An image URL must end with an image's extension, because Gemini also reads videos and documents from URLs.
  * - A result is `{ "output": text }` or `{ "error": text }`. Its other parts follow the results. File names are dropped.
@@ -148,10 +148,7 @@ const writeSource = (source: Source): JsonObject =>
 /** Gemini reads any file from a URL. Videos and books are billed by their length, so only image URLs are sent. */
 const writeImage = (fields: Fields, { at, source }: ImagePart): JsonObject => {
   if (source.type === "url" && !isImageAddress(source.url))
-    fields.refuse(
-      at,
-      "the upstream of this model takes an image as data, or by a URL that ends in .png, .jpg or .webp"
-    )
+    fields.refuse(at, "the upstream of this model takes an image as data, or by a URL that ends in .png, .jpg or .webp")
   return writeSource(source)
 }
 

@@ -2,8 +2,8 @@
  * Usage in Anthropic's Messages. `input_tokens` excludes cache reads and writes.
  *
  * Where the specification is silent:
- * - The vendor reports cache writes as one figure, and separately by lifetime. If the separate figures sum to less, the rest counts as five-minute
- *   writes. (A stream reports them only at its start, and some vendors send 0 there.)
+ * - If a vendor's cache writes by lifetime sum to less than its total, the rest counts as five-minute writes. (A stream reports the separate figures
+ *   only at its start, and some vendors send 0 there.)
  */
 import type { JsonObject } from "../conversation/Conversation.ts"
 import { isObject, objectOf } from "../conversation/Json.ts"

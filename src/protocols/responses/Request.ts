@@ -7,7 +7,7 @@
  * - Some fields are dropped for vendors of other protocols, because the answer does not depend on them: `include` (token probabilities are refused),
  *   `truncation`, `metadata`, `client_metadata`, `max_tool_calls`, `stream_options`, `prompt_cache_retention`, and `service_tier` with its default
  *   value.
- * - For these vendors, a namespace becomes a prefix of its tools' names (`Namespaces`).
+ * - For a vendor of another protocol, a namespace becomes a prefix of its tools' names (`Namespaces`).
  * - These are refused: the vendor's tools (`web_search`, `mcp`, `local_shell`, ...), items of their calls, and unknown fields.
  * - In a request translated to Responses, `store` is false. If reasoning is enabled, OpenAI's encrypted thoughts are requested. They are returned
  *   without ids. Stop sequences and audio are refused. `top_k`, `seed`, penalties, cache marks and a tool result's `is_error` are dropped. A
