@@ -1,8 +1,8 @@
-/** The operator's part of the console: its own session and navigation, loaded only for operators. */
+/** The routes of the operator's views. They have their own session and navigation, and load only for operators. */
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router"
 import type { AnyRoute } from "@tanstack/react-router"
 
-/** The search parameters that a view reads, all strings. */
+/** Picks the named search parameters. All are strings. */
 const only =
   <K extends string>(...names: ReadonlyArray<K>) =>
   (search: Record<string, unknown>): { readonly [N in K]?: string | undefined } =>
