@@ -35,11 +35,11 @@ export const SessionRequest = Schema.Struct({
 export const ConsoleToken = Schema.Struct({
   access_token: Schema.String,
   token_type: Schema.Literal("Bearer"),
-  /** Seconds. */
+  /** The token's lifetime in seconds. */
   expires_in: Schema.Int,
   account_id: AccountId,
   tenant_id: TenantId,
-  /** Each use of the session extends this. */
+  /** Each use of the session extends its expiry. */
   session_expires_at: Moment
 }).annotations({ identifier: "ConsoleToken" })
 

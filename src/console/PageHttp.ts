@@ -1,11 +1,11 @@
 /**
- * The console's page over HTTP, and the redirect of `/`.
+ * Serves the console's page over HTTP, and redirects `/`.
  *
  * Where the specification is silent:
  * - `/` redirects a browser to the console and other clients to the documents.
  * - Links in letters (`/transfer-invites/{token}`, `/invites/{token}`) redirect to the page of invitations. The token moves into the
  *   fragment (`#`). Browsers do not send fragments, so servers and proxies cannot log it.
- * - The page loads nothing from another origin. Generated images and videos also come through the service.
+ * - The page loads nothing from another origin. The service proxies generated images and videos.
  */
 import { HttpApiBuilder, HttpRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Effect } from "effect"

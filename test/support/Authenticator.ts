@@ -54,7 +54,7 @@ export class Authenticator {
     this.#keys = generateKeyPairSync("ec", { namedCurve: "P-256" })
   }
 
-  /** Answers `navigator.credentials.create`. */
+  /** Acts as `navigator.credentials.create`. */
   create(
     options: {
       readonly challenge: string
@@ -96,7 +96,7 @@ export class Authenticator {
     }
   }
 
-  /** Answers `navigator.credentials.get`. */
+  /** Acts as `navigator.credentials.get`. */
   get(options: { readonly challenge: string; readonly rpId: string }, spoiled: Spoiled = {}) {
     if (this.#counts) this.counter++
     const clientData = this.#clientData("webauthn.get", options.challenge, spoiled)

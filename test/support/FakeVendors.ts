@@ -38,7 +38,7 @@ const streamOf = (vendor: string): string =>
 
 export class FakeVendors {
   readonly origin: string
-  /** Requests, oldest first. */
+  /** The received requests, oldest first. */
   readonly asked: Array<Asked> = []
   readonly #turns = new Map<string, Array<Turn>>()
   readonly close: () => void

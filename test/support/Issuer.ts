@@ -17,7 +17,7 @@ interface SignAs {
 
 interface Contract {
   readonly url: string
-  /** An id token for `audience`, valid for an hour; `claims` replace or add. */
+  /** Signs an ID token for `audience` that is valid for an hour. `claims` adds or replaces claims. */
   readonly sign: (claims: JWTPayload, as?: SignAs) => Effect.Effect<string>
   /** Publishes a new key under a new id instead of the old key. */
   readonly rotate: Effect.Effect<void>

@@ -1,4 +1,4 @@
-/** A stream of server-sent events, as a page reads it. */
+/** Reads a stream of server-sent events, like a page. */
 import type { Service } from "./Service.ts"
 
 export interface Received {

@@ -47,7 +47,7 @@ export class Load {
   async run(service: Service, isOver: () => boolean): Promise<void> {
     const again = async (one: () => Promise<void>) => {
       while (!isOver()) {
-        // A request that was cut off is not acknowledged.
+        // A request without a response is not acknowledged.
         await one().catch(() => void this.cutOff.set(service, (this.cutOff.get(service) ?? 0) + 1))
       }
     }

@@ -1,4 +1,4 @@
-/** Letters received by a sandbox. */
+/** Reads the letters that a sandbox has received. */
 import type { Service } from "./Service.ts"
 
 export interface Letter {

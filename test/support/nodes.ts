@@ -21,7 +21,7 @@ import { Runs } from "../../src/storage/engine/Runs.ts"
 import { Mail } from "../../src/upstream/mail/Mail.ts"
 import { asked, startServer } from "./postgres.ts"
 
-/** A separate, migrated database. */
+/** A separate database with all migrations applied. */
 export interface Database {
   readonly url: string
   readonly drop: () => Promise<unknown>
@@ -94,7 +94,7 @@ let named = 0
 
 const socketOf = (client: Client): Socket => (client as unknown as { connection: { stream: Socket } }).connection.stream
 
-/** Time-dependent statements, changed so that the test decides. */
+/** Changes time-dependent statements so that the test decides about leases. */
 const steeredTexts: Mistake = (text) =>
   text.startsWith("UPDATE tollgate_sql_nodes SET until = now() +")
     ? "SELECT ?::text AS run"
@@ -216,7 +216,7 @@ export const nodeOf = ({
     kill,
     isDead: () => dead,
     died,
-    /** Takes effect at the next statement. */
+    /** Arms a fault. It takes effect at the next statement. */
     cut: (one: Cut) => void (cut = one),
     /** Holds the next batch before its commit. `reached` resolves when the batch arrives there. */
     hold: () => {

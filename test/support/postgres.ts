@@ -77,7 +77,7 @@ const emptyData = async (): Promise<string> => {
   return join(folder, "data")
 }
 
-/** Starts a server with empty data, in a new folder in `parent`. */
+/** Starts a server with empty data in a new folder below `parent`. */
 export const startServer = async (settings: ReadonlyArray<string> = [], parent = tmpdir()): Promise<Server> => {
   const folder = openFolder(join(parent, "tollgate-postgres-"))
   // Copying takes a tenth of the time that creating takes. `-a` keeps the server's user as the owner.
@@ -134,7 +134,7 @@ const freePort = (): Promise<number> =>
     })
   })
 
-/** Whether tests use PostgreSQL databases. */
+/** Whether tests use PostgreSQL. */
 export const isWanted = (): boolean => process.env["TEST_DATABASE"] === "postgres"
 
 /** The global setup of projects with PostgreSQL. Starts the server and returns a function that stops it. */

@@ -117,7 +117,7 @@ export const texts = {
     loading: "Drawing"
   },
   code: { curl: "curl", typescript: "TypeScript", python: "Python" },
-  /** The name of a ledger entry, by its source. */
+  /** The names of ledger entries, by source. */
   entries: {
     purchase: "Purchase",
     refund: "Refund",

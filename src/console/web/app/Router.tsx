@@ -97,7 +97,7 @@ export interface UsageSearch {
   readonly provider?: string | undefined
   readonly end_user?: string | undefined
   readonly run?: string | undefined
-  /** `name=value`. */
+  /** A tag as `name=value`. */
   readonly tag?: string | undefined
   readonly state?: "ok" | "failed" | undefined
 }

@@ -8,7 +8,7 @@ import { SignedOut } from "./Refusal.ts"
 /** The response to a renewal. */
 export interface Grant {
   readonly access_token: string
-  /** Seconds. */
+  /** The token's lifetime in seconds. */
   readonly expires_in: number
 }
 

@@ -43,7 +43,7 @@ const provisionRoutes = <R extends AnyRoute>(frame: R) => {
   return [people, tenants, managementKeys, allowances, vouchers] as const
 }
 
-/** Views of vendors and of money in flight. */
+/** Views of vendors, costs and money in flight. */
 const watchRoutes = <R extends AnyRoute>(frame: R) => {
   const upstreams = createRoute({
     getParentRoute: () => frame,

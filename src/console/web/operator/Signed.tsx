@@ -3,7 +3,7 @@ import { Money } from "../parts/Money.tsx"
 import { operatorTexts as texts } from "../texts/operator.ts"
 
 interface SignedProps {
-  /** Nano-USD. */
+  /** In nano-USD. */
   readonly of: bigint
   readonly isTrouble?: boolean
 }

@@ -76,7 +76,7 @@ export const TextField = ({
   </AriaTextField>
 )
 
-/** An amount of USD, as a decimal string. */
+/** A field for an amount in USD, as a decimal string. */
 export const MoneyField = (props: FieldProps) => (
   <TextField {...props} inputMode="decimal" pattern="[0-9]*\.?[0-9]{0,9}" before="$" behind="USD" />
 )

@@ -104,7 +104,7 @@ const Figures = memo(({ format, formatTime, series, times }: FiguresProps) => (
 interface LegendProps {
   readonly series: ReadonlyArray<PlotSeries>
   readonly colors: ReadonlyArray<string>
-  /** The series that is shown alone. */
+  /** The key of the series that is shown alone. */
   readonly only: string | undefined
   readonly onPress: (series: PlotSeries) => void
   /** The figure next to a name. */
@@ -164,7 +164,7 @@ const FiguresTable = (props: FiguresProps) => {
 }
 
 interface PointedProps {
-  /** The bucket under the pointer, as text. */
+  /** The bucket at the pointer, as text. */
   readonly time: string | undefined
   readonly sum: string
 }

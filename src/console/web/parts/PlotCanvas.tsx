@@ -29,7 +29,7 @@ const resolved = (element: HTMLElement, color: string): string => {
   return value
 }
 
-/** Stacks each series on the previous ones. The first is lowest and is drawn last, over the others. */
+/** Stacks each series on the previous ones. The first series is the lowest. It is drawn last, over the others. */
 const stacked = (times: ReadonlyArray<number>, series: ReadonlyArray<PlotSeries>): uPlot.AlignedData => {
   const sums = new Float64Array(times.length)
   const layers = series.map(({ values }) => {

@@ -59,7 +59,7 @@ const sentence = (text: string): string =>
 interface FailedProps {
   readonly error: unknown
   readonly retry?: () => void
-  /** A retry is running. */
+  /** Whether a retry is running. */
   readonly isRetrying?: boolean
   readonly title?: string
 }

@@ -23,7 +23,7 @@ export interface Column<Row, Sort extends string = string> {
    * the cell.
    */
   readonly card?: "title" | "figure" | "plain" | "none"
-  /** The column contains buttons. Only screen readers get its name. */
+  /** Whether the column contains buttons. Only screen readers get its name. */
   readonly isActions?: boolean
 }
 
@@ -39,11 +39,11 @@ interface TableProps<Row, Sort extends string> {
   readonly rows: ReadonlyArray<Row>
   readonly rowKey: (row: Row) => string
   readonly onOpen?: (row: Row) => void
-  /** The row is the sum of the others. */
+  /** Whether the row is the sum of the others. */
   readonly isTotal?: (row: Row) => boolean
   readonly sorting?: Sorting<Sort>
   readonly onSort?: (sorting: Sorting<Sort>) => void
-  /** The next page is loading. */
+  /** Whether the next page is loading. */
   readonly isStale?: boolean
 }
 

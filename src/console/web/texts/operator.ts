@@ -113,7 +113,7 @@ export const operatorTexts = {
     failedTurns: "Failures",
     failedTurnsHelp: "Since the service started",
     trouble: "Problem",
-    /** By the service's names of the loops. */
+    /** The purpose of each loop, by the loop's name in the service. */
     loopsDo: {
       "abandoned reservations": "releases reservations of stopped processes",
       autoreload: "charges cards and sends alerts when a balance falls",

@@ -19,7 +19,7 @@ const patience = 3_600_000
 
 interface Checkout {
   readonly tenant: string
-  /** In USD. */
+  /** The amount in USD. */
   readonly amount: number
   /** The balance before the payment, in nano-USD. */
   readonly balance: string

@@ -44,6 +44,6 @@ export const isUnconfigured = (error: unknown): boolean =>
 
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
 
-/** "Visa ···· 4242". */
+/** Names a payment method: "Visa ···· 4242". */
 export const methodName = ({ brand, last4, type }: Method): string =>
   `${capital(brand ?? type)}${last4 === null ? "" : ` ···· ${last4}`}`

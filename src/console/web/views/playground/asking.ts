@@ -123,7 +123,7 @@ const contentOf = async (request_id: string, index: number, signal: AbortSignal)
   }
 }
 
-/** A generated file, fetched through the service, as an object URL of this page. */
+/** Fetches a generated file through the service. Returns it as an object URL of this page. */
 export const useContent = (request_id: string, index: number, isWanted: boolean) => {
   const content = useQuery({
     queryKey: ["media-content", request_id, index],

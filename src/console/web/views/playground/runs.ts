@@ -18,7 +18,7 @@ export interface Run<Input, Output> {
   readonly state: "running" | "whole" | "stopped" | "failed"
   readonly answered?: Answered<Output>
   readonly error?: unknown
-  /** Milliseconds. */
+  /** The call's duration in milliseconds. */
   readonly took?: number
 }
 

@@ -4,9 +4,9 @@ import type { UsageSearch } from "../../app/Router.tsx"
 export type WindowName = NonNullable<UsageSearch["window"]>
 
 export interface Span {
-  /** Inclusive, as ISO strings. */
+  /** The start as an ISO string, inclusive. */
   readonly start: string
-  /** Exclusive. */
+  /** The end as an ISO string, exclusive. */
   readonly end: string
   readonly grain: "hour" | "day"
 }
